@@ -1,0 +1,1 @@
+"""The compiler: text to plan, without Spark, JVM or numerical libraries."""

@@ -1,0 +1,82 @@
+"""A diagnostic as a value: what is wrong, where, why, and the one thing to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as Choice
+
+from vsc.compiler.source import SourceFile, Span
+
+__all__ = ["Diagnostic", "Finding", "Label", "Related", "TopologyError", "locate"]
+
+Severity = Choice["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A second place that explains a finding."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a pass reports: a code, a span, a sentence in the user's names, causes as labels, one action as help."""
+
+    code: str
+    span: Span
+    message: str
+    labels: tuple[Label, ...] = ()
+    help: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A label with its place worked out (1-based)."""
+
+    message: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """A finding with its place worked out, as users and scripts see it (1-based; the end is exclusive)."""
+
+    code: str
+    severity: Severity
+    message: str
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    related: tuple[Related, ...]
+    help: str | None
+
+
+class TopologyError(Exception):
+    """A topology was refused. `diagnostics` holds every finding, warnings too, in the order of their places."""
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        self.diagnostics = diagnostics
+        errors = [d for d in diagnostics if d.severity == "error"]
+        first = errors[0]
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        super().__init__(f"{first.path}:{first.line}:{first.column}: {first.code}: {first.message}{more}")
+
+
+def locate(finding: Finding, severity: Severity, source: SourceFile) -> Diagnostic:
+    """The diagnostic that shows `finding` in `source`."""
+    start, end = source.position(finding.span.start), source.position(finding.span.end)
+    related = []
+    for label in finding.labels:
+        at, to = source.position(label.span.start), source.position(label.span.end)
+        related.append(Related(label.message, at.line, at.column, to.line, to.column))
+    return Diagnostic(
+        finding.code, severity, finding.message, source.path,
+        start.line, start.column, end.line, end.column, tuple(related), finding.help,
+    )  # fmt: skip

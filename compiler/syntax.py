@@ -1,0 +1,471 @@
+"""The syntax tree: what was written, with the place of every part; nothing is resolved yet.
+
+One frozen class a form, named as in ``docs/language.md``. Names are as meant (without backticks), strings are
+unescaped, durations are milliseconds. A variable ``${name}`` that was not given stays a `Variable`, or stays inside
+the text of a connector option's string.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal as Choice
+
+from vsc.compiler.source import Span
+from vsc.plan.types import DataType
+
+# ---------------------------------------------------------------------------------------------- names and literals
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An identifier; `quoted` if it stood in backticks."""
+
+    text: str
+    span: Span
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant. `value`: None, bool, int, Decimal (``1.5``), float (``1e6``), str."""
+
+    value: None | bool | int | Decimal | float | str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A duration in milliseconds. Negative only where an option's literal was written with ``-``."""
+
+    milliseconds: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """``${name}`` in the place of a whole literal."""
+
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenType:
+    """A type and where it stands."""
+
+    type: DataType
+    span: Span
+
+
+# ------------------------------------------------------------------------------------------------------ expressions
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """``a`` or ``a.b.c``: what each part means (input, column, struct field) is decided by `resolve`."""
+
+    parts: tuple[Name, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOf:
+    """``(e).f``: a member of a struct that is not a plain path."""
+
+    base: Expression
+    name: Name
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """``e[i]``."""
+
+    base: Expression
+    index: Expression
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """``f(a, b)``, ``count(*)`` (`star`), ``count(distinct e)`` (`distinct`)."""
+
+    name: Name
+    args: tuple[Expression, ...]
+    span: Span
+    distinct: bool = False
+    star: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """``not e``, ``-e``."""
+
+    op: Choice["not", "-"]
+    arg: Expression
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """An infix operator; ``!=`` is read as ``<>``. `op_span` is the operator's own place."""
+
+    op: Choice["or", "and", "=", "<>", "<", "<=", ">", ">=", "+", "-", "||", "*", "/", "%"]
+    left: Expression
+    right: Expression
+    span: Span
+    op_span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """``e is [not] null``."""
+
+    arg: Expression
+    negated: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """``e [not] in (a, b)``."""
+
+    arg: Expression
+    options: tuple[Expression, ...]
+    negated: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """``e [not] between low and high``."""
+
+    arg: Expression
+    low: Expression
+    high: Expression
+    negated: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """``e [not] like pattern``."""
+
+    arg: Expression
+    pattern: Expression
+    negated: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """One branch of a case."""
+
+    condition: Expression
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``case [operand] when .. then .. else .. end``."""
+
+    operand: Expression | None
+    branches: tuple[When, ...]
+    otherwise: Expression | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CastTo:
+    """``cast(e as t)`` or ``try_cast(e as t)`` (`safe`)."""
+
+    arg: Expression
+    type: WrittenType
+    safe: bool
+    span: Span
+
+
+Expression = (
+    Literal | Duration | Variable | ColumnRef | FieldOf | Element | FunctionCall | Unary | Binary | IsNull | In
+    | Between | Like | Case | CastTo
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------- parts of clauses
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """``name = literal`` in an options list; `quoted` names (in ``'...'``) are Spark's own."""
+
+    name: Name
+    value: Literal | Duration | Variable
+    quoted: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorClause:
+    """``kind (options)`` after ``from`` or ``to``."""
+
+    kind: Name
+    options: tuple[Option, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDecl:
+    """A declared column."""
+
+    name: Name
+    type: WrittenType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class MaterializeClause:
+    """``materialize [as STORE] [versioned (...) | unversioned]``.
+
+    `kind` is None where neither word was written; `kind_span` is that of the word and its options.
+    """
+
+    store: Name | None
+    kind: Choice["versioned", "unversioned"] | None
+    options: tuple[Option, ...]
+    kind_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SelectItem:
+    """An expression with the name given by ``as``, if any."""
+
+    expr: Expression
+    alias: Name | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class StarItem:
+    """``*``, ``a.*``, each with ``except (c, ...)``."""
+
+    qualifier: Name | None
+    excluded: tuple[Name, ...]
+    span: Span
+
+
+Item = SelectItem | StarItem
+
+
+@dataclass(frozen=True, slots=True)
+class KeyItem:
+    """``EXPR [as NAME]`` in ``on``, ``by`` and ``group by``."""
+
+    expr: Expression
+    alias: Name | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input node, with the alias that hides its name."""
+
+    name: Name
+    alias: Name | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Grace:
+    """``grace DURATION`` of a join."""
+
+    duration: Duration | Variable
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """``window KIND (options)`` and the emit clause behind it (None: not written)."""
+
+    kind: Name
+    options: tuple[Option, ...]
+    emit: Choice["changes", "final"] | None
+    emit_span: Span | None
+    span: Span
+
+
+# ------------------------------------------------------------------------------------------------------- operations
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """``filter X where EXPR [MATERIALIZE]``."""
+
+    input: Input
+    predicate: Expression
+    materialize: MaterializeClause | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """``map X select ITEMS [MATERIALIZE]``."""
+
+    input: Input
+    items: tuple[Item, ...]
+    materialize: MaterializeClause | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Explode:
+    """``explode S by EXPR as NAME``."""
+
+    input: Input
+    expr: Expression
+    alias: Name
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Rekey:
+    """``rekey S by EXPR [as NAME], ...``."""
+
+    input: Input
+    keys: tuple[KeyItem, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """``merge S1, S2, ...``."""
+
+    inputs: tuple[Input, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ToTable:
+    """``to_table S [delete when EXPR] [MATERIALIZE]``."""
+
+    input: Input
+    delete_when: Expression | None
+    materialize: MaterializeClause | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ToStream:
+    """``to_stream T``."""
+
+    input: Input
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """``[left|outer] join A with B [on ...] [grace ...] select ITEMS [MATERIALIZE]``: every kind of join."""
+
+    mode: Choice["inner", "left", "outer"]
+    left: Input
+    right: Input
+    on: tuple[KeyItem, ...]
+    grace: Grace | None
+    items: tuple[Item, ...]
+    materialize: MaterializeClause | None
+    span: Span
+    mode_span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """``aggregate X group by ... [WINDOW] select ITEMS [MATERIALIZE]``."""
+
+    input: Input
+    group: tuple[KeyItem, ...]
+    window: Window | None
+    items: tuple[Item, ...]
+    materialize: MaterializeClause | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Suppress:
+    """``suppress T until window closes`` (`limit` None) or ``until time limit D``, with its bounds."""
+
+    input: Input
+    limit: Duration | Variable | None
+    options: tuple[Option, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Materialize:
+    """``materialize T [as NAME] [versioned (...) | unversioned]`` as a node of its own."""
+
+    input: Input
+    clause: MaterializeClause
+    span: Span
+
+
+Operation = (
+    Filter | Map | Explode | Rekey | Merge | ToTable | ToStream | Join | Aggregate | Suppress | Materialize
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------- statements
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyName:
+    """``topology NAME;``."""
+
+    name: Name
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDecl:
+    """``stream|table|global table NAME (columns) from CONNECTOR ...;``. `kind_span` is that of the first words."""
+
+    kind: Choice["stream", "table", "global table"]
+    name: Name
+    columns: tuple[ColumnDecl, ...]
+    connector: ConnectorClause
+    key: tuple[Name, ...]
+    timestamp: Expression | None
+    delete_when: Expression | None
+    materialize: MaterializeClause | None
+    span: Span
+    kind_span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedDecl:
+    """``stream|table NAME = OPERATION;``. `kind_span` is that of the word ``stream`` or ``table``."""
+
+    kind: Choice["stream", "table"]
+    name: Name
+    operation: Operation
+    span: Span
+    kind_span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SinkDecl:
+    """``sink NAME to CONNECTOR;``."""
+
+    name: Name
+    connector: ConnectorClause
+    span: Span
+
+
+Statement = TopologyName | SourceDecl | DerivedDecl | SinkDecl
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A parsed file: its statements in order. Statements that could not be parsed are missing."""
+
+    statements: tuple[Statement, ...]

@@ -1,0 +1,68 @@
+"""Typed expressions, as the compiler hands them to the runtime.
+
+Everything that Spark SQL would decide while it analyses a query has been decided here: every node carries its
+type, implicit casts are `Cast` nodes, overloads are resolved. What is left to run time is values: ANSI overflow,
+a failing cast, a division by zero.
+
+An expression sees one or two *inputs*, numbered 0 (the only or the left one) and 1 (the right one of a join).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vsc.plan.types import DataType
+
+__all__ = ["Call", "Cast", "Column", "Expr", "Literal"]
+
+Value = None | bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant.
+
+    `value` by type: ``void`` None; ``boolean`` bool; integers int; ``double`` float; ``string`` str; ``decimal``
+    its digits as str (``"1.50"``); ``interval`` milliseconds as int. Other types have no literal: they are casts.
+    """
+
+    value: Value
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of an input, key or value, by its name in that input's schema (see `vsc.plan.nodes.Schema`)."""
+
+    input: int
+    name: str
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """``cast(arg as type)``, explicit or implied by ANSI's coercion; `safe` is ``try_cast``: null instead of an error."""
+
+    arg: Expr
+    type: DataType
+    safe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator or a function of the catalogue, by its canonical name, its arguments already of the right types.
+
+    Operators: ``add subtract multiply divide modulo negate concat eq ne lt le gt ge and or not is_null is_not_null
+    in like case if get_field element``. ``case`` has arguments condition, value, condition, value, ..., else (always
+    given, a null literal if need be); ``in`` has the value first; ``get_field`` a string literal second; ``element``
+    is ``a[i]`` and ``m['k']``. ``between`` and the simple ``case x when`` are lowered to these. All other names are
+    the functions of the language (``docs/language.md``). ``event_time`` has no argument for the record itself, or
+    one integer literal, the number of an input.
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    type: DataType
+
+
+Expr = Literal | Column | Cast | Call

@@ -1,0 +1,228 @@
+"""The plan: what the compiler has decided, as frozen values, and all that the runtime needs to know.
+
+A plan is a list of *nodes* (what is computed: one per statement, plus the sinks) and a list of *stages* (where it
+is computed: everything between two repartitions). A stage runs once per vsc partition; the records that enter it
+come through its *inputs*, each a node of an earlier stage whose records are partitioned by the given key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as Choice
+
+from vsc.plan.expressions import Expr
+from vsc.plan.types import DataType
+
+FORMAT_VERSION = 1
+"""Version of the plan's JSON. A plan of another version is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A named column. `name` is as the user wrote it, without backticks."""
+
+    name: str
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a node's records: `key` first (empty for a stream without key), then `value`; names are unique."""
+
+    key: tuple[Column, ...]
+    value: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A computed column: its name, its expression, and the text that the user wrote, for messages."""
+
+    name: str
+    expr: Expr
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The store of a table.
+
+    `kind` is ``versioned`` (KIP-889) or ``unversioned``. For a versioned store, in milliseconds: `retention` how far
+    behind stream time a read as of a time may look, `grace` how far behind it a write is accepted, `segment` how much
+    time a segment spans; all three None for an unversioned one. `implied` is true where no clause asked for the store
+    but an operator needs it.
+    """
+
+    name: str
+    kind: Choice["versioned", "unversioned"]
+    retention: int | None = None
+    grace: int | None = None
+    segment: int | None = None
+    implied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Whether a table is versioned, why (a sentence), and the node that decided it. None for streams."""
+
+    versioned: bool
+    reason: str
+    decided_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """Where rows come from or go to. `options` are vsc's own (checked), `spark_options` are Spark's, handed through.
+
+    Values are strings, whole numbers, decimals as strings, booleans; a string may hold ``${name}``, resolved by the
+    runtime when the plan is run. Pairs are in the order in which they were written.
+    """
+
+    kind: str
+    options: tuple[tuple[str, str | int | float | bool], ...] = ()
+    spark_options: tuple[tuple[str, str | int | float | bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source stream or table. `columns` are those of the declaration, in its order (key columns included).
+
+    `timestamp` sees the declared columns as input 0 and is a ``timestamp`` or a ``bigint`` of milliseconds; None: the
+    record's own time. `delete_when` is None for streams. `rank` is the place in D12's order: tables before streams,
+    then the order in the file. `global_` tables are seen whole by every partition.
+    """
+
+    connector: Connector
+    columns: tuple[Column, ...]
+    timestamp: Item | None
+    delete_when: Item | None
+    rank: int
+    global_: bool = False
+    op: Choice["source"] = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Keeps the records for which `predicate` is true; on a table the others become tombstones."""
+
+    predicate: Item
+    op: Choice["filter"] = "filter"
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Computes the value columns anew. The key is the input's; its columns may be renamed by the node's schema."""
+
+    items: tuple[Item, ...]
+    op: Choice["map"] = "map"
+
+
+@dataclass(frozen=True, slots=True)
+class Rekey:
+    """Gives a stream another key: one item a key column. The value columns are the input's columns `value`.
+
+    Also made by the lowering, in front of a join with ``on``; such a node is called ``JOIN#rekey``.
+    """
+
+    items: tuple[Item, ...]
+    op: Choice["rekey"] = "rekey"
+
+
+@dataclass(frozen=True, slots=True)
+class ToTable:
+    """Reads a stream as a table: a record is its key's new row; a record without value, or one for which
+    `delete_when` is true, is a tombstone."""
+
+    delete_when: Item | None
+    op: Choice["to_table"] = "to_table"
+
+
+@dataclass(frozen=True, slots=True)
+class Materialize:
+    """An identity with a store of its own."""
+
+    op: Choice["materialize"] = "materialize"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTableJoin:
+    """A stream record joined with the table's row (KIP-914): inputs are (stream, table), already of one key.
+
+    `left`: a record without partner is kept. `as_of`: the row valid at the record's time, else the newest.
+    `grace`: None, or how long in ms a record waits before it is joined (KIP-923). `items` see the stream's record as
+    input 0 and the table's row as input 1; a column of input 1, its key included, is null without a partner.
+    The result's key is the stream's key, under the names of the node's schema.
+    """
+
+    left: bool
+    as_of: bool
+    grace: int | None
+    items: tuple[Item, ...]
+    op: Choice["stream_table_join"] = "stream_table_join"
+
+
+Operation = Source | Filter | Map | Rekey | ToTable | Materialize | StreamTableJoin
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One named node. `inputs` are node names. `line` is where its statement stands in the source (1-based)."""
+
+    name: str
+    kind: Choice["stream", "table"]
+    schema: Schema
+    operation: Operation
+    inputs: tuple[str, ...]
+    line: int
+    store: Store | None = None
+    status: Status | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Writes `node`. `id` is ``sink-<n>``, counted from 0 in the order of the file."""
+
+    id: str
+    node: str
+    connector: Connector
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageInput:
+    """Records of `node` (of an earlier stage) enter a stage, partitioned by that node's key."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A sub-topology. `nodes` in an order in which inputs come first; consumers of a node run in this order.
+
+    Stage 0 runs where the sources are read: it holds the sources and what is stateless behind them, has no inputs, no
+    state and no partitions. A source table's records are checked and parsed in stage 0, and enter its store in every
+    stage that lists the node again. A node may stand in several stages (a table that is read in both); `emits` names
+    those whose changes this stage hands on to sinks, observers and later stages: each node is in exactly one `emits`.
+    """
+
+    id: int
+    nodes: tuple[str, ...]
+    inputs: tuple[StageInput, ...]
+    emits: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A compiled topology. `variables` are the names that connector options still refer to."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    sinks: tuple[Sink, ...]
+    stages: tuple[Stage, ...]
+    variables: tuple[str, ...] = ()
+
+    def node(self, name: str) -> Node:
+        """The node called `name`; KeyError if there is none."""
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        raise KeyError(name)

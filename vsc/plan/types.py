@@ -1,0 +1,215 @@
+"""The column types of the language: Spark SQL's DDL types, as frozen values.
+
+A type prints itself as Spark's DDL (``str(t)``) and is read back by `parse_type`; that text is how the plan's
+JSON carries it. Two types are equal iff their DDL is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = [
+    "BIGINT",
+    "BINARY",
+    "BOOLEAN",
+    "DATE",
+    "DOUBLE",
+    "FLOAT",
+    "INT",
+    "INTERVAL",
+    "SMALLINT",
+    "STRING",
+    "TIMESTAMP",
+    "TINYINT",
+    "VOID",
+    "ArrayType",
+    "DataType",
+    "DecimalType",
+    "Field",
+    "MapType",
+    "ScalarType",
+    "StructType",
+    "parse_type",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """A type without parameters, by its DDL name (``bigint``, ``string``, ...).
+
+    ``void`` is the type of a bare ``null``; ``interval`` that of a duration, which only ever meets a timestamp
+    inside an expression. Neither may be a column's type.
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalType:
+    """``decimal(precision, scale)``; 1 <= precision <= 38, 0 <= scale <= precision."""
+
+    precision: int
+    scale: int
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """``array<element>``; elements may be null."""
+
+    element: DataType
+
+    def __str__(self) -> str:
+        return f"array<{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """``map<key, value>``; keys are never null, values may be."""
+
+    key: DataType
+    value: DataType
+
+    def __str__(self) -> str:
+        return f"map<{self.key},{self.value}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A named member of a struct."""
+
+    name: str
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class StructType:
+    """``struct<name: type, ...>``."""
+
+    fields: tuple[Field, ...]
+
+    def __str__(self) -> str:
+        return "struct<" + ",".join(f"{_quoted(f.name)}:{f.type}" for f in self.fields) + ">"
+
+
+DataType = ScalarType | DecimalType | ArrayType | MapType | StructType
+
+BOOLEAN = ScalarType("boolean")
+TINYINT = ScalarType("tinyint")
+SMALLINT = ScalarType("smallint")
+INT = ScalarType("int")
+BIGINT = ScalarType("bigint")
+FLOAT = ScalarType("float")
+DOUBLE = ScalarType("double")
+STRING = ScalarType("string")
+BINARY = ScalarType("binary")
+DATE = ScalarType("date")
+TIMESTAMP = ScalarType("timestamp")
+VOID = ScalarType("void")
+INTERVAL = ScalarType("interval")
+
+_SCALARS = {
+    t.name: t
+    for t in (
+        BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING, BINARY, DATE, TIMESTAMP, VOID, INTERVAL,
+    )
+}  # fmt: skip
+
+_TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`|[A-Za-z_][A-Za-z0-9_]*|\d+)|([<>(),:]))")
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_MAX_DEPTH = 64
+
+
+def parse_type(ddl: str) -> DataType:
+    """The type that `ddl` names, as written by ``str(type)``; case does not matter for type names.
+
+    Raises ValueError when `ddl` is not one type from its first to its last character, or is nested too deeply.
+    """
+    tokens, position = [], 0
+    while position < len(ddl.rstrip()):
+        match = _TOKEN.match(ddl, position)
+        if match is None:
+            raise ValueError(f"not a type: {ddl!r}")
+        tokens.append(match.group(1) or match.group(2))
+        position = match.end()
+    found = _Reader(ddl, tokens).type(0)
+    return found
+
+
+class _Reader:
+    """Recursive descent over the tokens of one DDL text."""
+
+    def __init__(self, ddl: str, tokens: list[str]) -> None:
+        self.ddl, self.tokens, self.next = ddl, tokens, 0
+
+    def take(self, expected: str | None = None) -> str:
+        token = self.tokens[self.next] if self.next < len(self.tokens) else ""
+        if not token or (expected is not None and token != expected):
+            raise ValueError(f"not a type: {self.ddl!r}")
+        self.next += 1
+        return token
+
+    def type(self, depth: int) -> DataType:
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"type nested deeper than {_MAX_DEPTH}: {self.ddl[:60]!r}...")
+        found = self._one(depth)
+        if depth == 0 and self.next != len(self.tokens):
+            raise ValueError(f"not a type: {self.ddl!r}")
+        return found
+
+    def _one(self, depth: int) -> DataType:
+        name = self.take().lower()
+        if name in _SCALARS:
+            return _SCALARS[name]
+        if name == "decimal":
+            self.take("(")
+            precision = self._number()
+            self.take(",")
+            scale = self._number()
+            self.take(")")
+            return DecimalType(precision, scale)
+        if name == "array":
+            self.take("<")
+            element = self.type(depth + 1)
+            self.take(">")
+            return ArrayType(element)
+        if name == "map":
+            self.take("<")
+            key = self.type(depth + 1)
+            self.take(",")
+            value = self.type(depth + 1)
+            self.take(">")
+            return MapType(key, value)
+        if name == "struct":
+            return self._struct(depth)
+        raise ValueError(f"not a type: {self.ddl!r}")
+
+    def _struct(self, depth: int) -> StructType:
+        self.take("<")
+        fields = []
+        while True:
+            name = self.take()
+            self.take(":")
+            fields.append(Field(_unquoted(name), self.type(depth + 1)))
+            if self.take() == ">":
+                return StructType(tuple(fields))
+
+    def _number(self) -> int:
+        token = self.take()
+        if not token.isdigit():
+            raise ValueError(f"not a type: {self.ddl!r}")
+        return int(token)
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN_NAME.match(name) else "`" + name.replace("`", "``") + "`"
+
+
+def _unquoted(token: str) -> str:
+    return token[1:-1].replace("``", "`") if token.startswith("`") else token
