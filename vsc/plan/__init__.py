@@ -2,4 +2,64 @@
 
 The compiler makes a `Plan`, the runtime runs it; neither imports the other. `dump` and `load` are its JSON, byte for
 byte the same for the same topology.
+
+The types of expressions that share a name with one of nodes (`Column`, `Literal`) are exported under the names of
+`vsc.plan.expressions` in that module only; here `Column` is a schema's.
 """
+
+from vsc.plan.codec import PlanError, dump, load
+from vsc.plan.expressions import Call, Cast, Expr
+from vsc.plan.nodes import (
+    FORMAT_VERSION,
+    Column,
+    Connector,
+    Filter,
+    Item,
+    Map,
+    Materialize,
+    Node,
+    Operation,
+    Plan,
+    Rekey,
+    Schema,
+    Sink,
+    Source,
+    Stage,
+    StageInput,
+    Status,
+    Store,
+    StreamTableJoin,
+    ToTable,
+)
+from vsc.plan.types import DataType, parse_type
+
+__all__ = [
+    "FORMAT_VERSION",
+    "Call",
+    "Cast",
+    "Column",
+    "Connector",
+    "DataType",
+    "Expr",
+    "Filter",
+    "Item",
+    "Map",
+    "Materialize",
+    "Node",
+    "Operation",
+    "Plan",
+    "PlanError",
+    "Rekey",
+    "Schema",
+    "Sink",
+    "Source",
+    "Stage",
+    "StageInput",
+    "Status",
+    "Store",
+    "StreamTableJoin",
+    "ToTable",
+    "dump",
+    "load",
+    "parse_type",
+]

@@ -1,0 +1,195 @@
+"""The plan's JSON: nothing is lost, nothing unknown is taken, the place of a mistake is named."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from vsc.plan import (
+    Call,
+    Cast,
+    Column,
+    Connector,
+    Filter,
+    Item,
+    Map,
+    Materialize,
+    Node,
+    Plan,
+    PlanError,
+    Rekey,
+    Schema,
+    Sink,
+    Source,
+    Stage,
+    StageInput,
+    Status,
+    Store,
+    StreamTableJoin,
+    ToTable,
+    dump,
+    expressions,
+    load,
+)
+from vsc.plan.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, DecimalType, Field, StructType
+
+N = expressions.Column(0, "n", BIGINT)
+S = StructType((Field("a b", STRING), Field("c", DecimalType(12, 2))))
+
+
+def _source(name: str, kind: Any, rank: int, **more: Any) -> Node:
+    connector = Connector("files", (("path", 'data/${day}/ü"'), ("rows", 1), ("with", True)), (("x.y", "1"),))
+    columns = (Column("k", STRING), Column("n", BIGINT), Column("at", TIMESTAMP), Column("s", S))
+    at = Item("timestamp", expressions.Column(0, "at", TIMESTAMP), "at")
+    gone = Item("delete when", Call("lt", (N, expressions.Literal(0, BIGINT)), BOOLEAN), "n < 0")
+    source = Source(connector, columns, at, gone if kind == "table" else None, rank)
+    return Node(name, kind, Schema(columns[:1], columns[1:]), source, (), 1, **more)
+
+
+def _plan() -> Plan:
+    schema = Schema((Column("k", STRING),), (Column("n", BIGINT),))
+    literals = tuple(
+        Item(f"c{i}", expressions.Literal(value, type_), str(value))
+        for i, (value, type_) in enumerate(
+            [
+                (None, STRING),
+                (True, BOOLEAN),
+                (2**62, BIGINT),
+                (1e300, DOUBLE),
+                ("ü'\n", STRING),
+                ("1.50", S.fields[1].type),
+            ]
+        )
+    )
+    cast = Item("n", Cast(N, DOUBLE, safe=True), "try_cast(n as double)")
+    versioned = Store("t", "versioned", 10, 20, 30)
+    status = Status(True, "it is materialized versioned", "t")
+    nodes = (
+        _source("ev", "stream", 1),
+        _source("t", "table", 0, store=versioned, status=status),
+        Node("f", "stream", schema, Filter(Item("where", literals[1].expr, "true")), ("ev",), 3),
+        Node("m", "stream", schema, Map((*literals, cast)), ("f",), 4),
+        Node("j#rekey", "stream", schema, Rekey((cast,)), ("m",), 5),
+        Node("j", "stream", schema, StreamTableJoin(True, True, 5, (cast,)), ("j#rekey", "t"), 5),
+        Node("u", "table", schema, ToTable(None), ("j",), 6, Store("u", "unversioned", implied=True), status),
+        Node("v", "table", schema, Materialize(), ("u",), 7, Store("w", "unversioned"), status),
+    )
+    stages = (
+        Stage(0, ("ev", "t", "f", "m", "j#rekey"), (), ("ev", "f", "m", "j#rekey")),
+        Stage(1, ("t", "j", "u", "v"), (StageInput("j#rekey"),), ("t", "j", "u", "v")),
+    )
+    return Plan("p", nodes, (Sink("sink-0", "v", Connector("console"), 9),), stages, ("day",))
+
+
+def _changed(path: str, value: object) -> str:
+    """The sample plan's JSON with one place changed; `value` ``...`` removes it."""
+    document = json.loads(dump(_plan()))
+    *way, last = [int(p) if p.isdigit() else p for p in path.strip("/").split("/")]
+    at: Any = document
+    for part in way:
+        at = at[part]
+    if value is ...:
+        del at[last]
+    else:
+        at[last] = value
+    return json.dumps(document)
+
+
+def test_what_was_dumped_loads_as_the_same_plan() -> None:
+    assert load(dump(_plan())) == _plan()
+    assert dump(load(dump(_plan()))) == dump(_plan())
+
+
+def test_the_text_is_json_with_the_format_version_first_and_expressions_tagged() -> None:
+    text = dump(_plan())
+    document = json.loads(text)
+    assert text.endswith("}\n") and not text.endswith("\n\n")
+    assert next(iter(document)) == "format_version" and document["format_version"] == 1
+    assert document["nodes"][2]["operation"] == {
+        "op": "filter",
+        "predicate": {"name": "where", "expr": {"literal": True, "type": "boolean"}, "text": "true"},
+    }
+    assert document["nodes"][4]["operation"]["items"][0]["expr"] == {
+        "cast": {"column": "n", "input": 0, "type": "bigint"},
+        "type": "double",
+        "safe": True,
+    }
+    assert max(len(line) for line in text.splitlines()) <= 160
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("/format_version", 2, "at /format_version: expected 1, found 2"),
+        ("/format_version", True, "at /format_version: expected 1, found True"),
+        ("/format_version", ..., "at /format_version: expected 1, found null"),
+        ("/extra", 1, "at /extra: no such member"),
+        ("/nodes/0/a~b", 1, "at /nodes/0/a~0b: no such member"),
+        ("/name", ..., "at the top: member 'name' is missing"),
+        ("/name", 3, "at /name: expected str, found 3"),
+        ("/nodes", {}, "at /nodes: expected a list, found an object"),
+        ("/nodes/0", None, "at /nodes/0: expected an object, found null"),
+        ("/nodes/0/kind", "view", "at /nodes/0/kind: expected one of 'stream', 'table', found 'view'"),
+        ("/nodes/0/line", True, "at /nodes/0/line: expected int, found True"),
+        ("/nodes/0/line", 1.0, "at /nodes/0/line: expected int, found 1.0"),
+        ("/nodes/1/store/retention", "7 days", "at /nodes/1/store/retention: expected int, found '7 days'"),
+        ("/nodes/0/schema/key/0/type", "strong", "at /nodes/0/schema/key/0/type: not a type: 'strong'"),
+        ("/nodes/0/schema/key/0/type", "decimal(3,4)", "at /nodes/0/schema/key/0/type: not a type"),
+        ("/nodes/0/operation/op", "eval", "at /nodes/0/operation/op: expected one of"),
+        ("/nodes/0/operation/connector/options/0", ["path"], "options/0: expected a list of 2, found a list of 1"),
+        ("/nodes/0/operation/connector/options/0/1", None, "options/0/1: expected str or int or float or bool"),
+        ("/nodes/2/operation/predicate/expr", {"eval": "1"}, "at /nodes/2/operation/predicate/expr: expected an expr"),
+        ("/nodes/2/inputs/0", "t2", "at /nodes/2/inputs/0: 't2' is not an earlier node"),
+        ("/nodes/2/inputs/0", "v", "at /nodes/2/inputs/0: 'v' is not an earlier node"),
+        ("/nodes/2/name", "ev", "at /nodes/2/name: node 'ev' occurs twice"),
+        ("/sinks/0/node", "nobody", "at /sinks/0/node/0: 'nobody' is not a node"),
+        ("/stages/1/id", 2, "at /stages/1/id: expected 1, found 2"),
+        ("/stages/1/inputs/0/node", "v", "at /stages/1/inputs/0: 'v' is not a node of an earlier stage"),
+        ("/stages/1/emits", ["t", "j", "u"], "at /stages: no stage emits node 'v'"),
+        ("/stages/1/emits/0", "ev", "at /stages/1/emits/0: 'ev' is not a node of this stage alone"),
+    ],
+)
+def test_a_wrong_plan_is_refused_with_the_place(path: str, value: object, message: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        load(_changed(path, value))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("[]", "expected an object"),
+        ('{"name": NaN}', "NaN is not a number"),
+        ('{"name": "a", "name": "b"}', "member 'name' occurs twice"),
+        ("[" * 100_000, "nested deeper than"),
+        ('{"name": ' + "1" * 5000 + "}", "not JSON"),
+    ],
+)
+def test_a_text_that_is_no_plan_is_refused(text: str, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        load(text)
+
+
+def test_an_expression_that_is_nested_too_deeply_is_refused() -> None:
+    expr: Any = {"literal": True, "type": "boolean"}
+    for _ in range(410):
+        expr = {"cast": expr, "type": "boolean", "safe": False}
+    with pytest.raises(PlanError, match="nested deeper than 400"):
+        load(_changed("/nodes/2/operation/predicate/expr", expr))
+
+
+def test_a_text_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vsc.plan.codec.MAX_BYTES", 100)
+    with pytest.raises(PlanError, match="longer than 100 characters"):
+        load(dump(_plan()))
+
+
+def test_every_class_of_the_plan_is_covered_by_the_sample() -> None:
+    text = dump(_plan())
+    for cls in (Source, Filter, Map, Rekey, ToTable, Materialize, StreamTableJoin):
+        assert f'"op": "{cls.__dataclass_fields__["op"].default}"' in text
+    assert dataclasses.is_dataclass(Plan)
