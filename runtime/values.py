@@ -1,0 +1,311 @@
+"""Values of the language's types: as Arrow columns, as the runtime's own Python values, and as users' Python values.
+
+The *internal value* of a type is what the record-by-record engine, the expressions and the codecs work with:
+boolean ``bool``; integers ``int``; float and double ``float`` (a float already rounded to 32 bits); decimal ``Decimal``
+with the type's scale; string ``str``; binary ``bytes``; date ``int`` days since 1970-01-01; timestamp ``int``
+microseconds since the epoch in UTC; array ``list``; map ``dict``; struct ``tuple`` in field order; null ``None``.
+
+Guarantees: ``to_values(to_array(v, t), t)`` is `v` for every list of internal values, NaN and -0.0 included. Not for
+converting between types: that is `vsc.runtime.expressions`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation, localcontext
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
+
+__all__ = ["INTEGER_BITS", "arrow_type", "from_python", "to_array", "to_python", "to_values"]
+
+INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+"""The width of each integer type, by its name."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_MICROSECOND = timedelta(microseconds=1)
+
+_ARROW = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "void": pa.null(),
+    "interval": pa.int64(),
+}
+_NUMPY = {"tinyint", "smallint", "int", "bigint", "double", "float", "boolean", "interval"}
+_PHYSICAL = {"date": pa.int32(), "timestamp": pa.int64()}
+
+
+def arrow_type(type: DataType) -> pa.DataType:
+    """The Arrow type that carries columns of `type`. (An interval, which no column has, is int64 milliseconds.)"""
+    match type:
+        case ScalarType(name):
+            return _ARROW[name]
+        case DecimalType(precision, scale):
+            return pa.decimal128(precision, scale)
+        case ArrayType(element):
+            return pa.list_(arrow_type(element))
+        case MapType(key, value):
+            return pa.map_(arrow_type(key), arrow_type(value))
+        case StructType(fields):
+            return pa.struct([pa.field(f.name, arrow_type(f.type)) for f in fields])
+
+
+# ------------------------------------------------------------------------------------- Arrow and internal values
+
+
+def to_values(array: pa.Array, type: DataType) -> list[Any]:
+    """The internal values of `array`, whose Arrow type must be ``arrow_type(type)``."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    match type:
+        case ScalarType(name):
+            return _scalars(array, name)
+        case DecimalType():
+            return list(array.to_pylist())
+        case ArrayType(element):
+            offsets, start, end = _bounds(array)
+            values = to_values(array.values.slice(start, end - start), element)
+            lists = [values[a - start : b - start] for a, b in pairwise(offsets)]
+            return _with_nulls(array, lists)
+        case MapType(key, value):
+            offsets, start, end = _bounds(array)
+            keys = to_values(array.keys.slice(start, end - start), key)
+            items = to_values(array.items.slice(start, end - start), value)
+            maps = [
+                dict(zip(keys[a - start : b - start], items[a - start : b - start], strict=True))
+                for a, b in pairwise(offsets)
+            ]
+            return _with_nulls(array, maps)
+        case StructType(fields):
+            if not fields:
+                return _with_nulls(array, [()] * len(array))
+            columns = [to_values(pc.struct_field(array, [i]), f.type) for i, f in enumerate(fields)]
+            return _with_nulls(array, list(zip(*columns, strict=True)))
+
+
+def _scalars(array: pa.Array, name: str) -> list[Any]:
+    if name in _PHYSICAL:
+        array = array.view(_PHYSICAL[name])
+    elif name not in _NUMPY:
+        return list(array.to_pylist())
+    if array.null_count == 0:
+        return list(array.to_numpy(zero_copy_only=False).tolist())
+    return list(array.to_pylist())
+
+
+def _bounds(array: pa.Array) -> tuple[list[int], int, int]:
+    offsets = array.offsets.to_numpy(zero_copy_only=False).tolist() if len(array) else [0]
+    return offsets, offsets[0], offsets[-1]
+
+
+def _with_nulls(array: pa.Array, values: list[Any]) -> list[Any]:
+    if array.null_count:
+        for i in np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)).tolist():
+            values[i] = None
+    return values
+
+
+def to_array(values: Sequence[Any], type: DataType) -> pa.Array:
+    """The Arrow array of type ``arrow_type(type)`` that holds the internal values `values`."""
+    match type:
+        case ScalarType(name) if name in _PHYSICAL:
+            return pa.array(values, _PHYSICAL[name]).view(_ARROW[name])
+        case ScalarType(name):
+            return pa.array(values, _ARROW[name])
+        case DecimalType():
+            return pa.array(values, arrow_type(type))
+        case ArrayType(element):
+            flat = [item for value in values if value is not None for item in value]
+            return pa.ListArray.from_arrays(
+                _offsets(values), to_array(flat, element), type=arrow_type(type), mask=_nulls(values)
+            )
+        case MapType(key, value_type):
+            entries = [entry for value in values if value is not None for entry in value.items()]
+            keys = to_array([k for k, _ in entries], key)
+            items = to_array([v for _, v in entries], value_type)
+            return pa.MapArray.from_arrays(_offsets(values), keys, items, type=arrow_type(type), mask=_nulls(values))
+        case StructType(fields):
+            if not fields:
+                return pa.array([None if value is None else {} for value in values], arrow_type(type))
+            children = [
+                to_array([None if value is None else value[i] for value in values], f.type)
+                for i, f in enumerate(fields)
+            ]
+            return pa.StructArray.from_arrays(children, fields=list(arrow_type(type)), mask=_nulls(values))
+
+
+def _offsets(values: Sequence[Any]) -> pa.Array:
+    lengths = np.fromiter((0 if value is None else len(value) for value in values), np.int64, len(values))
+    return pa.array(np.concatenate(([0], np.cumsum(lengths))).astype(np.int32))
+
+
+def _nulls(values: Sequence[Any]) -> pa.Array | None:
+    mask = np.fromiter((value is None for value in values), np.bool_, len(values))
+    return pa.array(mask) if mask.any() else None
+
+
+# --------------------------------------------------------------------------------- internal and users' values
+
+
+def to_python(value: Any, type: DataType) -> Any:
+    """The internal `value` as users see it: aware ``datetime``, ``date``, ``dict`` for a struct; null is None.
+
+    Raises OverflowError for a date or a timestamp outside of Python's years 1 to 9999.
+    """
+    if value is None:
+        return None
+    match type:
+        case ScalarType("timestamp"):
+            return _EPOCH + timedelta(microseconds=value)
+        case ScalarType("date"):
+            return date.fromordinal(_EPOCH_DAY + value) if -719162 <= value <= 2932896 else _no_date(value)
+        case ArrayType(element):
+            return [to_python(item, element) for item in value]
+        case MapType(key, item_type):
+            return {to_python(k, key): to_python(v, item_type) for k, v in value.items()}
+        case StructType(fields):
+            return {f.name: to_python(item, f.type) for f, item in zip(fields, value, strict=True)}
+        case _:
+            return value
+
+
+def _no_date(days: int) -> date:
+    raise OverflowError(f"date {days} days from 1970-01-01 is outside of the years 1 to 9999")
+
+
+def from_python(value: Any, type: DataType) -> Any:
+    """The internal value of a user's Python `value`; None is null.
+
+    Timestamps are aware ``datetime`` values or milliseconds since the epoch; decimals also ``int`` and ``float`` if no
+    digit is lost; a member that is missing in the ``dict`` of a struct is null. Raises ValueError that names the type
+    when `value` is of another type or does not fit.
+    """
+    if value is None:
+        return None
+    match type:
+        case ScalarType(name):
+            return _FROM_PYTHON[name](value, type)
+        case DecimalType(precision, scale):
+            return _from_decimal(value, type, precision, scale)
+        case ArrayType(element):
+            if not isinstance(value, list | tuple):
+                raise _wrong(value, type)
+            return [from_python(item, element) for item in value]
+        case MapType(key, item_type):
+            if not isinstance(value, dict) or None in value:
+                raise _wrong(value, type)
+            return {from_python(k, key): from_python(v, item_type) for k, v in value.items()}
+        case StructType(fields):
+            if not isinstance(value, dict):
+                raise _wrong(value, type)
+            unknown = [str(name) for name in value if name not in {f.name for f in fields}]
+            if unknown:
+                raise ValueError(f"unknown field {unknown[0]!r} of {type}")
+            return tuple(from_python(value.get(f.name), f.type) for f in fields)
+
+
+def _wrong(value: object, type: DataType) -> ValueError:
+    return ValueError(f"{value!r} is not a value of type {type}")
+
+
+def _from_int(value: Any, type: DataType) -> int:
+    limit = 1 << (INTEGER_BITS[str(type)] - 1)
+    if isinstance(value, bool) or not isinstance(value, int) or not -limit <= value < limit:
+        raise _wrong(value, type)
+    return value
+
+
+def _from_float(value: Any, type: DataType) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _wrong(value, type)
+    try:
+        number = float(value)
+        return number if str(type) == "double" else float(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        raise _wrong(value, type) from None
+
+
+def _from_decimal(value: Any, type: DataType, precision: int, scale: int) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise _wrong(value, type)
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    with localcontext() as context:
+        context.prec = 100
+        try:
+            scaled = number.quantize(Decimal(1).scaleb(-scale))
+        except InvalidOperation:
+            raise _wrong(value, type) from None
+    if (
+        scaled != number
+        or len(scaled.as_tuple().digits) > max(precision, scale)
+        or abs(scaled) >= 10 ** (precision - scale)
+    ):
+        raise _wrong(value, type)
+    return scaled
+
+
+def _from_timestamp(value: Any, type: DataType) -> int:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return (value - _EPOCH) // _MICROSECOND
+    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value * 1000 < 2**63:
+        return value * 1000
+    raise ValueError(f"{value!r} is not a value of type {type} (an aware datetime, or milliseconds since the epoch)")
+
+
+def _from_date(value: Any, type: DataType) -> int:
+    if isinstance(value, datetime) or not isinstance(value, date):
+        raise _wrong(value, type)
+    return value.toordinal() - _EPOCH_DAY
+
+
+def _from_instance(*classes: type) -> Callable[[Any, DataType], Any]:
+    def convert(value: Any, type: DataType) -> Any:
+        if not isinstance(value, classes):
+            raise _wrong(value, type)
+        return bytes(value) if isinstance(value, bytearray) else value
+
+    return convert
+
+
+def _from_string(value: Any, type: DataType) -> str:
+    if not isinstance(value, str) or any("\ud800" <= c <= "\udfff" for c in value):
+        raise _wrong(value, type)
+    return value
+
+
+def _never(value: Any, type: DataType) -> Any:
+    raise _wrong(value, type)
+
+
+_FROM_PYTHON: dict[str, Callable[[Any, DataType], Any]] = {
+    "boolean": _from_instance(bool),
+    "tinyint": _from_int,
+    "smallint": _from_int,
+    "int": _from_int,
+    "bigint": _from_int,
+    "float": _from_float,
+    "double": _from_float,
+    "string": _from_string,
+    "binary": _from_instance(bytes, bytearray),
+    "date": _from_date,
+    "timestamp": _from_timestamp,
+    "void": _never,
+    "interval": _never,
+}
