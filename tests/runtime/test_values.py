@@ -61,11 +61,24 @@ def test_python_values() -> None:
 @pytest.mark.parametrize(
     ("value", "ddl"),
     [
-        (128, "tinyint"), (True, "int"), (1.0, "bigint"), ("1", "double"), (b"x", "string"), ("x", "binary"),
-        (datetime(2020, 1, 1), "timestamp"), (datetime(2020, 1, 1, tzinfo=UTC), "date"), (Decimal("1.234"), "decimal(9,2)"),
-        (100, "decimal(4,2)"), (Decimal("NaN"), "decimal(4,2)"), ({"b": 1}, "struct<a:int>"), ({None: 1}, "map<int,int>"),
-        (1e300, "float"), ("\ud800", "string"), (1, "array<int>"),
+        (128, "tinyint"),
+        (True, "int"),
+        (1.0, "bigint"),
+        ("1", "double"),
+        (b"x", "string"),
+        ("x", "binary"),
+        (datetime(2020, 1, 1), "timestamp"),
+        (datetime(2020, 1, 1, tzinfo=UTC), "date"),
+        (Decimal("1.234"), "decimal(9,2)"),
+        (100, "decimal(4,2)"),
+        (Decimal("NaN"), "decimal(4,2)"),
+        ({"b": 1}, "struct<a:int>"),
+        ({None: 1}, "map<int,int>"),
+        (1e300, "float"),
+        ("\ud800", "string"),
+        (1, "array<int>"),
     ],
+)
 def test_wrong_values_are_refused(value: Any, ddl: str) -> None:
     with pytest.raises(ValueError, match=r"not a value of type|unknown field"):
         from_python(value, parse_type(ddl))
