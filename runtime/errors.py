@@ -1,0 +1,83 @@
+"""The errors of a running query: each has a stable code (``VSC9xx``), a message in the user's names, and often a help.
+
+Guarantees: an error can be pickled (it crosses from a Spark worker to its driver), and its text starts with its code
+in brackets, so that it is still recognised inside a traceback that Spark quotes.
+
+Not for bad topologies (those are diagnostics of the compiler) and not for bugs of vsc (those are ordinary exceptions).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "BadRowError",
+    "CheckpointError",
+    "ConfigurationError",
+    "ExpressionError",
+    "SinkError",
+    "SourceError",
+    "StateError",
+    "VscRuntimeError",
+]
+
+
+class VscRuntimeError(Exception):
+    """The base of all errors of the runtime.
+
+    `message` is one sentence that names the place; `help` says the one thing to do, or is None. Subclasses differ in
+    `code` only, so that catching one of them is the same as asking for its code.
+    """
+
+    code: ClassVar[str] = "VSC900"
+
+    def __init__(self, message: str, help: str | None = None) -> None:
+        super().__init__(message, help)
+        self.message = message
+        self.help = help
+
+    def __str__(self) -> str:
+        text = f"[{self.code}] {self.message}"
+        return text if self.help is None else f"{text}\n  help: {self.help}"
+
+
+class BadRowError(VscRuntimeError):
+    """A row that cannot be used (unreadable, no key, no event time) where ``--on-bad-row fail`` was asked for."""
+
+    code = "VSC901"
+
+
+class ExpressionError(VscRuntimeError):
+    """An expression failed on a record (overflow, cast, division by zero) and ``--on-error drop`` was not asked for."""
+
+    code = "VSC902"
+
+
+class StateError(VscRuntimeError):
+    """State that cannot be read: damaged, of an unknown format version, or not where it was said to be."""
+
+    code = "VSC903"
+
+
+class CheckpointError(VscRuntimeError):
+    """A checkpoint that does not belong to this plan, this number of partitions or this version of vsc."""
+
+    code = "VSC904"
+
+
+class SourceError(VscRuntimeError):
+    """A source that cannot be read: no such folder, a schema that does not fit, a connector that is missing."""
+
+    code = "VSC905"
+
+
+class SinkError(VscRuntimeError):
+    """A sink that cannot be written to."""
+
+    code = "VSC906"
+
+
+class ConfigurationError(VscRuntimeError):
+    """A run that cannot start as asked for: an unresolved variable, a connector that ``vsc run`` refuses, ..."""
+
+    code = "VSC907"

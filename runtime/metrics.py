@@ -1,0 +1,124 @@
+"""What was dropped and what was not found, counted by node and reason.
+
+A `Metrics` is a small mutable counter that a task fills and hands on; two of them merge by addition (peaks by
+maximum), and one becomes plain JSON and back. The engine guarantees that no data problem is swallowed: whatever is
+left out of a result is counted here. Not for throughput or timing: those belong to the place where a query runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+__all__ = ["RETENTION_NEEDED", "Dropped", "Group", "Metrics", "Missed"]
+
+
+class Group(StrEnum):
+    """The groups of counters."""
+
+    DROPPED_RECORDS = "dropped_records"
+    MISSED_LOOKUPS = "missed_lookups"
+
+
+class Dropped(StrEnum):
+    """Why a record was dropped.
+
+    ``expired``: refused by the store's grace; ``no_value``: a stream record without value reached an operator that
+    needs one (D14); ``null_join_key``: a part of the key that a join or a `rekey` computed is null.
+    """
+
+    NULL_KEY = "null_key"
+    NULL_TIMESTAMP = "null_timestamp"
+    NEGATIVE_TIMESTAMP = "negative_timestamp"
+    UNREADABLE = "unreadable"
+    EXPIRED = "expired"
+    NO_VALUE = "no_value"
+    NULL_JOIN_KEY = "null_join_key"
+    EXPRESSION_FAILED = "expression_failed"
+
+
+class Missed(StrEnum):
+    """Why a look-up found no row (D9). The record goes on without a partner, or not at all in an inner join."""
+
+    NO_RECORD = "no_record"
+    TOMBSTONE = "tombstone"
+    OLDER_THAN_RETENTION = "older_than_retention"
+
+
+RETENTION_NEEDED = "retention_needed"
+"""Name of the peak that a join reports: the history retention in ms that would have served all its look-ups."""
+
+
+class Metrics:
+    """Counters by (node, group, reason), and maxima by (node, name)."""
+
+    __slots__ = ("_counts", "_peaks")
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str, str], int] = {}
+        self._peaks: dict[tuple[str, str], int] = {}
+
+    def __bool__(self) -> bool:
+        """Whether anything was counted."""
+        return bool(self._counts or self._peaks)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Metrics):
+            return NotImplemented
+        return self._counts == other._counts and self._peaks == other._peaks
+
+    __hash__ = None  # type: ignore[assignment]  # mutable
+
+    def __repr__(self) -> str:
+        return f"Metrics({self.as_dict()})"
+
+    def count(self, node: str, group: Group, reason: Dropped | Missed, n: int = 1) -> None:
+        """Adds `n` to a counter; `n` 0 leaves no trace."""
+        if n:
+            key = (node, group.value, reason.value)
+            self._counts[key] = self._counts.get(key, 0) + n
+
+    def peak(self, node: str, name: str, value: int) -> None:
+        """Raises a maximum to `value`, if it is lower or not there."""
+        key = (node, name)
+        if value > self._peaks.get(key, value - 1):
+            self._peaks[key] = value
+
+    def get(self, node: str, group: Group, reason: Dropped | Missed) -> int:
+        """A counter; 0 if nothing was counted."""
+        return self._counts.get((node, group.value, reason.value), 0)
+
+    def merge(self, other: Metrics) -> None:
+        """Takes over what `other` counted."""
+        for key, n in other._counts.items():
+            self._counts[key] = self._counts.get(key, 0) + n
+        for (node, name), value in other._peaks.items():
+            self.peak(node, name, value)
+
+    def total(self, group: Group) -> int:
+        """The sum of a group over all nodes and reasons."""
+        return sum(n for (_, of, _), n in self._counts.items() if of == group.value)
+
+    def as_dict(self) -> dict[str, dict[str, dict[str, int] | int]]:
+        """``{group: {node: {reason: n}}, peak name: {node: value}}``, sorted; the groups are always there."""
+        found: dict[str, dict[str, dict[str, int] | int]] = {group.value: {} for group in Group}
+        for (node, group, reason), n in sorted(self._counts.items()):
+            reasons = found[group].setdefault(node, {})
+            assert isinstance(reasons, dict)
+            reasons[reason] = n
+        for (node, name), value in sorted(self._peaks.items()):
+            found.setdefault(name, {})[node] = value
+        return found
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Mapping[str, Mapping[str, int] | int]]) -> Metrics:
+        """The metrics that `as_dict` (or the JSON of it) shows."""
+        metrics = cls()
+        for group, nodes in data.items():
+            for node, found in nodes.items():
+                if isinstance(found, Mapping):
+                    for reason, n in found.items():
+                        metrics._counts[(node, group, reason)] = int(n)
+                else:
+                    metrics._peaks[(node, group)] = int(found)
+        return metrics

@@ -1,0 +1,290 @@
+"""Records in batches, and the order in which they are processed (decision D12).
+
+A `Batch` holds records of *one* node as columns. Each record has an event time, key and value columns, a flag that
+says whether it has a value at all (without: a tombstone), and its place in the `Order`. A batch's rows may stand in any
+order; whoever needs D12's order sorts by it, with `processing_order`.
+
+The order of a record is (time, origin, offset, path), compared lexicographically:
+
+* ``time``: the highest event time so far in the record's source partition in this epoch, the record's own included;
+* ``origin``: the source partition that the record, or what gave rise to it, was read from: by rank, then partition;
+* ``offset``: its place in that source partition;
+* ``path``: one counter for each stage that the record's cause has passed through. A stage numbers what it hands out
+  for one cause **from 1**, so that a shorter path, padded with 0, comes before everything that it gave rise to.
+
+Two records that enter one stage never compare equal, unless one record of one node enters it twice.
+Not for single records: the record-by-record engine has its own light form of one.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from vsc.plan.nodes import Schema
+from vsc.runtime.errors import StateError
+from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Metrics, Missed
+
+__all__ = [
+    "RETENTION_NEEDED",
+    "Batch",
+    "Dropped",
+    "Group",
+    "Int32s",
+    "Int64s",
+    "Mask",
+    "Metrics",
+    "Missed",
+    "Order",
+    "Origin",
+    "partition_of",
+    "processing_order",
+    "unified_origins",
+]
+
+Int64s = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+
+BATCH_FORMAT = "1"
+"""Format version of `Batch.to_ipc`, in the metadata of its schema."""
+
+_FIXED = ("time", "origin", "offset", "timestamp", "present")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A source partition: the source's node name, its rank (`vsc.plan.nodes.Source.rank`) and the partition's name.
+
+    `part` sorts as text in the order in which partitions come: a file's path, a zero-padded Kafka partition.
+    """
+
+    source: str
+    rank: int
+    part: str
+
+    @property
+    def sort_key(self) -> tuple[int, str, str]:
+        """Compares as D12 says: tables before streams and the order of the file are in the rank."""
+        return (self.rank, self.part, self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order of n records, as columns; see the module. `path` has shape (n, stages passed)."""
+
+    time: Int64s
+    origin: Int32s
+    offset: Int64s
+    path: Int64s
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def depth(self) -> int:
+        """How many stages the records' causes have passed."""
+        return int(self.path.shape[1])
+
+    def take(self, indices: npt.NDArray[np.integer] | Mask) -> Order:
+        """The chosen rows, by index or mask."""
+        return Order(self.time[indices], self.origin[indices], self.offset[indices], self.path[indices])
+
+    def padded(self, depth: int) -> Int64s:
+        """The path with at least `depth` columns, the added ones 0."""
+        missing = depth - self.depth
+        if missing <= 0:
+            return self.path
+        return np.hstack([self.path, np.zeros((len(self), missing), dtype=np.int64)])
+
+    def extended(self, counters: Int64s) -> Order:
+        """One stage further: `counters` (from 1) is the place among what the stage handed out for the same cause."""
+        return Order(self.time, self.origin, self.offset, np.column_stack([self.path, counters]))
+
+    @staticmethod
+    def empty(depth: int = 0) -> Order:
+        """No records."""
+        none = np.zeros(0, dtype=np.int64)
+        return Order(none, none.astype(np.int32), none, np.zeros((0, depth), dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records of one node, as columns.
+
+    `origins` is what ``order.origin`` points into. `timestamps` are event times in ms. Where `present` is False the
+    record has no value (a tombstone of a table; D14 for streams) and its value columns are null. `keys` and `values`
+    are the columns of `schema`, of the Arrow types of their column types; a key column holds no null.
+    """
+
+    schema: Schema
+    origins: tuple[Origin, ...]
+    order: Order
+    timestamps: Int64s
+    present: Mask
+    keys: tuple[pa.Array, ...]
+    values: tuple[pa.Array, ...]
+
+    def __len__(self) -> int:
+        return len(self.timestamps)
+
+    @property
+    def columns(self) -> tuple[pa.Array, ...]:
+        """Key columns, then value columns."""
+        return self.keys + self.values
+
+    def take(self, indices: npt.NDArray[np.integer]) -> Batch:
+        """The rows at `indices`, in that order."""
+        chosen = pa.array(indices, type=pa.int64())
+        return Batch(
+            self.schema, self.origins, self.order.take(indices), self.timestamps[indices], self.present[indices],
+            tuple(c.take(chosen) for c in self.keys), tuple(c.take(chosen) for c in self.values),
+        )  # fmt: skip
+
+    def filter(self, mask: Mask) -> Batch:
+        """The rows where `mask` is true; the batch itself if that is all of them."""
+        if mask.all():
+            return self
+        chosen = pa.array(mask)
+        return Batch(
+            self.schema, self.origins, self.order.take(mask), self.timestamps[mask], self.present[mask],
+            tuple(c.filter(chosen) for c in self.keys), tuple(c.filter(chosen) for c in self.values),
+        )  # fmt: skip
+
+    def sorted(self) -> Batch:
+        """The rows in D12's order."""
+        return self.take(processing_order([self]))
+
+    @staticmethod
+    def concat(batches: Sequence[Batch]) -> Batch:
+        """All rows of `batches`, one batch after the other; at least one batch, all of one node."""
+        if len(batches) == 1:
+            return batches[0]
+        origins, indices = unified_origins(batches)
+        depth = max(b.order.depth for b in batches)
+        order = Order(
+            np.concatenate([b.order.time for b in batches]),
+            np.concatenate(indices),
+            np.concatenate([b.order.offset for b in batches]),
+            np.concatenate([b.order.padded(depth) for b in batches]),
+        )
+        return Batch(
+            batches[0].schema,
+            origins,
+            order,
+            np.concatenate([b.timestamps for b in batches]),
+            np.concatenate([b.present for b in batches]),
+            tuple(pa.concat_arrays(list(c)) for c in zip(*(b.keys for b in batches), strict=True)),
+            tuple(pa.concat_arrays(list(c)) for c in zip(*(b.values for b in batches), strict=True)),
+        )
+
+    def to_ipc(self) -> bytes:
+        """The batch as one Arrow IPC stream: system columns first, origins in the metadata."""
+        order = self.order
+        system: list[pa.Array] = [pa.array(c) for c in (order.time, order.origin, order.offset, self.timestamps)]
+        system.append(pa.array(self.present))
+        paths = [pa.array(np.ascontiguousarray(order.path[:, i])) for i in range(order.depth)]
+        columns = [*system, *paths, *self.keys, *self.values]
+        names = [*_FIXED, *(f"path{i}" for i in range(order.depth)), *(f"c{i}" for i in range(len(self.columns)))]
+        metadata = {
+            "vsc": BATCH_FORMAT,
+            "depth": str(order.depth),
+            "origins": json.dumps([[o.source, o.rank, o.part] for o in self.origins]),
+        }
+        fields = [pa.field(n, c.type) for n, c in zip(names, columns, strict=True)]
+        record = pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, metadata=metadata))
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, record.schema) as writer:
+            writer.write_batch(record)
+        return bytes(sink.getvalue())
+
+    @classmethod
+    def from_ipc(cls, data: bytes, schema: Schema) -> Batch:
+        """The batch that `to_ipc` wrote; `schema` is its node's. StateError for anything else."""
+        try:
+            with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+                metadata = reader.schema.metadata or {}
+                record = reader.read_next_batch()
+        except (pa.ArrowInvalid, StopIteration) as error:
+            raise StateError(f"a batch of records is damaged: {error}") from error
+        if metadata.get(b"vsc") != BATCH_FORMAT.encode():
+            raise StateError("a batch of records has another format version", "run one version of vsc only")
+        depth = int(metadata[b"depth"])
+        head = len(_FIXED) + depth
+        if record.num_columns != head + len(schema.key) + len(schema.value):
+            raise StateError(f"a batch has {record.num_columns - head} columns, not those of its node's schema")
+        origins = tuple(Origin(*o) for o in json.loads(metadata[b"origins"]))
+        columns = record.columns
+        time, origin, offset, timestamps = (c.to_numpy() for c in columns[:4])
+        path = np.empty((record.num_rows, depth), dtype=np.int64)
+        for i in range(depth):
+            path[:, i] = columns[len(_FIXED) + i].to_numpy()
+        order = Order(time, origin, offset, path)
+        present = columns[4].to_numpy(zero_copy_only=False)
+        split = head + len(schema.key)
+        return cls(schema, origins, order, timestamps, present, tuple(columns[head:split]), tuple(columns[split:]))
+
+
+def unified_origins(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], list[Int32s]]:
+    """All origins of `batches`, sorted as D12 compares them, and each batch's ``order.origin`` as indices into them."""
+    origins = tuple(sorted({o for b in batches for o in b.origins}, key=lambda o: o.sort_key))
+    place = {o: i for i, o in enumerate(origins)}
+    mapped = []
+    for batch in batches:
+        table = np.array([place[o] for o in batch.origins], dtype=np.int32)
+        mapped.append(table[batch.order.origin] if len(batch) else batch.order.origin)
+    return origins, mapped
+
+
+def processing_order(batches: Sequence[Batch]) -> Int64s:
+    """D12's order over the rows of several batches (of any nodes).
+
+    The result holds indices into the concatenation of the batches, in the order of processing. Rows that compare
+    equal keep the order of the batches and of the rows.
+    """
+    _, origins = unified_origins(batches)
+    depth = max((b.order.depth for b in batches), default=0)
+    paths = [b.order.padded(depth) for b in batches]
+    none: list[Int64s] = [np.zeros(0, dtype=np.int64)]
+    levels: list[npt.NDArray[np.integer]] = [
+        np.concatenate([b.order.time for b in batches] or none),
+        np.concatenate(origins or none),
+        np.concatenate([b.order.offset for b in batches] or none),
+        *(np.concatenate([p[:, i] for p in paths]) for i in range(depth)),
+    ]
+    levels = [level for level in levels if len(level) and (level != level[0]).any()]
+    if not levels or _is_sorted(levels):
+        return np.arange(sum(len(b) for b in batches), dtype=np.int64)
+    if len(levels) == 1:
+        return np.argsort(levels[0], kind="stable").astype(np.int64, copy=False)
+    return np.lexsort(levels[::-1]).astype(np.int64, copy=False)
+
+
+def _is_sorted(levels: Sequence[npt.NDArray[np.integer]]) -> bool:
+    """Whether the rows are in lexicographic order of `levels` already."""
+    undecided: Mask | None = None
+    for level in levels:
+        before, after = level[:-1], level[1:]
+        wrong = before > after if undecided is None else (before > after) & undecided
+        if wrong.any():
+            return False
+        equal = before == after
+        undecided = equal if undecided is None else undecided & equal
+        if not undecided.any():
+            return True
+    return True
+
+
+def partition_of(keys: Sequence[bytes], partitions: int) -> Int32s:
+    """The vsc partition of each encoded key: its CRC-32 modulo `partitions`. The same everywhere and for ever."""
+    if partitions == 1:
+        return np.zeros(len(keys), dtype=np.int32)
+    crc = zlib.crc32
+    hashes = np.fromiter((crc(k) for k in keys), dtype=np.uint32, count=len(keys))
+    return (hashes % np.uint32(partitions)).astype(np.int32)
