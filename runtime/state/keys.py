@@ -33,6 +33,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.types import DataType, DecimalType, ScalarType, StructType
+from vsc.runtime.state.row_columns import fixed_width_binary
+from vsc.runtime.state.slots import NARROW_DECIMAL
+from vsc.runtime.values import to_values
 
 __all__ = ["FORMAT_VERSION", "KeyCodec"]
 
@@ -40,7 +43,6 @@ FORMAT_VERSION = 1
 """First byte of every key."""
 
 _WIDTHS = {"tinyint": 1, "smallint": 2, "int": 4, "bigint": 8, "date": 4, "timestamp": 8}
-_NARROW_DECIMAL = 18
 _ESCAPED_ZERO = b"\x00\xff"
 _END = b"\x00\x01"
 _EXACT = decimal.Context(prec=60)
@@ -147,7 +149,7 @@ def _integer_codec(width: int) -> tuple[Encode, Decode]:
 
 def _decimal_codec(data_type: DecimalType) -> tuple[Encode, Decode]:
     scale = data_type.scale
-    encode_integer, decode_integer = _integer_codec(8 if data_type.precision <= _NARROW_DECIMAL else 16)
+    encode_integer, decode_integer = _integer_codec(8 if data_type.precision <= NARROW_DECIMAL else 16)
 
     def encode(value: object) -> bytes:
         assert isinstance(value, decimal.Decimal)
@@ -253,41 +255,21 @@ def _encode_column(column: pa.Array, data_type: DataType) -> pa.Array:
         numbers = column.view(f"int{8 * width}") if name in ("date", "timestamp") else column
         return _big_endian(numbers.to_numpy(zero_copy_only=False), width)
     if name == "boolean":
-        return _fixed(column.cast(pa.uint8()).to_numpy(zero_copy_only=False).reshape(-1, 1))
+        return fixed_width_binary(column.cast(pa.uint8()).to_numpy(zero_copy_only=False).reshape(-1, 1))
     if isinstance(data_type, DecimalType):
         return _encode_decimals(column, data_type)
     encode, _ = _scalar_codec(data_type)
-    values = [_internal(value, data_type) for value in column]
-    return pa.array([encode(value) for value in values], pa.binary())
+    return pa.array([encode(value) for value in to_values(column, data_type)], pa.binary())
 
 
 def _encode_decimals(column: pa.Array, data_type: DecimalType) -> pa.Array:
     halves = np.frombuffer(column.buffers()[1], dtype="<u8")[2 * column.offset :][: 2 * len(column)].reshape(-1, 2)
     high, low = halves[:, 1] ^ np.uint64(1 << 63), halves[:, 0]
-    if data_type.precision <= _NARROW_DECIMAL:
-        return _fixed((low ^ np.uint64(1 << 63)).astype(">u8").view(np.uint8).reshape(-1, 8))
-    return _fixed(np.stack([high, low], axis=1).astype(">u8").view(np.uint8).reshape(-1, 16))
+    if data_type.precision <= NARROW_DECIMAL:
+        return fixed_width_binary((low ^ np.uint64(1 << 63)).astype(">u8").view(np.uint8).reshape(-1, 8))
+    return fixed_width_binary(np.stack([high, low], axis=1).astype(">u8").view(np.uint8).reshape(-1, 16))
 
 
 def _big_endian(numbers: npt.NDArray[np.signedinteger], width: int) -> pa.Array:
     unsigned = numbers.astype(f"<i{width}").view(f"<u{width}") ^ np.array(1 << (8 * width - 1), dtype=f"<u{width}")
-    return _fixed(unsigned.astype(f">u{width}").view(np.uint8).reshape(-1, width))
-
-
-def _fixed(matrix: npt.NDArray[np.uint8]) -> pa.Array:
-    """The rows of a matrix of bytes, as a binary array."""
-    count, width = matrix.shape
-    offsets = np.arange(count + 1, dtype=np.int32) * width
-    data = pa.py_buffer(np.ascontiguousarray(matrix))
-    return pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets.astype(np.int32)), data])
-
-
-def _internal(scalar: pa.Scalar, data_type: DataType) -> object:
-    """A (nested) Arrow scalar as an internal value; only struct keys come here, value by value."""
-    if not scalar.is_valid:
-        return None
-    if isinstance(data_type, StructType):
-        return tuple(_internal(scalar[i], field.type) for i, field in enumerate(data_type.fields))
-    if isinstance(data_type, ScalarType) and data_type.name in ("date", "timestamp"):
-        return scalar.value
-    return scalar.as_py()
+    return fixed_width_binary(unsigned.astype(f">u{width}").view(np.uint8).reshape(-1, width))

@@ -16,7 +16,7 @@ variable     the bytes of string (UTF-8), binary and nested columns, one after t
 ===========  ====================================================================================================
 
 The slot of a null column is zero, of a null variable column the end of the one before. Nested values: see
-`nested.py`. An empty tuple of types is allowed (a table with key columns only): its row is the version byte.
+`slots`. An empty tuple of types is allowed (a table with key columns only): its row is the version byte.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from vsc.plan.types import DataType
+from vsc.runtime.state.row_columns import decode_rows, encode_rows, header_type
 from vsc.runtime.state.slots import Slot, slot_of
 
 __all__ = ["FORMAT_VERSION", "RowCodec"]
@@ -38,13 +39,14 @@ FORMAT_VERSION = 1
 class RowCodec:
     """Encodes rows of the given column types. Immutable."""
 
-    __slots__ = ("_bitmap", "_header", "_slots", "types")
+    __slots__ = ("_bitmap", "_columns", "_header", "_slots", "types")
 
     def __init__(self, types: Sequence[DataType]) -> None:
         self.types = tuple(types)
         self._slots: tuple[Slot, ...] = tuple(slot_of(t) for t in self.types)
         self._bitmap = (len(self.types) + 7) // 8
         self._header = struct.Struct(f"<B{self._bitmap}s" + "".join(slot.code for slot in self._slots))
+        self._columns = header_type(self._slots, self._bitmap)
 
     def encode(self, values: Sequence[object]) -> bytes:
         """The bytes of one row, given as internal values in column order.
@@ -93,3 +95,19 @@ class RowCodec:
         if len(data) != base + start:
             raise ValueError(f"row has {len(data)} bytes where {base + start} were expected")
         return tuple(values)
+
+    def encode_columns(self, arrays: Sequence[pa.Array], count: int | None = None) -> pa.BinaryArray:
+        """The bytes of every row of whole columns; `count` is the number of rows, needed where there is no column.
+
+        Raises ValueError when the columns are not as many as the codec's.
+        """
+        rows = len(arrays[0]) if count is None else count
+        return encode_rows(arrays, self.types, self._slots, self._columns, FORMAT_VERSION, rows)
+
+    def decode_columns(self, rows: pa.BinaryArray) -> tuple[pa.Array, ...]:
+        """The columns of encoded rows, of the Arrow types of the codec's types.
+
+        Where `rows` is null (a tombstone) every column is null. Raises ValueError for another format version, and for
+        rows that are not of these columns.
+        """
+        return decode_rows(rows, self.types, self._slots, self._columns, FORMAT_VERSION)
