@@ -1,0 +1,141 @@
+"""The values that a store of versions takes and gives, shared by every store and by whoever calls one.
+
+Times are integers of milliseconds since the epoch; a version is valid on ``[valid_from, valid_to)``. Not for rows as
+they lie on disk (`blocks`), nor for what a value's bytes mean (`rows`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+__all__ = [
+    "KIND_EXPIRED",
+    "KIND_LATEST",
+    "KIND_SUPERSEDED",
+    "LOOKUP_FOUND",
+    "LOOKUP_MISSES",
+    "NEVER",
+    "Lookups",
+    "Miss",
+    "OutcomeKind",
+    "PutOutcome",
+    "PutOutcomes",
+    "VersionedRecord",
+    "Versions",
+]
+
+NEVER: Final = np.iinfo(np.int64).max
+"""``valid_to`` of a version that nothing has superseded, in whole columns (in single records it is None)."""
+
+
+class OutcomeKind(StrEnum):
+    """What became of a write."""
+
+    LATEST = "latest"
+    """It is now its key's newest version."""
+    SUPERSEDED = "superseded"
+    """It was taken in, but a newer version of its key was there already."""
+    EXPIRED = "expired"
+    """It was refused: older than stream time minus grace."""
+
+
+KIND_LATEST: Final = 0
+KIND_SUPERSEDED: Final = 1
+KIND_EXPIRED: Final = 2
+
+_KINDS: Final = (OutcomeKind.LATEST, OutcomeKind.SUPERSEDED, OutcomeKind.EXPIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class PutOutcome:
+    """What became of one write (KIP-889's return value of `put`, without its magic numbers).
+
+    `valid_to` is the timestamp of the next newer version for a superseded write, else None.
+    """
+
+    kind: OutcomeKind
+    valid_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutOutcomes:
+    """What became of many writes, in their order.
+
+    `kinds` is uint8[n] (0 latest, 1 superseded, 2 expired), `valid_to` int64[n] (-1 where there is none).
+    """
+
+    kinds: npt.NDArray[np.uint8]
+    valid_to: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def __getitem__(self, row: int) -> PutOutcome:
+        until = int(self.valid_to[row])
+        return PutOutcome(_KINDS[int(self.kinds[row])], None if until < 0 else until)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedRecord:
+    """One live version of a key, valid on ``[valid_from, valid_to)``; `valid_to` None: nothing newer is known."""
+
+    value: bytes
+    valid_from: int
+    valid_to: int | None
+
+
+class Miss(StrEnum):
+    """Why a look-up found nothing."""
+
+    NO_RECORD = "no_record"
+    """The key had no version yet at that time."""
+    TOMBSTONE = "tombstone"
+    """The key was deleted at that time."""
+    OLDER_THAN_RETENTION = "older_than_retention"
+    """The time lies before stream time minus the history retention: the store no longer answers for it."""
+
+
+LOOKUP_FOUND: Final = 0
+LOOKUP_MISSES: Final = (None, Miss.NO_RECORD, Miss.TOMBSTONE, Miss.OLDER_THAN_RETENTION)
+"""What the numbers in `Lookups.kinds` stand for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """The answers to many look-ups, in their order, as columns.
+
+    `kinds` is uint8[n]: 0 found, else an index into `LOOKUP_MISSES`. `valid_from` and `valid_to` are int64[n]
+    (`valid_to` is `NEVER` for a newest version; both are -1 where nothing was found), `values` has n elements, null
+    where nothing was found.
+    """
+
+    kinds: npt.NDArray[np.uint8]
+    valid_from: npt.NDArray[np.int64]
+    valid_to: npt.NDArray[np.int64]
+    values: pa.BinaryArray
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Versions of many keys as columns, sorted by (key, valid_from).
+
+    `key` is int64[m], an index into the keys that were asked for; `valid_from` and `valid_to` are int64[m] (`NEVER`
+    for a key's newest); `values` has m elements, null for a tombstone.
+    """
+
+    key: npt.NDArray[np.int64]
+    valid_from: npt.NDArray[np.int64]
+    valid_to: npt.NDArray[np.int64]
+    values: pa.BinaryArray
+
+    def __len__(self) -> int:
+        return len(self.key)

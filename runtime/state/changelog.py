@@ -1,0 +1,112 @@
+"""The changelog of an overlay: what was written above a store, as one blob that can be kept and applied elsewhere.
+
+Layout (little endian), format version 1::
+
+    offset  size  what
+    0       4     "VSCL"
+    4       1     format version
+    5       1     compression of the body: 0 none, 1 lz4 (Arrow's "lz4" frame)
+    6       2     zero
+    8       4     CRC-32 of everything from offset 12 to the end
+    12      8     length of the body when not compressed
+    20      ...   body
+
+    body:  u32 ranges (R), u32 deletes (D), u32 puts (P)
+           u32 lengths[2R + D + 2P]: starts of ranges, ends of ranges, deleted keys, put keys, put values
+           the bytes of all these, one after the other, in that order
+
+Guarantees: applying a changelog to a copy of the overlay's base gives what the overlay showed; applying it again
+changes nothing. A blob that was cut, damaged or is of another format version raises `StateError` and changes nothing.
+Plain lengths and bytes instead of Arrow IPC or pickle: about three times as fast to read back, and nothing in a blob
+can run. Not a log of single writes: a key that was written often is in it once.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.runtime.errors import StateError
+from vsc.runtime.state.kv_base import OrderedKV
+
+__all__ = ["FORMAT_VERSION", "apply_changelog", "decode_changelog", "encode_changelog"]
+
+FORMAT_VERSION: Final = 1
+
+_MAGIC: Final = b"VSCL"
+_HEAD: Final = struct.Struct("<4sBBH")
+_CHECK: Final = struct.Struct("<I")
+_SIZE: Final = struct.Struct("<Q")
+_COUNTS: Final = struct.Struct("<III")
+_BODY: Final = _HEAD.size + _CHECK.size + _SIZE.size
+_PLAIN, _LZ4 = 0, 1
+_SMALL: Final = 256
+"""Bodies up to this length are not worth compressing."""
+
+Range = tuple[bytes, bytes]
+
+
+def encode_changelog(ranges: Sequence[Range], deletes: Sequence[bytes], puts: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return the blob that stands for these writes; they are applied in the order ranges, deletes, puts."""
+    rows = list(puts)
+    parts = [start for start, _ in ranges]
+    parts += [end for _, end in ranges]
+    parts += deletes
+    parts += [key for key, _ in rows]
+    parts += [value for _, value in rows]
+    lengths = np.fromiter(map(len, parts), dtype="<u4", count=len(parts))
+    body = _COUNTS.pack(len(ranges), len(deletes), len(rows)) + lengths.tobytes() + b"".join(parts)
+    codec = _LZ4 if len(body) > _SMALL else _PLAIN
+    stored = pa.compress(body, codec="lz4", asbytes=True) if codec == _LZ4 else body
+    checked = _SIZE.pack(len(body)) + stored
+    return _HEAD.pack(_MAGIC, FORMAT_VERSION, codec, 0) + _CHECK.pack(zlib.crc32(checked)) + checked
+
+
+def decode_changelog(blob: bytes) -> tuple[list[Range], list[bytes], list[tuple[bytes, bytes]]]:
+    """Return (ranges, deletes, puts) of a blob; raises `StateError` when it is not one or is damaged."""
+    body = _body(blob)
+    ranges, deletes, puts = _COUNTS.unpack_from(body)
+    count = 2 * ranges + deletes + 2 * puts
+    lengths = np.frombuffer(body, dtype="<u4", count=count, offset=_COUNTS.size)
+    bounds = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(lengths, dtype=np.int64, out=bounds[1:])
+    bounds += _COUNTS.size + 4 * count
+    parts = [body[start:end] for start, end in pairwise(bounds.tolist())]
+    keys = 2 * ranges + deletes
+    return (
+        list(zip(parts[:ranges], parts[ranges : 2 * ranges], strict=True)),
+        parts[2 * ranges : keys],
+        list(zip(parts[keys : keys + puts], parts[keys + puts :], strict=True)),
+    )
+
+
+def apply_changelog(kv: OrderedKV, blob: bytes) -> None:
+    """Write what `blob` holds to `kv`, atomically. Raises `StateError` for a damaged blob, before anything is written."""
+    ranges, deletes, puts = decode_changelog(blob)
+    kv.write(puts, deletes, ranges)
+
+
+def _body(blob: bytes) -> bytes:
+    if len(blob) < _BODY or blob[:4] != _MAGIC:
+        raise StateError("this is not a changelog, or only the beginning of one")
+    _, version, codec, _ = _HEAD.unpack_from(blob)
+    if version != FORMAT_VERSION:
+        raise StateError(
+            f"the changelog has format version {version}; this vsc reads format version {FORMAT_VERSION}",
+            "run the version of vsc that wrote it",
+        )
+    (check,) = _CHECK.unpack_from(blob, _HEAD.size)
+    checked = memoryview(blob)[_HEAD.size + _CHECK.size :]
+    if zlib.crc32(checked) != check or codec not in (_PLAIN, _LZ4):
+        raise StateError("the changelog is damaged or cut off: its checksum is wrong")
+    if codec == _PLAIN:
+        return bytes(checked[_SIZE.size :])
+    (size,) = _SIZE.unpack_from(checked)
+    body: bytes = pa.decompress(checked[_SIZE.size :], decompressed_size=size, codec="lz4", asbytes=True)
+    return body

@@ -1,0 +1,11 @@
+"""The ordered maps that stores are written against, in one place: see the modules that this one gathers."""
+
+from __future__ import annotations
+
+from vsc.runtime.state.changelog import apply_changelog
+from vsc.runtime.state.kv_base import OrderedKV, prefix_end
+from vsc.runtime.state.kv_memory import MemoryKV
+from vsc.runtime.state.kv_overlay import OverlayKV
+from vsc.runtime.state.kv_rocks import RocksKV
+
+__all__ = ["MemoryKV", "OrderedKV", "OverlayKV", "RocksKV", "apply_changelog", "prefix_end"]

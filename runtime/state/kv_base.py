@@ -1,0 +1,44 @@
+"""What every store is written against: an ordered map of bytes to bytes, with atomic writes.
+
+Guarantees: keys are ordered as unsigned bytes, a key that is a prefix of another comes before it; a `write` is seen
+whole or not at all. A scan is of the moment when it began or of no earlier one; writing while one is under way is
+allowed, and whether the scan shows it is left open. Not for concurrent use: one thread, one map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+__all__ = ["OrderedKV", "prefix_end"]
+
+
+class OrderedKV(Protocol):
+    """An ordered map of bytes to bytes with atomic writes."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, or None."""
+        ...
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the value of each key, in their order, None for those that are not there."""
+        ...
+
+    def scan(self, start: bytes, end: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        """Iterate over the rows with ``start <= key < end`` (`end` None: to the last key), ascending or descending."""
+        ...
+
+    def write(
+        self,
+        puts: Iterable[tuple[bytes, bytes]],
+        deletes: Iterable[bytes] = (),
+        delete_ranges: Iterable[tuple[bytes, bytes]] = (),
+    ) -> None:
+        """Apply everything at once: first the ranges ``[start, end)``, then the deletes, then the puts."""
+        ...
+
+
+def prefix_end(prefix: bytes) -> bytes | None:
+    """Return the smallest key greater than every key that begins with `prefix`; None if there is no such key."""
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes((stem[-1] + 1,)) if stem else None

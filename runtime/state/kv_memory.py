@@ -1,0 +1,115 @@
+"""An ordered map in memory: a dictionary, and beside it the keys in order, brought up to date only when scanned.
+
+Guarantees: reads and writes of single keys cost what a dictionary costs, however many keys there are. A scan sees the
+map as it was when the scan began. Not for data that has to outlive the process.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Sequence
+
+__all__ = ["MemoryKV", "SortedKeys"]
+
+_FEW = 16
+"""Up to so many changes are worked into the order one by one; more are sorted in."""
+
+
+class SortedKeys:
+    """The keys of a dictionary in order. Told of every key that comes and goes, it sorts only when it is asked."""
+
+    __slots__ = ("_fresh", "_gone", "_order")
+
+    def __init__(self) -> None:
+        self._order: list[bytes] = []
+        self._fresh: set[bytes] = set()
+        self._gone: set[bytes] = set()
+
+    def add(self, key: bytes) -> None:
+        """Take in a key that was not there."""
+        if key in self._gone:
+            self._gone.remove(key)
+        else:
+            self._fresh.add(key)
+
+    def remove(self, key: bytes) -> None:
+        """Let go of a key that was there."""
+        if key in self._fresh:
+            self._fresh.remove(key)
+        else:
+            self._gone.add(key)
+
+    def between(self, start: bytes, end: bytes | None) -> list[bytes]:
+        """Return the keys with ``start <= key < end``, in order."""
+        self._settle()
+        order = self._order
+        first = bisect_left(order, start) if start else 0
+        return order[first : len(order) if end is None else bisect_left(order, end, first)]
+
+    def _settle(self) -> None:
+        if self._gone:
+            self._settle_gone()
+        if len(self._fresh) > _FEW:
+            self._order.extend(sorted(self._fresh))
+            self._order.sort()
+        else:
+            for key in self._fresh:
+                insort(self._order, key)
+        self._fresh.clear()
+
+    def _settle_gone(self) -> None:
+        gone = self._gone
+        if len(gone) > _FEW:
+            self._order = [key for key in self._order if key not in gone]
+        else:
+            for key in gone:
+                del self._order[bisect_left(self._order, key)]
+        gone.clear()
+
+
+class MemoryKV:
+    """An `OrderedKV` in memory."""
+
+    __slots__ = ("_keys", "_rows")
+
+    def __init__(self) -> None:
+        self._rows: dict[bytes, bytes] = {}
+        self._keys = SortedKeys()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, or None."""
+        return self._rows.get(key)
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the value of each key, in their order, None for those that are not there."""
+        return list(map(self._rows.get, keys))
+
+    def scan(self, start: bytes, end: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        """Iterate over the rows with ``start <= key < end``, as they are now."""
+        keys = self._keys.between(start, end)
+        if reverse:
+            keys.reverse()
+        return iter([(key, self._rows[key]) for key in keys])
+
+    def write(
+        self,
+        puts: Iterable[tuple[bytes, bytes]],
+        deletes: Iterable[bytes] = (),
+        delete_ranges: Iterable[tuple[bytes, bytes]] = (),
+    ) -> None:
+        """Apply everything at once: first the ranges ``[start, end)``, then the deletes, then the puts."""
+        rows = self._rows
+        for start, end in delete_ranges:
+            for key in self._keys.between(start, end):
+                del rows[key]
+                self._keys.remove(key)
+        for key in deletes:
+            if rows.pop(key, None) is not None:
+                self._keys.remove(key)
+        for key, value in puts:
+            if key not in rows:
+                self._keys.add(key)
+            rows[key] = value

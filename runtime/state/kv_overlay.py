@@ -1,0 +1,120 @@
+"""An ordered map above another one: writes stay in memory, reads see both, the one below is never written to.
+
+That is how a micro-batch works on committed state: what it writes becomes one changelog, which is applied to the map
+below once the micro-batch is known to be committed; a failed attempt leaves nothing behind.
+
+Guarantees: reads and writes of single keys cost what a dictionary costs (and a read of the map below for a key that
+was not written). Order is made only when something is scanned. Not for several threads.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+from vsc.runtime.state.changelog import Range, encode_changelog
+from vsc.runtime.state.kv_base import OrderedKV
+from vsc.runtime.state.kv_memory import SortedKeys
+
+__all__ = ["OverlayKV"]
+
+
+class OverlayKV:
+    """An `OrderedKV` that keeps its writes in memory above `base`."""
+
+    __slots__ = ("_base", "_keys", "_range_ends", "_range_starts", "_rows")
+
+    def __init__(self, base: OrderedKV) -> None:
+        self._base = base
+        # What was written: value, or None for a key that was deleted. It hides what the base has.
+        self._rows: dict[bytes, bytes | None] = {}
+        self._keys = SortedKeys()
+        # Ranges of the base that are hidden: disjoint, not touching, in order.
+        self._range_starts: list[bytes] = []
+        self._range_ends: list[bytes] = []
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, or None."""
+        if key in self._rows:
+            return self._rows[key]
+        return None if self._hidden(key) else self._base.get(key)
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the value of each key, in their order, None for those that are not there."""
+        rows = self._rows
+        if not rows and not self._range_starts:
+            return self._base.get_many(keys)
+        found = list(map(rows.get, keys))
+        below = [at for at, key in enumerate(keys) if found[at] is None and key not in rows and not self._hidden(key)]
+        if below:
+            for at, value in zip(below, self._base.get_many([keys[at] for at in below]), strict=True):
+                found[at] = value
+        return found
+
+    def scan(self, start: bytes, end: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        """Iterate over the rows with ``start <= key < end``."""
+        own = self._keys.between(start, end)
+        if reverse:
+            own.reverse()
+        rows = self._rows
+        at = 0
+        for key, value in self._base.scan(start, end, reverse):
+            while at < len(own) and (own[at] > key if reverse else own[at] < key):
+                yield from self._shown(own[at])
+                at += 1
+            if key not in rows and not self._hidden(key):
+                yield key, value
+        for key in own[at:]:
+            yield from self._shown(key)
+
+    def write(
+        self,
+        puts: Iterable[tuple[bytes, bytes]],
+        deletes: Iterable[bytes] = (),
+        delete_ranges: Iterable[tuple[bytes, bytes]] = (),
+    ) -> None:
+        """Apply everything at once: first the ranges ``[start, end)``, then the deletes, then the puts."""
+        rows = self._rows
+        for start, end in delete_ranges:
+            if start < end:
+                self._hide(start, end)
+        for key in deletes:
+            if key not in rows:
+                self._keys.add(key)
+            rows[key] = None
+        for key, value in puts:
+            if key not in rows:
+                self._keys.add(key)
+            rows[key] = value
+
+    def changelog(self) -> bytes:
+        """Return everything that was written since this overlay was made, as one blob for `apply_changelog`."""
+        deletes = [key for key, value in self._rows.items() if value is None]
+        puts = [(key, value) for key, value in self._rows.items() if value is not None]
+        ranges: list[Range] = list(zip(self._range_starts, self._range_ends, strict=True))
+        return encode_changelog(ranges, deletes, puts)
+
+    def _shown(self, key: bytes) -> Iterator[tuple[bytes, bytes]]:
+        # The row may have been deleted while a scan was under way.
+        value = self._rows.get(key)
+        if value is not None:
+            yield key, value
+
+    def _hidden(self, key: bytes) -> bool:
+        if not self._range_starts:
+            return False
+        at = bisect_right(self._range_starts, key) - 1
+        return at >= 0 and key < self._range_ends[at]
+
+    def _hide(self, start: bytes, end: bytes) -> None:
+        for key in self._keys.between(start, end):
+            del self._rows[key]
+            self._keys.remove(key)
+        # Ranges that overlap or touch the new one are made one with it.
+        first = bisect_left(self._range_ends, start)
+        last = bisect_right(self._range_starts, end)
+        if first < last:
+            start = min(start, self._range_starts[first])
+            end = max(end, self._range_ends[last - 1])
+        self._range_starts[first:last] = [start]
+        self._range_ends[first:last] = [end]

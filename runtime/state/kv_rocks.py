@@ -1,0 +1,203 @@
+"""An ordered map in a RocksDB folder: the only module that knows rocksdict.
+
+Guarantees: opening and closing cost a few milliseconds; a write batch is atomic; what a clear `StateError` can say
+about a folder that is in use, damaged or not a folder, it says.
+
+How much survives what:
+
+* `close` (also by ``with``): everything, durable or not.
+* the process is killed: with ``durable=True`` every write that returned (they are in a log that the operating system
+  holds); with ``durable=False`` the folder is as it was after some earlier write, a prefix of the writes in their
+  order, often the state after the last `close`. Whoever uses that keeps the truth elsewhere (a changelog) and a stamp
+  in the data that tells where the folder stands.
+* the machine loses power: with either, some prefix of the writes. Nothing is synced to disk write by write.
+
+Not for several processes: RocksDB locks the folder, and a second opening is refused.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rocksdict import BlockBasedOptions, Cache, DbClosedError, Options, Rdict, ReadOptions, WriteBatch, WriteOptions
+
+from vsc.runtime.errors import StateError
+
+__all__ = ["RocksKV"]
+
+_WRITE_BUFFER_BYTES = 32 << 20
+_CACHE_BYTES = 32 << 20
+_BLOOM_BITS = 10
+_OWN_FILES = ("LOCK", "LOG", "IDENTITY", "MANIFEST-", "OPTIONS-", "rocksdict-config.json")
+"""What RocksDB may leave in a folder that it was creating when it was killed."""
+
+
+class RocksKV:
+    """An `OrderedKV` in a RocksDB folder, made when it is not there. A context manager."""
+
+    def __init__(self, path: str | Path, durable: bool = True) -> None:
+        """Open the folder `path`. `durable`: writes outlive a killed process (see the module's text).
+
+        Raises `StateError` when the path is a file, holds something else or is damaged, or the folder is open already.
+        """
+        self.path = str(path)
+        _refuse_foreign(Path(path))
+        try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            self._db: Any = Rdict(self.path, _options())
+        except Exception as error:
+            raise _opening_failed(self.path, error) from error
+        self._closed = False
+        self._durable = durable
+        self._how = WriteOptions()
+        self._how.disable_wal = not durable  # type: ignore[method-assign, assignment]  # a property in rocksdict itself
+        self._scans: weakref.WeakSet[_Scan] = weakref.WeakSet()
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, or None."""
+        try:
+            found: bytes | None = self._db.get(key)
+        except Exception as error:
+            raise self._failed("read", error) from error
+        return found
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the value of each key, in their order, None for those that are not there."""
+        try:
+            found: list[bytes | None] = self._db.get(keys if isinstance(keys, list) else list(keys))
+        except Exception as error:
+            raise self._failed("read", error) from error
+        return found
+
+    def scan(self, start: bytes, end: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        """Iterate over the rows with ``start <= key < end``, as they are now; ends early if the map is closed."""
+        options = ReadOptions()
+        if end is not None:
+            options.set_iterate_upper_bound(end)
+        try:
+            rows = self._db.items(backwards=reverse, from_key=end if reverse else start, read_opt=options)
+        except Exception as error:
+            raise self._failed("read", error) from error
+        scan = _Scan(self, rows, start if reverse else None)
+        self._scans.add(scan)
+        return scan
+
+    def write(
+        self,
+        puts: Iterable[tuple[bytes, bytes]],
+        deletes: Iterable[bytes] = (),
+        delete_ranges: Iterable[tuple[bytes, bytes]] = (),
+    ) -> None:
+        """Apply everything at once: first the ranges ``[start, end)``, then the deletes, then the puts."""
+        batch = WriteBatch(raw_mode=True)
+        for start, end in delete_ranges:
+            batch.delete_range(start, end)
+        for key in deletes:
+            batch.delete(key)
+        put = batch.put
+        for key, value in puts:
+            put(key, value)
+        try:
+            self._db.write(batch, self._how)
+        except Exception as error:
+            raise self._failed("written", error) from error
+
+    def close(self) -> None:
+        """Flush everything and let go of the folder. Closing twice is allowed."""
+        if self._closed:
+            return
+        self._closed = True
+        # An iterator keeps the folder locked, so the scans that are still about are ended first.
+        for scan in list(self._scans):
+            scan.end()
+        try:
+            if not self._durable:
+                self._db.flush()
+            self._db.close()
+        except Exception as error:
+            raise StateError(f"the store {self.path!r} could not be closed: {error}") from error
+
+    def __enter__(self) -> RocksKV:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _failed(self, what: str, error: Exception) -> Exception:
+        if isinstance(error, DbClosedError):
+            return StateError(f"the store {self.path!r} is closed")
+        if isinstance(error, TypeError):
+            return error
+        return StateError(f"the store {self.path!r} cannot be {what}: {error}", _help_for(error))
+
+
+class _Scan(Iterator[tuple[bytes, bytes]]):
+    """The rows of one scan; holds RocksDB's iterator, which would keep the folder locked, only while it is needed."""
+
+    def __init__(self, kv: RocksKV, rows: Iterator[tuple[bytes, bytes]], start: bytes | None) -> None:
+        self._kv = kv
+        self._rows: Iterator[tuple[bytes, bytes]] | None = rows
+        self._start = start  # RocksDB's own lower bound does not hold for scans that go backwards
+
+    def __next__(self) -> tuple[bytes, bytes]:
+        if self._rows is None:
+            if self._kv._closed:
+                raise StateError(f"the store {self._kv.path!r} is closed")
+            raise StopIteration
+        row = next(self._rows, None)
+        if row is None or (self._start is not None and row[0] < self._start):
+            self.end()
+            raise StopIteration
+        return row
+
+    def end(self) -> None:
+        """Let go of RocksDB's iterator."""
+        self._rows = None
+
+
+def _options() -> Options:
+    options = Options(raw_mode=True)
+    # Opened and closed in every micro-batch: few threads, no statistics, small first files.
+    options.set_max_background_jobs(2)
+    options.set_max_file_opening_threads(1)
+    options.set_keep_log_file_num(1)
+    options.set_skip_stats_update_on_db_open(True)
+    options.set_stats_dump_period_sec(0)
+    options.set_stats_persist_period_sec(0)
+    options.set_manifest_preallocation_size(4096)
+    options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
+    table = BlockBasedOptions()
+    table.set_bloom_filter(_BLOOM_BITS, False)
+    table.set_block_cache(Cache(_CACHE_BYTES))
+    options.set_block_based_table_factory(table)
+    return options
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Refuse a path where RocksDB would make a new database in or over something else."""
+    if path.exists() and not path.is_dir():
+        raise StateError(f"the store {str(path)!r} is a file, not a folder", "give the path of a folder")
+    if not path.is_dir() or (path / "CURRENT").exists():
+        return
+    for found in sorted(path.iterdir()):
+        if not found.name.startswith(_OWN_FILES) and found.suffix not in (".dbtmp", ".log"):
+            raise StateError(
+                f"the folder {str(path)!r} is not a store: it holds {found.name!r} but no file CURRENT",
+                "give an empty or a new folder, or restore the missing files",
+            )
+
+
+def _opening_failed(path: str, error: Exception) -> StateError:
+    if "lock" in str(error).lower():
+        return StateError(f"the store {path!r} is in use: it is open already, here or in another process", "close it")
+    return StateError(f"the store {path!r} cannot be opened: {error}", _help_for(error))
+
+
+def _help_for(error: Exception) -> str | None:
+    return "the folder is damaged: remove it and restore it" if "Corruption" in str(error) else None
