@@ -1,0 +1,144 @@
+"""Binary search in everything that is known of a table's keys while one batch is processed.
+
+The records of a batch have *arrival numbers*, their places in the order of processing. A `Timeline` holds the versions
+that the store had before the batch (arrival -1) and those that the batch brings; a look-up names a key, a time and its
+own arrival, and sees what arrived before it. All answers are exact, for any cut of the records into batches.
+
+How: entries are sorted by (key, time, arrival), both packed into one integer. A search by (key, time) gives the last
+entry that could be meant; only where that one arrived later than the look-up, in the same batch, the answer lies
+further back, and is found by doubling steps over the minima of arrivals. Not for values: answers are positions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from vsc.runtime.records import Int64s, Mask
+
+__all__ = ["NONE", "Timeline", "latest_before"]
+
+NONE = -1
+"""The position of an entry that does not exist."""
+
+_PACKED_LIMIT = 2**62
+
+
+class _Packing:
+    """Maps (key, time) to one integer that compares like the pair; times are those of given entries, or between."""
+
+    __slots__ = ("_low", "_ranks", "_span")
+
+    def __init__(self, keys: int, times: Int64s) -> None:
+        low, high = (int(times.min()), int(times.max())) if len(times) else (0, 0)
+        self._low = low - 1
+        self._span = high - low + 2
+        self._ranks: Int64s | None = None
+        if keys * self._span >= _PACKED_LIMIT:
+            self._ranks = np.unique(times)
+            self._span = len(self._ranks) + 1
+
+    def pack(self, keys: Int64s, times: Int64s) -> Int64s:
+        """Times before all entries' map to one place before them, times after all entries' to the last entry's."""
+        if self._ranks is not None:
+            return keys * self._span + np.searchsorted(self._ranks, times, side="right")
+        # clipping first: a difference of any two int64 could overflow
+        clipped = np.clip(times, self._low, self._low + self._span - 1)
+        return keys * self._span + (clipped - self._low)
+
+    def first(self, keys: Int64s) -> Int64s:
+        """What is at most the packed value of every entry of the key, and above that of every entry before it."""
+        return keys * self._span
+
+
+class Timeline:
+    """The versions of a table's keys: key numbers, valid from, arrival (-1: before this batch).
+
+    `keys` is the number of keys. Entries of one (key, time) must be given in the order of their arrivals. Positions in
+    answers are positions in the given arrays.
+    """
+
+    __slots__ = ("_arrival", "_by_arrival", "_entry", "_key", "_keys", "_minima", "_packed", "_packing", "_time")
+
+    def __init__(self, keys: int, key: Int64s, time: Int64s, arrival: Int64s) -> None:
+        self._keys, self._key, self._time = keys, key, time
+        self._packing = _Packing(keys, time)
+        packed = self._packing.pack(key, time)
+        self._entry: Int64s | None = None
+        if len(packed) and (packed[1:] < packed[:-1]).any():
+            self._entry = np.argsort(packed, kind="stable")
+            packed, arrival = packed[self._entry], arrival[self._entry]
+        self._packed, self._arrival = packed, arrival
+        self._minima: list[Int64s] | None = None
+        self._by_arrival: tuple[Int64s, Int64s, int] | None = None
+
+    def as_of(self, key: Int64s, time: Int64s, arrival: Int64s) -> Int64s:
+        """The entry of each key with the highest time up to `time`, of those the last, that came before `arrival`."""
+        if not len(self._packed):
+            return np.full(len(key), NONE, dtype=np.int64)
+        at = np.searchsorted(self._packed, self._packing.pack(key, time), side="right") - 1
+        late = np.flatnonzero((at >= 0) & (self._arrival[at] > arrival))
+        if len(late):
+            at[late] = self._step_back(at[late], arrival[late])
+        found = (at >= 0) & (self._packed[at] >= self._packing.first(key))
+        answer = at if self._entry is None else self._entry[at]
+        return np.where(found, answer, NONE)
+
+    def newest_time(self, key: Int64s, arrival: Int64s) -> tuple[Mask, Int64s]:
+        """For each key the highest time of what came before `arrival`, and whether there is anything."""
+        if not len(self._packed):
+            return np.zeros(len(key), dtype=np.bool_), np.zeros(len(key), dtype=np.int64)
+        places, highest, span = self._arrivals()
+        wanted = key * span + np.minimum(arrival, span - 2) + 1
+        at = np.searchsorted(places, wanted, side="right") - 1
+        known = (at >= 0) & (places[at] >= key * span)
+        return known, self._time[highest[at]]
+
+    def _arrivals(self) -> tuple[Int64s, Int64s, int]:
+        """Entries by (key, arrival), as one integer; for each the entry of the highest time so far in its key; span."""
+        if self._by_arrival is None:
+            entry = np.arange(len(self._packed), dtype=np.int64) if self._entry is None else self._entry
+            keys = self._key[entry]
+            span = int(self._arrival.max()) + 2
+            places = keys * span + self._arrival + 1
+            order = np.argsort(places, kind="stable")
+            # packed values grow with the key, and entries are in their order: a running maximum over positions is one
+            # within the key
+            self._by_arrival = places[order], entry[np.maximum.accumulate(order)], span
+        return self._by_arrival
+
+    def _step_back(self, at: Int64s, arrival: Int64s) -> Int64s:
+        """From each position the nearest one before it that arrived earlier; -1 without one."""
+        minima = self._lookback()
+        for level in range(len(minima) - 1, -1, -1):
+            block = minima[level]
+            passable = (at >= 0) & (block[at] > arrival)
+            at = np.where(passable, np.maximum(at - (1 << level), NONE), at)
+        return at
+
+    def _lookback(self) -> list[Int64s]:
+        """By level the lowest arrival among the 2**level entries that end at each position (as many as there are)."""
+        if self._minima is None:
+            level = self._arrival
+            self._minima = [level]
+            reach = 1
+            while reach < len(level):
+                wider = level.copy()
+                wider[reach:] = np.minimum(level[reach:], level[:-reach])
+                level = wider
+                self._minima.append(level)
+                reach *= 2
+        return self._minima
+
+
+def latest_before(keys: Int64s, arrivals: Int64s, key: Int64s, arrival: Int64s) -> Int64s:
+    """Of entries in the order of their arrivals, for each `key` the last one before `arrival`; `NONE` without one."""
+    if not len(keys):
+        return np.full(len(key), NONE, dtype=np.int64)
+    span = int(arrivals.max()) + 3
+    order: npt.NDArray[np.int64] = np.argsort(keys, kind="stable")
+    places = keys[order] * span + arrivals[order] + 1
+    wanted = key * span + np.clip(arrival, 0, span - 2)
+    at = np.searchsorted(places, wanted, side="right") - 1
+    found = (at >= 0) & (places[at] >= key * span)
+    return np.where(found, order[at], NONE)
