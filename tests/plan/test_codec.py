@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+
 from vsc.plan import (
     Call,
     Cast,
@@ -176,10 +177,20 @@ def test_a_text_that_is_no_plan_is_refused(text: str, message: str) -> None:
 
 def test_an_expression_that_is_nested_too_deeply_is_refused() -> None:
     expr: Any = {"literal": True, "type": "boolean"}
-    for _ in range(410):
+    for _ in range(610):
         expr = {"cast": expr, "type": "boolean", "safe": False}
-    with pytest.raises(PlanError, match="nested deeper than 400"):
+    with pytest.raises(PlanError, match="nested deeper than 600"):
         load(_changed("/nodes/2/operation/predicate/expr", expr))
+
+
+def test_the_deepest_expression_that_the_parser_takes_is_written_and_read() -> None:
+    expr: Any = N
+    for _ in range(128):
+        expr = Call("add", (Cast(expr, BIGINT), N), BIGINT)
+    plan = dataclasses.replace(_plan(), sinks=())
+    node = dataclasses.replace(plan.nodes[3], operation=Map((Item("n", expr, "n + n"),)))
+    plan = dataclasses.replace(plan, nodes=(*plan.nodes[:3], node, *plan.nodes[4:]))
+    assert load(dump(plan)) == plan
 
 
 def test_a_text_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

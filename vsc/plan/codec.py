@@ -29,7 +29,7 @@ __all__ = ["MAX_BYTES", "MAX_DEPTH", "PlanError", "dump", "load"]
 MAX_BYTES = 64 * 1024 * 1024
 """The longest text that `load` takes, in characters."""
 
-MAX_DEPTH = 400
+MAX_DEPTH = 600
 """How deeply objects and lists may be nested. Two levels go to each level of an expression."""
 
 _LINE = 100
@@ -81,24 +81,31 @@ def _encode(value: object) -> Any:
             return str(value)
         names = [f.name for f in dataclasses.fields(value)]
         field, tag = _TAGS.get(type(value), ("", ""))
-        if tag:
-            names.remove(field)
-            return {tag: _encode(getattr(value, field))} | {n: _encode(getattr(value, n)) for n in names}
-        if "op" in names:
-            names = ["op", *names[:-1]]
-        return {name: _encode(getattr(value, name)) for name in names}
+        first = field or ("op" if "op" in names else names[0])
+        names.remove(first)
+        members = {}  # loops here and below, not comprehensions: each would be another frame of a deep recursion
+        for name in (first, *names):
+            members[tag if name == field else name] = _encode(getattr(value, name))
+        return members
     if isinstance(value, tuple):
-        return [_encode(item) for item in value]
+        items = []
+        for item in value:
+            items.append(_encode(item))
+        return items
     return value
 
 
 def _render(value: Any) -> str:
     """JSON text; a list or object that is short stands on one line."""
+    parts = []
     if isinstance(value, dict):
-        parts = [f"{json.dumps(name)}: {_render(member)}" for name, member in value.items()]
+        for name, member in value.items():
+            parts.append(f"{json.dumps(name)}: {_render(member)}")
         return _bracketed("{", parts, "}")
     if isinstance(value, list):
-        return _bracketed("[", [_render(item) for item in value], "]")
+        for item in value:
+            parts.append(_render(item))
+        return _bracketed("[", parts, "]")
     return json.dumps(value, allow_nan=False)
 
 
@@ -194,7 +201,10 @@ def _list_decoder(item: _Decoder) -> _Decoder:
     def decode(value: object, path: str, depth: int) -> Any:
         if type(value) is not list:
             raise _error(path, f"expected a list, found {_shown(value)}")
-        return tuple([item(part, f"{path}/{index}", depth + 1) for index, part in enumerate(value)])
+        items = []
+        for index, part in enumerate(value):
+            items.append(item(part, f"{path}/{index}", depth + 1))
+        return tuple(items)
 
     return decode
 
@@ -279,14 +289,16 @@ def _check_references(plan: nodes.Plan) -> None:
     for index, sink in enumerate(plan.sinks):
         _check_known((sink.node,), seen, f"/sinks/{index}/node", "a node")
     emitted: set[str] = set()
+    placed: set[str] = set()
     for index, stage in enumerate(plan.stages):
         path = f"/stages/{index}"
         if stage.id != index:
             raise _error(f"{path}/id", f"expected {index}, found {stage.id}")
         _check_known(stage.nodes, seen, f"{path}/nodes", "a node")
-        _check_known(tuple(i.node for i in stage.inputs), emitted, f"{path}/inputs", "a node of an earlier stage")
+        _check_known(tuple(i.node for i in stage.inputs), placed, f"{path}/inputs", "a node of an earlier stage")
         _check_known(stage.emits, set(stage.nodes) - emitted, f"{path}/emits", "a node of this stage alone")
         emitted.update(stage.emits)
+        placed.update(stage.nodes)
     if missing := [node.name for node in plan.nodes if node.name not in emitted]:
         raise _error("/stages", f"no stage emits node {missing[0]!r}")
 

@@ -1,0 +1,240 @@
+"""Where rows come from and go to: known kinds, their options, formats that can hold the columns.
+
+All of it is checked, whether or not this version of the runtime can run it; paths, servers and topics are not looked
+at. Variables stay as they are written: they are resolved when the plan is run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal as Choice
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.passes.kinds import Kinds
+from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
+from vsc.compiler.topology import Topology
+from vsc.plan import Connector
+
+__all__ = ["Connectors", "Role", "check_connectors"]
+
+Role = Choice["source", "sink"]
+
+_CODES = OptionCodes(unknown="VSC503", value="VSC505", twice="VSC506")
+_FILE_FORMATS = ("parquet", "json", "csv", "orc", "avro")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A connector: its options, those that must be given, what it can be, whether Spark's own options reach it."""
+
+    options: Mapping[str, OptionSpec]
+    required: tuple[str, ...] = ()
+    roles: tuple[Role, ...] = ("source", "sink")
+    source_only: tuple[str, ...] = ()
+    stream_sink_only: tuple[str, ...] = ()
+    spark: bool = True
+
+
+_WITH_TIMESTAMP = OptionSpec("true or false", "true")
+_KINDS: dict[str, _Kind] = {
+    "files": _Kind(
+        {
+            "path": OptionSpec("string", "'data/payments'"),
+            "format": OptionSpec("string", "'json'", _FILE_FORMATS),
+            "with_timestamp": _WITH_TIMESTAMP,
+        },
+        required=("path", "format"),
+        stream_sink_only=("with_timestamp",),
+    ),
+    "kafka": _Kind(
+        {
+            "bootstrap_servers": OptionSpec("string", "'localhost:9092'"),
+            "topic": OptionSpec("string", "'payments'"),
+            "format": OptionSpec("string", "'json'", ("json", "avro", "string")),
+            "key_format": OptionSpec("string", "'string'", ("string", "json", "avro", "none")),
+            "starting_offsets": OptionSpec("string", "'earliest'"),
+            "with_timestamp": _WITH_TIMESTAMP,
+        },
+        required=("bootstrap_servers", "topic", "format"),
+        source_only=("starting_offsets",),
+        stream_sink_only=("with_timestamp",),
+    ),
+    "delta": _Kind(
+        {
+            "path": OptionSpec("string", "'data/payments'"),
+            "table": OptionSpec("string", "'payments'"),
+            "with_timestamp": _WITH_TIMESTAMP,
+        },
+        stream_sink_only=("with_timestamp",),
+    ),
+    "jdbc": _Kind(
+        {
+            "url": OptionSpec("string", "'jdbc:postgresql://localhost/db'"),
+            "table": OptionSpec("string", "'payments'"),
+            "with_timestamp": _WITH_TIMESTAMP,
+        },
+        required=("url", "table"),
+        stream_sink_only=("with_timestamp",),
+    ),
+    "rate": _Kind(
+        {"rows_per_second": OptionSpec("whole number", "10")}, required=("rows_per_second",), roles=("source",)
+    ),
+    "console": _Kind(
+        {"with_timestamp": _WITH_TIMESTAMP}, roles=("sink",), stream_sink_only=("with_timestamp",), spark=False
+    ),
+    "noop": _Kind({}, roles=("sink",), spark=False),
+    "memory": _Kind({}, spark=False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Connectors:
+    """The connector of every source by node name, of every sink by its place among the sinks, and their variables."""
+
+    sources: Mapping[str, Connector]
+    sinks: Mapping[int, Connector]
+    variables: tuple[str, ...]
+
+
+def check_connectors(topology: Topology, kinds: Kinds) -> tuple[Connectors, tuple[Finding, ...]]:
+    """The connectors that are right, and what is wrong with the others."""
+    findings: list[Finding] = []
+    sources: dict[str, Connector] = {}
+    sinks: dict[int, Connector] = {}
+    for name, declaration in topology.nodes.items():
+        if isinstance(declaration, syntax.SourceDecl):
+            found = _connector(declaration.connector, "source", declaration.kind == "stream", findings)
+            if found is not None:
+                sources[name] = found
+    for index, sink in enumerate(topology.sinks):
+        found = _connector(sink.connector, "sink", kinds.get(sink.name.text) == "stream", findings)
+        if found is not None:
+            sinks[index] = found
+    every = (*sources.values(), *sinks.values())
+    names = {name for connector in every for name in _variables(connector)}
+    return Connectors(sources, sinks, tuple(sorted(names))), tuple(findings)
+
+
+def _connector(
+    clause: syntax.ConnectorClause, role: Role, stream: bool, findings: list[Finding]
+) -> Connector | None:
+    name = clause.kind.text
+    kind = _KINDS.get(name)
+    if kind is None or role not in kind.roles:
+        findings.append(_wrong_kind(clause.kind, role))
+        return None
+    own = tuple(option for option in clause.options if not option.quoted)
+    specs = {n: s for n, s in kind.options.items() if _applies(kind, n, role, stream)}
+    options, wrong = read_options(own, specs, f"`{name}` as a {_target(role, stream, kind)}", _CODES)
+    spark, wrong_spark = _spark_options(clause, kind)
+    wrong += wrong_spark
+    wrong += _missing(clause, kind, role, own)
+    wrong += _out_of_bounds(clause, options)
+    findings.extend(wrong)
+    if wrong:
+        return None
+    return Connector(name, tuple((n, _value(o)) for n, o in options.items()), spark)
+
+
+def _applies(kind: _Kind, option: str, role: Role, stream: bool) -> bool:
+    if option in kind.source_only:
+        return role == "source"
+    return option not in kind.stream_sink_only or (role == "sink" and stream)
+
+
+def _target(role: Role, stream: bool, kind: _Kind) -> str:
+    if role == "sink" and kind.stream_sink_only:
+        return "sink of a stream" if stream else "sink of a table"
+    return role
+
+
+def _wrong_kind(name: syntax.Name, role: Role) -> Finding:
+    usable = [kind for kind, facts in _KINDS.items() if role in facts.roles]
+    listed = ", ".join(f"`{kind}`" for kind in usable)
+    if name.text in _KINDS:
+        other = "written" if role == "source" else "read"
+        return Finding("VSC502", name.span, f"`{name.text}` can only be {other}", (), f"use one of {listed}")
+    near = nearest(name.text, usable)
+    action = f"write `{near}`" if near is not None else f"use one of {listed}"
+    return Finding("VSC501", name.span, f"there is no connector `{name.text}`", (), action)
+
+
+def _missing(
+    clause: syntax.ConnectorClause, kind: _Kind, role: Role, own: tuple[syntax.Option, ...]
+) -> list[Finding]:
+    given = {option.name.text: option for option in own}
+    found = [
+        Finding("VSC504", clause.span, f"`{clause.kind.text}` needs the option `{name}`", (),
+                f"add `{name} = {kind.options[name].example}`")
+        for name in kind.required if name not in given
+    ]  # fmt: skip
+    if clause.kind.text == "delta" and ("path" in given) == ("table" in given):
+        if "path" in given:
+            label = Label(given["path"].span, "`path` is given here")
+            found.append(Finding("VSC506", given["table"].span, "`delta` takes `path` or `table`, not both", (label,),
+                                 "remove one of them"))  # fmt: skip
+        else:
+            found.append(Finding("VSC504", clause.span, "`delta` needs the option `path` or `table`", (),
+                                 "add `path = 'data/payments'`"))  # fmt: skip
+    return found
+
+
+def _out_of_bounds(clause: syntax.ConnectorClause, options: Mapping[str, syntax.Option]) -> list[Finding]:
+    rows = options.get("rows_per_second")
+    if rows is None or not isinstance(rows.value, syntax.Literal) or not isinstance(rows.value.value, int):
+        return []
+    if rows.value.value > 0:
+        return []
+    return [Finding("VSC505", rows.value.span, "`rows_per_second` is at least 1", (), "write `rows_per_second = 10`")]
+
+
+def _spark_options(
+    clause: syntax.ConnectorClause, kind: _Kind
+) -> tuple[tuple[tuple[str, str | int | float | bool], ...], list[Finding]]:
+    """Spark's own options, as they are written; each once, and only where Spark sees them."""
+    found: dict[str, syntax.Option] = {}
+    findings = []
+    for option in clause.options:
+        if not option.quoted:
+            continue
+        name = option.name.text
+        if not kind.spark:
+            findings.append(
+                Finding("VSC503", option.name.span, f"`{clause.kind.text}` hands no options to Spark", (), "remove it")
+            )
+        elif (earlier := found.get(name.lower())) is not None:
+            findings.append(
+                Finding("VSC506", option.span, f"`{name}` is given twice", (Label(earlier.span, "first here"),),
+                        "remove one of them")
+            )  # fmt: skip
+        elif isinstance(option.value, syntax.Literal) and option.value.value is None:
+            findings.append(
+                Finding("VSC505", option.value.span, f"`{name}` has no value", (), f"write `'{name}' = '...'`")
+            )
+        else:
+            found[name.lower()] = option
+    return tuple((option.name.text, _value(option)) for option in found.values()), findings
+
+
+def _value(option: syntax.Option) -> str | int | float | bool:
+    match option.value:
+        case syntax.Variable(name=name):
+            return "${" + name + "}"
+        case syntax.Duration(milliseconds=milliseconds):
+            return milliseconds
+        case syntax.Literal(value=Decimal() as value):
+            return str(value)
+        case syntax.Literal(value=bool() | int() | float() | str() as value):
+            return value
+    raise AssertionError(f"an option without a value was not refused: {option.name.text}")
+
+
+def _variables(connector: Connector) -> list[str]:
+    values = [value for _, value in (*connector.options, *connector.spark_options) if isinstance(value, str)]
+    return [name for value in values for name in _VARIABLE.findall(value)]

@@ -1,0 +1,256 @@
+"""Streams and tables: every operation gets the kind of node that it reads, and makes the kind that was declared.
+
+The rest of the compiler relies on the kinds found here: a node whose kind is in doubt has none, and what is built on
+it is not judged (the doubt has been reported once, where it begins).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal as Choice
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.source import Span
+from vsc.compiler.topology import Topology
+
+__all__ = ["Kind", "Kinds", "check_kinds", "join_form"]
+
+Kind = Choice["stream", "table", "global table"]
+Kinds = Mapping[str, Kind]
+JoinForm = Choice["stream-table", "stream-global", "table-table"]
+
+_READS: dict[type, tuple[str, Kind]] = {
+    syntax.Explode: ("explode", "stream"),
+    syntax.Rekey: ("rekey", "stream"),
+    syntax.Merge: ("merge", "stream"),
+    syntax.ToTable: ("to_table", "stream"),
+    syntax.ToStream: ("to_stream", "table"),
+    syntax.Suppress: ("suppress", "table"),
+    syntax.Materialize: ("materialize", "table"),
+}
+_MAKES: dict[type, Kind] = {
+    syntax.Explode: "stream",
+    syntax.Rekey: "stream",
+    syntax.Merge: "stream",
+    syntax.ToTable: "table",
+    syntax.ToStream: "stream",
+    syntax.Aggregate: "table",
+    syntax.Suppress: "table",
+    syntax.Materialize: "table",
+}
+
+
+def check_kinds(topology: Topology, order: tuple[str, ...]) -> tuple[Kinds, tuple[Finding, ...]]:
+    """The kind of every node of `order` of which it is certain, and what does not fit."""
+    kinds: dict[str, Kind] = {}
+    findings: list[Finding] = []
+    for name in order:
+        declaration = topology.nodes[name]
+        if isinstance(declaration, syntax.SourceDecl):
+            kinds[name] = declaration.kind
+            findings.extend(_misplaced_in_source(declaration))
+            continue
+        wrong = _wrong_inputs(topology, kinds, declaration.operation)
+        findings.extend(wrong)
+        made = None if wrong else _made(kinds, declaration.operation)
+        if made is None:
+            continue
+        if made != declaration.kind:
+            findings.append(_mismatch(topology, declaration, made))
+            continue
+        kinds[name] = made
+        findings.extend(_misplaced_clauses(kinds, declaration.operation))
+    return kinds, tuple(findings)
+
+
+def join_form(kinds: Kinds, join: syntax.Join) -> JoinForm | None:
+    """Which of the joins this is; None where the kinds of its inputs are not known or do not go together."""
+    forms: dict[tuple[Kind | None, Kind | None], JoinForm] = {
+        ("stream", "table"): "stream-table",
+        ("stream", "global table"): "stream-global",
+        ("table", "table"): "table-table",
+    }
+    return forms.get((kinds.get(join.left.name.text), kinds.get(join.right.name.text)))
+
+
+# ---------------------------------------------------------------------------------------------------------- results
+
+
+def _made(kinds: Kinds, operation: syntax.Operation) -> Kind | None:
+    match operation:
+        case syntax.Filter(input=read) | syntax.Map(input=read):
+            return kinds.get(read.name.text)
+        case syntax.Join():
+            form = join_form(kinds, operation)
+            return None if form is None else "table" if form == "table-table" else "stream"
+        case _:
+            return _MAKES[type(operation)]
+
+
+def _mismatch(topology: Topology, declaration: syntax.DerivedDecl, made: Kind) -> Finding:
+    operation = declaration.operation
+    labels: tuple[Label, ...] = ()
+    if isinstance(operation, syntax.Filter | syntax.Map | syntax.Join):
+        deciding = operation.left if isinstance(operation, syntax.Join) else operation.input
+        labels = (_declared(topology, deciding, made),)
+    word = type(operation).__name__.lower()
+    what = {"totable": "`to_table`", "tostream": "`to_stream`"}.get(word, f"this `{word}`")
+    return Finding(
+        "VSC106", declaration.kind_span, f"{what} makes a {made}, not a {declaration.kind}", labels,
+        f"write `{made} {declaration.name.text} = ...`",
+    )  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------------------------- inputs
+
+
+def _wrong_inputs(topology: Topology, kinds: Kinds, operation: syntax.Operation) -> list[Finding]:
+    if isinstance(operation, syntax.Join):
+        return _wrong_join(topology, kinds, operation)
+    inputs = operation.inputs if isinstance(operation, syntax.Merge) else (operation.input,)
+    found = []
+    for read in inputs:
+        kind = kinds.get(read.name.text)
+        word, wanted = _READS.get(type(operation), ("", None))
+        if kind == "global table":
+            found.append(_global(topology, read))
+        elif kind is not None and wanted is not None and kind != wanted:
+            found.append(_wrong_kind(topology, read, word, wanted, kind))
+    return found
+
+
+def _wrong_kind(topology: Topology, read: syntax.Input, word: str, wanted: Kind, kind: Kind) -> Finding:
+    name = read.name.text
+    actions = {
+        "suppress": f"aggregate `{name}` into a table first",
+        "materialize": f"turn it into a table first: `to_table {name}`",
+        "to_stream": f"use `{name}` as it is: it is a stream already",
+        "to_table": f"use `{name}` as it is, or `materialize {name}`: it is a table already",
+    }
+    action = actions.get(word, f"turn it into a stream first: `to_stream {name}`")
+    return Finding(
+        "VSC107", read.span, f"`{word}` reads a {wanted}, and `{name}` is a {kind}",
+        (_declared(topology, read, kind),), action,
+    )  # fmt: skip
+
+
+def _global(topology: Topology, read: syntax.Input) -> Finding:
+    return Finding(
+        "VSC120", read.span, f"the global table `{read.name.text}` can only be joined with a stream, on its right side",
+        (_declared(topology, read, "global table"),), f"declare `{read.name.text}` as `table`",
+    )  # fmt: skip
+
+
+def _wrong_join(topology: Topology, kinds: Kinds, join: syntax.Join) -> list[Finding]:
+    left, right = kinds.get(join.left.name.text), kinds.get(join.right.name.text)
+    if left is None or right is None:
+        return []
+    if left == "stream" and right == "stream":
+        return [_two_streams(topology, join)]
+    if left == "global table":
+        return [_global(topology, join.left)]
+    if left == "table" and right == "global table":
+        return [_global(topology, join.right)]
+    if left == "table" and right == "stream":
+        return [_swapped(topology, join)]
+    return []
+
+
+def _two_streams(topology: Topology, join: syntax.Join) -> Finding:
+    left, right = join.left.name.text, join.right.name.text
+    return Finding(
+        "VSC108", join.right.span, f"two streams cannot be joined: `{left}` and `{right}`",
+        (_declared(topology, join.left, "stream"), _declared(topology, join.right, "stream")),
+        f"join with the row of `{right}` that was valid at the time of `{left}`: "
+        f"`table {right}_table = to_table {right} materialize versioned (retention = 1 hour);` and then "
+        f"`{'left ' if join.mode == 'left' else ''}join {left} with {right}_table ...`",
+    )  # fmt: skip
+
+
+def _swapped(topology: Topology, join: syntax.Join) -> Finding:
+    left, right = join.left.name.text, join.right.name.text
+    return Finding(
+        "VSC107", join.left.span.to(join.right.span),
+        f"a stream stands on the left of a join and a table on the right, and `{left}` is a table, `{right}` a stream",
+        (_declared(topology, join.left, "table"), _declared(topology, join.right, "stream")),
+        f"write `join {right} with {left}`",
+    )  # fmt: skip
+
+
+def _declared(topology: Topology, read: syntax.Input, kind: Kind) -> Label:
+    declaration = topology.nodes[read.name.text]
+    return Label(declaration.kind_span.to(declaration.name.span), f"`{read.name.text}` is a {kind}")
+
+
+# ---------------------------------------------------------------------------------------------------------- clauses
+
+
+def _misplaced_clauses(kinds: Kinds, operation: syntax.Operation) -> list[Finding]:
+    match operation:
+        case syntax.Filter(input=read, materialize=clause) | syntax.Map(input=read, materialize=clause):
+            if clause is not None and kinds[read.name.text] == "stream":
+                return [_no_store(clause)]
+            return []
+        case syntax.Aggregate(input=read, window=window):
+            if window is not None and kinds.get(read.name.text) == "table":
+                return [_no_window(window, read)]
+            return []
+        case syntax.Join():
+            return _misplaced_in_join(kinds, operation)
+        case _:
+            return []
+
+
+def _misplaced_in_source(source: syntax.SourceDecl) -> list[Finding]:
+    if source.kind != "stream":
+        return []
+    found = []
+    if source.materialize is not None:
+        found.append(_no_store(source.materialize))
+    if source.delete_when is not None:
+        found.append(_misplaced(source.delete_when.span, "a stream has no rows that could be deleted",
+                                "remove `delete when`, or declare a `table`"))  # fmt: skip
+    return found
+
+
+def _misplaced_in_join(kinds: Kinds, join: syntax.Join) -> list[Finding]:
+    found: list[Finding] = []
+    if join_form(kinds, join) == "table-table":
+        if join.grace is not None:
+            found.append(_misplaced(join.grace.span, "a join of two tables has no `grace`: it waits for nothing",
+                                    "remove the `grace` clause"))  # fmt: skip
+        if join.mode == "outer" and join.on:
+            found.append(_misplaced(join.mode_span, "an `outer` join goes by the key of both tables, without `on`",
+                                    "write `left join`, or leave out `on`"))  # fmt: skip
+        return found
+    if join.mode == "outer":
+        found.append(_misplaced(join.mode_span, "a stream is never absent from its join: there is no `outer`",
+                                "write `left join`: it keeps every record of the stream"))  # fmt: skip
+    if join.materialize is not None:
+        found.append(_no_store(join.materialize))
+    if join_form(kinds, join) == "stream-global":
+        if join.grace is not None:
+            found.append(_misplaced(join.grace.span, "a join with a global table has no `grace`: it keeps no history",
+                                    "remove the `grace` clause"))  # fmt: skip
+        if not join.on:
+            found.append(_misplaced(join.right.span, "a join with a global table needs its `on`",
+                                    f"write `with {join.right.name.text} on ...`"))  # fmt: skip
+    return found
+
+
+def _no_store(clause: syntax.MaterializeClause) -> Finding:
+    return _misplaced(
+        clause.span, "a stream has no store to materialize",
+        "remove the clause, or make a table of the stream: `to_table ... materialize ...`",
+    )  # fmt: skip
+
+
+def _no_window(window: syntax.Window, read: syntax.Input) -> Finding:
+    return _misplaced(
+        window.span, f"`{read.name.text}` is a table: windows go over streams only", "remove the `window` clause"
+    )
+
+
+def _misplaced(span: Span, message: str, action: str) -> Finding:
+    return Finding("VSC109", span, message, (), action)

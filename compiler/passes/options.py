@@ -1,0 +1,110 @@
+"""Options lists ``( name = literal, ... )``: which names there are, of which type, once each.
+
+A value that is a variable passes: in a connector it is checked when the plan is run, elsewhere it has been resolved or
+reported before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal as Choice
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.suggest import nearest
+
+__all__ = ["LONGEST", "OptionCodes", "OptionSpec", "read_options", "too_long"]
+
+LONGEST = 9_000_000_000_000_000
+"""The longest duration in milliseconds that event time can hold (285 thousand years)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSpec:
+    """What an option takes: its type, for a string perhaps one of `choices`; `example` is a literal for messages."""
+
+    type: Choice["duration", "string", "whole number", "true or false"]
+    example: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OptionCodes:
+    """The diagnostic codes of one family of options: unknown name, wrong value, given twice."""
+
+    unknown: str
+    value: str
+    twice: str
+
+
+def read_options(
+    options: tuple[syntax.Option, ...], specs: Mapping[str, OptionSpec], owner: str, codes: OptionCodes
+) -> tuple[dict[str, syntax.Option], list[Finding]]:
+    """The options that are right, by name, and what is wrong with the others. `owner` is what they belong to."""
+    right: dict[str, syntax.Option] = {}
+    seen: dict[str, syntax.Option] = {}
+    findings: list[Finding] = []
+    for option in options:
+        name = option.name.text
+        if (earlier := seen.get(name)) is not None:
+            findings.append(
+                Finding(codes.twice, option.span, f"`{name}` is given twice", (Label(earlier.span, "first here"),),
+                        "remove one of them")
+            )  # fmt: skip
+            continue
+        seen[name] = option
+        spec = specs.get(name)
+        if spec is None or option.quoted:
+            findings.append(_unknown(option, specs, owner, codes.unknown))
+        elif (wrong := _wrong_value(option, spec, codes.value)) is not None:
+            findings.append(wrong)
+        else:
+            right[name] = option
+    return right, findings
+
+
+def too_long(duration: syntax.Duration | syntax.Variable, code: str) -> Finding | None:
+    """A finding if a duration is longer than event time can hold."""
+    if isinstance(duration, syntax.Variable) or abs(duration.milliseconds) <= LONGEST:
+        return None
+    return Finding(code, duration.span, "this duration is longer than event time can hold", (), "write a shorter one")
+
+
+def _unknown(option: syntax.Option, specs: Mapping[str, OptionSpec], owner: str, code: str) -> Finding:
+    name = option.name.text
+    near = nearest(name, specs)
+    known = ", ".join(f"`{spec}`" for spec in specs)
+    action = f"write `{near}`" if near is not None else f"use one of {known}" if known else "remove it"
+    return Finding(code, option.name.span, f"{owner} has no option `{name}`", (), action)
+
+
+def _wrong_value(option: syntax.Option, spec: OptionSpec, code: str) -> Finding | None:
+    value, name = option.value, option.name.text
+    if isinstance(value, syntax.Variable):
+        return None
+    if isinstance(value, syntax.Duration):
+        return _not_a(option, spec, code) if spec.type != "duration" else too_long(value, code)
+    found = value.value
+    if spec.type == "string" and isinstance(found, str):
+        if not spec.choices or found in spec.choices or "${" in found:
+            return None
+        near = nearest(found, spec.choices)
+        known = ", ".join(f"'{choice}'" for choice in spec.choices)
+        action = f"write '{near}'" if near is not None else f"use one of {known}"
+        return Finding(code, value.span, f"`{name}` cannot be '{found}'; it is one of {known}", (), action)
+    if spec.type == "whole number" and type(found) is int:
+        return None
+    if spec.type == "true or false" and type(found) is bool:
+        return None
+    if spec.type == "string" and isinstance(found, str):
+        return None
+    return _not_a(option, spec, code)
+
+
+def _not_a(option: syntax.Option, spec: OptionSpec, code: str) -> Finding:
+    article = "" if spec.type == "true or false" else "a "
+    what = "a duration, a number with its unit" if spec.type == "duration" else f"{article}{spec.type}"
+    return Finding(
+        code, option.value.span, f"`{option.name.text}` is {what}", (), f"write `{option.name.text} = {spec.example}`"
+    )

@@ -1,0 +1,82 @@
+"""How long history is kept, and who needs it: VSC304, 313, 314."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.passes.kinds import Kinds, join_form
+from vsc.compiler.passes.options import too_long
+from vsc.compiler.passes.stores import Stores
+from vsc.compiler.passes.versioning import Statuses, way_labels
+from vsc.compiler.passes.words import duration
+from vsc.compiler.topology import Topology
+
+__all__ = ["check_retention"]
+
+
+def check_retention(
+    topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores, statuses: Statuses
+) -> tuple[Finding, ...]:
+    """What is wrong between the `grace` of joins and the stores that they read, and history that nobody reads."""
+    findings: list[Finding] = []
+    read: set[str] = set()
+    for name in order:
+        declaration = topology.nodes[name]
+        if isinstance(declaration, syntax.SourceDecl) or not isinstance(declaration.operation, syntax.Join):
+            continue
+        join = declaration.operation
+        status = statuses.get(join.right.name.text)
+        if status is not None and join_form(kinds, join) == "stream-table":
+            read.add(status.decided_by)
+            findings.extend(_grace(topology, join, stores, statuses))
+    if topology.complete and all(name in kinds for name in topology.nodes):
+        findings.extend(_unread(topology, order, kinds, stores, read))
+    return tuple(findings)
+
+
+def _grace(topology: Topology, join: syntax.Join, stores: Stores, statuses: Statuses) -> Iterator[Finding]:
+    if join.grace is None or not isinstance(join.grace.duration, syntax.Duration):
+        return
+    if (wrong := too_long(join.grace.duration, "VSC125")) is not None:
+        yield wrong
+        return
+    grace, table = join.grace.duration.milliseconds, join.right.name.text
+    status = statuses[table]
+    clause = stores.clauses.get(status.decided_by)
+    if clause is None or clause.store is None or clause.store.retention is None or clause.store.grace is None:
+        return
+    if grace > clause.store.retention:
+        assert clause.retention_span is not None
+        cause = Label(clause.retention_span, f"`{status.decided_by}` keeps its history for no longer than this")
+        yield Finding(
+            "VSC304", join.grace.span,
+            f"a `grace` of {duration(grace)} is longer than the history that `{table}` keeps, "
+            f"{duration(clause.store.retention)}",
+            (cause, *way_labels(topology, table, status)),
+            f"let the grace be {duration(clause.store.retention)} at most, "
+            f"or the retention of `{status.decided_by}` at least {duration(grace)}",
+        )  # fmt: skip
+    if clause.grace_span is not None and clause.store.grace < grace:
+        yield Finding(
+            "VSC314", clause.grace_span,
+            f"`{status.decided_by}` refuses rows that are more than {duration(clause.store.grace)} late, "
+            f"while a join waits {duration(grace)} for them",
+            (Label(join.grace.span, "this join waits longer"), *way_labels(topology, table, status)),
+            f"let the grace of the store be at least {duration(grace)}",
+        )  # fmt: skip
+
+
+def _unread(
+    topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores, read: set[str]
+) -> Iterator[Finding]:
+    for name in order:
+        clause = stores.clauses.get(name)
+        if clause is None or not clause.versioned or name in read or kinds.get(name) != "table":
+            continue
+        yield Finding(
+            "VSC313", clause.span, f"nothing reads `{name}` as of a time: its history is kept for nothing",
+            (Label(topology.nodes[name].name.span, "no join of a stream reads this table or what comes from it"),),
+            "materialize it unversioned, or join a stream with it",
+        )  # fmt: skip

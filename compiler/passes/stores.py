@@ -1,0 +1,183 @@
+"""Which node has a store, and what its clause asks for.
+
+A store is asked for by a clause, or implied: a stream-table join reads its table from the nearest store on the way back
+to the table's source, and where there is none, the source (or `to_table`) gets one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.passes.kinds import Kinds, join_form
+from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
+from vsc.compiler.source import Span
+from vsc.compiler.topology import Declaration, Topology
+from vsc.plan import Store
+
+__all__ = ["Clause", "Stores", "check_stores", "clause_of", "default_segment"]
+
+_CODES = OptionCodes(unknown="VSC124", value="VSC125", twice="VSC126")
+_VERSIONED = {
+    "retention": OptionSpec("duration", "7 days"),
+    "segment": OptionSpec("duration", "1 hour"),
+    "grace": OptionSpec("duration", "1 day"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """What a `materialize` clause asks for, and where it says so.
+
+    `store` is None where the clause is wrong (and reported); `versioned` is known all the same. The spans are those of
+    the values of `retention` and `grace`, None where they are not written.
+    """
+
+    written: syntax.MaterializeClause
+    versioned: bool
+    store: Store | None
+    retention_span: Span | None = None
+    grace_span: Span | None = None
+
+    @property
+    def span(self) -> Span:
+        """What makes the store versioned or not: the word with its options, or the whole clause."""
+        return self.written.span if self.written.kind is None else self.written.kind_span
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The stores of a topology: those with a clause, and the names of the nodes with an implied one."""
+
+    clauses: Mapping[str, Clause]
+    implied: frozenset[str]
+
+    def of(self, node: str) -> Store | None:
+        """The store of `node`, if it has one."""
+        if (clause := self.clauses.get(node)) is not None:
+            return clause.store
+        return Store(node, "unversioned", implied=True) if node in self.implied else None
+
+
+def check_stores(topology: Topology, order: tuple[str, ...], kinds: Kinds) -> tuple[Stores, tuple[Finding, ...]]:
+    """Every store, and what is wrong with the clauses: their options (VSC124 to 126, VSC305), a name that is taken."""
+    clauses: dict[str, Clause] = {}
+    findings: list[Finding] = []
+    for name in order:
+        written = clause_of(topology.nodes[name])
+        if written is not None and kinds.get(name) not in (None, "stream"):
+            clauses[name], wrong = _read(name, written)
+            findings.extend(wrong)
+    stores = Stores(clauses, _implied(topology, kinds, clauses))
+    return stores, (*findings, *_taken_names(topology, order, stores))
+
+
+def clause_of(declaration: Declaration) -> syntax.MaterializeClause | None:
+    """The `materialize` clause of a declaration, if it has one."""
+    if isinstance(declaration, syntax.SourceDecl):
+        return declaration.materialize
+    match declaration.operation:
+        case syntax.Materialize(clause=clause):
+            return clause
+        case (
+            syntax.Filter(materialize=clause)
+            | syntax.Map(materialize=clause)
+            | syntax.ToTable(materialize=clause)
+            | syntax.Join(materialize=clause)
+            | syntax.Aggregate(materialize=clause)
+        ):
+            return clause
+        case _:
+            return None
+
+
+def default_segment(retention: int) -> int:
+    """The segment interval in milliseconds that Kafka's `Stores` chooses for a history retention (KIP-889)."""
+    for longest, parts, least in ((60_000, 3, 2_000), (300_000, 5, 20_000), (3_600_000, 12, 60_000)):
+        if retention <= longest:
+            return max(retention // parts, least)
+    return max(retention // 24, 300_000)
+
+
+def _read(node: str, written: syntax.MaterializeClause) -> tuple[Clause, list[Finding]]:
+    name = written.store.text if written.store is not None else node
+    if written.kind != "versioned":
+        return Clause(written, False, Store(name, "unversioned")), []
+    options, findings = read_options(written.options, _VERSIONED, "`versioned`", _CODES)
+    if not any(option.name.text == "retention" for option in written.options):
+        findings.append(
+            Finding("VSC305", written.kind_span, "a versioned store needs a `retention`: how far back it can be read",
+                    (), "write `versioned (retention = 7 days)`")
+        )  # fmt: skip
+    findings.extend(f for option in options.values() if (f := _bad_length(option)) is not None)
+    millis = {n: o.value.milliseconds for n, o in options.items() if isinstance(o.value, syntax.Duration)}
+    retention_span = options["retention"].value.span if "retention" in options else None
+    grace_span = options["grace"].value.span if "grace" in options else None
+    store = None
+    if not findings and "retention" in millis:
+        retention = millis["retention"]
+        grace, segment = millis.get("grace", retention), millis.get("segment", default_segment(retention))
+        store = Store(name, "versioned", retention, grace, segment)
+    return Clause(written, True, store, retention_span, grace_span), findings
+
+
+def _bad_length(option: syntax.Option) -> Finding | None:
+    if not isinstance(option.value, syntax.Duration):
+        return None
+    least = 1 if option.name.text == "segment" else 0
+    if option.value.milliseconds >= least:
+        return None
+    wrong, action = ("negative", "zero or more") if least == 0 else ("zero or negative", "at least one millisecond")
+    return Finding(
+        "VSC305", option.value.span, f"the `{option.name.text}` of a versioned store cannot be {wrong}", (),
+        f"let it be {action}",
+    )  # fmt: skip
+
+
+def _implied(topology: Topology, kinds: Kinds, clauses: Mapping[str, Clause]) -> frozenset[str]:
+    found = set()
+    for name in kinds:
+        declaration = topology.nodes[name]
+        if isinstance(declaration, syntax.SourceDecl) or not isinstance(declaration.operation, syntax.Join):
+            continue
+        if join_form(kinds, declaration.operation) == "stream-table":
+            stored = _first_stored(topology, declaration.operation.right.name.text, clauses)
+            if stored not in clauses:
+                found.add(stored)
+    return frozenset(found)
+
+
+def _first_stored(topology: Topology, table: str, clauses: Mapping[str, Clause]) -> str:
+    """The nearest node on the way back that has a store, or else the one that must get one."""
+    while table not in clauses:
+        declaration = topology.nodes[table]
+        if isinstance(declaration, syntax.SourceDecl):
+            break
+        if not isinstance(declaration.operation, syntax.Filter | syntax.Map):
+            break
+        table = declaration.operation.input.name.text
+    return table
+
+
+def _taken_names(topology: Topology, order: tuple[str, ...], stores: Stores) -> list[Finding]:
+    owners: dict[str, str] = {}
+    findings = []
+    for node in sorted(order, key=lambda name: topology.nodes[name].span.start):
+        clause = stores.clauses.get(node)
+        if clause is None and node not in stores.implied:
+            continue
+        written = clause.written.store if clause is not None else None
+        store = written.text if written is not None else node
+        if (owner := owners.setdefault(store, node)) == node:
+            continue
+        span = written.span if written is not None else topology.nodes[node].name.span
+        first = stores.clauses.get(owner)
+        named = first.written.store if first is not None else None
+        label = Label(named.span if named else topology.nodes[owner].name.span, f"the store of `{owner}`")
+        findings.append(
+            Finding("VSC122", span, f"there are two stores `{store}`", (label,),
+                    f"give the store of `{node}` another name: `materialize as ...`")
+        )  # fmt: skip
+    return findings

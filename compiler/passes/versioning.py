@@ -1,0 +1,246 @@
+"""Is a table versioned? The answer for every table, with its reason and the node that decided it.
+
+A table is versioned if its own store is, or if it has none, is stateless, and comes from a table that is. What depends
+on the answer is refused or warned about here: VSC301 to 303, 306, 311, 312.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.passes.kinds import Kinds, join_form
+from vsc.compiler.passes.stores import Stores
+from vsc.compiler.topology import Topology
+from vsc.plan import Status
+
+__all__ = ["Statuses", "check_versioning", "decided_label", "way_labels"]
+
+Statuses = Mapping[str, Status]
+
+
+def check_versioning(
+    topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores
+) -> tuple[Statuses, tuple[Finding, ...]]:
+    """The status of every table of `order` of which it is certain; streams have none."""
+    statuses: dict[str, Status] = {}
+    windowed: set[str] = set()
+    findings: list[Finding] = []
+    for name in order:
+        if _is_windowed(topology, name, windowed):
+            windowed.add(name)
+        if kinds.get(name) in ("table", "global table"):
+            status = _status(topology, name, stores, statuses, windowed)
+            if status is not None:
+                statuses[name] = status
+        findings.extend(_refused(topology, name, kinds, stores, statuses, windowed))
+        findings.extend(_doubtful(topology, name, kinds, stores, statuses, windowed))
+    return statuses, tuple(findings)
+
+
+def decided_label(topology: Topology, stores: Stores, status: Status) -> Label:
+    """A label on what decided a status: the clause, or the name of the node that has none."""
+    node = status.decided_by
+    clause = stores.clauses.get(node)
+    what = "versioned" if status.versioned else "unversioned"
+    if clause is None:
+        return Label(topology.nodes[node].name.span, f"`{node}` is {what}: {_own_words(status)}")
+    return Label(clause.span, f"`{node}` is {what}: {_own_words(status)}")
+
+
+def way_labels(topology: Topology, table: str, status: Status) -> tuple[Label, ...]:
+    """A label on every node from `table` back to the one that decided its status, which is left out."""
+    labels = []
+    while table != status.decided_by:
+        (read,) = topology.inputs(table)
+        labels.append(Label(topology.nodes[table].name.span, f"`{table}` has the status of `{read.name.text}`"))
+        table = read.name.text
+    return tuple(labels)
+
+
+# ---------------------------------------------------------------------------------------------------------- status
+
+
+def _status(
+    topology: Topology, name: str, stores: Stores, statuses: Statuses, windowed: set[str]
+) -> Status | None:
+    declaration = topology.nodes[name]
+    if isinstance(declaration, syntax.SourceDecl):
+        if declaration.kind == "global table":
+            return Status(False, "it is a global table, which is never versioned", name)
+        return _by_clause(name, stores, "it is a source table without a `materialize` clause")
+    match declaration.operation:
+        case syntax.Suppress():
+            return Status(False, "it is the result of `suppress`, which is never versioned", name)
+        case _ if name in windowed and name in stores.clauses:
+            return Status(False, "it is a windowed table, which is never versioned", name)
+        case syntax.Filter(input=read) | syntax.Map(input=read) if name not in stores.clauses:
+            return _inherited(statuses.get(read.name.text), read.name.text)
+        case syntax.Aggregate() if name in windowed:
+            return Status(False, "it is a windowed table, which is never versioned", name)
+        case syntax.ToTable():
+            return _by_clause(name, stores, "it is made by `to_table` without a `materialize` clause")
+        case syntax.Join():
+            return _by_clause(name, stores, "it is the result of a join without `materialize versioned`")
+        case syntax.Aggregate():
+            return _by_clause(name, stores, "it is the result of an aggregate without `materialize versioned`")
+        case _:
+            return _by_clause(name, stores, "it has no `materialize` clause")
+
+
+def _by_clause(name: str, stores: Stores, otherwise: str) -> Status:
+    clause = stores.clauses.get(name)
+    if clause is None:
+        return Status(False, otherwise, name)
+    if clause.versioned:
+        return Status(True, "it is materialized versioned", name)
+    word = "unversioned" if clause.written.kind == "unversioned" else "without the word `versioned`"
+    return Status(False, f"it is materialized {word}", name)
+
+
+def _inherited(status: Status | None, read: str) -> Status | None:
+    if status is None:
+        return None
+    if status.decided_by == read:
+        return Status(status.versioned, f"it has the status of `{read}`: {status.reason}", read)
+    return status
+
+
+def _own_words(status: Status) -> str:
+    return status.reason.split("`: ", 1)[-1] if status.reason.startswith("it has the status of") else status.reason
+
+
+def _is_windowed(topology: Topology, name: str, windowed: set[str]) -> bool:
+    declaration = topology.nodes[name]
+    if isinstance(declaration, syntax.SourceDecl):
+        return False
+    match declaration.operation:
+        case syntax.Aggregate(window=window):
+            return window is not None
+        case syntax.Filter() | syntax.Map() | syntax.Materialize() | syntax.Suppress():
+            return declaration.operation.input.name.text in windowed
+        case syntax.Join(left=left, right=right):
+            return left.name.text in windowed and right.name.text in windowed
+        case _:
+            return False
+
+
+# ---------------------------------------------------------------------------------------------------------- refused
+
+
+def _refused(
+    topology: Topology, name: str, kinds: Kinds, stores: Stores, statuses: Statuses, windowed: set[str]
+) -> Iterator[Finding]:
+    declaration = topology.nodes[name]
+    clause = stores.clauses.get(name)
+    if clause is not None and clause.versioned:
+        if kinds.get(name) == "global table":
+            yield Finding(
+                "VSC302", clause.span, f"the global table `{name}` cannot be versioned",
+                (Label(declaration.kind_span, "a global table keeps the newest row of a key"),),
+                "remove `versioned (...)`, or declare it as `table`",
+            )  # fmt: skip
+        elif name in windowed:
+            yield Finding(
+                "VSC306", clause.span, f"the windowed table `{name}` cannot be versioned",
+                _window_label(topology, name), "remove `versioned (...)`",
+            )  # fmt: skip
+    if isinstance(declaration, syntax.SourceDecl):
+        return
+    match declaration.operation:
+        case syntax.Suppress(input=read):
+            status = statuses.get(read.name.text)
+            if status is not None and status.versioned:
+                yield _suppressed(topology, read, stores, status)
+        case syntax.Join(grace=grace, right=right) if grace is not None:
+            status = statuses.get(right.name.text)
+            stream_table = join_form(kinds, declaration.operation) == "stream-table"
+            if stream_table and status is not None and not status.versioned:
+                yield _grace_unversioned(topology, declaration.operation, stores, status)
+        case _:
+            return
+
+
+def _suppressed(topology: Topology, read: syntax.Input, stores: Stores, status: Status) -> Finding:
+    name = read.name.text
+    labels = (decided_label(topology, stores, status), *way_labels(topology, name, status))
+    return Finding(
+        "VSC301", read.span, f"`suppress` cannot hold back the versioned table `{name}`", labels,
+        f"suppress an unversioned copy: `table {name}_newest = materialize {name} unversioned;`",
+    )  # fmt: skip
+
+
+def _grace_unversioned(topology: Topology, join: syntax.Join, stores: Stores, status: Status) -> Finding:
+    assert join.grace is not None
+    table, decider = join.right.name.text, status.decided_by
+    labels = (decided_label(topology, stores, status), *way_labels(topology, table, status))
+    return Finding(
+        "VSC303", join.grace.span, f"`grace` needs a versioned table, and `{table}` is unversioned", labels,
+        f"materialize `{decider}` versioned, with a `retention` of at least this grace, or remove `grace`",
+    )  # fmt: skip
+
+
+def _window_label(topology: Topology, name: str) -> tuple[Label, ...]:
+    while True:
+        declaration = topology.nodes[name]
+        assert isinstance(declaration, syntax.DerivedDecl)
+        operation = declaration.operation
+        if isinstance(operation, syntax.Aggregate) and operation.window is not None:
+            return (Label(operation.window.span, f"`{name}` is windowed here"),)
+        name = topology.inputs(name)[0].name.text
+
+
+# --------------------------------------------------------------------------------------------------------- doubtful
+
+
+def _doubtful(
+    topology: Topology, name: str, kinds: Kinds, stores: Stores, statuses: Statuses, windowed: set[str]
+) -> Iterator[Finding]:
+    declaration = topology.nodes[name]
+    if isinstance(declaration, syntax.SourceDecl) or name in windowed:
+        return
+    operation = declaration.operation
+    clause = stores.clauses.get(name)
+    versioned = clause is not None and clause.versioned
+    tables = isinstance(operation, syntax.Join) and join_form(kinds, operation) == "table-table"
+    if clause is not None and versioned and (tables or isinstance(operation, syntax.Aggregate)):
+        what = "a join" if tables else "an aggregate"
+        yield Finding(
+            "VSC311", clause.span,
+            f"the versions of `{name}` are results of {what}, not history: older ones can be wrong", (),
+            "materialize it unversioned, if only the newest result is read",
+        )  # fmt: skip
+    if clause is not None and versioned and (join := _mixed_join(topology, name, kinds, stores, statuses)) is not None:
+        left, right = topology.inputs(join)
+        yield Finding(
+            "VSC312", clause.span,
+            f"`{join}` joins a versioned and an unversioned table: what `{name}` keeps of it is no consistent history",
+            tuple(_status_label(read, statuses) for read in (left, right)),
+            "let both tables of the join be versioned, or none",
+        )  # fmt: skip
+
+
+def _mixed_join(
+    topology: Topology, name: str, kinds: Kinds, stores: Stores, statuses: Statuses
+) -> str | None:
+    """The join of a versioned and an unversioned table that feeds `name` with no store between."""
+    while True:
+        declaration = topology.nodes[name]
+        if isinstance(declaration, syntax.SourceDecl):
+            return None
+        match declaration.operation:
+            case syntax.Join(left=left, right=right) as join if join_form(kinds, join) == "table-table":
+                found = {s.versioned for i in (left, right) if (s := statuses.get(i.name.text)) is not None}
+                return name if found == {True, False} else None
+            case syntax.Filter() | syntax.Map() | syntax.Materialize():
+                name = topology.inputs(name)[0].name.text
+                if name in stores.clauses and stores.clauses[name].versioned:
+                    return None
+            case _:
+                return None
+
+
+def _status_label(read: syntax.Input, statuses: Statuses) -> Label:
+    status = statuses[read.name.text]
+    return Label(read.span, f"`{read.name.text}` is {'versioned' if status.versioned else 'unversioned'}")

@@ -1,0 +1,19 @@
+"""How messages and listings put values into words."""
+
+from __future__ import annotations
+
+__all__ = ["duration"]
+
+_UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
+
+
+def duration(milliseconds: int) -> str:
+    """A duration as the language writes it: ``1 hour 30 minutes``, ``500 ms``."""
+    rest, parts = milliseconds, []
+    for unit, length in _UNITS:
+        count, rest = divmod(rest, length)
+        if count:
+            parts.append(f"{count} {unit}{'s' if count > 1 else ''}")
+    if rest or not parts:
+        parts.append(f"{rest} ms")
+    return " ".join(parts)

@@ -1,0 +1,88 @@
+"""Names to nodes: which statement declares what, and which node each input and sink means.
+
+The result is a `Topology` whatever was written. What is reported here: a name declared twice, `topology` twice or not
+first, and every place at which a name stands that nobody declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.topology import Declaration, Topology, connect, inputs_of
+
+__all__ = ["resolve"]
+
+
+def resolve(file: syntax.File, stem: str, complete: bool = True) -> tuple[Topology, tuple[Finding, ...]]:
+    """The topology of `file`; `stem` is its name if it does not name itself.
+
+    `complete` is false if some of the text could not be read. A name that an unreadable statement would have declared
+    is no finding of its own.
+    """
+    findings: list[Finding] = []
+    name = _topology_name(file, stem, findings)
+    nodes = _declarations(file, findings)
+    sinks = tuple(s for s in file.statements if isinstance(s, syntax.SinkDecl))
+    lost = {n.text for n in file.broken}
+    unknown = [n for n in _references(nodes.values(), sinks) if n.text not in nodes and n.text not in lost]
+    findings.extend(_unknown(n, nodes) for n in unknown)
+    return connect(name, nodes, sinks, complete and not findings), tuple(findings)
+
+
+def _topology_name(file: syntax.File, stem: str, findings: list[Finding]) -> str:
+    first: syntax.TopologyName | None = None
+    for index, statement in enumerate(file.statements):
+        if not isinstance(statement, syntax.TopologyName):
+            continue
+        if first is not None:
+            findings.append(
+                Finding(
+                    "VSC102", statement.span, "the topology is named twice",
+                    (Label(first.span, f"it is already called `{first.name.text}` here"),), "remove one of them",
+                )
+            )  # fmt: skip
+            continue
+        first = statement
+        if index > 0:
+            findings.append(
+                Finding(
+                    "VSC102", statement.span, "`topology` is not the first statement",
+                    (Label(file.statements[0].span, "this statement stands before it"),),
+                    "move it to the top of the file",
+                )
+            )  # fmt: skip
+    return first.name.text if first else stem
+
+
+def _declarations(file: syntax.File, findings: list[Finding]) -> dict[str, Declaration]:
+    nodes: dict[str, Declaration] = {}
+    for statement in file.statements:
+        if not isinstance(statement, syntax.SourceDecl | syntax.DerivedDecl):
+            continue
+        name = statement.name
+        if (earlier := nodes.get(name.text)) is not None:
+            findings.append(
+                Finding(
+                    "VSC101", name.span, f"`{name.text}` is declared twice",
+                    (Label(earlier.name.span, "first declared here"),), "give one of them another name",
+                )
+            )  # fmt: skip
+            continue
+        nodes[name.text] = statement
+    return nodes
+
+
+def _references(nodes: Iterable[Declaration], sinks: Iterable[syntax.SinkDecl]) -> list[syntax.Name]:
+    names = [i.name for node in nodes for i in inputs_of(node)]
+    return names + [sink.name for sink in sinks]
+
+
+def _unknown(name: syntax.Name, nodes: dict[str, Declaration]) -> Finding:
+    near = nearest(name.text, nodes)
+    if near is not None:
+        labels: tuple[Label, ...] = (Label(nodes[near].name.span, f"`{near}` is declared here"),)
+        return Finding("VSC103", name.span, f"there is no node `{name.text}`", labels, f"write `{near}`")
+    return Finding("VSC103", name.span, f"there is no node `{name.text}`", (), f"declare `{name.text}`, or remove it")

@@ -1,0 +1,109 @@
+"""The compiler's one graph: the declared nodes, and which reads which.
+
+A `Topology` may be wrong: it may hold cycles, inputs that nobody declares, statements of the wrong kind. It is what
+the passes look at; what they find out stays beside it. The only module of the compiler that knows networkx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import networkx as nx
+
+from vsc.compiler import syntax
+
+__all__ = ["Declaration", "Topology", "connect", "inputs_of"]
+
+Declaration = syntax.SourceDecl | syntax.DerivedDecl
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The statements of one file, by node name.
+
+    `nodes` holds the first declaration of every name, in the order of the file; `sinks` every sink statement, of
+    unknown nodes too. `complete` is false where a statement, a name or an input is known to be missing, so that what
+    is not there proves nothing.
+    """
+
+    name: str
+    nodes: Mapping[str, Declaration]
+    sinks: tuple[syntax.SinkDecl, ...]
+    complete: bool
+    graph: nx.DiGraph
+
+    def inputs(self, name: str) -> tuple[syntax.Input, ...]:
+        """The inputs of a node as they are written, unknown ones too."""
+        return inputs_of(self.nodes[name])
+
+    def consumers(self, name: str) -> tuple[str, ...]:
+        """The nodes that read `name`, in the order of the file."""
+        return tuple(sorted(self.graph.successors(name), key=self._index))
+
+    def descendants(self, name: str) -> frozenset[str]:
+        """Every node that `name` reaches."""
+        return frozenset(nx.descendants(self.graph, name))
+
+    def order(self) -> tuple[str, ...]:
+        """The nodes, inputs first, else in the order of the file; those on a cycle and behind one are left out."""
+        waiting = {name: self.graph.in_degree(name) for name in self.nodes}
+        found: list[str] = []
+        while ready := next((name for name, count in waiting.items() if count == 0), None):
+            found.append(ready)
+            del waiting[ready]
+            for consumer in self.graph.successors(ready):
+                waiting[consumer] -= 1
+        return tuple(found)
+
+    def cycles(self) -> tuple[tuple[str, ...], ...]:
+        """One way round for each group of nodes that read one another, from its first declared node on.
+
+        Each name reads the one before it, and the first one reads the last.
+        """
+        groups = [group for group in nx.strongly_connected_components(self.graph) if self._is_cycle(group)]
+        ways = []
+        for group in groups:
+            first = min(group, key=self._index)
+            ways.append(self._way_round(first, group))
+        return tuple(sorted(ways, key=lambda way: self._index(way[0])))
+
+    def _is_cycle(self, group: set[str]) -> bool:
+        return len(group) > 1 or any(self.graph.has_edge(name, name) for name in group)
+
+    def _way_round(self, first: str, group: set[str]) -> tuple[str, ...]:
+        if self.graph.has_edge(first, first):
+            return (first,)
+        inside = self.graph.subgraph(group)
+        nexts = sorted(inside.successors(first), key=self._index)
+        ways = [nx.shortest_path(inside, consumer, first) for consumer in nexts]
+        shortest: list[str] = min(ways, key=len)
+        return (first, *shortest[:-1])
+
+    def _index(self, name: str) -> int:
+        rank: int = self.graph.nodes[name]["rank"]
+        return rank
+
+
+def connect(
+    name: str, nodes: Mapping[str, Declaration], sinks: tuple[syntax.SinkDecl, ...], complete: bool
+) -> Topology:
+    """The topology of these statements: an edge from every known input to the node that reads it."""
+    graph: nx.DiGraph = nx.DiGraph()
+    graph.add_nodes_from((node, {"rank": rank}) for rank, node in enumerate(nodes))
+    for node, declaration in nodes.items():
+        graph.add_edges_from((i.name.text, node) for i in inputs_of(declaration) if i.name.text in nodes)
+    return Topology(name, nodes, sinks, complete, graph)
+
+
+def inputs_of(declaration: Declaration) -> tuple[syntax.Input, ...]:
+    """The inputs that a declaration reads, in the order in which they are written."""
+    if isinstance(declaration, syntax.SourceDecl):
+        return ()
+    match declaration.operation:
+        case syntax.Join(left=left, right=right):
+            return (left, right)
+        case syntax.Merge(inputs=inputs):
+            return inputs
+        case operation:
+            return (operation.input,)
