@@ -1,0 +1,39 @@
+"""What is in the wheel and the sdist: all of vsc, as real files in place of the links, and nothing beside it."""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+DATA = ("vsc/py.typed", "vsc/grammar/vsc.lark", "vsc/compiler/diagnostics/pages/VSC303.md")
+
+
+@pytest.fixture(scope="module")
+def expected(root: Path) -> set[str]:
+    """Every module of the package as the checkout has it, by its path inside an archive."""
+    folders = {"compiler": "vsc/compiler", "grammar": "vsc/grammar", "runtime": "vsc/runtime"}
+    modules = {f"vsc/{file.relative_to(root / 'vsc')}" for file in (root / "vsc/plan").rglob("*.py")}
+    modules |= {f"vsc/{file.relative_to(root / 'vsc')}" for file in (root / "vsc/cli").rglob("*.py")}
+    modules |= {f"vsc/{file.name}" for file in (root / "vsc").glob("*.py")}
+    for folder, inside in folders.items():
+        modules |= {f"{inside}/{file.relative_to(root / folder)}" for file in (root / folder).rglob("*.py")}
+    return modules | set(DATA)
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(dist: Path, expected: set[str]) -> None:
+    (wheel,) = dist.glob("vsc-*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert expected - names == set()
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"vsc"}
+    assert any(name.endswith("/licenses/LICENSE") for name in names)
+
+
+def test_the_sdist_holds_real_files(dist: Path, expected: set[str]) -> None:
+    (sdist,) = dist.glob("vsc-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        members = {member.name.partition("/")[2]: member for member in archive.getmembers()}
+    assert expected - members.keys() == set()
+    assert [name for name, member in members.items() if member.issym() or member.islnk()] == []
