@@ -1,0 +1,71 @@
+"""Collects the records of one node that a stage hands out, and makes a batch of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from vsc.plan.nodes import Column, Schema
+from vsc.runtime.operators.context import Context
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.records import Batch
+from vsc.runtime.values import to_array
+
+__all__ = ["Collector"]
+
+
+class Collector:
+    """A consumer that keeps what it is given. Numbers the records of one cause from 1, over all nodes of the stage."""
+
+    __slots__ = ("_causes", "_context", "_counters", "_keys", "_schema", "_times", "_values")
+
+    def __init__(self, schema: Schema, context: Context) -> None:
+        self._schema = schema
+        self._context = context
+        self._reset()
+
+    def _reset(self) -> None:
+        self._causes: list[int] = []
+        self._counters: list[int] = []
+        self._keys: list[Row] = []
+        self._values: list[Row | None] = []
+        self._times: list[int] = []
+
+    def stream(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+        """Takes a stream's record."""
+        context = self._context
+        context.counter += 1
+        self._causes.append(context.cause)
+        self._counters.append(context.counter)
+        self._keys.append(key)
+        self._values.append(value)
+        self._times.append(time)
+
+    def table(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+        """Takes a table's change."""
+        self.stream(kb, key, new, time)
+
+    def drain(self) -> Batch:
+        """The collected records, in the order in which they came; the collector is empty afterwards."""
+        order, origins = self._context.order, self._context.origins
+        causes = np.array(self._causes, dtype=np.int64)
+        values = self._values
+        absent = (None,) * len(self._schema.value)
+        batch = Batch(
+            self._schema,
+            origins,
+            order.take(causes).extended(np.array(self._counters, dtype=np.int64)),
+            np.array(self._times, dtype=np.int64),
+            np.fromiter((v is not None for v in values), dtype=np.bool_, count=len(values)),
+            _columns(self._keys, self._schema.key),
+            _columns([absent if v is None else v for v in values], self._schema.value),
+        )
+        self._reset()
+        return batch
+
+
+def _columns(rows: Sequence[Row], columns: Sequence[Column]) -> tuple[Any, ...]:
+    transposed: Sequence[Sequence[object]] = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
+    return tuple(to_array(values, c.type) for values, c in zip(transposed, columns, strict=True))

@@ -1,0 +1,71 @@
+"""What every operator of a running stage shares: the options, the metrics, and the record that is being processed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from vsc.runtime.errors import ExpressionError
+from vsc.runtime.metrics import Dropped, Group, Metrics
+from vsc.runtime.operators.layout import owner
+from vsc.runtime.records import Order, Origin
+
+__all__ = ["Context", "NodeFailure", "RunOptions", "expression_error"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What to do with bad data.
+
+    `on_bad_row`: a row that cannot be read, or has no key or no event time, is dropped and counted, or stops the run.
+    `on_error`: the same for an expression that fails on a record.
+    """
+
+    on_bad_row: Literal["drop", "fail"] = "drop"
+    on_error: Literal["drop", "fail"] = "fail"
+
+
+class NodeFailure(Exception):
+    """An expression of a node failed on the record being processed; caught by the operator that asked for the value."""
+
+    def __init__(self, node: str, text: str, reason: str) -> None:
+        super().__init__(node, text, reason)
+        self.node, self.text, self.reason = node, text, reason
+
+
+class Context:
+    """The state of a stage's run that is not in its store.
+
+    `cause` is the row of `order` that is being processed, `counter` how many records were handed out for it so far.
+    """
+
+    __slots__ = ("cause", "counter", "metrics", "options", "order", "origins")
+
+    def __init__(self, options: RunOptions) -> None:
+        self.options = options
+        self.metrics = Metrics()
+        self.origins: tuple[Origin, ...] = ()
+        self.order = Order.empty()
+        self.cause = 0
+        self.counter = 0
+
+    def dropped(self, node: str, reason: Dropped) -> None:
+        """Counts one dropped record, under the name that the user gave to the operation."""
+        self.metrics.count(owner(node), Group.DROPPED_RECORDS, reason)
+
+    def failed(self, failure: NodeFailure) -> None:
+        """Counts the record as dropped, or raises ExpressionError: as the options say."""
+        if self.options.on_error == "drop":
+            self.dropped(failure.node, Dropped.EXPRESSION_FAILED)
+            return
+        origin = self.origins[int(self.order.origin[self.cause])]
+        raise expression_error(failure, origin, int(self.order.offset[self.cause]))
+
+
+def expression_error(failure: NodeFailure, origin: Origin, offset: int) -> ExpressionError:
+    """The error for an expression that failed on what came of the row at `offset` of `origin`."""
+    where = f"record {offset} of {origin.part or 'its only partition'} of source '{origin.source}'"
+    return ExpressionError(
+        f"'{owner(failure.node)}': {failure.text} failed on {where}: {failure.reason}",
+        "guard the expression (try_cast, try_divide, case), or run with --on-error drop",
+    )

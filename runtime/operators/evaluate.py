@@ -1,0 +1,62 @@
+"""Expressions of a node as plain functions over rows, with failures that know their node and their text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from vsc.plan.nodes import Item, Schema
+from vsc.runtime.expressions import ExpressionFailure, compile_row
+from vsc.runtime.operators.context import NodeFailure
+
+__all__ = ["Row", "Values", "condition", "items"]
+
+Row = tuple[Any, ...]
+"""Key columns, then value columns, as internal values."""
+
+Values = Callable[[Row | None, Row | None, int | None, int | None], Row]
+Condition = Callable[[Row | None, Row | None, int | None, int | None], bool]
+
+
+def items(node: str, computed: Sequence[Item], schemas: Sequence[Schema]) -> Values:
+    """A function that computes all of `computed` as a tuple; raises NodeFailure where one fails."""
+    functions = [compile_row(item.expr, schemas) for item in computed]
+    if len(functions) == 1:
+        return _single(node, computed[0], functions[0])
+
+    def values(row0: Row | None, row1: Row | None, time0: int | None, time1: int | None) -> Row:
+        try:
+            return tuple([f(row0, row1, time0, time1) for f in functions])
+        except ExpressionFailure:
+            pass
+        for item, function in zip(computed, functions, strict=True):
+            try:
+                function(row0, row1, time0, time1)
+            except ExpressionFailure as failure:
+                raise NodeFailure(node, item.text, failure.reason) from failure
+        raise AssertionError("an expression failed once and not again: it is not a function of its row")
+
+    return values
+
+
+def _single(node: str, item: Item, function: Callable[..., Any]) -> Values:
+    def values(row0: Row | None, row1: Row | None, time0: int | None, time1: int | None) -> Row:
+        try:
+            return (function(row0, row1, time0, time1),)
+        except ExpressionFailure as failure:
+            raise NodeFailure(node, item.text, failure.reason) from failure
+
+    return values
+
+
+def condition(node: str, item: Item, schemas: Sequence[Schema]) -> Condition:
+    """A function that tells whether `item` is true (null is not); raises NodeFailure where it fails."""
+    function = compile_row(item.expr, schemas)
+
+    def holds(row0: Row | None, row1: Row | None, time0: int | None, time1: int | None) -> bool:
+        try:
+            return function(row0, row1, time0, time1) is True
+        except ExpressionFailure as failure:
+            raise NodeFailure(node, item.text, failure.reason) from failure
+
+    return holds

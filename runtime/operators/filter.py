@@ -1,0 +1,84 @@
+"""`filter` on streams and on tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.put import ChangeConsumer, RecordConsumer, TablePut
+
+__all__ = ["StreamFilter", "TableFilter"]
+
+
+class StreamFilter:
+    """Keeps a record for which the predicate is true. In one without value the value columns are null (D14)."""
+
+    __slots__ = ("_absent", "_context", "_forward", "_holds")
+
+    def __init__(self, holds: Callable[..., bool], width: int, context: Context, forward: RecordConsumer) -> None:
+        self._holds = holds
+        self._absent: Row = (None,) * width
+        self._context = context
+        self._forward = forward
+
+    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+        """Takes a stream's record."""
+        try:
+            kept = self._holds(key + (self._absent if value is None else value), None, time, None)
+        except NodeFailure as failure:
+            self._context.failed(failure)
+            return
+        if kept:
+            self._forward(kb, key, value, time)
+
+
+class TableFilter:
+    """Makes a row that fails the predicate a tombstone.
+
+    `dedupe` (D7): a tombstone after which and before which the filtered table has no row is not sent on. With a store
+    of its own (`put`) the row before is that store's newest one, else it is the old row that came with the change.
+    """
+
+    __slots__ = ("_context", "_dedupe", "_forward", "_holds", "_old", "_put")
+
+    def __init__(
+        self,
+        holds: Callable[..., bool],
+        dedupe: bool,
+        old_wanted: bool,
+        put: TablePut | None,
+        context: Context,
+        forward: ChangeConsumer,
+    ) -> None:
+        self._holds = holds
+        self._dedupe = dedupe
+        self._old = old_wanted or dedupe
+        self._put = put
+        self._context = context
+        self._forward = forward
+
+    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+        """Takes a table's change."""
+        try:
+            if new is not None and not self._holds(key + new, None, time, None):
+                new = None
+        except NodeFailure as failure:
+            self._context.failed(failure)
+            return
+        put = self._put
+        before = self._before(kb, key, old, time) if self._old else None
+        if self._dedupe and new is None and before is None:
+            return
+        if put is None:
+            self._forward(kb, key, new, before, latest, time)
+        else:
+            put.process(kb, key, new, before, time)
+
+    def _before(self, kb: bytes, key: Row, old: Row | None, time: int) -> Row | None:
+        if self._put is not None:
+            return self._put.newest(kb)
+        try:
+            return old if old is not None and self._holds(key + old, None, time, None) else None
+        except NodeFailure:
+            return None  # it failed, and was dealt with, when it was the new row

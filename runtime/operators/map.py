@@ -1,0 +1,65 @@
+"""`map` on streams and on tables: other value columns, the same key."""
+
+from __future__ import annotations
+
+from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.evaluate import Row, Values
+from vsc.runtime.operators.put import ChangeConsumer, RecordConsumer, TablePut
+
+__all__ = ["StreamMap", "TableMap"]
+
+
+class StreamMap:
+    """Computes the value columns; a record without value goes on without one (D14)."""
+
+    __slots__ = ("_context", "_forward", "_values")
+
+    def __init__(self, values: Values, context: Context, forward: RecordConsumer) -> None:
+        self._values = values
+        self._context = context
+        self._forward = forward
+
+    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+        """Takes a stream's record."""
+        if value is not None:
+            try:
+                value = self._values(key + value, None, time, None)
+            except NodeFailure as failure:
+                self._context.failed(failure)
+                return
+        self._forward(kb, key, value, time)
+
+
+class TableMap:
+    """Computes the rows; a tombstone stays one. `old_wanted`: whether somebody downstream needs the old row."""
+
+    __slots__ = ("_context", "_forward", "_old", "_put", "_values")
+
+    def __init__(
+        self, values: Values, old_wanted: bool, put: TablePut | None, context: Context, forward: ChangeConsumer
+    ) -> None:
+        self._values = values
+        self._old = old_wanted
+        self._put = put
+        self._context = context
+        self._forward = forward
+
+    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+        """Takes a table's change."""
+        if new is not None:
+            try:
+                new = self._values(key + new, None, time, None)
+            except NodeFailure as failure:
+                self._context.failed(failure)
+                return
+        put = self._put
+        if put is not None:
+            put.process(kb, key, new, put.newest(kb) if self._old else None, time)
+        else:
+            self._forward(kb, key, new, self._before(key, old, time) if self._old else None, latest, time)
+
+    def _before(self, key: Row, old: Row | None, time: int) -> Row | None:
+        try:
+            return None if old is None else self._values(key + old, None, time, None)
+        except NodeFailure:
+            return None  # it failed, and was dealt with, when it was the new row

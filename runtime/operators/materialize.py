@@ -1,0 +1,23 @@
+"""`materialize`: an identity with a store of its own, which refuses and flags as that store says."""
+
+from __future__ import annotations
+
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.put import TablePut
+
+__all__ = ["Materialize"]
+
+
+class Materialize:
+    """Puts every change into its store; what was the newest in the table before says nothing here."""
+
+    __slots__ = ("_old", "_put")
+
+    def __init__(self, put: TablePut, old_wanted: bool) -> None:
+        self._put = put
+        self._old = old_wanted
+
+    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+        """Takes a table's change."""
+        put = self._put
+        put.process(kb, key, new, put.newest(kb) if self._old else None, time)

@@ -1,0 +1,56 @@
+"""`rekey`: another key for a stream's records. They leave the stage behind it: the new key decides their partition."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+
+from vsc.plan.nodes import Schema
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.evaluate import Row, Values
+from vsc.runtime.operators.put import RecordConsumer
+
+__all__ = ["Rekey", "kept_columns"]
+
+
+def kept_columns(before: Schema, after: Schema) -> tuple[int, ...]:
+    """Where the value columns of the re-keyed stream stand among the columns of its input, key columns first."""
+    names = [c.name for c in before.key + before.value]
+    return tuple(names.index(c.name) for c in after.value)
+
+
+class Rekey:
+    """A record without value, or one with a null in its new key, is dropped and counted."""
+
+    __slots__ = ("_context", "_forward", "_key", "_name", "_values", "_width")
+
+    def __init__(
+        self, name: str, key: Values, kept: tuple[int, ...], context: Context, forward: RecordConsumer
+    ) -> None:
+        self._name = name
+        self._key = key
+        self._width = len(kept)
+        self._values = itemgetter(*kept) if kept else None
+        self._context = context
+        self._forward = forward
+
+    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+        """Takes a stream's record."""
+        if value is None:
+            self._context.dropped(self._name, Dropped.NO_VALUE)
+            return
+        row = key + value
+        try:
+            rekeyed = self._key(row, None, time, None)
+        except NodeFailure as failure:
+            self._context.failed(failure)
+            return
+        if None in rekeyed:
+            self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
+            return
+        self._forward(b"", rekeyed, self._kept(row), time)
+
+    def _kept(self, row: Row) -> Row:
+        if self._values is None:
+            return ()
+        return (self._values(row),) if self._width == 1 else self._values(row)

@@ -1,0 +1,27 @@
+"""Source table: rows that stage 0 has parsed become changes, by way of the table's store if it has one."""
+
+from __future__ import annotations
+
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.put import ChangeConsumer, TablePut
+
+__all__ = ["SourceTable"]
+
+
+class SourceTable:
+    """Without a store every row is sent on as it comes, as the newest and with no old row."""
+
+    __slots__ = ("_forward", "_old", "_put")
+
+    def __init__(self, put: TablePut | None, old_wanted: bool, forward: ChangeConsumer) -> None:
+        self._put = put
+        self._old = old_wanted
+        self._forward = forward
+
+    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+        """Takes a row; None is a tombstone."""
+        put = self._put
+        if put is None:
+            self._forward(kb, key, value, None, True, time)
+        else:
+            put.process(kb, key, value, put.newest(kb) if self._old else None, time)

@@ -1,0 +1,74 @@
+"""Stream-table join (KIP-914): a stream's record meets the row that was valid at its time, or the newest one.
+
+Only stream records give results; the table's records only change what later look-ups find.
+"""
+
+from __future__ import annotations
+
+from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Missed
+from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.evaluate import Row, Values
+from vsc.runtime.operators.getters import Getter
+from vsc.runtime.operators.put import RecordConsumer
+from vsc.runtime.operators.stores import TableStore
+
+__all__ = ["StreamTableJoin"]
+
+
+class StreamTableJoin:
+    """Joins each record at once; see `grace` for the one that waits.
+
+    `store` is the table's own or the one behind its filters and maps: its stream time tells by how much a look-up was
+    too old. `as_of` False: the newest row.
+    """
+
+    __slots__ = ("_as_of", "_context", "_forward", "_get", "_left", "_name", "_store", "_values")
+
+    def __init__(
+        self,
+        name: str,
+        left: bool,
+        as_of: bool,
+        get: Getter,
+        store: TableStore,
+        values: Values,
+        context: Context,
+        forward: RecordConsumer,
+    ) -> None:
+        self._name = name
+        self._left = left
+        self._as_of = as_of
+        self._get = get
+        self._store = store
+        self._values = values
+        self._context = context
+        self._forward = forward
+
+    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+        """Takes a stream's record; one without value is dropped (D14)."""
+        if value is None:
+            self._context.dropped(self._name, Dropped.NO_VALUE)
+        else:
+            self.join(kb, key, value, time)
+
+    def join(self, kb: bytes, key: Row, value: Row, time: int) -> None:
+        """Looks up the partner and sends on the result: with the record's own key and time."""
+        try:
+            found = self._get(kb, key, time if self._as_of else None)
+            if isinstance(found, Missed):
+                self._missed(found, time)
+                if not self._left:
+                    return
+                result = self._values(key + value, None, time, None)
+            else:
+                result = self._values(key + value, key + found[0], time, found[1])
+        except NodeFailure as failure:
+            self._context.failed(failure)
+            return
+        self._forward(kb, key, result, time)
+
+    def _missed(self, reason: Missed, time: int) -> None:
+        metrics = self._context.metrics
+        metrics.count(self._name, Group.MISSED_LOOKUPS, reason)
+        if reason is Missed.OLDER_THAN_RETENTION:
+            metrics.peak(self._name, RETENTION_NEEDED, self._store.stream_time - time)

@@ -1,0 +1,147 @@
+"""One stage of a plan at work on one vsc partition: batches in, batches out, all state in a key-value store.
+
+`StageTask` guarantees that what comes out depends on the records and their order only: not on how they were cut into
+batches and calls, not on a restart over the same store, and not on the engine. There are two engines. The one for
+single records, in this package's other modules, can do everything and is the meaning of the operators. The one for
+whole columns (`columnar`) does what pays, with equal results.
+
+Not for routing: the caller partitions each node's records by key (`partition_of`) and carries them to their stages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from vsc.plan.nodes import Plan, Schema
+from vsc.runtime.operators.context import Context, RunOptions
+from vsc.runtime.operators.graph import StageGraph
+from vsc.runtime.operators.layout import hands_out
+from vsc.runtime.operators.result import StageResult
+from vsc.runtime.operators.source_task import SourceRows, SourceTask
+from vsc.runtime.operators.stores import TableStore
+from vsc.runtime.records import Batch, Metrics, Order, Origin, processing_order, unified_origins
+from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.values import to_values
+
+__all__ = ["DRAIN", "RunOptions", "SourceRows", "SourceTask", "StageResult", "StageTask"]
+
+DRAIN = "#drain"
+"""Source name in the origin of records that only the end of the input brought out."""
+
+_LAST_RANK = 2**31 - 1
+_END_OF_TIME = 2**63 - 1
+
+Engine = Literal["auto", "records", "columns"]
+
+
+class StageTask:
+    """A stage other than 0, for one partition.
+
+    `kv` holds all of its state; nothing else survives the object. `observe` names the nodes whose records the caller
+    wants beside those that later stages read. `engine` is for tests: ``auto`` chooses by the stage and the batch.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        stage_id: int,
+        kv: OrderedKV,
+        options: RunOptions,
+        observe: frozenset[str],
+        engine: Engine = "auto",
+    ) -> None:
+        self._plan = plan
+        self._stage = plan.stages[stage_id]
+        self._context = Context(options)
+        handed_out = hands_out(plan, self._stage, observe)
+        self._graph = StageGraph(plan, self._stage, kv, self._context, handed_out)
+        self._schemas = {n.name: n.schema for n in plan.nodes}
+        self._codecs = {name: KeyCodec([c.type for c in self._schemas[name].key]) for name in self._graph.entries}
+
+    def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
+        """Processes the records of `inputs` (node, batch) in D12's order.
+
+        `drain`: afterwards everything that waits in a grace buffer comes out, as if the input had ended. Raises
+        ExpressionError where an expression fails and the options do not say that the record is to be dropped.
+        """
+        self._context.metrics = Metrics()
+        found: dict[str, list[Batch]] = {}
+        present = [(name, batch) for name, batch in inputs if len(batch)]
+        if present:
+            self._run(present)
+            self._gather(found)
+        if drain:
+            for place, name in enumerate(self._graph.waiting):
+                self._release(name, place)
+                self._gather(found)
+        batches = tuple((name, Batch.concat(parts)) for name, parts in found.items())
+        return StageResult(batches, self._context.metrics)
+
+    def table(self, name: str) -> TableStore:
+        """The store of table `name` in this stage; KeyError if it has none here."""
+        return self._graph.tables[name]
+
+    def _run(self, inputs: Sequence[tuple[str, Batch]]) -> None:
+        batches = [batch for _, batch in inputs]
+        permutation = processing_order(batches)
+        context = self._context
+        context.origins, context.order = _merged_order(batches, permutation)
+        records: list[tuple[Any, ...]] = []
+        entries: list[Any] = []
+        for name, batch in inputs:
+            records.extend(_records(batch, self._schemas[name], self._codecs[name]))
+            entries.extend([self._graph.entries[name]] * len(batch))
+        for cause, row in enumerate(permutation.tolist()):
+            context.cause = cause
+            context.counter = 0
+            entries[row](*records[row])
+
+    def _release(self, name: str, place: int) -> None:
+        """Lets out what waits in front of join `name`: each record is a cause of its own, behind everything."""
+        buffer, context = self._graph.waiting[name], self._context
+        waiting = buffer.take_all()
+        count = len(waiting)
+        context.origins = (Origin(DRAIN, _LAST_RANK, f"{self._stage.id:06d}.{place:06d}"),)
+        context.order = Order(
+            np.full(count, _END_OF_TIME, dtype=np.int64),
+            np.zeros(count, dtype=np.int32),
+            np.array([time for time, _, _ in waiting], dtype=np.int64),
+            np.arange(1, count + 1, dtype=np.int64).reshape(count, 1),
+        )
+        for cause, one in enumerate(waiting):
+            context.cause = cause
+            context.counter = 0
+            buffer.release(one)
+
+    def _gather(self, found: dict[str, list[Batch]]) -> None:
+        for name, collector in self._graph.collectors.items():
+            found.setdefault(name, []).append(collector.drain())
+
+
+def _merged_order(batches: Sequence[Batch], permutation: np.ndarray[Any, Any]) -> tuple[tuple[Origin, ...], Order]:
+    origins, indices = unified_origins(batches)
+    depth = max(b.order.depth for b in batches)
+    merged = Order(
+        np.concatenate([b.order.time for b in batches]),
+        np.concatenate(indices),
+        np.concatenate([b.order.offset for b in batches]),
+        np.concatenate([b.order.padded(depth) for b in batches]),
+    )
+    return origins, merged.take(permutation)
+
+
+def _records(batch: Batch, schema: Schema, codec: KeyCodec) -> list[tuple[Any, ...]]:
+    """The rows of a batch as (encoded key, key columns, value columns or None, event time)."""
+    distinct, index = codec.encode_columns(batch.keys)
+    columns = [to_values(array, c.type) for array, c in zip(batch.keys, schema.key, strict=True)]
+    keys = zip(*columns, strict=True)
+    columns = [to_values(array, c.type) for array, c in zip(batch.values, schema.value, strict=True)]
+    values: Any = zip(*columns, strict=True) if columns else [()] * len(batch)
+    if not batch.present.all():
+        values = [v if there else None for v, there in zip(values, batch.present.tolist(), strict=True)]
+    encoded = [distinct[i] for i in index.tolist()]
+    return list(zip(encoded, keys, values, batch.timestamps.tolist(), strict=True))

@@ -1,0 +1,301 @@
+"""The test driver: a topology in the process of its test, fed record by record. No JVM.
+
+It runs the operators and the store that run on Spark. Each piped record is processed to its end before the next; a
+source's connector is never looked at, its rows come from the test. Not for measuring, and not for a topology's input.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from vsc.compiler import compile_topology
+from vsc.plan import expressions
+from vsc.plan.nodes import Column, Node, Plan, Source
+from vsc.runtime.local import LocalRuntime
+from vsc.runtime.metrics import Missed
+from vsc.runtime.operators.layout import owner
+from vsc.runtime.operators.source_task import SourceRows
+from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.records import Batch, Origin
+from vsc.runtime.state.kv import OrderedKV, RocksKV
+from vsc.runtime.values import from_python, to_array, to_python, to_values
+
+__all__ = ["Record", "StoreView", "TopologyTestDriver", "VersionedRecord"]
+
+Row = Mapping[str, Any]
+_LARGEST_TIME = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record of a node. `key` and `value` are dicts of column values; `value` None: a tombstone. Time in ms."""
+
+    key: dict[str, Any]
+    value: dict[str, Any] | None
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedRecord:
+    """A row of a table and its validity in ms; `valid_to` is None for the newest one."""
+
+    value: dict[str, Any]
+    valid_from: int
+    valid_to: int | None
+
+
+class TopologyTestDriver:
+    """Compiles a topology and runs it. Use it as a context manager, or `close` it.
+
+    `topology`: a path, the name of an existing file or one that ends in ``.vdsl``, or the text itself. `variables`
+    are the ``${name}`` in it. `partitions` is the number of vsc partitions. `on_bad_row` and `on_error` are those of
+    ``vsc run``. Raises TopologyError when the topology is refused.
+    """
+
+    def __init__(
+        self,
+        topology: str | Path,
+        variables: Mapping[str, str] | None = None,
+        partitions: int = 1,
+        on_bad_row: str = "drop",
+        on_error: str = "fail",
+    ) -> None:
+        text, path = _text(topology)
+        self._plan = compile_topology(text, path=path, variables=dict(variables or {}))
+        self._nodes = {n.name: n for n in self._plan.nodes if owner(n.name) == n.name}
+        self._offsets = dict.fromkeys(self._nodes, 0)
+        self._records: dict[str, list[Record]] = {name: [] for name in self._nodes}
+        self._stores: list[RocksKV] = []
+        self._closed = False
+        self._folder = Path(tempfile.mkdtemp(prefix="vsc-test-driver-"))
+        options = _options(on_bad_row, on_error)
+        try:
+            self._runtime = LocalRuntime(self._plan, self._open, self._nodes, partitions, options)
+        except BaseException:
+            self.close()
+            raise
+
+    # ---------------------------------------------------------------------------------------------------------- in
+
+    def pipe(self, source: str, row: Row, timestamp: int | None = None) -> None:
+        """Feeds one row to a source. `timestamp` in ms is the record's time, where no timestamp column gives it.
+
+        A column that is missing is null. A row with a null in its key, or whose event time is null or negative, is
+        dropped and counted, as in a query. Raises ValueError for an unknown source or column, a value of a wrong type,
+        or no time at all.
+        """
+        node, operation = self._source(source)
+        _check_columns(node, row, operation.columns)
+        filled = dict(row)
+        column = _timestamp_column(operation)
+        if operation.timestamp is None or (column is not None and column not in filled):
+            _check_time(source, timestamp)
+            if column is not None:
+                filled[column] = timestamp
+        self._process(node, operation, filled, timestamp, deleted=False)
+
+    def delete(self, source: str, key: Row, timestamp: int | None = None) -> None:
+        """Feeds a tombstone to a source table, or a record without value to a source stream: its key columns only.
+
+        Raises ValueError as `pipe` does, also where `timestamp` is missing.
+        """
+        node, operation = self._source(source)
+        _check_columns(node, key, node.schema.key)
+        _check_time(source, timestamp)
+        self._process(node, operation, dict(key), timestamp, deleted=True)
+
+    def drain(self) -> None:
+        """Ends the input, as ``vsc run --drain`` does: whatever waits for stream time to go on comes out."""
+        self._check_open()
+        self._keep(self._runtime.drain())
+
+    # --------------------------------------------------------------------------------------------------------- out
+
+    def read(self, name: str) -> list[Record]:
+        """The records of a node (so of the sinks that write it) since the last `read` of it, in order."""
+        self._check_open()
+        self._node(name)
+        found, self._records[name] = self._records[name], []
+        return found
+
+    def store(self, name: str) -> StoreView:
+        """The store of a table, by the store's name or the table's. ValueError if there is none."""
+        self._check_open()
+        for node in self._plan.nodes:
+            if node.store is not None and node.store.name == name:
+                return StoreView(self._runtime, node)
+        node = self._nodes.get(name)
+        if node is None or node.store is None:
+            known = ", ".join(sorted(n.store.name for n in self._plan.nodes if n.store is not None)) or "none"
+            raise ValueError(f"no store '{name}'; the topology's stores: {known}")
+        return StoreView(self._runtime, node)
+
+    def metrics(self) -> dict[str, dict[str, dict[str, int] | int]]:
+        """What was dropped or not found so far: ``{"dropped_records": {node: {reason: n}}, "missed_lookups": ...}``."""
+        return self._runtime.metrics.as_dict()
+
+    def close(self) -> None:
+        """Removes the state. Nothing else of the driver may be used afterwards; closing twice is fine."""
+        if not self._closed:
+            self._closed = True
+            for store in self._stores:
+                store.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> TopologyTestDriver:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------------------------------------------ inside
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that runs."""
+        return self._plan
+
+    def _open(self, stage: int, partition: int) -> OrderedKV:
+        store = RocksKV(str(self._folder / f"{stage}-{partition}"))
+        self._stores.append(store)
+        return store
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError("the driver is closed")
+
+    def _node(self, name: str) -> Node:
+        node = self._nodes.get(name)
+        if node is None:
+            raise ValueError(f"no node '{name}'; the topology has {', '.join(sorted(self._nodes))}")
+        return node
+
+    def _source(self, name: str) -> tuple[Node, Source]:
+        self._check_open()
+        node = self._node(name)
+        if not isinstance(node.operation, Source):
+            raise ValueError(f"'{name}' is not a source: it is computed from {', '.join(node.inputs)}")
+        return node, node.operation
+
+    def _process(self, node: Node, source: Source, row: Row, timestamp: int | None, deleted: bool) -> None:
+        columns = tuple(to_array([_internal(node, c, row.get(c.name))], c.type) for c in source.columns)
+        offset = self._offsets[node.name]
+        rows = SourceRows(
+            Origin(node.name, source.rank, ""),
+            columns,
+            np.array([offset], dtype=np.int64),
+            None if timestamp is None else np.array([timestamp], dtype=np.int64),
+            np.array([deleted], dtype=np.bool_),
+        )
+        self._offsets[node.name] = offset + 1
+        self._keep(self._runtime.process([(node.name, rows)]))
+
+    def _keep(self, found: Mapping[str, Batch]) -> None:
+        for name, batch in found.items():
+            self._records[name].extend(_records(batch))
+
+
+class StoreView:
+    """Reads the store of a table."""
+
+    def __init__(self, runtime: LocalRuntime, node: Node) -> None:
+        self._runtime = runtime
+        self._node = node
+
+    def get(self, key: Row, as_of: int | None = None) -> VersionedRecord | None:
+        """The newest row of `key`, or the one valid at `as_of` (ms); None if there is none, or it is too old to know.
+
+        Raises ValueError for a key that is not the table's, and for `as_of` on an unversioned store.
+        """
+        node = self._node
+        _check_columns(node, key, node.schema.key)
+        missing = [c.name for c in node.schema.key if key.get(c.name) is None]
+        if missing:
+            raise ValueError(f"'{node.name}': key column '{missing[0]}' is missing")
+        values = tuple(_internal(node, c, key[c.name]) for c in node.schema.key)
+        table = self._runtime.table(node.name, values)
+        assert table is not None
+        if as_of is not None and not table.versioned:
+            raise ValueError(f"'{node.name}' has an unversioned store: it cannot be read as of a time")
+        found = table.lookup(self._runtime.encode_key(node.name, values), as_of)
+        if isinstance(found, Missed):
+            return None
+        row, valid_from, valid_to = found
+        return VersionedRecord(_outside(node.schema.value, row), valid_from, valid_to)
+
+
+def _text(topology: str | Path) -> tuple[str, str]:
+    """The text of a topology, and the path to name in messages."""
+    if isinstance(topology, Path):
+        return topology.read_text(encoding="utf-8"), str(topology)
+    one_line = "\n" not in topology and ";" not in topology
+    if topology.endswith(".vdsl") or (one_line and Path(topology).is_file()):
+        return Path(topology).read_text(encoding="utf-8"), topology
+    return topology, "topology.vdsl"
+
+
+def _options(on_bad_row: str, on_error: str) -> RunOptions:
+    for name, value in (("on_bad_row", on_bad_row), ("on_error", on_error)):
+        if value not in ("drop", "fail"):
+            raise ValueError(f"{name} is 'drop' or 'fail', not {value!r}")
+    return RunOptions("fail" if on_bad_row == "fail" else "drop", "fail" if on_error == "fail" else "drop")
+
+
+def _timestamp_column(source: Source) -> str | None:
+    """The column that the timestamp clause names, if it is nothing but a column (widened, perhaps)."""
+    expr = None if source.timestamp is None else source.timestamp.expr
+    while isinstance(expr, expressions.Cast):
+        expr = expr.arg
+    return expr.name if isinstance(expr, expressions.Column) else None
+
+
+def _check_columns(node: Node, row: Row, columns: tuple[Column, ...]) -> None:
+    known = {c.name for c in columns}
+    for name in row:
+        if name not in known:
+            raise ValueError(f"'{node.name}': no column '{name}' here; there are {', '.join(sorted(known))}")
+
+
+def _check_time(source: str, timestamp: int | None) -> None:
+    if timestamp is None:
+        raise ValueError(f"'{source}': the record has no time; give timestamp= in ms")
+    if isinstance(timestamp, bool) or not isinstance(timestamp, int) or abs(timestamp) > _LARGEST_TIME:
+        raise ValueError(f"'{source}': timestamp= is an int of ms, not {timestamp!r}")
+
+
+def _internal(node: Node, column: Column, value: Any) -> Any:
+    if value is None:
+        return None
+    try:
+        return from_python(value, column.type)
+    except ValueError as error:
+        raise ValueError(f"'{node.name}': column '{column.name}' {column.type}: {error}") from error
+
+
+def _outside(columns: tuple[Column, ...], row: tuple[Any, ...]) -> dict[str, Any]:
+    return {c.name: to_python(v, c.type) for c, v in zip(columns, row, strict=True)}
+
+
+def _records(batch: Batch) -> list[Record]:
+    schema = batch.schema
+    keys = _dicts(schema.key, batch.keys, len(batch))
+    values = _dicts(schema.value, batch.values, len(batch))
+    present = batch.present.tolist()
+    times = batch.timestamps.tolist()
+    return [Record(k, v if p else None, t) for k, v, p, t in zip(keys, values, present, times, strict=True)]
+
+
+def _dicts(columns: tuple[Column, ...], arrays: tuple[Any, ...], count: int) -> list[dict[str, Any]]:
+    decoded = [to_values(a, c.type) for a, c in zip(arrays, columns, strict=True)]
+    rows = zip(*decoded, strict=True) if decoded else [()] * count
+    return [_outside(columns, row) for row in rows]
