@@ -466,6 +466,11 @@ Statement = TopologyName | SourceDecl | DerivedDecl | SinkDecl
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A parsed file: its statements in order. Statements that could not be parsed are missing."""
+    """A parsed file: its statements in order. Statements that could not be parsed are missing.
+
+    `broken` are the names that those would have declared, as far as they can be read: nothing is to be said about a use
+    of them.
+    """
 
     statements: tuple[Statement, ...]
+    broken: tuple[Name, ...] = ()

@@ -1,1 +1,34 @@
-"""The grammar of the language, as data."""
+"""The grammar of the language, as data.
+
+`vsc.lark` is the language, for people and for lark; ``tables.json`` is the same as the LALR tables that the compiler
+loads, so that no grammar is compiled when ``vsc`` starts. ``python -m vsc.grammar`` makes the second from the first.
+This package knows nothing of the compiler.
+"""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["read", "read_tables"]
+
+_FOLDER = os.path.dirname(__file__)
+
+
+def read() -> str:
+    """The text of the grammar, ``vsc.lark``."""
+    return _read("vsc.lark")
+
+
+def read_tables() -> str:
+    """The text of ``tables.json`` (its form: see `vsc.grammar.build`)."""
+    return _read("tables.json")
+
+
+def _read(name: str) -> str:
+    path = os.path.join(_FOLDER, name)
+    loader = __spec__.loader if __spec__ is not None else None
+    if hasattr(loader, "get_data"):  # the package may lie in a zip file
+        data: bytes = loader.get_data(path)
+        return data.decode("utf-8")
+    with open(path, encoding="utf-8") as file:
+        return file.read()

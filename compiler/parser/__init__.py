@@ -1,0 +1,12 @@
+"""Text to syntax tree: `parse` for a file, `parse_expression` for one expression.
+
+Every text gives a tree and findings, never an exception: a statement that cannot be read is reported where it goes
+wrong and left out, and reading goes on behind its ``;``. The language is `vsc.grammar`'s; lark has turned it into
+tables beforehand, so nothing of lark is loaded here.
+"""
+
+from __future__ import annotations
+
+from vsc.compiler.parser.parse import MAX_CHARACTERS, Parsed, ParsedExpression, parse, parse_expression
+
+__all__ = ["MAX_CHARACTERS", "Parsed", "ParsedExpression", "parse", "parse_expression"]

@@ -1,0 +1,58 @@
+"""Signs of other languages that people write out of habit, and the right form for each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["FOREIGN", "Foreign", "describe_character"]
+
+
+class Foreign(NamedTuple):
+    """What to say about a sign, the text it stands for, and for a comment what ends it."""
+
+    message: str
+    help: str
+    meant: str = ""
+    comment_end: str | None = None
+
+
+FOREIGN = {
+    "==": Foreign("`==` is not an operator of the language", "write `=`", "="),
+    "<=>": Foreign("`<=>` is not an operator of the language", "write `a = b or (a is null and b is null)`", "="),
+    "=>": Foreign("`=>` is not an operator of the language", "write `>=`", ">="),
+    "&&": Foreign("`&&` is not an operator of the language", "write `and`", "and"),
+    '"': Foreign("double quotes are not of the language", "write single quotes for a string"),
+    "/*": Foreign("`/*` does not start a comment", "start each line of a comment with `--`", comment_end="*/"),
+    "//": Foreign("`//` does not start a comment", "start a comment with `--`", comment_end="\n"),
+    "#": Foreign("`#` does not start a comment", "start a comment with `--`", comment_end="\n"),
+}
+"""By their sign. (``||`` is the language's own: it joins strings.)"""
+
+_NAMES = {
+    "\0": "a NUL character",
+    "\u00a0": "a no-break space",
+    "\u200b": "a zero-width space",
+    "\u2060": "a word joiner",
+    "\u00ad": "a soft hyphen",
+}
+_QUOTES = "‘’‚‛“”„‟«»´"
+_DASHES = "‐‑‒–—−"
+
+
+def describe_character(run: str, first: str) -> tuple[str, str]:
+    """Message and help for characters of which `first` is the one that nothing of the language starts with."""
+    point = f"U+{ord(first):04X}"
+    if first in _NAMES:
+        return f"{_NAMES[first]} ({point}) cannot stand here", "take it out, or write a plain space"
+    if first in _QUOTES:
+        return f"`{first}` ({point}) is not a quotation mark of the language", "write the plain quotation mark '"
+    if first in _DASHES:
+        return f"`{first}` ({point}) is not a sign of the language", "write the plain `-`"
+    if first.isalpha():
+        return (
+            f"`{run}` is not a name: names are made of the letters a to z, digits and `_`",
+            "put the whole name in backticks",
+        )
+    if not first.isprintable():
+        return f"the character {point} cannot stand here", "take it out"
+    return f"`{run}` is not a sign of the language", "take it out, or put the text in quotes or backticks"

@@ -1,0 +1,266 @@
+"""Text to tokens: words, signs, names, numbers, strings, durations, variables; blanks and comments are left out.
+
+Every character is accounted for: what is not of the language is reported once, with the way to write it, and the
+tokens go on behind it. A word is a token NAME here unless it is reserved; which of the others are keywords is for the
+parser to say. Durations (``1 hour 30 minutes``) are put together here, since their units are no reserved words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.parser.foreign import FOREIGN, describe_character
+from vsc.compiler.parser.tables import Tables, load_tables
+from vsc.compiler.source import Span
+
+__all__ = ["MAX_MILLISECONDS", "UNITS", "Tokens", "tokenize"]
+
+UNITS = {
+    "ms": 1, "millisecond": 1, "milliseconds": 1,
+    "s": 1_000, "second": 1_000, "seconds": 1_000,
+    "m": 60_000, "minute": 60_000, "minutes": 60_000,
+    "h": 3_600_000, "hour": 3_600_000, "hours": 3_600_000,
+    "d": 86_400_000, "day": 86_400_000, "days": 86_400_000,
+}  # fmt: skip
+"""Units of a duration, in milliseconds."""
+
+MAX_MILLISECONDS = 2**63 - 1
+_MAX_DIGITS = 38  # the widest decimal
+
+
+@dataclass(slots=True)
+class Tokens:
+    """Tokens in order: `kinds` are terminals, `starts` and `ends` character offsets; the last one is the end of the text.
+
+    `durations` holds the milliseconds of the durations, by their place in the lists. `damaged` are the places of tokens
+    that stand for something that was reported already.
+    """
+
+    text: str
+    kinds: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    durations: dict[int, int] = field(default_factory=dict)
+    damaged: set[int] = field(default_factory=set)
+
+    def add(self, kind: int, start: int, end: int) -> None:
+        """Append a token."""
+        self.kinds.append(kind)
+        self.starts.append(start)
+        self.ends.append(end)
+
+    def word(self, index: int) -> str:
+        """The text of a token."""
+        return self.text[self.starts[index] : self.ends[index]]
+
+    def span(self, index: int) -> Span:
+        """The place of a token."""
+        return Span(self.starts[index], self.ends[index])
+
+
+def tokenize(text: str) -> tuple[Tokens, list[Finding]]:
+    """The tokens of `text`, and what is wrong with its spelling. Never raises."""
+    lexer = _Lexer(text, load_tables())
+    lexer.run()
+    return lexer.tokens, lexer.findings
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    tables = load_tables()
+    patterns = tables.patterns
+    signs = sorted(tables.signs, key=lambda sign: (-len(sign), sign))
+    alternatives = [
+        ("SKIP", rf"(?:\s|\ufeff)+|{patterns['COMMENT']}"),
+        ("FOREIGN", "|".join(re.escape(sign) for sign in sorted(FOREIGN, key=len, reverse=True))),
+        ("NAME", patterns["NAME"]),
+        ("NUMBER", r"\.?[0-9][A-Za-z0-9_.]*(?:(?<=[0-9][eE])[+-][0-9][A-Za-z0-9_.]*)?"),
+        ("STRING", patterns["STRING"]),
+        ("QUOTED", patterns["QUOTED"]),
+        ("VARIABLE", patterns["VARIABLE"]),
+        ("SIGN", "|".join(re.escape(sign) for sign in signs)),
+    ]
+    return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in alternatives))
+
+
+class _Lexer:
+    def __init__(self, text: str, tables: Tables) -> None:
+        self.text, self.tables = text, tables
+        self.tokens = Tokens(text)
+        self.findings: list[Finding] = []
+        self.long_string: Span | None = None  # the last string that goes over several lines
+
+    def run(self) -> None:
+        match_at, text, names = _pattern().match, self.text, self.tables.words
+        tokens, reserved, name = self.tokens, self.tables.reserved, self.tables.name
+        at = 0
+        while at < len(text):
+            match = match_at(text, at)
+            if match is None:
+                at = self._strange(at)
+                continue
+            kind, start, at = match.lastgroup, at, match.end()
+            if kind == "SKIP":
+                continue
+            if kind == "NAME":
+                word = names.get(match.group(), name)
+                if self._unit_follows(start):
+                    self._duration(match.group(), start, at)
+                else:
+                    tokens.add(word if word in reserved else name, start, at)
+            elif kind == "SIGN":
+                tokens.add(self.tables.signs[match.group()], start, at)
+            elif kind == "NUMBER":
+                at = self._number(start, at)
+            elif kind == "FOREIGN":
+                at = self._foreign(match.group(), start, at)
+            else:
+                assert kind is not None
+                if kind == "STRING" and "\n" in match.group():
+                    self.long_string = Span(start, at)
+                tokens.add(self.tables.number[kind], start, at)
+        tokens.add(self.tables.end, len(text), len(text))
+
+    def report(self, code: str, start: int, end: int, message: str, help: str | None = None) -> None:
+        self.findings.append(Finding(code, Span(start, end), message, (), help))
+
+    # numbers and durations
+
+    def _number(self, start: int, end: int) -> int:
+        """Adds the number, or reports one that runs into a word; returns where to go on."""
+        written, patterns = self.text[start:end], self.tables.patterns
+        for kind in ("DOUBLE", "DECIMAL", "INTEGER"):
+            if re.fullmatch(patterns[kind], written):
+                if kind != "DOUBLE" and sum(character.isdigit() for character in written) > _MAX_DIGITS:
+                    self.report("VSC020", start, end, f"a number of more than {_MAX_DIGITS} digits fits no type")
+                    self._damaged("INTEGER", start, end)
+                else:
+                    self.tokens.add(self.tables.number[kind], start, end)
+                return end
+        number = re.match(r"[0-9]*(?:\.[0-9]+)?", written)
+        digits = number.group() if number else ""
+        rest = written[len(digits) :]
+        if written.startswith("."):
+            message, help = f"`{written}` is not a number of the language", f"write `0{written}`"
+        elif rest == ".":
+            message, help = f"`{written}` is not a number of the language", f"write `{digits}.0`"
+        elif rest[0] == ".":
+            message, help = f"`{written}` is not a number", "a number is written as `12`, `1.5` or `1e6`"
+        else:
+            message = f"the number `{digits}` runs into `{rest}`"
+            help = f"write `{digits} {rest}`" if rest in UNITS else "put a space or a sign between a number and a word"
+        self.report("VSC003", start, end, message, help)
+        self._damaged("INTEGER", start, end)
+        return end
+
+    def _unit_follows(self, start: int) -> bool:
+        """Whether the word at `start` comes behind a whole number, as a unit would."""
+        kinds = self.tokens.kinds
+        return bool(kinds) and kinds[-1] == self.tables.number["INTEGER"] and len(kinds) - 1 not in self.tokens.damaged
+
+    def _duration(self, word: str, start: int, end: int) -> None:
+        tokens, number = self.tokens, self.tables.number
+        if word not in UNITS:
+            known = self.tables.words.get(word, self.tables.name)
+            tokens.add(known if known in self.tables.reserved else self.tables.name, start, end)
+            return
+        index = len(tokens.kinds) - 1
+        milliseconds = int(tokens.word(index)) * UNITS[word]
+        if index and tokens.kinds[index - 1] == number["DURATION"]:
+            tokens.kinds.pop(), tokens.starts.pop(), tokens.ends.pop()
+            index -= 1
+            milliseconds += tokens.durations[index]
+        tokens.kinds[index] = number["DURATION"]
+        tokens.ends[index] = end
+        tokens.durations[index] = milliseconds
+        if milliseconds > MAX_MILLISECONDS:
+            self.report("VSC020", tokens.starts[index], end, "the duration is longer than time itself goes here",
+                        "the longest is 9223372036854775807 ms")  # fmt: skip
+            tokens.durations[index] = 0
+            tokens.damaged.add(index)
+
+    # what is not of the language
+
+    def _damaged(self, kind: str, start: int, end: int) -> None:
+        self.tokens.damaged.add(len(self.tokens.kinds))
+        self.tokens.add(self.tables.number[kind], start, end)
+
+    def _foreign(self, sign: str, start: int, end: int) -> int:
+        """A sign or comment of another language: reported, then read as what was meant."""
+        foreign = FOREIGN[sign]
+        if foreign.comment_end is not None:
+            stop = self.text.find(foreign.comment_end, end)
+            end = len(self.text) if stop < 0 else stop + len(foreign.comment_end.strip("\n"))
+            self.report("VSC008", start, start + len(sign), foreign.message, foreign.help)
+            return end
+        if sign == '"':
+            return self._double_quoted(start)
+        self.report("VSC008", start, end, foreign.message, foreign.help)
+        if foreign.meant in self.tables.signs:
+            self.tokens.add(self.tables.signs[foreign.meant], start, end)
+        else:
+            self.tokens.add(self.tables.words[foreign.meant], start, end)
+        return end
+
+    def _double_quoted(self, start: int) -> int:
+        match = re.compile(r'"[^"\n]*"').match(self.text, start)
+        end = match.end() if match else start + 1
+        inside = self.text[start + 1 : end - 1] if match else ""
+        quoted = inside.replace("'", "''")
+        self.report("VSC008", start, end, "double quotes are not of the language",
+                    f"write `'{quoted}'` for a string, or backticks for a name")  # fmt: skip
+        if match:
+            self._damaged("STRING", start, end)
+        return end
+
+    def _strange(self, start: int) -> int:
+        """An open string or name, or characters that nothing starts with; returns where to go on."""
+        text, character = self.text, self.text[start]
+        if character in "'`":
+            return self._unclosed(character, start)
+        if text.startswith("${", start):
+            match = re.compile(r"\$\{[^}\n]*\}?").match(text, start)
+            end = match.end() if match else start + 2
+            self.report("VSC001", start, end, f"`{text[start:end]}` is not a variable",
+                        "a variable is written as `${name}`, a name being letters, digits and `_`")  # fmt: skip
+            self._damaged("STRING", start, end)
+            return end
+        end = start + 1
+        pattern = _pattern()
+        while end < len(text) and text[end] not in "'`$" and pattern.match(text, end) is None:
+            end += 1
+        tokens = self.tokens
+        if character.isalpha():  # the whole word, with what was taken for a name before it
+            if tokens.kinds and tokens.ends[-1] == start and tokens.kinds[-1] == self.tables.name:
+                start = tokens.starts.pop()
+                tokens.kinds.pop(), tokens.ends.pop()
+            while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+                end += 1
+        message, help = describe_character(text[start:end], character)
+        self.report("VSC001", start, end, message, help)
+        self._damaged("NAME", start, end)
+        return end
+
+    def _unclosed(self, quote: str, start: int) -> int:
+        line_end = self.text.find("\n", start)
+        end = len(self.text) if line_end < 0 else line_end
+        end = start + len(self.text[start:end].rstrip())
+        if quote == "`":
+            if self.text.startswith("``", start):
+                self.report("VSC002", start, start + 2, "a name in backticks cannot be empty", "write the name")
+                self._damaged("QUOTED", start, start + 2)
+                return start + 2
+            self.report("VSC002", start, end, "this name in backticks is not closed on its line", "add the closing `")
+            self._damaged("QUOTED", start, end)
+            return end
+        labels = ()
+        if self.long_string is not None:
+            place = Span(self.long_string.start, self.long_string.start + 1)
+            labels = (Label(place, "this string goes over several lines: perhaps it is the one that lacks its end"),)
+        help = "add the closing '; inside a string a ' is written ''"
+        self.findings.append(Finding("VSC002", Span(start, end), "this string is not closed", labels, help))
+        self._damaged("STRING", start, end)
+        return end

@@ -1,0 +1,253 @@
+"""What to say about a token that cannot stand where it does, and how to read on.
+
+Most such places are habits from SQL or slips of the finger; each of them gets the sentence that shows the right form,
+and a repair under which the rest of the statement can still be checked. What is left is said in the words of the
+language: what was expected, and what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.parser.lexer import UNITS, Tokens
+from vsc.compiler.parser.machine import Failure, Machine
+from vsc.compiler.parser.wording import found, one_of
+from vsc.compiler.source import Span
+
+__all__ = ["Repair", "explain", "starts_statement"]
+
+
+class Repair(NamedTuple):
+    """Read `terminal`: in the place of the token, or (not `consumes`) before it."""
+
+    terminal: int
+    consumes: bool
+
+
+Explanation = tuple[Finding | None, Repair | None]
+
+_SQL_STATEMENTS = frozenset("select insert create with update delete drop alter from use set describe show".split())
+_COMPARISONS = ("EQUAL", "LESSTHAN", "MORETHAN", "IS", "IN", "BETWEEN", "LIKE", "NOT")
+_COMPARISON_SIGNS = frozenset(["=", "<>", "!=", "<", "<=", ">", ">="])
+_OTHER_JOINS = {
+    "inner": "write `join`: a join without a word before it is an inner join",
+    "right": "swap the inputs and write `left join`; the left input of a join with a table is the stream",
+    "full": "write `outer join`",
+    "cross": "there is no cross join: every join goes by the key",
+}
+
+
+def starts_statement(tokens: Tokens, index: int) -> bool:
+    """Whether the token at `index` is the first of its line and clearly begins a statement."""
+    start = tokens.starts[index]
+    if tokens.text[tokens.text.rfind("\n", 0, start) + 1 : start].strip():
+        return False
+    words = [tokens.word(i) for i in range(index, min(index + 3, len(tokens.kinds)))]
+    words += [""] * (3 - len(words))
+    if words[0] in ("stream", "table"):
+        return words[2] in ("=", "(")
+    return (
+        words[:2] == ["global", "table"]
+        or (words[0] == "sink" and words[2] == "to")
+        or (words[0] == "topology" and words[2] == ";")
+    )
+
+
+def explain(machine: Machine, failure: Failure, first: int) -> Explanation:
+    """The finding for a token that cannot stand here (None: reported before), and how to read on (None: not at all).
+
+    `first` is the first token of the statement.
+    """
+    place = _Place(machine, failure, first)
+    if place.damaged():
+        return None, None
+    for mistake in _MISTAKES:
+        explanation = mistake(place)
+        if explanation is not None:
+            return explanation
+    return _unexpected(place)
+
+
+class _Place:
+    """A token that cannot stand where it does, with all that is looked at to tell why."""
+
+    def __init__(self, machine: Machine, failure: Failure, first: int) -> None:
+        self.machine, self.tokens, self.tables = machine, machine.tokens, machine.tables
+        self.index, self.terminal, self.first = failure.index, failure.terminal, first
+        self.word = self.tokens.word(self.index)
+        self.span = self.tokens.span(self.index)
+        self.name = self.tables.names[self.terminal]
+        self.expected = [self.tables.names[terminal] for terminal in machine.expected()]
+        self.before = self.tables.names[self.tokens.kinds[self.index - 1]] if self.index > first else ""
+
+    def damaged(self) -> bool:
+        """Whether the token, or the one before it, was reported when it was read."""
+        damaged = self.tokens.damaged
+        return self.index in damaged or (self.index > self.first and self.index - 1 in damaged)
+
+    def is_word(self) -> bool:
+        return self.word[:1].isalpha() or self.word.startswith(("_", "`"))
+
+    def word_at(self, index: int) -> str:
+        return self.tokens.word(index) if self.first <= index < len(self.tokens.kinds) else ""
+
+    def finding(self, code: str, message: str, help: str | None, span: Span | None = None) -> Finding:
+        return Finding(code, span or self.span, message, (), help)
+
+
+def _upper_case(place: _Place) -> Explanation | None:
+    """A keyword that is not in lower case, here or as the name just before."""
+    lower = place.word.lower()
+    keyword = place.tables.words.get(lower)
+    if keyword is not None and lower != place.word and place.tables.names[keyword] in place.expected:
+        finding = place.finding("VSC007", f"keywords are in lower case: `{place.word}`", f"write `{lower}`")
+        return finding, Repair(keyword, consumes=True)
+    before = place.word_at(place.index - 1)
+    keyword = place.tables.words.get(before.lower())
+    if keyword in place.tables.reserved and before != before.lower():
+        span = place.tokens.span(place.index - 1)
+        return place.finding(
+            "VSC007", f"keywords are in lower case: `{before}`", f"write `{before.lower()}`", span
+        ), None
+    return None
+
+
+def _sql_statement(place: _Place) -> Explanation | None:
+    if place.index != place.first or place.word.lower() not in _SQL_STATEMENTS:
+        return None
+    help = "write `stream NAME = map INPUT select ...;`, and `sink NAME to CONNECTOR (...);` to write it out"
+    return place.finding("VSC010", f"`{place.word}` does not begin a statement: a topology declares nodes", help), None
+
+
+def _chained_comparison(place: _Place) -> Explanation | None:
+    if place.name not in _COMPARISONS and place.word not in _COMPARISON_SIGNS:
+        return None
+    if "OR" not in place.expected or "EQUAL" in place.expected:
+        return None
+    help = "write `a < b and b < c`, or put one of the comparisons in parentheses"
+    return place.finding("VSC019", "comparisons do not chain", help), None
+
+
+def _missing_semicolon(place: _Place) -> Explanation | None:
+    if "SEMICOLON" not in place.expected or place.index == place.first:
+        return None
+    if place.name != "$END" and not starts_statement(place.tokens, place.index):
+        return None
+    end = place.tokens.ends[place.index - 1]
+    finding = place.finding("VSC006", "the `;` at the end of the statement is missing", "add `;`", Span(end, end))
+    return finding, Repair(place.tables.number["SEMICOLON"], consumes=False)
+
+
+def _unit(place: _Place) -> Explanation | None:
+    """A number that should be a duration: without a unit, with a wrong one, broken, negative."""
+    index = place.index
+    if place.before == "INTEGER" and place.is_word():
+        return _wrong_unit(place, index), None
+    if place.before in ("DECIMAL", "DOUBLE") and place.word in UNITS:
+        span = place.tokens.span(index - 1).to(place.span)
+        help = "use a smaller unit as well, as in `1 hour 30 minutes`"
+        return place.finding("VSC004", "a duration is made of whole numbers", help, span), None
+    if place.name == "INTEGER" and (place.before == "DURATION" or "DURATION" in place.expected):
+        following = place.word_at(index + 1)
+        if following[:1].isalpha() and following not in place.tables.words:
+            return _wrong_unit(place, index + 1), None
+        help = f"write the unit as well, as in `{place.word} minutes`"
+        return place.finding("VSC004", f"`{place.word}` lacks a unit of time", help), None
+    if place.name == "MINUS" and "DURATION" in place.expected and "INTEGER" not in place.expected:
+        return place.finding("VSC004", "a duration cannot be negative here", "take out the `-`"), None
+    return None
+
+
+def _wrong_unit(place: _Place, index: int) -> Finding:
+    written = place.tokens.word(index)
+    near = nearest(written, [unit for unit in UNITS if len(unit) > 2]) or nearest(written, UNITS)
+    help = f"did you mean `{near}`?" if near else "units are `ms`, `seconds`, `minutes`, `hours` and `days`"
+    return place.finding("VSC004", f"`{written}` is not a unit of time", help, place.tokens.span(index))
+
+
+def _unquoted_value(place: _Place) -> Explanation | None:
+    if place.before != "EQUAL" or not place.is_word() or "STRING" not in place.expected or "NAME" in place.expected:
+        return None
+    text = place.word.strip("`")
+    near = nearest(text, ("true", "false", "null"))
+    help = f"write `{near}`" if near and text.lower() == near else f"write `'{text}'`"
+    place.tokens.damaged.add(place.index)
+    finding = place.finding("VSC005", "the value of an option is a literal: a string goes in quotation marks", help)
+    return finding, Repair(place.tables.number["STRING"], consumes=True)
+
+
+def _reserved_name(place: _Place) -> Explanation | None:
+    if place.terminal not in place.tables.reserved or "NAME" not in place.expected:
+        return None
+    if "LPAR" in place.expected and place.word_at(place.index + 1) not in (",", ")", ";", "."):
+        return None  # in the place of an expression; more likely a part of it is missing
+    message = f"`{place.word}` is a reserved word"
+    finding = place.finding("VSC017", message, f"to use it as a name, put it in backticks: `` `{place.word}` ``")
+    return finding, Repair(place.tables.name, consumes=True)
+
+
+def _misspelled(place: _Place) -> Explanation | None:
+    if not place.is_word() or len(place.word) < 3 or place.word.startswith("`"):
+        return None
+    words = {place.tables.texts[place.tables.number[name]]: name for name in place.expected
+             if name in place.tables.number and name.lower() in place.tables.words}  # fmt: skip
+    near = nearest(place.word, words)
+    if near is None:
+        return None
+    finding = place.finding("VSC005", f"{one_of(place.expected, place.tables)}, found {found(place.name, place.word)}",
+                            f"did you mean `{near}`?")  # fmt: skip
+    return finding, Repair(place.tables.number[words[near]], consumes=True)
+
+
+def _missing_as(place: _Place) -> Explanation | None:
+    if "AS" not in place.expected or not place.is_word() or place.terminal in place.tables.reserved:
+        return None
+    alias = place.tables.number["AS"]
+    place.machine.take(alias, place.index, inserted=True)
+    source = place.machine.last(2)
+    written = place.tokens.text[source.start : source.end]
+    if len(written) > 60 or "\n" in written:
+        written = "..."
+    return place.finding("VSC009", f"`as` is missing before `{place.word}`", f"write `{written} as {place.word}`"), None
+
+
+def _other_dialect(place: _Place) -> Explanation | None:
+    """Forms that SQL has and the language writes in another way."""
+    if "JOIN" in place.expected and place.word.lower() in _OTHER_JOINS:
+        help = _OTHER_JOINS[place.word.lower()]
+    elif place.word.lower() == "select" and "FILTER" in place.expected:
+        help = "write `map INPUT select ...`"
+    elif place.name == "WHERE" and "SEMICOLON" in place.expected:
+        help = "filter in a statement of its own, as in `stream NAME = filter INPUT where ...;`"
+    elif place.name == "STRING" and place.word_at(place.index - 1) in ("date", "timestamp", "interval"):
+        help = f"write `cast({place.word} as date)`, `to_timestamp({place.word})`, or a duration such as `1 day`"
+    else:
+        return None
+    return _unexpected(place, help)
+
+
+def _unexpected(place: _Place, help: str | None = None) -> Explanation:
+    if place.index == place.first and "TOPOLOGY" in place.expected:
+        expected = "a statement begins with `topology`, `stream`, `table`, `global table` or `sink`"
+    else:
+        expected = one_of(place.expected, place.tables)
+    if help is None and place.terminal in place.tables.reserved and "NAME" in place.expected:
+        help = f"as a name, `{place.word}` needs backticks"
+    return place.finding("VSC005", f"{expected}, found {found(place.name, place.word)}", help), None
+
+
+_MISTAKES: tuple[Callable[[_Place], Explanation | None], ...] = (
+    _upper_case,
+    _sql_statement,
+    _chained_comparison,
+    _missing_semicolon,
+    _unit,
+    _unquoted_value,
+    _other_dialect,
+    _reserved_name,
+    _misspelled,
+    _missing_as,
+)

@@ -1,0 +1,162 @@
+"""The way from text to tree: tokens, statement by statement, with recovery."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.parser.lexer import Tokens, tokenize
+from vsc.compiler.parser.machine import MAX_DEPTH, Machine, TooDeep
+from vsc.compiler.parser.mistakes import explain, starts_statement
+from vsc.compiler.parser.statements import StatementBuilder
+from vsc.compiler.parser.tables import load_tables
+from vsc.compiler.source import Span
+
+__all__ = ["MAX_CHARACTERS", "Parsed", "ParsedExpression", "parse", "parse_expression"]
+
+MAX_CHARACTERS = 4_000_000
+"""Longer texts are refused: no one has written them by hand, and reading them would take minutes."""
+
+_NO_VARIABLES: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A file's tree and what is wrong with its text, in the order of the places."""
+
+    file: syntax.File
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedExpression:
+    """An expression, None if it could not be read, and the findings."""
+
+    expression: syntax.Expression | None
+    findings: tuple[Finding, ...]
+
+
+def parse(text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> Parsed:
+    """The tree of a file. `variables` are the values for ``${name}`` outside of connector options."""
+    if len(text) > MAX_CHARACTERS:
+        message = f"the file has {len(text):,} characters; more than {MAX_CHARACTERS:,} are not read"
+        finding = Finding("VSC015", Span(0, 0), message, (), "split the topology into several files")
+        return Parsed(syntax.File((), ()), (finding,))
+    reader = _Reader(text, variables)
+    statements, broken = reader.file()
+    if not reader.findings and not any(isinstance(s, syntax.SourceDecl | syntax.DerivedDecl) for s in statements):
+        help = "declare a source, as in `stream NAME (id bigint) from files (path = '...', format = 'json');`"
+        end = len(text.rstrip())
+        reader.findings.append(Finding("VSC013", Span(end, end), "the file declares no stream and no table", (), help))
+    findings = sorted(reader.findings, key=lambda finding: finding.span)
+    return Parsed(syntax.File(tuple(statements), tuple(broken)), tuple(findings))
+
+
+def parse_expression(text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> ParsedExpression:
+    """The tree of one expression, from the first character to the last."""
+    reader = _Reader(text, variables)
+    value = reader.whole("expression")
+    findings = tuple(sorted(reader.findings, key=lambda finding: finding.span))
+    return ParsedExpression(None if findings else value, findings)
+
+
+def _read_literal(text: str) -> syntax.Literal | syntax.Duration | None:
+    """The literal that `text` is, or None."""
+    reader = _Reader(text, _NO_VARIABLES)
+    value = reader.whole("option_value")
+    if reader.findings or not isinstance(value, syntax.Literal | syntax.Duration):
+        return None
+    return value
+
+
+class _Reader:
+    """Reads one text."""
+
+    def __init__(self, text: str, variables: Mapping[str, str]) -> None:
+        self.tables = load_tables()
+        self.tokens, self.findings = tokenize(text)
+        self.builder = StatementBuilder(self.tokens, variables, _read_literal)
+        self.semicolon = self.tables.number["SEMICOLON"]
+
+    def whole(self, start: str) -> Any:
+        """The value of the whole text, read from a start symbol; None if it cannot be read."""
+        machine = Machine(self.tables, self.tokens, start, self.builder.build)
+        value, _ = self._read(machine, 0)
+        self.findings += self.builder.findings
+        return value
+
+    def file(self) -> tuple[list[syntax.Statement], list[syntax.Name]]:
+        """The statements, and the names that the unreadable ones would have declared."""
+        tokens, statements, broken = self.tokens, [], []
+        index = 0
+        while tokens.kinds[index] != self.tables.end:
+            if tokens.kinds[index] == self.semicolon:
+                index += 1
+                continue
+            machine = Machine(self.tables, tokens, "statement", self.builder.build)
+            self.builder.flawed = False
+            statement, after = self._read(machine, index)
+            if statement is not None and not self.builder.flawed:
+                statements.append(statement)
+            else:
+                broken += _declared(tokens, index)
+            index = after
+        self.findings += self.builder.findings
+        return statements, broken
+
+    def _read(self, machine: Machine, first: int) -> tuple[Any, int]:
+        """Reads a statement (or the whole text) from token `first` on: its value, None if it is unreadable, and where
+        to go on."""
+        end, index = self.tables.end, first
+        while True:
+            terminal = machine.terminal(index)
+            failure = machine.take(terminal, index)
+            if failure is None:
+                if terminal == end:
+                    return machine.value(), index
+                index += 1
+                if terminal == self.semicolon:
+                    machine.take(end, index)
+                    return machine.value(), index
+                continue
+            if isinstance(failure, TooDeep):
+                message = f"this is nested more than {MAX_DEPTH} levels deep"
+                help = "split it: compute a part in a `map` of its own"
+                self.findings.append(Finding("VSC015", self.tokens.span(index), message, (), help))
+                return None, self._recover(first, index)
+            finding, repair = explain(machine, failure, first)
+            if finding is not None:
+                self.findings.append(finding)
+            if repair is None:
+                return None, self._recover(first, index)
+            machine.take(repair.terminal, index, inserted=not repair.consumes)
+            index += repair.consumes
+            if repair.terminal == self.semicolon:
+                machine.take(end, index)
+                return machine.value(), index
+
+    def _recover(self, first: int, index: int) -> int:
+        """Where the next statement begins: behind the next `;`, or at a line that clearly begins one."""
+        tokens = self.tokens
+        while tokens.kinds[index] != self.tables.end:
+            if tokens.kinds[index] == self.semicolon:
+                return index + 1
+            if index > first and starts_statement(tokens, index):
+                return index
+            index += 1
+        return index
+
+
+def _declared(tokens: Tokens, index: int) -> list[syntax.Name]:
+    """The name that the statement at `index` would have declared, if that much can be read."""
+    words = [tokens.word(i) for i in range(index, min(index + 3, len(tokens.kinds)))]
+    place = index + (2 if words[:2] == ["global", "table"] else 1)
+    if words[0] not in ("stream", "table", "global") or place >= len(tokens.kinds):
+        return []
+    word, span = tokens.word(place), tokens.span(place)
+    if word.startswith("`"):
+        return [syntax.Name(word[1:-1].replace("``", "`"), span, quoted=True)]
+    return [syntax.Name(word, span)] if word.isidentifier() else []

@@ -1,0 +1,288 @@
+"""Builds statements, operations and their clauses: one method a rule of the grammar, as in `expressions`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.parser.expressions import ExpressionBuilder
+from vsc.compiler.source import Span
+
+__all__ = ["StatementBuilder"]
+
+
+class _Clause(NamedTuple):
+    """A source clause: which one, what it says, where it stands."""
+
+    word: str
+    value: Any
+    span: Span
+
+
+class _StoreKind(NamedTuple):
+    kind: Any
+    options: tuple[syntax.Option, ...]
+    span: Span
+
+
+class StatementBuilder(ExpressionBuilder):
+    """Builds whole statements."""
+
+    def on_topology(self, span: Span, name: syntax.Name) -> syntax.TopologyName:
+        return syntax.TopologyName(name, span)
+
+    def on_source(self, span: Span, kind: tuple[Any, Span], name: syntax.Name, *rest: Any) -> syntax.SourceDecl | None:
+        columns = tuple(part for part in rest if isinstance(part, syntax.ColumnDecl))
+        clauses: dict[str, _Clause] = {}
+        for part in rest[len(columns) :]:
+            clause = part if isinstance(part, _Clause) else _Clause("materialize", part, part.span)
+            first = clauses.setdefault(clause.word, clause)
+            if first is not clause:
+                self._duplicate(first, clause)
+        if "from" not in clauses:
+            help = "write `from CONNECTOR (...)` behind the columns, as in `from files (path = '...', format = 'json')`"
+            self.report("VSC012", name.span, f"`{name.text}` does not say where its rows come from", help)
+            return None
+        values = {word: clause.value for word, clause in clauses.items()}
+        return syntax.SourceDecl(
+            kind[0], name, columns, values["from"], values.get("key", ()), values.get("timestamp"),
+            values.get("delete when"), values.get("materialize"), span, kind[1],
+        )  # fmt: skip
+
+    def _duplicate(self, first: _Clause, second: _Clause) -> None:
+        label = Label(first.span, f"the first `{first.word}`")
+        message = f"a second `{second.word}` in one statement"
+        self.findings.append(Finding("VSC011", second.span, message, (label,), "leave only one of them"))
+
+    def on_derived(
+        self, span: Span, kind: tuple[Any, Span], name: syntax.Name, operation: syntax.Operation
+    ) -> syntax.DerivedDecl | None:
+        if kind[0] == "global table":
+            self.report("VSC018", kind[1], "a global table is always a source: it cannot be computed",
+                        f"write `table {name.text} = ...`")  # fmt: skip
+            return None
+        return syntax.DerivedDecl(kind[0], name, operation, span, kind[1])
+
+    def on_sink(self, span: Span, name: syntax.Name, connector: syntax.ConnectorClause) -> syntax.SinkDecl:
+        return syntax.SinkDecl(name, connector, span)
+
+    def on_stream_kind(self, span: Span) -> tuple[str, Span]:
+        return "stream", span
+
+    def on_table_kind(self, span: Span) -> tuple[str, Span]:
+        return "table", span
+
+    def on_global_table_kind(self, span: Span) -> tuple[str, Span]:
+        return "global table", span
+
+    # clauses
+
+    def on_column(self, span: Span, name: syntax.Name, type: syntax.WrittenType) -> syntax.ColumnDecl:
+        return syntax.ColumnDecl(name, type, span)
+
+    def on_from_clause(self, span: Span, connector: syntax.ConnectorClause) -> _Clause:
+        return _Clause("from", connector, span)
+
+    def on_key_clause(self, span: Span, *names: syntax.Name) -> _Clause:
+        return _Clause("key", names, span)
+
+    def on_timestamp_clause(self, span: Span, expression: syntax.Expression) -> _Clause:
+        return _Clause("timestamp", expression, span)
+
+    def on_delete_clause(self, span: Span, condition: syntax.Expression) -> _Clause:
+        return _Clause("delete when", condition, span)
+
+    def on_connector(self, span: Span, kind: syntax.Name, *options: syntax.Option) -> syntax.ConnectorClause:
+        return syntax.ConnectorClause(kind, options, span)
+
+    def on_options(self, span: Span, *options: syntax.Option) -> tuple[syntax.Option, ...]:
+        return options
+
+    def on_option(self, span: Span, name: tuple[syntax.Name, bool], value: Any) -> syntax.Option:
+        return syntax.Option(name[0], value, name[1], span)
+
+    def on_option_name(self, span: Span, written: syntax.Name | int) -> tuple[syntax.Name, bool]:
+        if isinstance(written, syntax.Name):
+            return written, False
+        return syntax.Name(self.word(written)[1:-1].replace("''", "'"), span), True
+
+    def on_materialized(
+        self, span: Span, store: syntax.Name | None, kind: _StoreKind | None
+    ) -> syntax.MaterializeClause:
+        if kind is None:
+            return syntax.MaterializeClause(store, None, (), span, span)
+        return syntax.MaterializeClause(store, kind.kind, kind.options, kind.span, span)
+
+    def on_versioned(self, span: Span, options: tuple[syntax.Option, ...] | None) -> _StoreKind:
+        return _StoreKind("versioned", options or (), span)
+
+    def on_unversioned(self, span: Span) -> _StoreKind:
+        return _StoreKind("unversioned", (), span)
+
+    def on_node(self, span: Span, name: syntax.Name) -> syntax.Input:
+        return syntax.Input(name, None, span)
+
+    def on_input(self, span: Span, name: syntax.Name, alias: syntax.Name | None) -> syntax.Input:
+        return syntax.Input(name, alias, span)
+
+    def on_keys(self, span: Span, *keys: syntax.KeyItem) -> tuple[syntax.KeyItem, ...]:
+        return keys
+
+    def on_key_item(self, span: Span, expression: syntax.Expression, alias: syntax.Name | None) -> syntax.KeyItem:
+        return syntax.KeyItem(expression, alias, span)
+
+    def on_items(self, span: Span, *items: syntax.Item) -> tuple[syntax.Item, ...]:
+        return items
+
+    def on_select_item(self, span: Span, expression: syntax.Expression, alias: syntax.Name | None) -> syntax.SelectItem:
+        return syntax.SelectItem(expression, alias, span)
+
+    def on_star(self, span: Span, excluded: tuple[syntax.Name, ...] | None) -> syntax.StarItem:
+        return syntax.StarItem(None, excluded or (), span)
+
+    def on_qualified_star(
+        self, span: Span, base: syntax.Expression, excluded: tuple[syntax.Name, ...] | None
+    ) -> syntax.StarItem:
+        if isinstance(base, syntax.ColumnRef) and len(base.parts) == 1:
+            return syntax.StarItem(base.parts[0], excluded or (), span)
+        self.report("VSC005", base.span, "`.*` goes behind the name of an input only",
+                    "write `INPUT.*`, or name each member")  # fmt: skip
+        return syntax.StarItem(None, excluded or (), span)
+
+    def on_except(self, span: Span, *names: syntax.Name) -> tuple[syntax.Name, ...]:
+        return names
+
+    def on_grace(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.Grace:
+        return syntax.Grace(self._duration(duration), span)
+
+    def _duration(self, value: syntax.Duration | syntax.Literal) -> syntax.Duration:
+        if isinstance(value, syntax.Duration):
+            return value
+        if not self.flawed:
+            message = f"a duration is needed here, and the variable's value is {value.value!r}"
+            self.report("VSC014", value.span, message, "give it a value such as `5 minutes`")
+        return syntax.Duration(0, value.span)
+
+    def on_window(
+        self, span: Span, kind: syntax.Name, options: tuple[syntax.Option, ...], emit: tuple[Any, Span] | None
+    ) -> syntax.Window:
+        word, place = emit or (None, None)
+        return syntax.Window(kind, options, word, place, span)
+
+    def on_emit_changes(self, span: Span) -> tuple[str, Span]:
+        return "changes", span
+
+    def on_emit_final(self, span: Span) -> tuple[str, Span]:
+        return "final", span
+
+    # operations
+
+    def on_filter(
+        self, span: Span, input: syntax.Input, predicate: syntax.Expression, clause: syntax.MaterializeClause | None
+    ) -> syntax.Filter:
+        return syntax.Filter(input, predicate, clause, span)
+
+    def on_map(
+        self, span: Span, input: syntax.Input, items: tuple[syntax.Item, ...], clause: syntax.MaterializeClause | None
+    ) -> syntax.Map:
+        return syntax.Map(input, items, clause, span)
+
+    def on_explode(
+        self, span: Span, input: syntax.Input, expression: syntax.Expression, alias: syntax.Name
+    ) -> syntax.Explode:
+        return syntax.Explode(input, expression, alias, span)
+
+    def on_rekey(self, span: Span, input: syntax.Input, keys: tuple[syntax.KeyItem, ...]) -> syntax.Rekey:
+        return syntax.Rekey(input, keys, span)
+
+    def on_merge(self, span: Span, *inputs: syntax.Input) -> syntax.Merge:
+        return syntax.Merge(inputs, span)
+
+    def on_to_table(
+        self, span: Span, input: syntax.Input, delete: _Clause | None, clause: syntax.MaterializeClause | None
+    ) -> syntax.ToTable:
+        return syntax.ToTable(input, None if delete is None else delete.value, clause, span)
+
+    def on_to_stream(self, span: Span, input: syntax.Input) -> syntax.ToStream:
+        return syntax.ToStream(input, span)
+
+    def on_join(
+        self,
+        span: Span,
+        mode: tuple[Any, Span],
+        left: syntax.Input,
+        right: syntax.Input,
+        on: tuple[syntax.KeyItem, ...] | None,
+        grace: syntax.Grace | None,
+        items: tuple[syntax.Item, ...],
+        clause: syntax.MaterializeClause | None,
+    ) -> syntax.Join:
+        for key in on or ():
+            self._check_on(key, left, right)
+        return syntax.Join(mode[0], left, right, on or (), grace, items, clause, span, mode[1])
+
+    def _check_on(self, key: syntax.KeyItem, left: syntax.Input, right: syntax.Input) -> None:
+        """Refuses SQL's ``on a.x = b.x``: here the right side is always the table's key."""
+        sides = _equated(key.expr, (left.alias or left.name).text, (right.alias or right.name).text)
+        if sides:
+            written = ", ".join(self.tokens.text[side.span.start : side.span.end] for side in sides)
+            message = "`on` takes the key of the left input, not a condition: the right side is always the table's key"
+            self.report("VSC010", key.expr.span, message, f"write `on {written}`")
+
+    def on_inner_join(self, span: Span) -> tuple[str, Span]:
+        return "inner", span
+
+    def on_left_join(self, span: Span) -> tuple[str, Span]:
+        return "left", span
+
+    def on_outer_join(self, span: Span) -> tuple[str, Span]:
+        return "outer", span
+
+    def on_aggregate(
+        self,
+        span: Span,
+        input: syntax.Input,
+        group: tuple[syntax.KeyItem, ...],
+        window: syntax.Window | None,
+        items: tuple[syntax.Item, ...],
+        clause: syntax.MaterializeClause | None,
+    ) -> syntax.Aggregate:
+        return syntax.Aggregate(input, group, window, items, clause, span)
+
+    def on_suppress(
+        self, span: Span, input: syntax.Input, limit: syntax.Duration | None, options: tuple[syntax.Option, ...] | None
+    ) -> syntax.Suppress:
+        return syntax.Suppress(input, limit, options or (), span)
+
+    def on_window_closes(self, span: Span) -> None:
+        return None
+
+    def on_time_limit(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.Duration:
+        return self._duration(duration)
+
+    def on_materialize(
+        self, span: Span, input: syntax.Input, store: syntax.Name | None, kind: _StoreKind | None
+    ) -> syntax.Materialize:
+        return syntax.Materialize(input, self.on_materialized(span, store, kind), span)
+
+
+def _equated(expression: syntax.Expression, left: str, right: str) -> list[syntax.Expression]:
+    """The left input's sides of ``a.x = b.x and a.y = b.y``; empty if the expression is no such condition."""
+    pending, sides = [expression], []
+    while pending:
+        part = pending.pop()
+        if isinstance(part, syntax.Binary) and part.op == "and":
+            pending += [part.right, part.left]
+        elif isinstance(part, syntax.Binary) and part.op == "=" and isinstance(part.right, syntax.ColumnRef):
+            swapped = _qualifier(part.left) == right or _qualifier(part.right) == left
+            sides.append(part.right if swapped else part.left)
+        else:
+            return []
+    return sides
+
+
+def _qualifier(expression: syntax.Expression) -> str | None:
+    if isinstance(expression, syntax.ColumnRef) and len(expression.parts) > 1:
+        return expression.parts[0].text
+    return None

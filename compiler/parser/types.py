@@ -1,0 +1,136 @@
+"""Types as they are written: Spark SQL's DDL names, in lower case, with the members of structs."""
+
+from __future__ import annotations
+
+from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.source import Span
+from vsc.compiler.syntax import Name
+from vsc.plan.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    ArrayType,
+    DataType,
+    DecimalType,
+    Field,
+    MapType,
+    StructType,
+)
+
+__all__ = ["TypeProblem", "nested_type", "plain_type", "sized_type"]
+
+_PLAIN: dict[str, DataType] = {
+    str(t): t for t in (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING, BINARY, DATE, TIMESTAMP)
+}
+_NESTED = ("array", "map", "struct")
+_MAX_PRECISION = 38
+_MAX_LEVELS = 32  # of types inside types
+_OTHER_NAMES = {
+    "bool": "boolean", "byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float",
+    "int2": "smallint", "int4": "int", "int8": "bigint", "int64": "bigint", "int32": "int", "float4": "float",
+    "float8": "double", "number": "decimal(p, s)", "numeric": "decimal(p, s)", "dec": "decimal(p, s)",
+    "text": "string", "varchar": "string", "char": "string", "str": "string", "bytes": "binary", "blob": "binary",
+    "bytea": "binary", "datetime": "timestamp", "timestamptz": "timestamp", "timestamp_ltz": "timestamp",
+    "timestamp_ntz": "timestamp", "list": "array<T>", "row": "struct<a: T, ...>",
+}  # fmt: skip
+
+
+class TypeProblem(Exception):
+    """A type that does not exist; carries the finding."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+def plain_type(name: Name) -> DataType:
+    """A type without parameters; ``decimal`` is ``decimal(10, 0)``, as in Spark."""
+    if name.text == "decimal":
+        return DecimalType(10, 0)
+    found = _PLAIN.get(name.text)
+    if found is not None:
+        return found
+    if name.text in _NESTED:
+        raise TypeProblem(_problem(name.span, f"the type `{name.text}` needs its parts", f"write {_form(name.text)}"))
+    raise TypeProblem(_unknown(name))
+
+
+def sized_type(name: Name, sizes: list[int], span: Span) -> DataType:
+    """``decimal(precision[, scale])``."""
+    if name.text != "decimal":
+        if name.text in _PLAIN:
+            raise TypeProblem(_problem(span, f"the type `{name.text}` takes no length", f"write `{name.text}`"))
+        raise TypeProblem(_unknown(name))
+    precision, scale = (*sizes, 0)[:2]
+    if len(sizes) > 2 or not 1 <= precision <= _MAX_PRECISION or scale > precision:
+        message = f"a decimal has 1 to {_MAX_PRECISION} digits in all, and not more of them behind the point"
+        raise TypeProblem(_problem(span, message, "write `decimal(precision, scale)`, as in `decimal(12, 2)`"))
+    return DecimalType(precision, scale)
+
+
+def nested_type(name: Name, parts: list[tuple[Name | None, DataType]], span: Span) -> DataType:
+    """``array<T>``, ``map<K, V>``, ``struct<a: T, ...>``; `parts` are the types, in a struct with their names."""
+    named = [part for part in parts if part[0] is not None]
+    types = [part[1] for part in parts]
+    if max(map(_levels, types)) >= _MAX_LEVELS:
+        help = "flatten the column"
+        raise TypeProblem(Finding("VSC015", span, f"the type is nested more than {_MAX_LEVELS} levels deep", (), help))
+    if name.text == "array" and not named and len(types) == 1:
+        return ArrayType(types[0])
+    if name.text == "map" and not named and len(types) == 2:
+        return MapType(types[0], types[1])
+    if name.text == "struct" and len(named) == len(parts):
+        return _struct(named)
+    if name.text in _NESTED:
+        raise TypeProblem(_problem(span, f"these are not the parts of a type `{name.text}`",
+                                   f"write {_form(name.text)}"))  # fmt: skip
+    if name.text in _PLAIN or name.text == "decimal":
+        raise TypeProblem(_problem(span, f"the type `{name.text}` has no parts", f"write `{name.text}`"))
+    raise TypeProblem(_unknown(name))
+
+
+def _struct(parts: list[tuple[Name | None, DataType]]) -> StructType:
+    fields: dict[str, Field] = {}
+    for name, type in parts:
+        assert name is not None
+        if name.text.lower() in fields:
+            message = f"the struct has two members `{name.text}`"
+            raise TypeProblem(_problem(name.span, message, "give each member a name of its own; case does not count"))
+        fields[name.text.lower()] = Field(name.text, type)
+    return StructType(tuple(fields.values()))
+
+
+def _levels(type: DataType) -> int:
+    """How many types lie inside one another; at most `_MAX_LEVELS`, since deeper ones are never made."""
+    if isinstance(type, ArrayType):
+        return 1 + _levels(type.element)
+    if isinstance(type, MapType):
+        return 1 + max(_levels(type.key), _levels(type.value))
+    if isinstance(type, StructType):
+        return 1 + max(_levels(field.type) for field in type.fields)
+    return 1
+
+
+def _form(name: str) -> str:
+    return {"array": "`array<T>`", "map": "`map<K, V>`", "struct": "`struct<a: T, b: T>`"}[name]
+
+
+def _unknown(name: Name) -> Finding:
+    lower = name.text.lower()
+    known = (*_PLAIN, "decimal", *_NESTED)
+    meant = lower if lower in known else _OTHER_NAMES.get(lower) or nearest(lower, known)
+    help = f"did you mean `{meant}`?" if meant else "types are " + ", ".join(sorted(known))
+    return _problem(name.span, f"there is no type `{name.text}`", help)
+
+
+def _problem(span: Span, message: str, help: str) -> Finding:
+    return Finding("VSC016", span, message, (), help)
