@@ -1,0 +1,33 @@
+"""What the documents say in code is true: topologies compile, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from vsc.compiler import check_topology
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    page
+    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "bench/*.md", "tests/**/*.md")
+    for page in ROOT.glob(pattern)
+)
+TOPOLOGIES = [
+    pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
+    for page in [ROOT / "README.md", ROOT / "docs/language.md"]
+    for number, block in enumerate(re.findall(r"^```vdsl\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL))
+]
+
+
+@pytest.mark.parametrize("text", TOPOLOGIES)
+def test_a_topology_in_a_document_compiles(text: str) -> None:
+    assert check_topology(text, path="document.vdsl", variables={}) == ()
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES])
+def test_a_link_leads_to_a_file(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+    assert [link for link in links if not (page.parent / link).exists()] == []
