@@ -7,10 +7,11 @@ allowed, and whether the scan shows it is left open. Not for concurrent use: one
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-__all__ = ["OrderedKV", "prefix_end"]
+__all__ = ["OrderedKV", "prefix_end", "store_root"]
 
 
 class OrderedKV(Protocol):
@@ -42,3 +43,13 @@ def prefix_end(prefix: bytes) -> bytes | None:
     """Return the smallest key greater than every key that begins with `prefix`; None if there is no such key."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes((stem[-1] + 1,)) if stem else None
+
+
+def store_root(prefix: bytes) -> bytes:
+    """Return what all row keys of the store with this prefix begin with: no root is the beginning of another one.
+
+    Raises ValueError for a prefix of 65,536 bytes or more.
+    """
+    if len(prefix) > 0xFFFF:
+        raise ValueError(f"a store's prefix has at most 65535 bytes, not {len(prefix)}")
+    return struct.pack(">H", len(prefix)) + prefix

@@ -1,0 +1,92 @@
+"""The unversioned store: for every key the value that was written last, with its timestamp.
+
+Layout, format version 1 (root: the length of the store's prefix as two bytes, big endian, and the prefix)::
+
+    root "m"        "VSTS", u16 format version (little endian)
+    root "r" key    i64 timestamp (little endian), the value
+
+Guarantees: what was written last wins, whatever its timestamp (Kafka Streams' timestamped key-value store); a tombstone
+leaves nothing behind; rows are in the order of their keys' bytes. Not for reads as of a time (`versioned`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from vsc.runtime.errors import StateError
+from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
+
+__all__ = ["FORMAT_VERSION", "TimestampedStore"]
+
+FORMAT_VERSION: Final = 1
+
+_META: Final = struct.Struct("<4sH")
+_TIME: Final = struct.Struct("<q")
+_MARK: Final = _META.pack(b"VSTS", FORMAT_VERSION)
+
+
+class TimestampedStore:
+    """An unversioned store in an ordered map, under a prefix of its own."""
+
+    __slots__ = ("_begun", "_kv", "_meta", "_rows")
+
+    def __init__(self, kv: OrderedKV, prefix: bytes) -> None:
+        """Open the store that `kv` has under `prefix`; `StateError` when what lies there is something else."""
+        root = store_root(prefix)
+        self._kv, self._meta, self._rows = kv, root + b"m", root + b"r"
+        found = kv.get(self._meta)
+        self._begun = found is not None
+        if found is not None and found != _MARK:
+            raise StateError(
+                f"what lies here is not an unversioned store of format version {FORMAT_VERSION}, or it is damaged",
+                "use the version of vsc that wrote it, or build the state anew",
+            )
+
+    def put(self, key: bytes, value: bytes | None, timestamp: int) -> None:
+        """Write the value of `key`, or remove it for None."""
+        self._write([(key, value, timestamp)])
+
+    def get(self, key: bytes) -> tuple[bytes, int] | None:
+        """Return (value, timestamp) of `key`, or None."""
+        return _decode(self._kv.get(self._rows + key))
+
+    def put_many(
+        self, keys: Sequence[bytes], values: Iterable[bytes | None], timestamps: npt.NDArray[np.int64]
+    ) -> None:
+        """Write many in one atomic write, as if one by one in that order."""
+        self._write(zip(keys, values, timestamps.tolist(), strict=True))
+
+    def get_many(self, keys: Sequence[bytes]) -> list[tuple[bytes, int] | None]:
+        """Return (value, timestamp) or None for each key, in their order."""
+        rows = self._rows
+        return list(map(_decode, self._kv.get_many([rows + key for key in keys])))
+
+    def scan(self) -> Iterator[tuple[bytes, bytes, int]]:
+        """Iterate over (key, value, timestamp) in the order of the keys' bytes."""
+        start = len(self._rows)
+        for key, data in self._kv.scan(self._rows, prefix_end(self._rows)):
+            found = _decode(data)
+            assert found is not None
+            yield key[start:], found[0], found[1]
+
+    def _write(self, changes: Iterable[tuple[bytes, bytes | None, int]]) -> None:
+        rows, pack = self._rows, _TIME.pack
+        last = {rows + key: None if value is None else pack(time) + value for key, value, time in changes}
+        puts = [(key, data) for key, data in last.items() if data is not None]
+        if not self._begun:
+            puts.append((self._meta, _MARK))
+        self._kv.write(puts, [key for key, data in last.items() if data is None])
+        self._begun = True
+
+
+def _decode(data: bytes | None) -> tuple[bytes, int] | None:
+    if data is None:
+        return None
+    if len(data) < _TIME.size:
+        raise StateError("a row of an unversioned store is damaged: it is too short")
+    return data[_TIME.size :], _TIME.unpack_from(data)[0]

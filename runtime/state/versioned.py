@@ -1,0 +1,332 @@
+"""The versioned store (KIP-889): for every key all its versions in event time, within a history retention.
+
+What it keeps, in prose. A key's history is a set of (timestamp, value or tombstone); a write at a timestamp that is
+there already takes its place, a tombstone's too. A version is valid on ``[valid_from, valid_to)``, where `valid_to` is
+the next version's `valid_from`; the newest one has none. The *observed stream time* is the highest timestamp that was
+ever taken in, -1 at first.
+
+* `put` refuses (``expired``) a timestamp below observed stream time - grace. Else the write is ``latest`` when no
+  version with a greater timestamp is known for the key, and ``superseded`` otherwise, with the next greater timestamp.
+* `get` without a time answers with the newest version, however old it is. As of a time t: with the newest version if
+  its timestamp is at most t; else with nothing if t is below observed stream time - retention; else with the version
+  valid at t.
+* `versions` gives the live versions valid within ``[max(from, observed stream time - retention), to]``, and the newest
+  one if its timestamp is at most `to`, whatever the retention.
+* A tombstone older than observed stream time - max(retention, grace), the *horizon*, is as if it had never been: it
+  can hide nothing any more, and a look-up that meets it says ``no_record``.
+
+What lies in RocksDB (`versioned_layout` draws the bytes): a *head* a key, with its newest versions and a directory of
+its *chunks*, runs of older versions under (valid_to of their newest version, key). Chunks are so ordered by time, and
+what has passed the horizon goes in one range deletion whenever the horizon enters a new segment. The segment interval
+decides how often that is and nothing else: reads judge by the horizon, never by what happens to lie there still. Heads
+of keys that are not written any more are cleared by *due* rows: each head that will have something to let go has one,
+under the time of its newest version; when that time has passed, the head is rewritten or goes, some at each write.
+
+Invariants, which `check_invariants` (in `versioned_check`) tests:
+
+1. A key's timestamps ascend strictly, over its chunks and then its head; none is negative or above stream time.
+2. The directory of a head ascends; its last entry is the head's first timestamp. A chunk's upper is greater than all
+   its timestamps and equal to the first timestamp of the block after it.
+3. Every entry of a directory above the horizon has its chunk row; a chunk row that is in no directory ended at or
+   before the horizon.
+4. No block is empty, none has more than its number of versions or, unless it has but one, of bytes.
+5. A head with a mark has the due row of that time, and every due row belongs to the head of that mark. A head with more
+   than one version, with a chunk or with a tombstone as its newest version has a mark, not above its newest timestamp.
+6. The meta row is there as soon as any other row is, and is written in the same atomic write as the data it speaks of.
+
+Not for keys without a history (`unversioned`), and not for several threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from vsc.runtime.errors import StateError
+from vsc.runtime.state.api import (
+    NEVER,
+    Lookups,
+    Miss,
+    OutcomeKind,
+    PutOutcome,
+    PutOutcomes,
+    VersionedRecord,
+    Versions,
+)
+from vsc.runtime.state.kv_base import OrderedKV, prefix_end
+from vsc.runtime.state.versioned_key import Found, KeyHistory, Writes
+from vsc.runtime.state.versioned_layout import Meta, Rows, decode_meta, encode_meta
+
+__all__ = ["VersionedStore", "check_durations", "default_segment_interval"]
+
+_SWEPT_AT_ONCE = 64
+_LATEST = PutOutcome(OutcomeKind.LATEST)
+_EXPIRED = PutOutcome(OutcomeKind.EXPIRED)
+
+Times = npt.NDArray[np.int64]
+
+
+def default_segment_interval(history_retention_ms: int) -> int:
+    """Return Kafka Streams' default segment interval for a history retention, both in ms."""
+    if history_retention_ms <= 60_000:
+        return max(history_retention_ms // 3, 2_000)
+    if history_retention_ms <= 300_000:
+        return max(history_retention_ms // 5, 20_000)
+    if history_retention_ms <= 3_600_000:
+        return max(history_retention_ms // 12, 60_000)
+    return max(history_retention_ms // 24, 300_000)
+
+
+class VersionedStore:
+    """A versioned store in an ordered map, under a prefix of its own. See the module's text for what it does."""
+
+    def __init__(
+        self, kv: OrderedKV, prefix: bytes, retention: int, segment: int | None = None, grace: int | None = None
+    ) -> None:
+        """Open the store that `kv` has under `prefix`, or begin one there.
+
+        `retention` is the history retention, `segment` the segment interval (None: Kafka's formula), `grace` how far
+        behind stream time a write may be (None: as far as the retention); all in ms. Raises ValueError for a negative
+        retention or grace and for a segment of zero or less, `StateError` when what lies there is of another format
+        version, damaged, or was written with another retention or grace.
+        """
+        check_durations(retention, segment, grace)
+        segment = default_segment_interval(retention) if segment is None else segment
+        grace = retention if grace is None else grace
+        self._kv = kv
+        self._rows = Rows(prefix)
+        self._segment = segment
+        self._retention = retention
+        self._grace = grace
+        self._kept = max(retention, grace)
+        self._meta = self._open_meta()
+
+    @property
+    def observed_stream_time(self) -> int:
+        """The highest timestamp that was ever taken in, -1 at first."""
+        return self._meta.observed
+
+    @property
+    def retention(self) -> int:
+        """The history retention in ms: reads as of a time go back so far."""
+        return self._retention
+
+    @property
+    def grace(self) -> int:
+        """The grace in ms: writes may be so far behind stream time."""
+        return self._grace
+
+    @property
+    def horizon(self) -> int:
+        """Stream time minus the longer of retention and grace: tombstones before it are forgotten."""
+        return self._meta.observed - self._kept
+
+    def put(self, key: bytes, value: bytes | None, timestamp: int) -> PutOutcome:
+        """Write a version, or a tombstone for a value of None; return what became of it.
+
+        Raises ValueError for a negative timestamp.
+        """
+        _check_write(key, value, timestamp)
+        meta = self._meta
+        if timestamp < meta.observed - self._grace:
+            return _EXPIRED
+        observed = max(meta.observed, timestamp)
+        history = self._history(key, observed - self._kept)
+        after = history.insert(timestamp, value)
+        writes = Writes()
+        history.flush(observed - self._kept, writes)
+        self._commit(writes, observed, _SWEPT_AT_ONCE)
+        return _LATEST if after is None else PutOutcome(OutcomeKind.SUPERSEDED, after)
+
+    def delete(self, key: bytes, timestamp: int) -> VersionedRecord | None:
+        """Write a tombstone; return what ``get(key, as_of=timestamp)`` gave before, None if the write was refused."""
+        _check_write(key, None, timestamp)
+        if timestamp < self._meta.observed - self._grace:
+            return None
+        before = self.get(key, timestamp)
+        self.put(key, None, timestamp)
+        return before
+
+    def get(self, key: bytes, as_of: int | None = None) -> VersionedRecord | None:
+        """Return the version valid at `as_of`, or the newest one for None; None where `lookup` gives a `Miss`."""
+        found = self.lookup(key, as_of)
+        return found if isinstance(found, VersionedRecord) else None
+
+    def lookup(self, key: bytes, as_of: int | None = None) -> VersionedRecord | Miss:
+        """Return the version valid at `as_of`, or the newest one for None, or the reason why there is none."""
+        history = self._history(key, self.horizon)
+        newest = history.newest()
+        if newest is not None and self._forgotten(newest):
+            newest = None
+        if as_of is None or (newest is not None and newest[1] <= as_of):
+            return self._answer(newest)
+        if as_of < self._meta.observed - self._retention:
+            return Miss.OLDER_THAN_RETENTION
+        return self._answer(None if newest is None else history.at(as_of))
+
+    def versions(
+        self, key: bytes, from_ts: int | None = None, to_ts: int | None = None, ascending: bool = False
+    ) -> Iterator[VersionedRecord]:
+        """Iterate over the live versions valid within ``[from_ts, to_ts]`` and the retention, newest first.
+
+        The newest version counts as within the retention. None stands for no bound. What is given is the state when
+        this was called. Raises ValueError when `from_ts` is greater than `to_ts`.
+        """
+        if from_ts is not None and to_ts is not None and from_ts > to_ts:
+            raise ValueError(f"from_ts ({from_ts}) is greater than to_ts ({to_ts})")
+        end = NEVER if to_ts is None else to_ts
+        start = self._meta.observed - self._retention
+        start = start if from_ts is None else max(start, from_ts)
+        history = self._history(key, self.horizon)
+        newest = history.newest()
+        found = [v for v in history.overlapping(start, end) if v[2] is not None] if newest is not None else []
+        if newest is not None and newest[1] <= end:
+            found.append(newest)
+        records = [VersionedRecord(value, at, until) for value, at, until in found if value is not None]
+        return iter(records if ascending else records[::-1])
+
+    def scan(self, as_of: int | None = None) -> Iterator[tuple[bytes, VersionedRecord]]:
+        """Iterate over all keys in the order of their bytes, each with what ``get(key, as_of)`` gives, if anything."""
+        head = self._rows.head
+        for row_key, _ in self._kv.scan(head, prefix_end(head)):
+            key = row_key[len(head) :]
+            found = self.get(key, as_of)
+            if found is not None:
+                yield key, found
+
+    def put_many(
+        self, keys: Sequence[bytes], values: Sequence[bytes | None] | pa.BinaryArray, timestamps: Times
+    ) -> PutOutcomes:
+        """Write many versions in one atomic write; all is as if they had been `put` one by one in that order.
+
+        `keys` may repeat. Raises ValueError for a negative timestamp, before anything is written.
+        """
+        distinct: dict[bytes, int] = {}
+        index = np.fromiter((distinct.setdefault(key, len(distinct)) for key in keys), np.int64, len(keys))
+        return self.put_columns(list(distinct), index, values, timestamps)
+
+    def put_columns(
+        self,
+        keys: Sequence[bytes],
+        index: Times,
+        values: Sequence[bytes | None] | pa.BinaryArray,
+        timestamps: Times,
+    ) -> PutOutcomes:
+        """As `put_many`, with each key once: row i writes to ``keys[index[i]]``."""
+        from vsc.runtime.state.versioned_put import put_columns
+
+        return put_columns(self, keys, index, values, timestamps)
+
+    def get_many(self, keys: Sequence[bytes], as_of: Times | None = None) -> list[VersionedRecord | Miss]:
+        """Answer ``lookup(keys[i], as_of[i])`` for many; without `as_of` the newest version of each."""
+        from vsc.runtime.state.versioned_read import get_many
+
+        return get_many(self, keys, as_of)
+
+    def lookup_columns(self, keys: Sequence[bytes], index: Times, as_of: Times | None = None) -> Lookups:
+        """As `get_many`, as columns and with each key once: row i looks up ``keys[index[i]]``."""
+        from vsc.runtime.state.versioned_read import lookup_columns
+
+        return lookup_columns(self, keys, index, as_of)
+
+    def versions_many(self, keys: Sequence[bytes], from_ts: Times, to_ts: Times) -> Versions:
+        """Return what is known of each of the distinct `keys` within ``[from_ts[i], to_ts[i]]``, as columns.
+
+        These are all versions, tombstones too, whose validity overlaps the range, and the newest one of each key in any
+        case. The retention is left to the caller (`observed_stream_time`); what ended at or before the `horizon` and
+        tombstones before it are left out.
+        """
+        from vsc.runtime.state.versioned_read import versions_many
+
+        return versions_many(self, keys, from_ts, to_ts)
+
+    def _open_meta(self) -> Meta:
+        data = self._kv.get(self._rows.meta)
+        if data is None:
+            return Meta(self._retention, self._grace)
+        meta = decode_meta(data)
+        if (meta.retention, meta.grace) != (self._retention, self._grace):
+            raise StateError(
+                f"the versioned store was written with a history retention of {meta.retention} ms and a grace of "
+                f"{meta.grace} ms, and is opened with {self._retention} ms and {self._grace} ms",
+                "open it with the values that it was written with, or build the state anew",
+            )
+        return meta
+
+    def _history(self, key: bytes, horizon: int) -> KeyHistory:
+        return KeyHistory(self._kv, self._rows, key, self._kv.get(self._rows.head + key), horizon)
+
+    def _forgotten(self, version: Found) -> bool:
+        return version[0] is None and version[1] < self.horizon
+
+    def _answer(self, version: Found | None) -> VersionedRecord | Miss:
+        if version is None or self._forgotten(version):
+            return Miss.NO_RECORD
+        value, valid_from, valid_to = version
+        return Miss.TOMBSTONE if value is None else VersionedRecord(value, valid_from, valid_to)
+
+    def _commit(self, writes: Writes, observed: int, sweep: int) -> None:
+        """Write everything at once, and with it the stream time; then clear up to `sweep` heads that are due."""
+        meta = self._meta
+        ranges: list[tuple[bytes, bytes]] = []
+        cutoff = (observed - self._kept) // self._segment * self._segment
+        if cutoff > meta.dropped:
+            ranges.append((self._rows.chunk_key(meta.dropped, b""), self._rows.chunk_key(cutoff, b"")))
+            meta = Meta(meta.retention, meta.grace, observed, cutoff, True)
+        elif observed != meta.observed:
+            meta = Meta(meta.retention, meta.grace, observed, meta.dropped, meta.sweeping)
+        if meta is not self._meta:
+            writes.puts.append((self._rows.meta, encode_meta(meta)))
+        self._kv.write(writes.puts, writes.deletes, ranges)
+        self._meta = meta
+        if meta.sweeping:
+            self._sweep(sweep)
+
+    def _sweep(self, limit: int) -> None:
+        """Rewrite or remove up to `limit` heads whose due time lies before the last cutoff."""
+        rows, meta, horizon = self._rows, self._meta, self.horizon
+        writes = Writes()
+        done = True
+        for row_key, _ in self._kv.scan(rows.due, rows.due_key(meta.dropped, b"")):
+            if limit == 0:
+                done = False
+                break
+            limit -= 1
+            writes.deletes.append(row_key)
+            self._clear(rows.timed(row_key)[1], horizon, writes)
+        if done:
+            self._meta = Meta(meta.retention, meta.grace, meta.observed, meta.dropped, False)
+            writes.puts.append((rows.meta, encode_meta(self._meta)))
+        self._kv.write(writes.puts, writes.deletes)
+
+    def _clear(self, key: bytes, horizon: int, writes: Writes) -> None:
+        history = self._history(key, horizon)
+        head = history.head
+        if head is None:
+            return
+        head.mark = -1
+        if head.values[-1] is None and head.times[-1] < horizon:
+            writes.deletes.append(self._rows.head + key)
+        else:
+            history.flush(horizon, writes)
+
+
+def check_durations(retention: int, segment: int | None, grace: int | None) -> None:
+    """Raise ValueError for a negative retention or grace and for a segment interval of zero or less, all in ms."""
+    if retention < 0:
+        raise ValueError(f"the history retention must not be negative, but is {retention} ms")
+    if segment is not None and segment <= 0:
+        raise ValueError(f"the segment interval must be greater than zero, but is {segment} ms")
+    if grace is not None and grace < 0:
+        raise ValueError(f"the grace must not be negative, but is {grace} ms")
+
+
+def _check_write(key: Any, value: Any, timestamp: int) -> None:
+    if not isinstance(key, bytes) or not (value is None or isinstance(value, bytes)):
+        raise TypeError("a key is bytes, a value is bytes or None")
+    if not 0 <= timestamp < NEVER:
+        raise ValueError(f"a timestamp must be from 0 to {NEVER - 1} ms, but is {timestamp}")

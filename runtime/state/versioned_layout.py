@@ -1,0 +1,153 @@
+"""The bytes of a versioned store, format version 1: which rows there are and what stands in each.
+
+Every row's key begins with the store's root (the length of its prefix as two bytes, big endian, and the prefix), so
+that stores with different prefixes never mix. The record key always stands last and raw, so that keys never mix either
+and heads are in the order of their keys. Times in keys are eight bytes, big endian: they sort as numbers::
+
+    root "m"                     meta: one row a store
+    root "h" key                 head: the newest versions of a key, and the directory of its chunks
+    root "c" upper:8 key         chunk: older versions of a key; upper = valid_to of its newest one
+    root "d" due:8 key           due: the head of this key has something to let go once `due` is past
+
+Meta (little endian), 40 bytes::
+
+    "VSVS"  u16 format version  u16 flags (1: due rows before `dropped` are not all swept yet)
+    i64 observed stream time    i64 dropped: chunks with upper < dropped are gone
+    i64 history retention       i64 grace
+
+Heads and chunks have one layout, in eight-byte words, so that many of them, one after the other, decode as columns::
+
+    word 0        u32 n: versions             u32 m: chunks in the directory (0 in a chunk)
+    word 1        i64 head: time of its due row, -1 without one; chunk: upper
+    n words       i64 valid_from, ascending
+    m words       i64 upper of each chunk, ascending
+    n half words  i32 length of each value, -1 for a tombstone; filled up to a whole word
+    the values, one after the other; filled up to a whole word
+
+`valid_to` is not stored: it is the next version's `valid_from`, and upper for the last one of a chunk.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from vsc.runtime.errors import StateError
+from vsc.runtime.state.kv_base import store_root
+
+__all__ = ["FORMAT_VERSION", "Block", "Meta", "Rows", "decode_block", "decode_meta", "encode_block", "encode_meta"]
+
+FORMAT_VERSION: Final = 1
+
+_MAGIC: Final = b"VSVS"
+_META: Final = struct.Struct("<4sHHqqqq")
+_BLOCK: Final = struct.Struct("<IIq")
+_TIME: Final = struct.Struct(">Q")
+_PADDING: Final = (b"", b"\0" * 7, b"\0" * 6, b"\0" * 5, b"\0" * 4, b"\0" * 3, b"\0" * 2, b"\0")
+
+
+@dataclass(slots=True)
+class Meta:
+    """What a store remembers beside its versions; times in ms."""
+
+    retention: int
+    grace: int
+    observed: int = -1
+    dropped: int = 0
+    sweeping: bool = False
+
+
+@dataclass(slots=True)
+class Block:
+    """A head or a chunk in hand: versions in ascending order, parallel lists; a value of None is a tombstone.
+
+    `mark` is a head's due time (-1 without one) or a chunk's upper; `uppers` is a head's directory.
+    """
+
+    times: list[int]
+    values: list[bytes | None]
+    uppers: list[int]
+    mark: int
+
+    def size(self) -> int:
+        """Return about how many bytes it takes."""
+        return 12 * len(self.times) + sum(len(value) for value in self.values if value is not None)
+
+
+class Rows:
+    """The keys of the rows of the store with one prefix."""
+
+    __slots__ = ("chunk", "due", "head", "meta")
+
+    def __init__(self, prefix: bytes) -> None:
+        root = store_root(prefix)
+        self.meta = root + b"m"
+        self.head = root + b"h"
+        self.chunk = root + b"c"
+        self.due = root + b"d"
+
+    def chunk_key(self, upper: int, key: bytes) -> bytes:
+        """Return the key of the chunk of `key` whose newest version is valid to `upper`."""
+        return self.chunk + _TIME.pack(upper) + key
+
+    def due_key(self, due: int, key: bytes) -> bytes:
+        """Return the key of the row that says that the head of `key` is due at `due`."""
+        return self.due + _TIME.pack(due) + key
+
+    def timed(self, row_key: bytes) -> tuple[int, bytes]:
+        """Return (time, key) of the key of a chunk or a due row."""
+        start = len(self.due)
+        (time,) = _TIME.unpack_from(row_key, start)
+        return time, row_key[start + _TIME.size :]
+
+
+def encode_meta(meta: Meta) -> bytes:
+    """Return the meta row's bytes."""
+    return _META.pack(
+        _MAGIC, FORMAT_VERSION, int(meta.sweeping), meta.observed, meta.dropped, meta.retention, meta.grace
+    )
+
+
+def decode_meta(data: bytes) -> Meta:
+    """Read a meta row; raises `StateError` when it is not one, or one of another format version."""
+    if len(data) < 6 or data[:4] != _MAGIC:
+        raise StateError("this is not the state of a versioned store, or it is damaged")
+    (version,) = struct.unpack_from("<H", data, 4)
+    if version != FORMAT_VERSION or len(data) != _META.size:
+        raise StateError(
+            f"the versioned store has format version {version}; this vsc reads format version {FORMAT_VERSION}",
+            "use the version of vsc that wrote it, or build the state anew",
+        )
+    _, _, flags, observed, dropped, retention, grace = _META.unpack(data)
+    return Meta(retention, grace, observed, dropped, bool(flags & 1))
+
+
+def encode_block(block: Block) -> bytes:
+    """Return the bytes of a head or a chunk."""
+    times, uppers, values = block.times, block.uppers, block.values
+    n, m = len(times), len(uppers)
+    lengths = [-1 if value is None else len(value) for value in values]
+    fixed = struct.pack(f"<IIq{n + m}q{n + (n & 1)}i", n, m, block.mark, *times, *uppers, *lengths, *(0,) * (n & 1))
+    payload = b"".join([value for value in values if value is not None])
+    return fixed + payload + _PADDING[len(payload) & 7]
+
+
+def decode_block(data: bytes) -> Block:
+    """Read a head or a chunk; raises `StateError` when the bytes are not one."""
+    try:
+        n, m, mark = _BLOCK.unpack_from(data)
+        numbers = struct.unpack_from(f"<{n + m}q{n}i", data, _BLOCK.size)
+    except struct.error as error:
+        raise StateError(f"a row of a versioned store is damaged: {error}") from error
+    at = _BLOCK.size + 8 * (n + m) + 4 * (n + (n & 1))
+    values: list[bytes | None] = []
+    for length in numbers[n + m :]:
+        if length < 0:
+            values.append(None)
+        else:
+            values.append(data[at : at + length])
+            at += length
+    if n == 0 or at + (-at & 7) != len(data):
+        raise StateError("a row of a versioned store is damaged: its length does not fit its content")
+    return Block(list(numbers[:n]), values, list(numbers[n : n + m]), mark)
