@@ -106,6 +106,10 @@ class RocksKV:
         except Exception as error:
             raise self._failed("written", error) from error
 
+    def estimated_rows(self) -> int:
+        """Return about how many rows there are: RocksDB's own estimate, which counts what was written twice twice."""
+        return int(self._db.property_int_value("rocksdb.estimate-num-keys") or 0)
+
     def close(self) -> None:
         """Flush everything and let go of the folder. Closing twice is allowed."""
         if self._closed:

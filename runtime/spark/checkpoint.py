@@ -1,0 +1,165 @@
+"""The identity of a checkpoint: which plan it belongs to, how many partitions, and its id.
+
+Layout, beside Spark's own folders in the checkpoint:
+
+    vsc/identity.json      {"format": 1, "id": ..., "partitions": ..., "plan": name of the topology}
+    vsc/plan.json          the plan, unresolved: variables stay variables, so no secrets
+    vsc/control/*.txt      the control source
+    vsc/epochs/N.json      what epoch N did (the newest few)
+
+Guarantees: a changed plan, another number of partitions, another format version and a folder that is not vsc's are
+refused before anything is written, with what differs.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from vsc.plan import Plan, dump
+from vsc.runtime.errors import CheckpointError
+from vsc.runtime.spark.control import DRAIN, START
+from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.hadoop import Files
+
+__all__ = ["Checkpoint", "differences"]
+
+FORMAT = 1
+KEPT_EPOCHS = 100
+_SPARK_NAMES = {"offsets", "commits", "sources", "state", "metadata"}
+_IMMATERIAL = {"line", "text", "reason", "decided_by", "format_version"}
+"""Members of the plan's JSON that only messages see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """An opened checkpoint: see `open`."""
+
+    files: Files
+    id: str
+    partitions: int
+    fresh: bool
+
+    @classmethod
+    def open(cls, spark: SparkSession, path: str, plan: Plan, partitions: int | None) -> Checkpoint:
+        """Opens the checkpoint, or makes it. `partitions` None: what it has, else 4. CheckpointError if refused."""
+        if partitions is not None and partitions < 1:
+            raise CheckpointError(f"there cannot be {partitions} partitions", "give a number from 1 on")
+        files = Files(spark, path)
+        if files.exists("vsc/identity.json"):
+            return cls._existing(files, plan, partitions)
+        found = [name for name in files.names() if not name.startswith(".") and name != "vsc"]
+        if found:
+            kind = "a checkpoint of another Spark query" if _SPARK_NAMES & set(found) else f"not empty ({found[0]})"
+            raise CheckpointError(f"the checkpoint folder {path} is {kind}", "give a folder of its own")
+        created = cls(files, uuid.uuid4().hex, partitions or 4, True)
+        created._create(plan)
+        return created
+
+    @classmethod
+    def _existing(cls, files: Files, plan: Plan, partitions: int | None) -> Checkpoint:
+        try:
+            identity = json.loads(files.read("vsc/identity.json"))
+            version, id_, kept = identity["format"], str(identity["id"]), int(identity["partitions"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(f"{files.path('vsc/identity.json')} is damaged: {error}") from error
+        if version != FORMAT:
+            raise CheckpointError(
+                f"the checkpoint {files.root} has format version {version}, this vsc writes {FORMAT}",
+                "run it with the version of vsc that made it, or start with a new checkpoint",
+            )
+        found = list(differences(json.loads(files.read("vsc/plan.json")), json.loads(dump(plan))))
+        if found:
+            shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
+            raise CheckpointError(
+                f"the topology has changed since the checkpoint {files.root} was made: {shown}",
+                "run the old topology, or start the new one with a checkpoint of its own",
+            )
+        if partitions is not None and partitions != kept:
+            raise CheckpointError(
+                f"the checkpoint {files.root} has {kept} partitions, not {partitions}",
+                f"run it with --partitions {kept}, or start with a new checkpoint",
+            )
+        return cls(files, id_, kept, False)
+
+    def _create(self, plan: Plan) -> None:
+        self.files.make("vsc/control")
+        self.files.make("vsc/epochs")
+        self.files.write("vsc/control/0-start.txt", START + "\n")
+        self.files.write("vsc/plan.json", dump(plan))
+        identity = {"format": FORMAT, "id": self.id, "partitions": self.partitions, "plan": plan.name}
+        self.files.write("vsc/identity.json", json.dumps(identity, indent=2) + "\n")
+
+    @property
+    def control(self) -> str:
+        """The folder of the control source."""
+        return self.files.path("vsc/control")
+
+    def request_drain(self) -> None:
+        """Asks every partition, in an epoch to come, to move its clocks to the end."""
+        self.files.write(f"vsc/control/{uuid.uuid4().hex}-{DRAIN}.txt", DRAIN + "\n")
+
+    def keep(self, report: EpochReport) -> None:
+        """Keeps what an epoch did; forgets the oldest."""
+        self.files.write(f"vsc/epochs/{report.epoch}.json", json.dumps(report.as_dict(), separators=(",", ":")) + "\n")
+        old = report.epoch - KEPT_EPOCHS
+        if old >= 0:
+            self.files.delete(f"vsc/epochs/{old}.json")
+
+    def reports(self) -> Iterator[EpochReport]:
+        """What is known of the newest epochs, oldest first."""
+        names = [n.removesuffix(".json") for n in self.files.names("vsc/epochs") if not n.startswith(("_", "."))]
+        for epoch in sorted(int(n) for n in names if n.isdigit()):
+            yield EpochReport.from_dict(json.loads(self.files.read(f"vsc/epochs/{epoch}.json")))
+
+
+def differences(old: Any, new: Any, place: str = "") -> Iterator[str]:
+    """How two plans, as JSON, differ in what matters: one phrase a difference, nodes by their name."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in sorted(old.keys() | new.keys()):
+            if name in _IMMATERIAL and not (name == "text" and place.endswith("connector")):
+                continue
+            here = f"{place}.{name}" if place else name
+            if name not in old:
+                yield f"{here} is new"
+            elif name not in new:
+                yield f"{here} is gone"
+            else:
+                yield from differences(old[name], new[name], here)
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _list_differences(old, new, place)
+    elif old != new:
+        yield f"{place} was {_shown(old)}, is {_shown(new)}"
+
+
+def _list_differences(old: list[Any], new: list[Any], place: str) -> Iterator[str]:
+    named = all(isinstance(x, dict) and "name" in x for x in old + new) and place == "nodes"
+    if not named:
+        if len(old) != len(new):
+            yield f"{place} was {_shown(old)}, is {_shown(new)}"
+            return
+        for i, (a, b) in enumerate(zip(old, new, strict=True)):
+            label = a.get("name", i) if isinstance(a, dict) else i
+            yield from differences(a, b, f"{place}[{label}]")
+        return
+    before, after = ({x["name"]: x for x in side} for side in (old, new))
+    for name in after:
+        if name not in before:
+            yield f"node '{name}' is new"
+    for name in before:
+        if name not in after:
+            yield f"node '{name}' is gone"
+        else:
+            yield from differences(before[name], after[name], f"node '{name}'")
+    if list(before) != list(after) and before.keys() == after.keys():
+        yield "the order of the nodes has changed"
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "..."

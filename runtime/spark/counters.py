@@ -1,0 +1,123 @@
+"""What one task tells the driver about its epoch: how many rows, what was dropped, how big the state is.
+
+Travels as JSON in a row of its own (`CONTROL`), beside the records. Not for the records themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from vsc.runtime.metrics import Metrics
+from vsc.runtime.spark.wire import CONTROL, WireRow
+
+__all__ = ["EpochReport", "StateSize", "TaskCounters"]
+
+
+@dataclass
+class StateSize:
+    """The state of one stage and partition: live rows, bytes of its blobs, records that wait (grace buffers)."""
+
+    rows: int = 0
+    bytes: int = 0
+    held: int = 0
+    blobs: int = 0
+
+
+class TaskCounters:
+    """The counters of one task: of a stage and vsc partition, or of a source task (stage 0)."""
+
+    def __init__(self, stage: int, partition: int) -> None:
+        self._stage = stage
+        self._partition = partition
+        self._metrics = Metrics()
+        self._read: dict[str, int] = {}
+        self._written: dict[str, int] = {}
+        self._seconds: dict[str, float] = {}
+        self._state: StateSize | None = None
+
+    def read(self, source: str, rows: int) -> None:
+        """Counts rows that a source handed in, whether they could be used or not."""
+        self._read[source] = self._read.get(source, 0) + rows
+
+    def written(self, sink: str, rows: int) -> None:
+        """Counts records on their way to a sink."""
+        self._written[sink] = self._written.get(sink, 0) + rows
+
+    def merge(self, metrics: Metrics) -> None:
+        """Takes over the operators' metrics."""
+        self._metrics.merge(metrics)
+
+    def mark(self, what: str, started: float) -> None:
+        """Notes the seconds since `started` (of ``time.perf_counter``) under a name."""
+        self._seconds[what] = round(time.perf_counter() - started, 6)
+
+    def state(self, size: StateSize) -> None:
+        """Notes the size of the state."""
+        self._state = size
+
+    def row(self) -> WireRow:
+        """The counters as a row for the driver."""
+        found: dict[str, Any] = {
+            "stage": self._stage,
+            "partition": self._partition,
+            "metrics": self._metrics.as_dict(),
+            "read": self._read,
+            "written": self._written,
+            "seconds": self._seconds,
+        }
+        if self._state is not None:
+            state = self._state
+            found["state"] = {"rows": state.rows, "bytes": state.bytes, "held": state.held, "blobs": state.blobs}
+        return WireRow(CONTROL, "", max(self._partition, 0), json.dumps(found, separators=(",", ":")).encode())
+
+
+@dataclass
+class EpochReport:
+    """One epoch, as the driver knows it: the sums of its tasks, and the state of each (stage, partition) it touched."""
+
+    epoch: int
+    read: dict[str, int] = field(default_factory=dict)
+    written: dict[str, int] = field(default_factory=dict)
+    metrics: Metrics = field(default_factory=Metrics)
+    state: dict[str, StateSize] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def gather(cls, epoch: int, payloads: Iterable[bytes]) -> EpochReport:
+        """The sum of the counters in `payloads`."""
+        report = cls(epoch)
+        for payload in payloads:
+            task = json.loads(payload)
+            for target, found in ((report.read, task["read"]), (report.written, task["written"])):
+                for name, rows in found.items():
+                    target[name] = target.get(name, 0) + rows
+            report.metrics.merge(Metrics.from_dict(task["metrics"]))
+            for name, seconds in task["seconds"].items():
+                stage = f"stage {task['stage']} {name}"
+                report.seconds[stage] = max(report.seconds.get(stage, 0.0), seconds)
+            if "state" in task:
+                report.state[f"{task['stage']}-{task['partition']}"] = StateSize(**task["state"])
+        return report
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain JSON."""
+        return {
+            "epoch": self.epoch,
+            "read": self.read,
+            "written": self.written,
+            "metrics": self.metrics.as_dict(),
+            "state": {k: vars(v) for k, v in sorted(self.state.items())},
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> EpochReport:
+        """The report that `as_dict` (or the JSON of it) shows."""
+        return cls(
+            data["epoch"], data["read"], data["written"], Metrics.from_dict(data["metrics"]),
+            {k: StateSize(**v) for k, v in data["state"].items()}, data["seconds"],
+        )  # fmt: skip

@@ -1,0 +1,100 @@
+"""Files on whatever file system a path names, through Spark's own Hadoop client (driver only)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+__all__ = ["Files", "is_local", "local_path"]
+
+
+def is_local(path: str) -> bool:
+    """Whether `path` is on the local file system as far as its text tells: no scheme, or ``file:``."""
+    return path.startswith("file:") or "://" not in path
+
+
+def local_path(path: str) -> str:
+    """The plain path of a local one."""
+    return path[5:] if path.startswith("file:") and not path.startswith("file://") else path.removeprefix("file://")
+
+
+class Files:
+    """A folder, and operations on paths relative to it. Nothing is cached."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self._jvm: Any = spark._jvm
+        configuration = spark._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+        path = self._jvm.org.apache.hadoop.fs.Path(root)
+        self._fs = path.getFileSystem(configuration)
+        self._root = self._fs.makeQualified(path)
+        self.root = str(self._root.toString())
+
+    def path(self, name: str = "") -> str:
+        """The full path of `name`."""
+        return f"{self.root.rstrip('/')}/{name}" if name else self.root
+
+    def exists(self, name: str = "") -> bool:
+        """Whether there is such a file or folder."""
+        return bool(self._fs.exists(self._path(name)))
+
+    def matches(self) -> bool:
+        """Whether the root, taken as a glob, matches anything."""
+        found = self._fs.globStatus(self._root)
+        return found is not None and len(found) > 0
+
+    def names(self, name: str = "") -> list[str]:
+        """The names in a folder, sorted; none if it does not exist."""
+        if not self.exists(name):
+            return []
+        return sorted(str(s.getPath().getName()) for s in self._fs.listStatus(self._path(name)))
+
+    def files(self, name: str = "") -> list[str]:
+        """The relative paths of all files below a folder; none if it does not exist."""
+        if not self.exists(name):
+            return []
+        found = self._fs.listFiles(self._path(name), True)
+        base = self._fs.makeQualified(self._path(name)).toUri().getPath().rstrip("/") + "/"
+        paths = []
+        while found.hasNext():
+            paths.append(str(found.next().getPath().toUri().getPath()).removeprefix(base))
+        return sorted(paths)
+
+    def read(self, name: str) -> str:
+        """The text of a file, UTF-8."""
+        stream = self._fs.open(self._path(name))
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write(self, name: str, text: str) -> None:
+        """Writes a file aside and renames it, so that it is there whole or not at all; replaces an old one."""
+        parent, _, last = name.rpartition("/")
+        aside = f"{parent}/_{last}.new" if parent else f"_{last}.new"
+        stream = self._fs.create(self._path(aside), True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        if self.exists(name):
+            self.delete(name)
+        self.rename(aside, name)
+
+    def rename(self, old: str, new: str) -> None:
+        """Renames a file; FileExistsError where that would overwrite one, OSError where it fails."""
+        if self.exists(new):
+            raise FileExistsError(self.path(new))
+        if not self._fs.rename(self._path(old), self._path(new)):
+            raise OSError(f"{self.path(old)} could not be renamed to {self.path(new)}")
+
+    def delete(self, name: str) -> None:
+        """Deletes a file, or a folder with all that is in it, if it is there."""
+        self._fs.delete(self._path(name), True)
+
+    def make(self, name: str = "") -> None:
+        """Makes a folder and those above it."""
+        self._fs.mkdirs(self._path(name))
+
+    def _path(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self._root, name) if name else self._root

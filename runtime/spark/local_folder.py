@@ -1,0 +1,91 @@
+"""Where an executor keeps the RocksDB folders of a query: never needed for recovery, so it may go at any time.
+
+Guarantees: one process at a time has a partition's folder (a lock file, freed by the operating system when its process
+dies); folders of earlier runs of the same checkpoint are removed; a folder that is taken, or does not fit the
+manifest, costs a restore, never an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from vsc.runtime.errors import StateError
+from vsc.runtime.spark.protocol import Manifest, PartitionState
+from vsc.runtime.state.kv import RocksKV
+
+__all__ = ["LocalFolders", "opened", "sweep"]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFolders:
+    """The local folders of one run. `root` None: Spark's own local folders; `checkpoint` and `run` are ids."""
+
+    root: str | None
+    checkpoint: str
+    run: str
+
+    @contextlib.contextmanager
+    def partition(self, stage: int, partition: int) -> Iterator[Path]:
+        """The folder for the RocksDB of that stage and partition, for this process alone until the context ends."""
+        home = self._home()
+        folder = home / f"{stage}-{partition}"
+        with (home / f"{stage}-{partition}.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                # Another attempt of the same task still runs on this executor: work beside it.
+                folder = home / f"{stage}-{partition}-{uuid.uuid4().hex}"
+                try:
+                    yield folder
+                finally:
+                    shutil.rmtree(folder, ignore_errors=True)
+                return
+            yield folder
+
+    def _home(self) -> Path:
+        base = Path(self.root) if self.root is not None else _spark_local()
+        home = base / f"vsc-{self.checkpoint}-{self.run}"
+        if not home.is_dir():
+            sweep(base, self.checkpoint, keep=home.name)
+            home.mkdir(parents=True, exist_ok=True)
+        return home
+
+
+def sweep(base: Path, checkpoint: str, keep: str) -> None:
+    """Removes the folders that earlier runs of `checkpoint` left under `base`: a query runs once at a time."""
+    for old in base.glob(f"vsc-{checkpoint}-*"):
+        if old.name != keep:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _spark_local() -> Path:
+    """The first of the executor's local folders, which Spark tells its Python workers; else the temporary folder."""
+    return Path(os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir())
+
+
+@contextlib.contextmanager
+def opened(folder: Path, manifest: Manifest) -> Iterator[RocksKV]:
+    """The RocksDB in `folder`, closed afterwards; made anew when it is damaged or is no prefix of the chain."""
+    base: RocksKV | None = None
+    try:
+        base = RocksKV(folder, durable=False)
+        usable = PartitionState.fits(base, manifest)
+    except StateError:
+        usable = False
+    if base is None or not usable:
+        if base is not None:
+            base.close()
+        shutil.rmtree(folder, ignore_errors=True)
+        base = RocksKV(folder, durable=False)
+    try:
+        yield base
+    finally:
+        base.close()

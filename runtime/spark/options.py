@@ -1,0 +1,102 @@
+"""Connector options as a run sees them: variables resolved, values by name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from vsc.plan.nodes import Connector, Node, Plan, Sink, Source
+from vsc.runtime.errors import ConfigurationError
+
+__all__ = ["Options", "resolve_plan"]
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+Scalar = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of one resolved connector. `place` is what messages call it: ``source 'x'`` or ``the sink of 'x'``."""
+
+    place: str
+    connector: Connector
+
+    @property
+    def spark(self) -> dict[str, str]:
+        """Spark's own options, as text."""
+        return {name: _text(value) for name, value in self.connector.spark_options}
+
+    def text(self, name: str) -> str:
+        """The value of a required option."""
+        found = self.get(name)
+        if found is None:
+            raise ConfigurationError(f"{self.place} has no option {name!r}", f"add {name} = '...'")
+        return _text(found)
+
+    def get(self, name: str) -> Scalar | None:
+        """The value of an option, or None."""
+        return dict(self.connector.options).get(name)
+
+    def flag(self, name: str) -> bool:
+        """A boolean option, false if it is not there; variables make it text."""
+        found = self.get(name)
+        if found is None:
+            return False
+        if _text(found) not in ("true", "false"):
+            raise ConfigurationError(f"{self.place}: {name} is true or false, not {found!r}")
+        return _text(found) == "true"
+
+
+def _text(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def resolve_plan(plan: Plan, variables: Mapping[str, str]) -> Plan:
+    """The plan with every ``${name}`` of its connectors replaced, from `variables`, else the environment.
+
+    ConfigurationError names what is missing and where it stands. The resolved plan may hold secrets: it is never
+    stored.
+    """
+    return replace(
+        plan,
+        nodes=tuple(_node(node, variables) for node in plan.nodes),
+        sinks=tuple(_sink(sink, variables) for sink in plan.sinks),
+    )
+
+
+def _node(node: Node, variables: Mapping[str, str]) -> Node:
+    if not isinstance(node.operation, Source):
+        return node
+    connector = _connector(node.operation.connector, variables, f"source '{node.name}' (line {node.line})")
+    return replace(node, operation=replace(node.operation, connector=connector))
+
+
+def _sink(sink: Sink, variables: Mapping[str, str]) -> Sink:
+    place = f"the sink of '{sink.node}' (line {sink.line})"
+    return replace(sink, connector=_connector(sink.connector, variables, place))
+
+
+def _connector(connector: Connector, variables: Mapping[str, str], place: str) -> Connector:
+    def resolved(pair: tuple[str, Scalar]) -> tuple[str, Scalar]:
+        name, value = pair
+        if not isinstance(value, str):
+            return pair
+        return name, _VARIABLE.sub(lambda match: _value(match.group(1), variables, f"{place}, option {name!r}"), value)
+
+    return replace(
+        connector,
+        options=tuple(map(resolved, connector.options)),
+        spark_options=tuple(map(resolved, connector.spark_options)),
+    )
+
+
+def _value(name: str, variables: Mapping[str, str], place: str) -> str:
+    found = variables.get(name, os.environ.get(name))
+    if found is None:
+        raise ConfigurationError(
+            f"the variable ${{{name}}} has no value ({place})", f"give it with --var {name}=VALUE or in the environment"
+        )
+    return found

@@ -1,0 +1,143 @@
+"""The source task: turns rows that Spark has read into blobs of records, stage 0 of the plan, in mapInArrow.
+
+Guarantees: a row's place in D12's order is its file (or source partition) and its number in it, counted here, in the
+task that reads the whole file; the running maximum of event time is carried through it from batch to batch. Bad rows
+are counted, or stop the run, as the options say.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from vsc.plan.nodes import Plan, Source
+from vsc.runtime.errors import SourceError
+from vsc.runtime.operators.task import RunOptions, SourceRows, SourceTask
+from vsc.runtime.records import Batch, Origin
+from vsc.runtime.spark.counters import TaskCounters
+from vsc.runtime.spark.routing import Router
+from vsc.runtime.spark.wire import record_batch, slots
+from vsc.runtime.values import arrow_type
+
+__all__ = ["BAD", "PART", "START", "TIME", "Pack"]
+
+PART = "_vsc_part"
+"""Column: the source partition of the row (a file's path, in the form of a URL)."""
+TIME = "_vsc_time"
+"""Column, where the source has no timestamp clause: the row's own time, ms since the epoch."""
+BAD = "_vsc_bad"
+"""Column, where the format can tell: whether the row could not be read."""
+START = "_vsc_start"
+"""Column: where in its file the task's split begins; not 0 would mean that the file was split."""
+
+FLUSH_ROWS = 1 << 17
+"""Rows that are routed at once: more of them make fewer and bigger blobs, and need more memory."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """For mapInArrow over the rows of source `source`: declared columns, then those of the above that there are."""
+
+    plan: Plan
+    source: str
+    partitions: int
+    options: RunOptions
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The blobs, then the counters of the task."""
+        started = time.perf_counter()
+        context = TaskContext.get()
+        here = context.partitionId() % self.partitions if context is not None else 0
+        counters = TaskCounters(0, here)
+        router = Router(self.plan, 0, self.partitions)
+        packer = _Packer(self, counters)
+        keys = slots(self.partitions)
+        for batch in batches:
+            packer.add(batch)
+            if packer.waiting >= FLUSH_ROWS:
+                for node, records in packer.take():
+                    rows = list(router.route(node, records, here, counters))
+                    if rows:
+                        yield record_batch(rows, keys)
+        for node, records in packer.take():
+            rows = list(router.route(node, records, here, counters))
+            if rows:
+                yield record_batch(rows, keys)
+        counters.mark("pack", started)
+        yield record_batch([counters.row()], keys)
+
+
+class _Packer:
+    """Runs stage 0 file by file, and keeps its records until there are enough of them."""
+
+    def __init__(self, pack: Pack, counters: TaskCounters) -> None:
+        node = pack.plan.node(pack.source)
+        assert isinstance(node.operation, Source)
+        self._source: Source = node.operation
+        self._name = pack.source
+        self._types = [arrow_type(c.type) for c in self._source.columns]
+        self._task = SourceTask(pack.plan, pack.options, frozenset(sink.node for sink in pack.plan.sinks))
+        self._counters = counters
+        self._batches: dict[str, list[Batch]] = {}
+        self._part: str | None = None
+        self._row = 0
+        self._clock: int | None = None
+        self.waiting = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Takes rows as Spark read them."""
+        for part, rows in self._runs(batch):
+            if part != self._part:
+                self._part, self._row, self._clock = part, 0, None
+            self._process(rows)
+
+    def take(self) -> Iterator[tuple[str, Batch]]:
+        """The records so far, one batch a node, in the order in which stage 0 hands them out."""
+        found, self._batches, self.waiting = self._batches, {}, 0
+        for node, batches in found.items():
+            yield node, Batch.concat(batches)
+
+    def _process(self, rows: pa.RecordBatch) -> None:
+        n = rows.num_rows
+        names = rows.schema.names
+        origin = Origin(self._name, self._source.rank, unquote(self._part or ""))
+        columns = tuple(_typed(rows.column(i), self._types[i]) for i in range(len(self._types)))
+        times = rows.column(names.index(TIME)).to_numpy(zero_copy_only=False) if TIME in names else None
+        bad = rows.column(names.index(BAD)).to_numpy(zero_copy_only=False).astype(np.bool_) if BAD in names else None
+        offsets = np.arange(self._row + 1, self._row + n + 1, dtype=np.int64)
+        self._row += n
+        result = self._task.process(self._name, SourceRows(origin, columns, offsets, times, None, bad), self._clock)
+        self._clock = result.clock
+        self._counters.read(self._name, n)
+        self._counters.merge(result.metrics)
+        for node, records in result.batches:
+            if len(records):
+                self._batches.setdefault(node, []).append(records)
+                self.waiting += len(records)
+
+    def _runs(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The stretches of rows of one source partition."""
+        names = batch.schema.names
+        if batch.num_rows == 0:
+            return
+        if START in names and pc.max(batch.column(names.index(START))).as_py():
+            raise SourceError(f"source '{self._name}': a file was split between tasks", "report this as a bug of vsc")
+        if PART not in names:
+            yield "", batch
+            return
+        encoded = pc.run_end_encode(batch.column(names.index(PART)))
+        start = 0
+        for end, part in zip(encoded.run_ends.to_pylist(), encoded.values.to_pylist(), strict=True):
+            yield part, batch.slice(start, end - start)
+            start = end
+
+
+def _typed(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    return column if column.type == wanted else column.cast(wanted)

@@ -1,0 +1,156 @@
+"""Starts a plan as one streaming query on a Spark session.
+
+The shape, whatever the plan: each source is packed into blobs (stage 0); then for each later stage a shuffle by
+partition and a stateful operator; then foreachBatch with the sinks. The state protocol, the order of records and
+the sinks' promise of once are in the modules that this one puts together.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Literal
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from vsc.plan.nodes import Node, Plan, Source
+from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.spark.checkpoint import Checkpoint
+from vsc.runtime.spark.control import broadcast
+from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.epoch import EpochWriter
+from vsc.runtime.spark.local_folder import LocalFolders
+from vsc.runtime.spark.options import resolve_plan
+from vsc.runtime.spark.pack import Pack
+from vsc.runtime.spark.session import configured, query_configuration
+from vsc.runtime.spark.ship import ship
+from vsc.runtime.spark.sinks import check_sinks, make_sinks
+from vsc.runtime.spark.sources import check_sources, source_frame
+from vsc.runtime.spark.stage import StageProcessor
+from vsc.runtime.spark.wire import WIRE_DDL
+
+__all__ = ["check", "start", "start_query"]
+
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION = re.compile(r"(\d+)\s*(ms|millisecond|s|second|m|minute|h|hour|d|day)s?\Z")
+
+
+def start(
+    plan: Plan,
+    spark: SparkSession,
+    *,
+    checkpoint: str,
+    variables: Mapping[str, str] | None = None,
+    partitions: int | None = None,
+    trigger: str = "available-now",
+    local_dir: str | None = None,
+    on_bad_row: Literal["drop", "fail"] = "drop",
+    on_error: Literal["drop", "fail"] = "fail",
+    on_epoch: Callable[[EpochReport], None] | None = None,
+) -> StreamingQuery:
+    """Starts `plan` and returns the running query.
+
+    `checkpoint` is a folder on any file system that Spark reaches, kept for this plan alone; `partitions` None takes
+    what it has, 4 at first. `trigger` is ``available-now`` (all input there is, then stop), ``once`` (the same in one
+    epoch) or a duration (``10 seconds``) between epochs, for ever. `on_epoch` is called, on a thread of its own, after
+    each epoch. The session's settings are as before when this returns.
+
+    Raises VscRuntimeError (ConfigurationError, SourceError, SinkError, CheckpointError) for what can be seen before
+    the first row is read; what happens later is the query's exception.
+    """
+    return start_query(
+        plan,
+        spark,
+        checkpoint,
+        variables or {},
+        partitions,
+        trigger,
+        local_dir,
+        RunOptions(on_bad_row, on_error),
+        on_epoch,
+    )[0]
+
+
+def check(plan: Plan, variables: Mapping[str, str], trigger: str) -> Plan:
+    """Refuses what can be refused without Spark; returns the plan with its variables resolved."""
+    _trigger(trigger)
+    resolved = resolve_plan(plan, variables)
+    check_sources(resolved)
+    check_sinks(resolved)
+    return resolved
+
+
+def start_query(
+    plan: Plan,
+    spark: SparkSession,
+    checkpoint: str,
+    variables: Mapping[str, str],
+    partitions: int | None,
+    trigger: str,
+    local_dir: str | None,
+    options: RunOptions,
+    on_epoch: Callable[[EpochReport], None] | None,
+) -> tuple[StreamingQuery, Checkpoint, EpochWriter]:
+    """`start`, for who wants to see the checkpoint and what foreachBatch last failed with."""
+    resolved = check(plan, variables, trigger)
+    opened = Checkpoint.open(spark, checkpoint, plan, partitions)
+    sinks = make_sinks(spark, resolved, opened.id)
+    for sink in sinks:
+        sink.prepare()
+    ship(spark)
+    writer = EpochWriter(opened, sinks, on_epoch)
+    folders = LocalFolders(local_dir, opened.id, uuid.uuid4().hex[:12])
+    # Executors need no secrets: they get the plan as it was compiled.
+    with configured(spark, query_configuration(opened.partitions)):
+        frame = _pipeline(spark, plan, resolved, opened, options, folders)
+        query = (
+            frame.writeStream.queryName(None or f"{plan.name}-{opened.id[:8]}")
+            .outputMode("append")
+            .option("checkpointLocation", opened.files.root)
+            .foreachBatch(writer)
+            .trigger(**_trigger(trigger))  # type: ignore[call-overload]
+            .start()
+        )
+    return query, opened, writer
+
+
+def _pipeline(
+    spark: SparkSession, plan: Plan, resolved: Plan, checkpoint: Checkpoint, options: RunOptions, folders: LocalFolders
+) -> DataFrame:
+    stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
+    lines = spark.readStream.format("text").load(checkpoint.control)
+    parts = [lines.mapInArrow(broadcast(stages, checkpoint.partitions), WIRE_DDL)]
+    parts += [_packed(spark, plan, node, checkpoint.partitions, options) for node in resolved.nodes if _is_source(node)]
+    frame = reduce(DataFrame.union, parts)
+    observe = frozenset(sink.node for sink in plan.sinks)
+    for stage in stages:
+        processor = StageProcessor(plan, stage, checkpoint.partitions, options, folders, observe)
+        frame = frame.groupBy("slot").transformWithStateInPandas(processor, WIRE_DDL, "append", "none")
+    return frame
+
+
+def _packed(spark: SparkSession, plan: Plan, node: Node, partitions: int, options: RunOptions) -> DataFrame:
+    return source_frame(spark, node).mapInArrow(Pack(plan, node.name, partitions, options), WIRE_DDL)
+
+
+def _is_source(node: Node) -> bool:
+    return isinstance(node.operation, Source)
+
+
+def _trigger(text: str) -> dict[str, bool | str]:
+    if text == "available-now":
+        return {"availableNow": True}
+    if text == "once":
+        return {"once": True}
+    match = _DURATION.match(text.strip())
+    if match is None:
+        raise ConfigurationError(
+            f"{text!r} is no trigger", "give available-now, once, or a duration such as '10 seconds' or '500 ms'"
+        )
+    unit = match.group(2)
+    factor = _UNITS["ms"] if unit in ("ms", "millisecond") else _UNITS[unit[0]]
+    return {"processingTime": f"{int(match.group(1)) * factor} milliseconds"}

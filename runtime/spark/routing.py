@@ -1,0 +1,59 @@
+"""Where the records of a node go from a stage: to later stages by their key, to sinks, as wire rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from vsc.plan.nodes import Plan
+from vsc.runtime.operators.layout import handed_on
+from vsc.runtime.records import Batch, partition_of
+from vsc.runtime.spark.counters import TaskCounters
+from vsc.runtime.spark.wire import SINK, WireRow, blobs
+from vsc.runtime.state.keys import KeyCodec
+
+__all__ = ["Router"]
+
+
+class Router:
+    """Routes what stage `stage` of the plan hands out."""
+
+    def __init__(self, plan: Plan, stage: int, partitions: int) -> None:
+        self._partitions = partitions
+        self._plan = plan
+        this = next(s for s in plan.stages if s.id == stage)
+        self._stages = handed_on(plan, this)
+        self._sinks: dict[str, list[str]] = {}
+        for sink in plan.sinks:
+            if sink.node in this.emits:
+                self._sinks.setdefault(sink.node, []).append(sink.id)
+
+    def route(self, node: str, batch: Batch, here: int, counters: TaskCounters) -> Iterator[WireRow]:
+        """The rows that carry `batch`; what is for a sink travels through partition `here`."""
+        if not len(batch):
+            return
+        if node in self._stages:
+            for partition, part in self._split(node, batch):
+                for blob in blobs(part):
+                    for stage in self._stages[node]:
+                        yield WireRow(stage, node, partition, blob)
+        sinks = self._sinks.get(node, ())
+        if sinks:
+            for sink in sinks:
+                counters.written(sink, len(batch))
+            for blob in blobs(batch):
+                for sink in sinks:
+                    yield WireRow(SINK, sink, here, blob)
+
+    def _split(self, node: str, batch: Batch) -> Iterator[tuple[int, Batch]]:
+        if self._partitions == 1:
+            yield 0, batch
+            return
+        codec = KeyCodec(tuple(c.type for c in self._plan.node(node).schema.key))
+        unique, index = codec.encode_columns(batch.keys)
+        target = partition_of(unique, self._partitions)[index]
+        for partition in range(self._partitions):
+            chosen = np.flatnonzero(target == partition)
+            if len(chosen):
+                yield partition, batch.take(chosen)

@@ -1,0 +1,51 @@
+"""What a query needs of its Spark session, set while it starts and then put back: Spark clones it for the query."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+
+from pyspark.sql import SparkSession
+
+__all__ = ["configured", "query_configuration"]
+
+_STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_WHOLE_FILES = 1 << 50
+
+
+def query_configuration(partitions: int) -> dict[str, str]:
+    """The settings of a query with that many vsc partitions."""
+    return {
+        # One shuffle partition for each vsc partition, and nobody merges or splits them.
+        "spark.sql.shuffle.partitions": str(partitions),
+        "spark.sql.adaptive.enabled": "false",
+        # transformWithState needs RocksDB; format 2 keeps a late zombie attempt from overwriting the winner's state.
+        "spark.sql.streaming.stateStore.providerClass": _STATE_PROVIDER,
+        "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        # A file is one task's: with an opening cost beyond any size Spark neither splits nor packs files.
+        "spark.sql.files.maxPartitionBytes": str(_WHOLE_FILES),
+        "spark.sql.files.openCostInBytes": str(_WHOLE_FILES),
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    }
+
+
+@contextlib.contextmanager
+def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Sets `settings` in the session for the length of the context; afterwards it is as it was."""
+    before = {name: spark.conf.get(name, None) for name in settings}  # type: ignore[arg-type]
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)

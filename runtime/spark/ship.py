@@ -1,0 +1,47 @@
+"""Makes this package importable in Spark's Python workers, wherever they run.
+
+On the driver's own machine its folder goes on their path; on a cluster a zip of the package is sent to the executors.
+Third-party packages are the cluster's to have.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import vsc
+
+__all__ = ["package_zip", "ship"]
+
+
+def ship(spark: SparkSession) -> None:
+    """Sees to it that workers can import vsc. Once for each Spark application."""
+    context = spark.sparkContext
+    parent = str(Path(vsc.__file__).resolve().parent.parent)
+    if context.master.startswith("local") and not context.master.startswith("local-cluster"):
+        path = context.environment.get("PYTHONPATH", "")
+        if parent not in path.split(os.pathsep):
+            context.environment["PYTHONPATH"] = os.pathsep.join(p for p in (parent, path) if p)
+        return
+    if getattr(context, "_vsc_shipped", False):
+        return
+    context.addPyFile(str(package_zip(Path(tempfile.mkdtemp(prefix="vsc-ship-")))))
+    context._vsc_shipped = True  # type: ignore[attr-defined]
+
+
+def package_zip(folder: Path) -> Path:
+    """The installed package as a zip in `folder`; links are followed, so that it is whole."""
+    source = Path(vsc.__file__).resolve().parent
+    target = folder / "vsc.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for parent, folders, names in os.walk(source, followlinks=True):
+            folders[:] = [f for f in folders if f != "__pycache__"]
+            for name in sorted(names):
+                if not name.endswith((".pyc", ".pyo")):
+                    path = Path(parent) / name
+                    archive.write(path, Path("vsc") / path.relative_to(source))
+    return target

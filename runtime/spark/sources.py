@@ -1,0 +1,204 @@
+"""A streaming DataFrame for each source: declared columns by name, and what the source task needs beside them.
+
+Guarantees: one file is one source partition, read by one task from its beginning to its end; columns are bound by
+name; a row that does not fit is marked, not lost. Not for keys, event time and filters: that is the source task's.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from vsc.plan.nodes import Node, Plan, Source
+from vsc.plan.types import ArrayType, MapType, StructType
+from vsc.runtime.errors import ConfigurationError, SourceError
+from vsc.runtime.spark.csv import CELL_OPTIONS, CsvCells, CsvDialect
+from vsc.runtime.spark.hadoop import Files, is_local, local_path
+from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.pack import BAD, PART, START, TIME
+
+__all__ = ["FORMATS", "check_sources", "quoted", "source_frame"]
+
+FORMATS = ("parquet", "json", "csv", "orc")
+_LATER = {"kafka", "delta", "jdbc"}
+_CORRUPT = "_vsc_corrupt"
+_TEXT_FORMATS = {"timestampformat", "dateformat"}
+_FILE_OPTIONS = {
+    "maxfilespertrigger", "maxbytespertrigger", "latestfirst", "filenameonly", "maxfileage", "cleansource",
+    "sourcearchivedir", "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup", "linesep",
+}  # fmt: skip
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark SQL writes it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def check_sources(plan: Plan) -> None:
+    """Refuses what can be refused without Spark: connectors that are not there, local paths that do not exist."""
+    for node in plan.nodes:
+        if not isinstance(node.operation, Source):
+            continue
+        options = Options(f"source '{node.name}'", node.operation.connector)
+        kind = node.operation.connector.kind
+        if kind == "memory":
+            raise ConfigurationError(
+                f"{options.place} reads from memory (), which only the test driver can fill",
+                "give it another connector, files for example, or run it with vsc.testing.TopologyTestDriver",
+            )
+        if kind in _LATER:
+            raise ConfigurationError(f"{options.place} reads from {kind}, which this version of vsc cannot run yet")
+        if kind not in ("files", "rate"):
+            raise ConfigurationError(f"{options.place} reads from {kind!r}, which is no source that vsc knows")
+        if kind == "files":
+            _check_files(node, options)
+
+
+def _check_files(node: Node, options: Options) -> None:
+    form = options.text("format")
+    if form not in FORMATS:
+        raise ConfigurationError(
+            f"{options.place} has format {form!r}, which this version of vsc cannot read", _formats()
+        )
+    path = options.text("path")
+    if is_local(path) and not glob.glob(local_path(path)) and not os.path.exists(local_path(path)):
+        raise _missing(options, path)
+    if form == "csv":
+        _check_csv(node, options)
+
+
+def _formats() -> str:
+    return "the formats are " + ", ".join(FORMATS)
+
+
+def _missing(options: Options, path: str) -> SourceError:
+    return SourceError(
+        f"{options.place}: there is no file or folder {path!r}",
+        "make it, or correct the path; relative paths are relative to the working directory",
+    )
+
+
+def _check_csv(node: Node, options: Options) -> None:
+    assert isinstance(node.operation, Source)
+    for column in node.operation.columns:
+        if isinstance(column.type, ArrayType | MapType | StructType):
+            raise SourceError(f"{options.place}: column {column.name!r} is {column.type}, which a CSV cell cannot hold")
+    for name, value in options.spark.items():
+        if name.lower() == "header" and value.lower() != "true":
+            raise ConfigurationError(f"{options.place}: CSV columns go by the header, it cannot be switched off")
+        if name.lower() not in CELL_OPTIONS | _TEXT_FORMATS | _FILE_OPTIONS:
+            raise ConfigurationError(
+                f"{options.place}: vsc cannot honour the option {name!r} for CSV",
+                "those it can are " + ", ".join(sorted(CELL_OPTIONS | _TEXT_FORMATS | _FILE_OPTIONS)),
+            )
+
+
+def source_frame(spark: SparkSession, node: Node) -> DataFrame:
+    """The rows of a source: declared columns in their order, then `PART` and, where they apply, `TIME`, `START`, `BAD`."""
+    source = node.operation
+    assert isinstance(source, Source)
+    options = Options(f"source '{node.name}'", source.connector)
+    if source.connector.kind == "rate":
+        return _rate(spark, source, options)
+    path = options.text("path")
+    if not Files(spark, path).matches():
+        raise _missing(options, path)
+    form = options.text("format")
+    if form == "csv":
+        return _csv(spark, node, source, options)
+    return _structured(spark, source, options, form)
+
+
+def _structured(spark: SparkSession, source: Source, options: Options, form: str) -> DataFrame:
+    names = [c.name for c in source.columns]
+    reader = spark.readStream.format(form)
+    ddl = [f"{quoted(c.name)} {c.type}" for c in source.columns]
+    if form == "json":
+        ddl.append(f"{_CORRUPT} string")
+        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
+    frame = _load(reader.schema(", ".join(ddl)), options)
+    columns = [F.col(quoted(name)) for name in names] + _metadata(source)
+    if form == "json":
+        columns.append(F.col(_CORRUPT).isNotNull().alias(BAD))
+    return frame.select(*columns)
+
+
+def _load(reader: object, options: Options) -> DataFrame:
+    # Every file below the folder is data, and one that is new to us is new however old it is.
+    defaults = {"recursiveFileLookup": "true", "maxFileAge": "36500d"}
+    given = {name.lower() for name in options.spark}
+    for name, value in defaults.items():
+        if name.lower() not in given:
+            reader = reader.option(name, value)  # type: ignore[attr-defined]
+    for name, value in options.spark.items():
+        reader = reader.option(name, value)  # type: ignore[attr-defined]
+    frame: DataFrame = reader.load(options.text("path"))  # type: ignore[attr-defined]
+    return frame
+
+
+def _metadata(source: Source) -> list[Column]:
+    columns = [F.col("_metadata.file_path").alias(PART), F.col("_metadata.file_block_start").alias(START)]
+    if source.timestamp is None:
+        columns.append(F.unix_millis(F.col("_metadata.file_modification_time")).alias(TIME))
+    return columns
+
+
+def _csv(spark: SparkSession, node: Node, source: Source, options: Options) -> DataFrame:
+    reader = spark.readStream.format("text")
+    to_spark = tuple(pair for pair in options.connector.spark_options if pair[0].lower() in _FILE_OPTIONS)
+    passed = Options(options.place, type(options.connector)("files", options.connector.options, to_spark))
+    lines = _load(reader, passed).select(F.col("value"), *_metadata(source))
+    others = [pa.field(PART, pa.string()), pa.field(START, pa.int64())]
+    if source.timestamp is None:
+        others.append(pa.field(TIME, pa.int64()))
+    names = tuple(c.name for c in source.columns)
+    cells = CsvCells(names, CsvDialect.of(options.spark), node.name, tuple(others))
+    ddl = [f"{quoted(name)} string" for name in names] + [f"{PART} string", f"{START} bigint"]
+    if source.timestamp is None:
+        ddl.append(f"{TIME} bigint")
+    text = lines.mapInArrow(cells, ", ".join([*ddl, f"{BAD} boolean"]))  # type: ignore[arg-type]
+    formats = {name.lower(): value for name, value in options.spark.items() if name.lower() in _TEXT_FORMATS}
+    bad = F.col(BAD)
+    typed = []
+    for column in source.columns:
+        cell = F.col(quoted(column.name))
+        value = _cell(cell, column.type, formats)
+        bad = bad | (cell.isNotNull() & value.isNull())
+        typed.append(value.alias(column.name))
+    rest = [F.col(f.name) for f in others]
+    return text.select(*typed, *rest, bad.alias(BAD))
+
+
+def _cell(cell: Column, type: object, formats: dict[str, str]) -> Column:
+    name = str(type)
+    if name == "string":
+        return cell
+    if name == "timestamp" and "timestampformat" in formats:
+        return F.try_to_timestamp(cell, F.lit(formats["timestampformat"]))
+    if name == "date" and "dateformat" in formats:
+        return F.try_to_timestamp(cell, F.lit(formats["dateformat"])).cast("date")
+    return cell.try_cast(name)
+
+
+def _rate(spark: SparkSession, source: Source, options: Options) -> DataFrame:
+    wanted = {"value": "bigint", "at": "timestamp"}
+    for column in source.columns:
+        if wanted.get(column.name) != str(column.type):
+            raise SourceError(
+                f"{options.place}: rate has the columns value bigint and at timestamp, not {column.name} {column.type}"
+            )
+    # One task makes all rows, so that they are one source partition in the order of `value`.
+    reader = spark.readStream.format("rate").option("numPartitions", "1")
+    reader = reader.option("rowsPerSecond", options.text("rows_per_second"))
+    for name, value in options.spark.items():
+        reader = reader.option(name, value)
+    frame = reader.load()
+    columns = {"value": F.col("value"), "at": F.col("timestamp")}
+    chosen = [columns[c.name].alias(c.name) for c in source.columns]
+    if source.timestamp is None:
+        chosen.append(F.unix_millis(F.col("timestamp")).alias(TIME))
+    return frame.select(*chosen)

@@ -1,0 +1,160 @@
+"""A stage on Spark: the stateful processor of one vsc partition, around the operators' `StageTask`.
+
+Guarantees: what a call reads and writes is one epoch of one partition; its state follows the state protocol; rows
+that are for a later stage, a sink or the driver pass through unchanged. Nothing is opened in `init`, which Spark also
+calls on the driver.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from pyspark import TaskContext
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from vsc.plan.nodes import Plan
+from vsc.runtime.operators.task import RunOptions, StageTask
+from vsc.runtime.records import Batch
+from vsc.runtime.spark.control import is_drain
+from vsc.runtime.spark.counters import StateSize, TaskCounters
+from vsc.runtime.spark.local_folder import LocalFolders, opened
+from vsc.runtime.spark.protocol import Manifest, PartitionState
+from vsc.runtime.spark.routing import Router
+from vsc.runtime.spark.wire import WireRow, slots
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import MapState, ValueState
+
+__all__ = ["StageProcessor", "epoch"]
+
+BATCH_ID = "streaming.sql.batchId"
+
+
+def epoch() -> int:
+    """The number of the epoch that this task belongs to; the same again when Spark repeats it."""
+    context = TaskContext.get()
+    found = context.getLocalProperty(BATCH_ID) if context is not None else None
+    if found is None:
+        raise RuntimeError("not inside a task of a streaming query")
+    return int(found)
+
+
+@dataclass
+class _SparkBlobs:
+    """`BlobStore` over the state variables of the current grouping key."""
+
+    value: ValueState
+    chunks: MapState
+
+    def manifest(self) -> str | None:
+        found = self.value.get()
+        return None if found is None else found[0]
+
+    def set_manifest(self, text: str) -> None:
+        self.value.update((text,))
+
+    def get(self, blob: str, chunk: int) -> bytes | None:
+        found = self.chunks.getValue((blob, chunk))
+        return None if found is None else bytes(found[0])
+
+    def put(self, blob: str, chunk: int, data: bytes) -> None:
+        self.chunks.updateValue((blob, chunk), (data,))
+
+    def remove(self, blob: str, chunk: int) -> None:
+        self.chunks.removeKey((blob, chunk))
+
+
+class StageProcessor(StatefulProcessor):
+    """One stage (number >= 1) of a plan; the grouping key is a slot, that is, a vsc partition."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        stage: int,
+        partitions: int,
+        options: RunOptions,
+        folders: LocalFolders,
+        observe: frozenset[str],
+    ) -> None:
+        self._plan = plan
+        self._stage = stage
+        self._partitions = partitions
+        self._options = options
+        self._folders = folders
+        self._observe = observe
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Names the state variables."""
+        self._blobs = _SparkBlobs(
+            handle.getValueState("manifest", "text string"),
+            handle.getMapState("blobs", "name string, chunk int", "data binary"),
+        )
+
+    def handleInputRows(  # Spark's name
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,
+    ) -> Iterator[pd.DataFrame]:
+        """One epoch of one partition."""
+        started = time.perf_counter()
+        partition = self._partition(int(key[0]))
+        mine, out = self._unpacked(rows)
+        counters = TaskCounters(self._stage, partition)
+        router = Router(self._plan, self._stage, self._partitions)
+        inputs = [(row.port, Batch.from_ipc(row.payload, self._plan.node(row.port).schema)) for row in mine if row.port]
+        drain = any(is_drain(row.payload) for row in mine if not row.port)
+        manifest = Manifest.load(self._blobs.manifest())
+        with self._folders.partition(self._stage, partition) as folder, opened(folder, manifest) as base:
+            state = PartitionState.open(self._blobs, base, manifest)
+            task = StageTask(self._plan, self._stage, state.kv, self._options, self._observe)
+            counters.mark("open", started)
+            result = task.process(inputs, drain)
+            counters.mark("process", started)
+            counters.merge(result.metrics)
+            committed = state.commit(f"{epoch()}-{self._stage}-{partition}-{uuid.uuid4().hex}")
+            counters.state(StateSize(base.estimated_rows(), committed.size, task.held, len(committed.blobs)))
+        counters.mark("commit", started)
+        for node, batch in result.batches:
+            out.extend(router.route(node, batch, partition, counters))
+        out.append(counters.row())
+        yield self._frame(out)
+
+    def close(self) -> None:
+        """Nothing is held between calls."""
+
+    def _partition(self, slot: int) -> int:
+        """The vsc partition; checks that Spark put it where its state is alone."""
+        partition = slots(self._partitions).index(slot)
+        context = TaskContext.get()
+        if context is not None and context.partitionId() != partition:
+            raise RuntimeError(f"vsc partition {partition} was placed in shuffle partition {context.partitionId()}")
+        return partition
+
+    def _unpacked(self, frames: Iterator[pd.DataFrame]) -> tuple[list[WireRow], list[WireRow]]:
+        """The rows for this stage, and those that only pass through."""
+        mine: list[WireRow] = []
+        others: list[WireRow] = []
+        for frame in frames:
+            columns = (frame["dest"], frame["port"], frame["partition"], frame["payload"])
+            for dest, port, partition, payload in zip(*(c.tolist() for c in columns), strict=True):
+                row = WireRow(int(dest), port, int(partition), payload)
+                (mine if row.dest == self._stage else others).append(row)
+        return mine, others
+
+    def _frame(self, rows: list[WireRow]) -> pd.DataFrame:
+        keys = slots(self._partitions)
+        return pd.DataFrame(
+            {
+                "slot": pd.Series([keys[row.partition] for row in rows], dtype="int64"),
+                "dest": pd.Series([row.dest for row in rows], dtype="int32"),
+                "port": pd.Series([row.port for row in rows], dtype="object"),
+                "partition": pd.Series([row.partition for row in rows], dtype="int32"),
+                "payload": pd.Series([row.payload for row in rows], dtype="object"),
+            }
+        )

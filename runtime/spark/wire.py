@@ -1,0 +1,110 @@
+"""The rows that travel between the parts of a query on Spark: one row carries a blob of records, not one record.
+
+Guarantees: a row of partition p reaches the p-th shuffle partition, alone with other rows of p. Spark places a row by
+Murmur3 of its grouping key, so the keys are *chosen* (`slots`): the p-th key is the smallest number that Spark sends
+to shuffle partition p. Not for the contents of a blob: that is `vsc.runtime.records.Batch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.runtime.records import Batch
+
+__all__ = ["CONTROL", "SINK", "WIRE_ARROW", "WIRE_DDL", "WireRow", "blobs", "record_batch", "slots", "spark_hash"]
+
+SINK = -1
+"""`dest` of rows that foreachBatch hands to the sink `port`."""
+
+CONTROL = -2
+"""`dest` of rows for the driver: JSON counters of one task, see `vsc.runtime.spark.counters`."""
+
+WIRE_DDL = "slot bigint, dest int, port string, partition int, payload binary"
+"""What crosses every border: `slot` is the grouping key, `dest` a stage (or `SINK`, `CONTROL`), `port` a node name or
+sink id, `partition` the vsc partition, `payload` the bytes."""
+
+WIRE_ARROW = pa.schema(
+    [
+        ("slot", pa.int64()),
+        ("dest", pa.int32()),
+        ("port", pa.string()),
+        ("partition", pa.int32()),
+        ("payload", pa.binary()),
+    ]
+)
+
+BLOB_BYTES = 2 << 20
+"""About how big a blob may be: small enough for Spark's row buffers, big enough that rows are few."""
+
+_SPARK_SEED = 42
+_MASK = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class WireRow:
+    """One row of `WIRE_DDL`, without its slot (which follows from `partition`)."""
+
+    dest: int
+    port: str
+    partition: int
+    payload: bytes
+
+
+def record_batch(rows: list[WireRow], keys: tuple[int, ...]) -> pa.RecordBatch:
+    """The rows as an Arrow batch of `WIRE_ARROW`; `keys` are `slots` of the query."""
+    columns = [
+        pa.array([keys[row.partition] for row in rows], pa.int64()),
+        pa.array([row.dest for row in rows], pa.int32()),
+        pa.array([row.port for row in rows], pa.string()),
+        pa.array([row.partition for row in rows], pa.int32()),
+        pa.array([row.payload for row in rows], pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=WIRE_ARROW)
+
+
+def blobs(batch: Batch) -> Iterator[bytes]:
+    """The batch as IPC blobs of about `BLOB_BYTES` each, its rows in their order; none for an empty batch."""
+    rows = len(batch)
+    if rows == 0:
+        return
+    size = sum(column.nbytes for column in batch.columns) + rows * (37 + 8 * batch.order.depth)
+    step = max(1, rows * BLOB_BYTES // max(size, 1))
+    if step >= rows:
+        yield batch.to_ipc()
+        return
+    for start in range(0, rows, step):
+        yield batch.take(np.arange(start, min(start + step, rows), dtype=np.int64)).to_ipc()
+
+
+@cache
+def slots(partitions: int) -> tuple[int, ...]:
+    """For each of `partitions` shuffle partitions the smallest non-negative bigint that Spark's hash sends there."""
+    found: dict[int, int] = {}
+    candidate = 0
+    while len(found) < partitions:
+        found.setdefault(spark_hash(candidate) % partitions, candidate)
+        candidate += 1
+    return tuple(found[p] for p in range(partitions))
+
+
+def spark_hash(value: int) -> int:
+    """Spark's ``hash(bigint)``: Murmur3 (x86, 32 bit, seed 42) of the 8 bytes of `value`, as a signed int."""
+    low, high = value & _MASK, (value >> 32) & _MASK
+    h = _mix(_mix(_SPARK_SEED, low), high) ^ 8
+    h = ((h ^ (h >> 16)) * 0x85EBCA6B) & _MASK
+    h = ((h ^ (h >> 13)) * 0xC2B2AE35) & _MASK
+    h ^= h >> 16
+    return h - (1 << 32) if h >= 1 << 31 else h
+
+
+def _mix(h: int, k: int) -> int:
+    k = (k * 0xCC9E2D51) & _MASK
+    k = ((k << 15) | (k >> 17)) & _MASK
+    h ^= (k * 0x1B873593) & _MASK
+    h = ((h << 13) | (h >> 19)) & _MASK
+    return (h * 5 + 0xE6546B64) & _MASK
