@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vsc.plan.nodes import Filter, Map, Node, Plan, Rekey, Stage
+from vsc.plan.nodes import Filter, Map, Node, Plan, Rekey, Stage, StreamTableJoin
 
 __all__ = [
     "consumers",
@@ -25,10 +25,16 @@ __all__ = [
 
 
 def consumers(plan: Plan, stage: Stage, name: str) -> list[Node]:
-    """The nodes of `stage` that read `name`, in the stage's order. A node that reads it twice stands once."""
-    wanted = set(stage.nodes)
-    by_name = {n.name: n for n in plan.nodes if n.name in wanted and name in n.inputs}
-    return [by_name[n] for n in stage.nodes if n in by_name]
+    """The nodes of `stage` to which the records of `name` go, in the stage's order.
+
+    A stream-table join takes its stream's records only: it looks into the table when it needs it.
+    """
+    nodes = {n.name: n for n in plan.nodes}
+    return [nodes[n] for n in stage.nodes if name in _fed_by(nodes[n])]
+
+
+def _fed_by(node: Node) -> tuple[str, ...]:
+    return node.inputs[:1] if isinstance(node.operation, StreamTableJoin) else node.inputs
 
 
 def provider(plan: Plan, name: str) -> int:
@@ -70,7 +76,7 @@ def outside(plan: Plan, stage: Stage, name: str) -> int:
     later = {n for s in plan.stages if s.id in handed_on(plan, stage).get(name, ()) for n in s.nodes}
     inside = set(stage.nodes)
     for place, node in enumerate(plan.nodes):
-        if name in node.inputs and node.name in later and node.name not in inside:
+        if name in _fed_by(node) and node.name in later and node.name not in inside:
             return place
     return -1
 
