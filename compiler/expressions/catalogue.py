@@ -1,0 +1,440 @@
+"""The functions of the language: for each name the rule that types a call of it.
+
+One entry a function here, its arity and signature in `vsc.plan.functions`, its evaluation in
+`vsc.runtime.expressions`: those three, and a line in the tests, are what a new function takes. The rules are Spark
+SQL's in ANSI mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vsc.compiler.expressions.coercion import INTEGERS, convert, is_numeric, is_orderable
+from vsc.compiler.expressions.operators import (
+    Operand,
+    compare,
+    concatenate,
+    condition,
+    divide,
+    map_key,
+    unify,
+)
+from vsc.compiler.expressions.refusal import Refused, refuse
+from vsc.compiler.expressions.schema_text import parse_schema
+from vsc.compiler.source import Span
+from vsc.plan.expressions import Call, Column, Expr, Literal
+from vsc.plan.functions import FUNCTIONS, SHA2_BITS, TRUNCATION_UNITS, parse_pattern
+from vsc.plan.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    Field,
+    MapType,
+    ScalarType,
+    StructType,
+)
+
+__all__ = ["RULES", "CallSite"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A call to be typed: the function's name, its place, and its typed arguments (as many as it takes)."""
+
+    name: str
+    span: Span
+    args: tuple[Operand, ...]
+
+    def __len__(self) -> int:
+        return len(self.args)
+
+    def type(self, i: int) -> DataType:
+        """The type of argument `i`."""
+        return self.args[i].type
+
+    def wrong(self, i: int, wanted: str, help: str | None = None) -> Refused:
+        """The refusal of argument `i`, which should have been `wanted`."""
+        message = f"`{self.name}` takes {wanted} here, not a value of type {self.type(i)}"
+        return refuse("VSC221", self.args[i].span, message, help or f"it is written `{FUNCTIONS[self.name].signature}`")
+
+    def implied(self, i: int, target: ScalarType) -> Expr:
+        """Argument `i` as `target`, where Spark casts an argument without being asked to.
+
+        Everything becomes text; numbers become another numeric type; dates and timestamps each other; a constant text
+        becomes what is wanted.
+        """
+        arg, source = self.args[i].expr, self.type(i)
+        text = isinstance(arg, Literal) and source == STRING
+        simple = isinstance(source, ScalarType | DecimalType) and source != INTERVAL
+        if source in (target, VOID) or (target == STRING and simple):
+            return convert(arg, target)
+        if (is_numeric(source) and is_numeric(target)) or {source, target} == {DATE, TIMESTAMP} or text:
+            return convert(arg, target)
+        names = {STRING: "text", INT: "an integer", BIGINT: "an integer", DATE: "a date", TIMESTAMP: "a timestamp"}
+        help = f"cast it: `cast(... as {target})`" if source == STRING else None
+        raise self.wrong(i, names.get(target, f"a {target}"), help)
+
+    def constant(self, i: int, what: str) -> str:
+        """The text of argument `i`, which has to be a constant."""
+        arg = self.args[i].expr
+        if isinstance(arg, Literal) and isinstance(arg.value, str) and arg.type == STRING:
+            return arg.value
+        raise refuse("VSC225", self.args[i].span, f"{what} of `{self.name}` has to be a text written out here")
+
+    def bad_constant(self, i: int, message: str, help: str) -> Refused:
+        """The refusal of a constant argument."""
+        return refuse("VSC225", self.args[i].span, message, help)
+
+    def result(self, args: tuple[Expr, ...], type: DataType) -> Expr:
+        """The plan's call."""
+        return Call(self.name, args, type)
+
+
+Rule = Callable[[CallSite], Expr]
+
+
+def _takes(result: ScalarType, *targets: ScalarType) -> Rule:
+    """The rule of a function whose arguments are cast to fixed types."""
+
+    def rule(call: CallSite) -> Expr:
+        return call.result(tuple(call.implied(i, targets[i]) for i in range(len(call))), result)
+
+    return rule
+
+
+# ---------------------------------------------------------------------------------------------------------- numbers
+
+
+def _number(call: CallSite) -> Expr:
+    """The first argument as a number: texts and null as a double."""
+    if call.type(0) in (STRING, VOID):
+        return convert(call.args[0].expr, DOUBLE)
+    if not is_numeric(call.type(0)):
+        raise call.wrong(0, "a number")
+    return call.args[0].expr
+
+
+def _abs(call: CallSite) -> Expr:
+    arg = _number(call)
+    return call.result((arg,), arg.type)
+
+
+def _whole(call: CallSite) -> Expr:
+    """ceil and floor: decimals lose their fraction, everything else becomes a bigint."""
+    arg = _number(call)
+    if isinstance(arg.type, DecimalType):
+        p, s = arg.type.precision, arg.type.scale
+        return call.result((arg,), DecimalType(min(38, p - s + 1), 0) if s else arg.type)
+    return call.result((convert(arg, BIGINT if arg.type in INTEGERS else DOUBLE),), BIGINT)
+
+
+def _round(call: CallSite) -> Expr:
+    arg = _number(call)
+    digits = _digits(call)
+    result = arg.type
+    if isinstance(result, DecimalType):
+        whole = result.precision - result.scale + 1
+        if digits < 0:
+            result = DecimalType(min(38, max(whole, 1 - digits)), 0)
+        else:
+            scale = min(result.scale, digits)
+            result = DecimalType(min(38, whole + scale), scale)
+    return call.result((arg, Literal(digits, INT)), result)
+
+
+def _digits(call: CallSite) -> int:
+    if len(call) < 2:
+        return 0
+    arg = call.args[1].expr
+    if isinstance(arg, Literal) and isinstance(arg.value, int) and arg.type in INTEGERS:
+        if -38 <= arg.value <= 38:
+            return arg.value
+        raise call.bad_constant(1, "`round` takes -38 to 38 digits", "write a smaller number")
+    raise refuse("VSC225", call.args[1].span, "the digits of `round` have to be an integer written out here")
+
+
+def _try_divide(call: CallSite) -> Expr:
+    return divide(call.args[0], call.args[1], call.span, "try_divide")
+
+
+# -------------------------------------------------------------------------------------------------- choosing values
+
+
+def _extreme(call: CallSite) -> Expr:
+    args = unify(call.args, f"`{call.name}`", call.span, strings=False)
+    if not is_orderable(args[0].type):
+        raise call.wrong(0, "values that can be compared")
+    return call.result(tuple(args), args[0].type)
+
+
+def _coalesce(call: CallSite) -> Expr:
+    args = unify(call.args, "`coalesce`", call.span)
+    return call.result(tuple(args), args[0].type)
+
+
+def _nullif(call: CallSite) -> Expr:
+    value = call.args[0].expr
+    equal = compare("=", call.args[0], call.args[1], call.span)
+    return Call("if", (equal, Literal(None, value.type), value), value.type)
+
+
+def _if(call: CallSite) -> Expr:
+    when = condition(call.args[0], "`if`")
+    then, otherwise = unify(call.args[1:], "`if`", call.span)
+    return call.result((when, then, otherwise), then.type)
+
+
+# ------------------------------------------------------------------------------------------------------------- text
+
+
+def _length(call: CallSite) -> Expr:
+    if call.type(0) == BINARY:
+        return call.result((call.args[0].expr,), INT)
+    return call.result((call.implied(0, STRING),), INT)
+
+
+def _substring(call: CallSite) -> Expr:
+    text = call.args[0].expr if call.type(0) == BINARY else call.implied(0, STRING)
+    return call.result((text, *(call.implied(i, INT) for i in range(1, len(call)))), text.type)
+
+
+def _replace(call: CallSite) -> Expr:
+    args = [call.implied(i, STRING) for i in range(len(call))]
+    return call.result(tuple(args) if len(args) == 3 else (*args, Literal("", STRING)), STRING)
+
+
+def _split(call: CallSite) -> Expr:
+    pattern = call.constant(1, "the regular expression")
+    problem = _unlike_java(pattern)
+    if problem is not None:
+        raise call.bad_constant(1, f"`split` does not take {problem}", "use plain text, `[...]`, `\\s`, `|`, `+`, `*`")
+    limit = call.implied(2, INT) if len(call) == 3 else Literal(-1, INT)
+    return call.result((call.implied(0, STRING), call.implied(1, STRING), limit), ArrayType(STRING))
+
+
+def _unlike_java(pattern: str) -> str | None:
+    """What in a regular expression could mean another thing in Java than in Python; None if nothing does."""
+    at, in_class = 0, False
+    while at < len(pattern):
+        letter, after = pattern[at], pattern[at + 1 : at + 2]
+        if letter == "\\":
+            if after == "" or (after.isalnum() and after not in "dstnr"):
+                return f"`\\{after}` in its regular expression"
+            at += 2
+            continue
+        if in_class and (letter in "[&" or ord(letter) > 127):
+            return f"`{letter}` within `[...]`"
+        if not in_class and letter in "^$(){}?":
+            return f"`{letter}` in its regular expression"
+        if not in_class and letter in "*+" and (at == 0 or pattern[at - 1] in "*+|"):
+            return f"`{letter}` behind `{pattern[at - 1] if at else ''}`"
+        in_class = letter == "[" or (in_class and letter != "]")
+        if letter == "[" and after in ("]", "^") and pattern[at + 2 : at + 3] in ("]", ""):
+            return "an empty `[]`"
+        if letter == "[" and after == "]":
+            return "an empty `[]`"
+        at += 1
+    return "a `[` without its `]`" if in_class else None
+
+
+def _text_or_binary(call: CallSite) -> Expr:
+    if call.type(0) not in (STRING, BINARY, VOID):
+        raise call.wrong(0, "text or binary")
+    return convert(call.args[0].expr, BINARY)
+
+
+def _sha2(call: CallSite) -> Expr:
+    bits = call.implied(1, INT)
+    if isinstance(bits, Literal) and isinstance(bits.value, int) and bits.value not in SHA2_BITS:
+        known = ", ".join(str(bit) for bit in sorted(SHA2_BITS))
+        raise call.bad_constant(1, f"`sha2` has no length of {bits.value} bits", f"its lengths are {known} (0 is 256)")
+    return call.result((_text_or_binary(call), bits), STRING)
+
+
+def _hash(call: CallSite) -> Expr:
+    for arg in call.args:
+        if "map<" in str(arg.type) or arg.type == INTERVAL:
+            raise refuse("VSC221", arg.span, f"`xxhash64` does not take a value of type {arg.type}")
+    return call.result(tuple(arg.expr for arg in call.args), BIGINT)
+
+
+# ------------------------------------------------------------------------------------------------------------- time
+
+
+def _date_trunc(call: CallSite) -> Expr:
+    unit = call.constant(0, "the unit")
+    canonical = TRUNCATION_UNITS.get(unit.lower())
+    if canonical is None:
+        known = ", ".join(sorted(set(TRUNCATION_UNITS.values())))
+        raise call.bad_constant(0, f"`date_trunc` has no unit '{unit}'", f"its units are {known}")
+    return call.result((Literal(canonical, STRING), call.implied(1, TIMESTAMP)), TIMESTAMP)
+
+
+def _date_add(call: CallSite) -> Expr:
+    if call.type(1) == BIGINT or isinstance(call.type(1), DecimalType) or str(call.type(1)) in ("float", "double"):
+        raise call.wrong(1, "an int", "cast it: `cast(... as int)`")
+    return call.result((call.implied(0, DATE), call.implied(1, INT)), DATE)
+
+
+def _parsed(target: ScalarType) -> Rule:
+    def rule(call: CallSite) -> Expr:
+        if len(call) == 1:
+            if call.type(0) not in (STRING, DATE, TIMESTAMP, VOID):
+                help = "`timestamp_millis(n)` makes a timestamp of milliseconds" if is_numeric(call.type(0)) else None
+                raise call.wrong(0, "text, a date or a timestamp", help)
+            return convert(call.args[0].expr, target)
+        if call.type(0) not in (STRING, VOID):
+            raise call.wrong(0, "text")
+        pattern = call.constant(1, "the pattern")
+        try:
+            parse_pattern(pattern)
+        except ValueError as problem:
+            help = "known are yyyy M MM d dd H HH m mm s ss S... X XXX, text in single quotes, and punctuation"
+            raise call.bad_constant(1, f"`{call.name}` does not know {problem}", help) from None
+        return call.result((convert(call.args[0].expr, STRING), Literal(pattern, STRING)), target)
+
+    return rule
+
+
+def _unix_millis(call: CallSite) -> Expr:
+    if call.type(0) not in (TIMESTAMP, VOID):
+        raise call.wrong(0, "a timestamp", "cast it: `cast(... as timestamp)`")
+    return call.result((convert(call.args[0].expr, TIMESTAMP),), BIGINT)
+
+
+def _timestamp_millis(call: CallSite) -> Expr:
+    if call.type(0) not in (*INTEGERS, VOID):
+        raise call.wrong(0, "an integer", "cast it: `cast(... as bigint)`")
+    return call.result((convert(call.args[0].expr, BIGINT),), TIMESTAMP)
+
+
+# --------------------------------------------------------------------------------------------------- nested values
+
+
+def _size(call: CallSite) -> Expr:
+    if not isinstance(call.type(0), ArrayType | MapType):
+        raise call.wrong(0, "an array or a map")
+    return call.result((call.args[0].expr,), INT)
+
+
+def _element_at(call: CallSite) -> Expr:
+    base, index = call.args
+    if isinstance(base.type, MapType):
+        return call.result((base.expr, map_key(base, index)), base.type.value)
+    if not isinstance(base.type, ArrayType):
+        raise call.wrong(0, "an array or a map")
+    if index.type == BIGINT or index.type not in (*INTEGERS, VOID):
+        raise call.wrong(1, "an int (counted from 1; negative: from the end)")
+    if isinstance(index.expr, Literal) and index.expr.value == 0:
+        raise call.bad_constant(1, "`element_at` counts from 1", "write 1 for the first element")
+    return call.result((base.expr, convert(index.expr, INT)), base.type.element)
+
+
+def _array(call: CallSite) -> Expr:
+    if not call.args:
+        return call.result((), ArrayType(VOID))
+    items = unify(call.args, "`array`", call.span)
+    return call.result(tuple(items), ArrayType(items[0].type))
+
+
+def _struct(call: CallSite) -> Expr:
+    fields = []
+    for i, arg in enumerate(call.args):
+        if arg.type == INTERVAL:
+            raise call.wrong(i, "a value")
+        fields.append(Field(_own_name(arg.expr) or f"col{i + 1}", arg.type))
+    names = [f.name.lower() for f in fields]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            message = f"the struct would have two fields called `{fields[i].name}`"
+            raise refuse("VSC221", call.args[i].span, message, "name one of them in a `map` before")
+    return call.result(tuple(arg.expr for arg in call.args), StructType(tuple(fields)))
+
+
+def _own_name(expr: Expr) -> str | None:
+    """The name that a struct's field takes over from a plain column or field."""
+    if isinstance(expr, Column):
+        return expr.name
+    if isinstance(expr, Call) and expr.function == "get_field":
+        name = expr.args[1]
+        return str(name.value) if isinstance(name, Literal) else None
+    return None
+
+
+def _from_json(call: CallSite) -> Expr:
+    schema = call.constant(1, "the schema")
+    try:
+        type = parse_schema(schema)
+    except ValueError:
+        help = "write it as columns, like 'id bigint, name string', or as one type"
+        raise call.bad_constant(1, f"'{schema}' is not a schema", help) from None
+    if not isinstance(type, StructType | ArrayType | MapType):
+        raise call.bad_constant(1, f"`from_json` does not read a bare {type}", "cast the text instead")
+    if isinstance(type, MapType) and type.key != STRING:
+        raise call.bad_constant(1, "the keys of a JSON map are strings", "write map<string, ...>")
+    return call.result((call.implied(0, STRING),), type)
+
+
+def _to_json(call: CallSite) -> Expr:
+    if not isinstance(call.type(0), StructType | ArrayType | MapType):
+        raise call.wrong(0, "a struct, an array or a map")
+    return call.result((call.args[0].expr,), STRING)
+
+
+RULES: dict[str, Rule] = {
+    "abs": _abs,
+    "array": _array,
+    "ceil": _whole,
+    "coalesce": _coalesce,
+    "concat": lambda call: concatenate(call.args),
+    "contains": _takes(BOOLEAN, STRING, STRING),
+    "date_add": _date_add,
+    "date_trunc": _date_trunc,
+    "datediff": _takes(INT, DATE, DATE),
+    "day": _takes(INT, DATE),
+    "element_at": _element_at,
+    "ends_with": _takes(BOOLEAN, STRING, STRING),
+    "floor": _whole,
+    "from_json": _from_json,
+    "greatest": _extreme,
+    "hour": _takes(INT, TIMESTAMP),
+    "if": _if,
+    "least": _extreme,
+    "length": _length,
+    "lower": _takes(STRING, STRING),
+    "md5": lambda call: call.result((_text_or_binary(call),), STRING),
+    "minute": _takes(INT, TIMESTAMP),
+    "month": _takes(INT, DATE),
+    "nullif": _nullif,
+    "replace": _replace,
+    "round": _round,
+    "second": _takes(INT, TIMESTAMP),
+    "sha2": _sha2,
+    "size": _size,
+    "split": _split,
+    "starts_with": _takes(BOOLEAN, STRING, STRING),
+    "struct": _struct,
+    "substring": _substring,
+    "timestamp_millis": _timestamp_millis,
+    "to_date": _parsed(DATE),
+    "to_json": _to_json,
+    "to_timestamp": _parsed(TIMESTAMP),
+    "trim": _takes(STRING, STRING),
+    "try_divide": _try_divide,
+    "unix_millis": _unix_millis,
+    "upper": _takes(STRING, STRING),
+    "xxhash64": _hash,
+    "year": _takes(INT, DATE),
+}
+"""The typing rule of every function but ``event_time``, whose argument is not an expression."""

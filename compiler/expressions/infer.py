@@ -1,0 +1,339 @@
+"""Types an expression: from the syntax tree to the plan's expression, or to findings.
+
+Guarantees: never raises on any syntax tree; an expression without a finding has a plan, one with a finding has none;
+every part of an expression is looked at, so that one run shows all that is wrong with it. Nesting is bounded, so deep
+input is a finding and not a crash, here and in everything that walks the plan afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from math import isinf
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.expressions.catalogue import RULES, CallSite
+from vsc.compiler.expressions.coercion import can_cast, convert
+from vsc.compiler.expressions.operators import (
+    Operand,
+    arithmetic,
+    case,
+    combine,
+    compare,
+    concatenate,
+    condition,
+    divide,
+    element,
+    is_in,
+    like,
+    negate,
+)
+from vsc.compiler.expressions.refusal import Refused, refuse
+from vsc.compiler.expressions.scope import Scope, field_of
+from vsc.compiler.source import Span
+from vsc.plan.expressions import Call, Cast, Expr, Literal
+from vsc.plan.functions import AGGREGATES, FUNCTIONS
+from vsc.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    DecimalType,
+)
+
+__all__ = ["MAX_DEPTH", "MAX_SIZE", "Typed", "is_aggregate_call", "type_expression"]
+
+MAX_DEPTH = 100
+"""How deep expressions may be nested. Chains of one associative operator count once, however long."""
+
+MAX_SIZE = 5_000
+"""How many parts a plan expression may have, counting what ``between`` and ``case x when`` repeat."""
+
+_ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
+_CHAINS = {"and", "or", "||"}
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A typed expression: `expr` is None iff `findings` has an error."""
+
+    expr: Expr | None
+    findings: tuple[Finding, ...] = ()
+
+
+def type_expression(expr: syntax.Expression, scope: Scope) -> Typed:
+    """The plan of `expr` in `scope`, or all that is wrong with it."""
+    if _depth(expr) > MAX_DEPTH:
+        help = f"nest at most {MAX_DEPTH} deep: compute parts of it in a `map` before"
+        return Typed(None, (Finding("VSC228", expr.span, "the expression is nested too deeply", (), help),))
+    typer = _Typer(scope)
+    found = typer.type(expr)
+    if found is not None and _size(found, {}) > MAX_SIZE:
+        message = f"the expression has more than {MAX_SIZE} parts, once `between` and `case` are written out"
+        help = "compute parts of it in a `map` before"
+        return Typed(None, (Finding("VSC228", expr.span, message, (), help),))
+    return Typed(None if typer.findings else found, tuple(typer.findings))
+
+
+def is_aggregate_call(expr: syntax.Expression) -> bool:
+    """Whether `expr` is itself a call of an aggregate function (``sum(x)``), not just one that holds one."""
+    return isinstance(expr, syntax.FunctionCall) and expr.name.text in AGGREGATES
+
+
+def _children(expr: syntax.Expression | syntax.When) -> list[syntax.Expression]:
+    found: list[syntax.Expression] = []
+    for field in fields(expr):
+        value = getattr(expr, field.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, syntax.When):
+                found += _children(part)
+            elif isinstance(part, syntax.Expression):
+                found.append(part)
+    return found
+
+
+def _depth(root: syntax.Expression) -> int:
+    """The deepest nesting, found without recursion; an operand of a chain of one operator is one deeper than it."""
+    deepest, open_parts = 0, [(root, 1)]
+    while open_parts:
+        expr, depth = open_parts.pop()
+        deepest = max(deepest, depth)
+        if deepest > MAX_DEPTH:
+            break
+        parts = _chain(expr) if isinstance(expr, syntax.Binary) and expr.op in _CHAINS else _children(expr)
+        open_parts += [(part, depth + 1) for part in parts]
+    return deepest
+
+
+def _chain(expr: syntax.Binary) -> list[syntax.Expression]:
+    """The operands of ``a or b or c``, in order."""
+    operands: list[syntax.Expression] = []
+    rest: syntax.Expression = expr
+    while isinstance(rest, syntax.Binary) and rest.op == expr.op:
+        operands.append(rest.right)
+        rest = rest.left
+    return [rest, *reversed(operands)]
+
+
+def _size(expr: Expr, known: dict[int, int]) -> int:
+    if id(expr) not in known:
+        parts = expr.args if isinstance(expr, Call) else (expr.arg,) if isinstance(expr, Cast) else ()
+        known[id(expr)] = 1 + sum(_size(part, known) for part in parts)
+    return known[id(expr)]
+
+
+class _Typer:
+    """Types the parts of one expression and collects what is wrong with them."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.findings: list[Finding] = []
+
+    def type(self, expr: syntax.Expression) -> Expr | None:
+        """The plan of `expr`; None if it, or a part of it, has been found wrong."""
+        try:
+            return self._one(expr)
+        except Refused as refused:
+            self.findings.append(refused.finding)
+            return None
+
+    def operands(self, *exprs: syntax.Expression) -> list[Operand] | None:
+        """All of `exprs` typed; None if any is wrong (the others are looked at nevertheless)."""
+        typed = [(self.type(expr), expr.span) for expr in exprs]
+        found = [Operand(expr, span) for expr, span in typed if expr is not None]
+        return found if len(found) == len(exprs) else None
+
+    def _one(self, expr: syntax.Expression) -> Expr | None:
+        match expr:
+            case syntax.Literal(value, span):
+                return _literal(value, span)
+            case syntax.Duration(milliseconds):
+                return Literal(milliseconds, INTERVAL)
+            case syntax.Variable(name, span):
+                raise refuse("VSC117", span, f"the variable `{name}` has no value", f"give it: `--var {name}=...`")
+            case syntax.ColumnRef():
+                return self.scope.resolve(expr)
+            case syntax.FieldOf(base, name):
+                typed = self.type(base)
+                return None if typed is None else field_of(typed, name)
+            case syntax.Element(base, index):
+                found = self.operands(base, index)
+                return None if found is None else element(*found)
+            case syntax.FunctionCall():
+                return self._call(expr)
+            case syntax.Unary():
+                return self._unary(expr)
+            case syntax.Binary():
+                return self._binary(expr)
+            case syntax.IsNull(arg, negated):
+                typed = self.type(arg)
+                return None if typed is None else Call("is_not_null" if negated else "is_null", (typed,), BOOLEAN)
+            case syntax.In(arg, options, negated, span):
+                found = self.operands(arg, *options)
+                return None if found is None else _unless(negated, is_in(found[0], found[1:], span))
+            case syntax.Between():
+                return self._between(expr)
+            case syntax.Like(arg, pattern, negated):
+                found = self.operands(arg, pattern)
+                return None if found is None else _unless(negated, like(*found))
+            case syntax.Case():
+                return self._case(expr)
+            case syntax.CastTo():
+                return self._cast(expr)
+
+    def _unary(self, expr: syntax.Unary) -> Expr | None:
+        if expr.op == "-" and isinstance(expr.arg, syntax.Literal):
+            value = expr.arg.value
+            if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+                return _literal(value.copy_negate() if isinstance(value, Decimal) else -value, expr.span)
+        found = self.operands(expr.arg)
+        if found is None:
+            return None
+        if expr.op == "-":
+            return negate(found[0], expr.span)
+        return Call("not", (condition(found[0], "`not`"),), BOOLEAN)
+
+    def _binary(self, expr: syntax.Binary) -> Expr | None:
+        if expr.op in _CHAINS:
+            found = self.operands(*_chain(expr))
+            if found is None:
+                return None
+            return concatenate(found) if expr.op == "||" else combine(expr.op, found)
+        found = self.operands(expr.left, expr.right)
+        if found is None:
+            return None
+        left, right = found
+        if expr.op == "/":
+            return divide(left, right, expr.op_span)
+        if expr.op in _ARITHMETIC:
+            return arithmetic(_ARITHMETIC[expr.op], left, right, expr.op_span)
+        return compare(expr.op, left, right, expr.op_span)
+
+    def _between(self, expr: syntax.Between) -> Expr | None:
+        found = self.operands(expr.arg, expr.low, expr.high)
+        if found is None:
+            return None
+        arg, low, high = found
+        both = (compare(">=", arg, low, low.span), compare("<=", arg, high, high.span))
+        return _unless(expr.negated, Call("and", both, BOOLEAN))
+
+    def _case(self, expr: syntax.Case) -> Expr | None:
+        operand = None if expr.operand is None else self.operands(expr.operand)
+        whens = self.operands(*(branch.condition for branch in expr.branches))
+        values = self.operands(*(branch.value for branch in expr.branches))
+        otherwise = (
+            [Operand(Literal(None, VOID), expr.span)] if expr.otherwise is None else self.operands(expr.otherwise)
+        )
+        if whens is None or values is None or otherwise is None:
+            return None
+        if expr.operand is None:
+            conditions = [condition(when, "`when`") for when in whens]
+        elif operand is None:
+            return None
+        else:
+            conditions = [compare("=", operand[0], when, when.span) for when in whens]
+        return case(conditions, [*values, *otherwise], expr.span)
+
+    def _cast(self, expr: syntax.CastTo) -> Expr | None:
+        typed, target = self.type(expr.arg), expr.type.type
+        if typed is None:
+            return None
+        if not can_cast(typed.type, target):
+            name = "try_cast" if expr.safe else "cast"
+            raise refuse("VSC223", expr.type.span, f"`{name}` cannot make a {target} of a value of type {typed.type}")
+        if typed.type in (target, VOID):
+            return convert(typed, target)
+        return Cast(typed, target, safe=True) if expr.safe else convert(typed, target)
+
+    def _call(self, expr: syntax.FunctionCall) -> Expr | None:
+        name = expr.name.text
+        if name in AGGREGATES:
+            message = f"`{name}` takes many rows together: it has no meaning for one"
+            raise refuse("VSC115", expr.span, message, "select it in an `aggregate ... group by`")
+        if name not in FUNCTIONS:
+            self.operands(*expr.args)
+            similar = nearest(name, (*FUNCTIONS, *AGGREGATES))
+            did_you_mean = None if similar is None else f"did you mean `{similar}`?"
+            raise refuse("VSC112", expr.name.span, f"there is no function `{name}`", did_you_mean)
+        signature = FUNCTIONS[name]
+        if expr.star or expr.distinct:
+            word = "*" if expr.star else "distinct"
+            raise refuse("VSC222", expr.span, f"`{name}` does not take `{word}`", f"write `{signature.signature}`")
+        if len(expr.args) < signature.least or (signature.most is not None and len(expr.args) > signature.most):
+            message = f"`{name}` takes {_count(signature.least, signature.most)}, not {len(expr.args)}"
+            raise refuse("VSC222", expr.span, message, f"write `{signature.signature}`")
+        if name == "event_time":
+            return self._event_time(expr)
+        args = self.operands(*expr.args)
+        return None if args is None else RULES[name](CallSite(name, expr.span, tuple(args)))
+
+    def _event_time(self, expr: syntax.FunctionCall) -> Expr:
+        if not self.scope.allow_event_time:
+            help = "name a column; without a `timestamp` clause the record's own time is used"
+            raise refuse("VSC116", expr.span, "a record has no event time yet here", help)
+        if not expr.args:
+            return Call("event_time", (), TIMESTAMP)
+        arg = expr.args[0]
+        names = [i.name for i in self.scope.inputs]
+        if isinstance(arg, syntax.ColumnRef) and len(arg.parts) == 1:
+            source = self.scope.input(arg.parts[0].text)
+            if source is not None:
+                return Call("event_time", (Literal(source.index, INT),), TIMESTAMP)
+            found = nearest(arg.parts[0].text, names)
+            help = f"did you mean `{found}`?" if found else f"the inputs here are {', '.join(f'`{n}`' for n in names)}"
+            raise refuse("VSC116", arg.span, f"there is no input `{arg.parts[0].text}`", help)
+        raise refuse(
+            "VSC116", arg.span, "`event_time` takes the name of an input", "write `event_time()` for the record's"
+        )
+
+
+def _unless(negated: bool, expr: Expr) -> Expr:
+    return Call("not", (expr,), BOOLEAN) if negated else expr
+
+
+def _count(least: int, most: int | None) -> str:
+    if most is None:
+        return f"at least {least} argument{'s' if least != 1 else ''}"
+    if least == most:
+        return f"{least} argument{'s' if least != 1 else ''}"
+    return f"{least} to {most} arguments"
+
+
+def _literal(value: bool | int | Decimal | float | str | None, span: Span) -> Expr:
+    match value:
+        case None:
+            return Literal(None, VOID)
+        case bool():
+            return Literal(value, BOOLEAN)
+        case str():
+            return Literal(value, STRING)
+        case float():
+            if isinf(value):
+                raise refuse("VSC224", span, "the number is too large for a double")
+            return Literal(value, DOUBLE)
+        case Decimal():
+            return _decimal(value, span)
+        case _:
+            if -(2**31) <= value < 2**31:
+                return Literal(value, INT)
+            if -(2**63) <= value < 2**63:
+                return Literal(value, BIGINT)
+            return _decimal(Decimal(value), span)
+
+
+def _decimal(value: Decimal, span: Span) -> Expr:
+    value = abs(value) if value == 0 else value  # decimals have no negative zero
+    _, digits, exponent = value.as_tuple()
+    scale = max(0, -int(exponent))
+    precision = max(len(digits) + max(0, int(exponent)), scale)
+    if precision > 38:
+        raise refuse(
+            "VSC224", span, f"the number has {precision} digits; a decimal holds 38", "write it with an exponent"
+        )
+    return Literal(format(value, "f"), DecimalType(precision, scale))

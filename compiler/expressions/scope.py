@@ -1,0 +1,165 @@
+"""What the names in an expression mean: the inputs that an expression sees, and how a name finds its column.
+
+Rules (``docs/language.md``): the first part of ``a.b`` is an input if one is called so, else a column; an alias hides
+its input's name; a bare name that several inputs have is an error unless it is the result's key, which is what an
+unqualified key name means; a qualified name is that input's own value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.expressions.refusal import Refused, refuse
+from vsc.plan.expressions import Call, Column, Expr, Literal
+from vsc.plan.nodes import Schema
+from vsc.plan.types import STRING, ArrayType, StructType
+
+__all__ = ["Scope", "ScopeInput", "field_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeInput:
+    """An input as an expression sees it.
+
+    `name` is its alias, or the node's name without one; `hides` is the node's name behind an alias. `index` is the
+    number that plan columns carry. `physical` maps a column's name to its name in the plan's schema of that input
+    where the two differ (a re-keyed input keeps a column of its own beside the key of the same name).
+    """
+
+    name: str
+    index: int
+    schema: Schema
+    hides: str | None = None
+    physical: Mapping[str, str] = field(default_factory=dict)
+
+    def column(self, name: str) -> Column | None:
+        """The column called `name`, as the plan refers to it; None if there is none."""
+        for column in (*self.schema.key, *self.schema.value):
+            if column.name == name:
+                return Column(self.index, self.physical.get(name, name), column.type)
+        return None
+
+    def names(self) -> list[str]:
+        """The names of all columns, the key's first."""
+        return [column.name for column in (*self.schema.key, *self.schema.value)]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The inputs of an expression.
+
+    `key` are the names of the result's key columns and what they are; None: the key columns of the first input.
+    `allow_event_time` is false where a record has no time yet (the clauses of a source).
+    """
+
+    inputs: tuple[ScopeInput, ...]
+    allow_event_time: bool = True
+    key: tuple[tuple[str, Expr], ...] | None = None
+
+    def input(self, name: str) -> ScopeInput | None:
+        """The input called `name`; None if there is none."""
+        return next((i for i in self.inputs if i.name == name), None)
+
+    def key_column(self, name: str) -> Expr | None:
+        """What the unqualified `name` means if it is a column of the result's key; None otherwise."""
+        if self.key is not None:
+            return dict(self.key).get(name)
+        if not self.inputs or name not in {column.name for column in self.inputs[0].schema.key}:
+            return None
+        return self.inputs[0].column(name)
+
+    def resolve(self, reference: syntax.ColumnRef) -> Expr:
+        """The column, or the field of a struct column, that `reference` names. Raises Refused."""
+        first, *rest = reference.parts
+        source = self.input(first.text)
+        if source is not None and rest:
+            found: Expr = self._qualified(source, rest.pop(0))
+        else:
+            found = self._bare(first, rest)
+        for part in rest:
+            found = field_of(found, part)
+        return found
+
+    def _qualified(self, source: ScopeInput, name: syntax.Name) -> Expr:
+        column = source.column(name.text)
+        if column is not None:
+            return column
+        raise refuse(
+            "VSC110",
+            name.span,
+            f"`{source.name}` has no column `{name.text}`",
+            _suggestion(name.text, source.names()) or f"its columns are {_listing(source.names())}",
+        )
+
+    def _bare(self, name: syntax.Name, rest: list[syntax.Name]) -> Expr:
+        key = self.key_column(name.text)
+        if key is not None:
+            return key
+        found = [(i, column) for i in self.inputs if (column := i.column(name.text)) is not None]
+        if len(found) > 1:
+            owners = [i.name for i, _ in found]
+            raise refuse(
+                "VSC111",
+                name.span,
+                f"`{name.text}` is a column of {_listing(owners)}",
+                f"write which one: {' or '.join(f'`{owner}.{name.text}`' for owner in owners)}",
+            )
+        if found:
+            return found[0][1]
+        raise self._unknown(name, rest)
+
+    def _unknown(self, name: syntax.Name, rest: list[syntax.Name]) -> Refused:
+        source = self.input(name.text)
+        if source is not None:
+            example = next(iter(source.names()), "column")
+            message = f"`{name.text}` is an input here, not a column"
+            return refuse("VSC113", name.span, message, f"name one of its columns, like `{name.text}.{example}`")
+        hidden = next((i for i in self.inputs if i.hides == name.text), None)
+        if hidden is not None:
+            message = f"`{name.text}` is called `{hidden.name}` here"
+            return refuse("VSC113", name.span, message, f"write `{hidden.name}` for it: the alias hides the name")
+        columns = sorted({column for i in self.inputs for column in i.names()})
+        if self.key is not None:
+            columns = sorted({*columns, *(key for key, _ in self.key)})
+        if not rest:
+            help = _suggestion(name.text, columns) or _columns_of(self.inputs)
+            return refuse("VSC110", name.span, f"there is no column `{name.text}`", help)
+        names = [*(i.name for i in self.inputs), *columns]
+        help = _suggestion(name.text, names) or f"the inputs here are {_listing([i.name for i in self.inputs])}"
+        return refuse("VSC113", name.span, f"there is no input and no column `{name.text}`", help)
+
+
+def field_of(base: Expr, name: syntax.Name) -> Expr:
+    """The field `name` of the struct `base`; of an array of structs it is an error, unlike in Spark. Raises Refused."""
+    if not isinstance(base.type, StructType):
+        help = "take an element of the array first, like `a[0].f`" if isinstance(base.type, ArrayType) else None
+        raise refuse("VSC114", name.span, f"a value of type {base.type} has no field `{name.text}`", help)
+    for member in base.type.fields:
+        if member.name == name.text:
+            return Call("get_field", (base, Literal(name.text, STRING)), member.type)
+    names = [member.name for member in base.type.fields]
+    message = f"the struct has no field `{name.text}`"
+    raise refuse("VSC114", name.span, message, _suggestion(name.text, names) or f"its fields are {_listing(names)}")
+
+
+def _suggestion(name: str, candidates: list[str]) -> str | None:
+    found = nearest(name, candidates)
+    return None if found is None else f"did you mean `{found}`?"
+
+
+def _columns_of(inputs: tuple[ScopeInput, ...]) -> str:
+    if not inputs or not any(i.names() for i in inputs):
+        return "there are no columns here: write a constant expression"
+    return "; ".join(f"`{i.name}` has {_listing(i.names())}" for i in inputs if i.names())
+
+
+def _listing(names: list[str], most: int = 8) -> str:
+    quoted = [f"`{name}`" for name in names]
+    if len(quoted) > most:
+        return ", ".join(quoted[:most]) + ", ..."
+    if len(quoted) < 2:
+        return quoted[0] if quoted else "none"
+    return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
