@@ -39,7 +39,7 @@ class ExpressionBuilder:
 
     def build(self, action: str, span: Span, children: list[Any]) -> Any:
         """The piece of the tree that the rule with this `action` stands for."""
-        return getattr(self, f"on_{action}")(span, *children)
+        return getattr(self, f"_on_{action}")(span, *children)
 
     def report(self, code: str, span: Span, message: str, help: str | None = None) -> None:
         """Adds a finding; what is built here is not to be used."""
@@ -54,13 +54,13 @@ class ExpressionBuilder:
 
     # names and literals
 
-    def on_plain_name(self, span: Span, token: int) -> syntax.Name:
+    def _on_plain_name(self, span: Span, token: int) -> syntax.Name:
         return syntax.Name(self.word(token), span)
 
-    def on_quoted_name(self, span: Span, token: int) -> syntax.Name:
+    def _on_quoted_name(self, span: Span, token: int) -> syntax.Name:
         return syntax.Name(self.word(token)[1:-1].replace("``", "`"), span, quoted=True)
 
-    def on_integer(self, span: Span, token: int) -> syntax.Literal:
+    def _on_integer(self, span: Span, token: int) -> syntax.Literal:
         return syntax.Literal(self.integer(token), span)
 
     def integer(self, token: int) -> int:
@@ -68,46 +68,46 @@ class ExpressionBuilder:
         written = self.word(token)
         return 0 if token in self.tokens.damaged else int(written)
 
-    def on_decimal(self, span: Span, token: int) -> syntax.Literal:
+    def _on_decimal(self, span: Span, token: int) -> syntax.Literal:
         return syntax.Literal(Decimal(self.word(token)), span)
 
-    def on_double(self, span: Span, token: int) -> syntax.Literal:
+    def _on_double(self, span: Span, token: int) -> syntax.Literal:
         value = float(self.word(token))
         if math.isinf(value):
             self.report("VSC020", span, "the number is larger than any double", "the largest is about 1.8e308")
         return syntax.Literal(value, span)
 
-    def on_duration(self, span: Span, token: int) -> syntax.Duration:
+    def _on_duration(self, span: Span, token: int) -> syntax.Duration:
         self.word(token)
         return syntax.Duration(self.tokens.durations[token], span)
 
-    def on_negative(self, span: Span, value: syntax.Literal | syntax.Duration) -> syntax.Literal | syntax.Duration:
+    def _on_negative(self, span: Span, value: syntax.Literal | syntax.Duration) -> syntax.Literal | syntax.Duration:
         if isinstance(value, syntax.Duration):
             return syntax.Duration(-value.milliseconds, span)
         return syntax.Literal(-cast(int, value.value), span)
 
-    def on_true(self, span: Span) -> syntax.Literal:
+    def _on_true(self, span: Span) -> syntax.Literal:
         return syntax.Literal(True, span)
 
-    def on_false(self, span: Span) -> syntax.Literal:
+    def _on_false(self, span: Span) -> syntax.Literal:
         return syntax.Literal(False, span)
 
-    def on_null(self, span: Span) -> syntax.Literal:
+    def _on_null(self, span: Span) -> syntax.Literal:
         return syntax.Literal(None, span)
 
-    def on_kept_string(self, span: Span, token: int) -> syntax.Literal:
+    def _on_kept_string(self, span: Span, token: int) -> syntax.Literal:
         return syntax.Literal(self.word(token)[1:-1].replace("''", "'"), span)
 
-    def on_kept_variable(self, span: Span, token: int) -> syntax.Variable:
+    def _on_kept_variable(self, span: Span, token: int) -> syntax.Variable:
         return syntax.Variable(self.word(token)[2:-1], span)
 
-    def on_string(self, span: Span, token: int) -> syntax.Literal:
+    def _on_string(self, span: Span, token: int) -> syntax.Literal:
         text, missing = expand(self.word(token)[1:-1], span.start + 1, self.variables)
         self.findings.extend(missing)
         self.flawed = self.flawed or bool(missing)
         return syntax.Literal(text, span)
 
-    def on_variable(self, span: Span, token: int) -> syntax.Literal | syntax.Duration:
+    def _on_variable(self, span: Span, token: int) -> syntax.Literal | syntax.Duration:
         name = self.word(token)[2:-1]
         value = self.variables.get(name)
         if value is None:
@@ -121,30 +121,30 @@ class ExpressionBuilder:
 
     # columns and calls
 
-    def on_column_name(self, span: Span, name: syntax.Name) -> syntax.ColumnRef:
+    def _on_column_name(self, span: Span, name: syntax.Name) -> syntax.ColumnRef:
         return syntax.ColumnRef((name,), span)
 
-    def on_member(self, span: Span, base: syntax.Expression, name: syntax.Name) -> syntax.Expression:
+    def _on_member(self, span: Span, base: syntax.Expression, name: syntax.Name) -> syntax.Expression:
         if isinstance(base, syntax.ColumnRef) and base.span.start == span.start:  # no parentheses around it
             return syntax.ColumnRef((*base.parts, name), span)
         return syntax.FieldOf(base, name, span)
 
-    def on_parenthesised(self, span: Span, inner: syntax.Expression) -> syntax.Expression:
+    def _on_parenthesised(self, span: Span, inner: syntax.Expression) -> syntax.Expression:
         return inner
 
-    def on_element(self, span: Span, base: syntax.Expression, index: syntax.Expression) -> syntax.Element:
+    def _on_element(self, span: Span, base: syntax.Expression, index: syntax.Expression) -> syntax.Element:
         return syntax.Element(base, index, span)
 
-    def on_call(self, span: Span, name: syntax.Name, *args: syntax.Expression) -> syntax.FunctionCall:
+    def _on_call(self, span: Span, name: syntax.Name, *args: syntax.Expression) -> syntax.FunctionCall:
         return syntax.FunctionCall(name, args, span)
 
-    def on_call_star(self, span: Span, name: syntax.Name) -> syntax.FunctionCall:
+    def _on_call_star(self, span: Span, name: syntax.Name) -> syntax.FunctionCall:
         return syntax.FunctionCall(name, (), span, star=True)
 
-    def on_call_distinct(self, span: Span, name: syntax.Name, arg: syntax.Expression) -> syntax.FunctionCall:
+    def _on_call_distinct(self, span: Span, name: syntax.Name, arg: syntax.Expression) -> syntax.FunctionCall:
         return syntax.FunctionCall(name, (arg,), span, distinct=True)
 
-    def on_call_cast(
+    def _on_call_cast(
         self, span: Span, name: syntax.Name, arg: syntax.Expression, type: syntax.WrittenType
     ) -> syntax.CastTo:
         if name.text != "try_cast":
@@ -152,79 +152,79 @@ class ExpressionBuilder:
                         "write `cast(... as TYPE)` or `try_cast(... as TYPE)`")  # fmt: skip
         return syntax.CastTo(arg, type, True, span)
 
-    def on_cast(self, span: Span, arg: syntax.Expression, type: syntax.WrittenType) -> syntax.CastTo:
+    def _on_cast(self, span: Span, arg: syntax.Expression, type: syntax.WrittenType) -> syntax.CastTo:
         return syntax.CastTo(arg, type, False, span)
 
-    def on_case(self, span: Span, operand: syntax.Expression | None, *rest: Any) -> syntax.Case:
+    def _on_case(self, span: Span, operand: syntax.Expression | None, *rest: Any) -> syntax.Case:
         return syntax.Case(operand, tuple(rest[:-1]), rest[-1], span)
 
-    def on_when(self, span: Span, condition: syntax.Expression, value: syntax.Expression) -> syntax.When:
+    def _on_when(self, span: Span, condition: syntax.Expression, value: syntax.Expression) -> syntax.When:
         return syntax.When(condition, value)
 
-    def on_otherwise(self, span: Span, value: syntax.Expression) -> syntax.Expression:
+    def _on_otherwise(self, span: Span, value: syntax.Expression) -> syntax.Expression:
         return value
 
     # operators
 
-    def on_binary(self, span: Span, left: syntax.Expression, op: Span, right: syntax.Expression) -> syntax.Binary:
+    def _on_binary(self, span: Span, left: syntax.Expression, op: Span, right: syntax.Expression) -> syntax.Binary:
         written = self.tokens.text[op.start : op.end]
         meant = {"!=": "<>", "==": "=", "<=>": "=", "=>": ">=", "&&": "and"}.get(written, written.lower())
         return syntax.Binary(cast(Any, meant), left, right, span, op)
 
-    def on_or_op(self, span: Span, token: int) -> Span:
+    def _on_or_op(self, span: Span, token: int) -> Span:
         return span
 
-    on_and_op = on_comparison_op = on_sum_op = on_product_op = on_or_op
+    _on_and_op = _on_comparison_op = _on_sum_op = _on_product_op = _on_or_op
 
-    def on_negation(self, span: Span, arg: syntax.Expression) -> syntax.Unary:
+    def _on_negation(self, span: Span, arg: syntax.Expression) -> syntax.Unary:
         return syntax.Unary("not", arg, span)
 
-    def on_minus(self, span: Span, arg: syntax.Expression) -> syntax.Unary:
+    def _on_minus(self, span: Span, arg: syntax.Expression) -> syntax.Unary:
         return syntax.Unary("-", arg, span)
 
-    def on_is_null(self, span: Span, arg: syntax.Expression) -> syntax.IsNull:
+    def _on_is_null(self, span: Span, arg: syntax.Expression) -> syntax.IsNull:
         return syntax.IsNull(arg, False, span)
 
-    def on_is_not_null(self, span: Span, arg: syntax.Expression) -> syntax.IsNull:
+    def _on_is_not_null(self, span: Span, arg: syntax.Expression) -> syntax.IsNull:
         return syntax.IsNull(arg, True, span)
 
-    def on_in_list(self, span: Span, arg: syntax.Expression, *options: syntax.Expression) -> syntax.In:
+    def _on_in_list(self, span: Span, arg: syntax.Expression, *options: syntax.Expression) -> syntax.In:
         return syntax.In(arg, options, False, span)
 
-    def on_not_in_list(self, span: Span, arg: syntax.Expression, *options: syntax.Expression) -> syntax.In:
+    def _on_not_in_list(self, span: Span, arg: syntax.Expression, *options: syntax.Expression) -> syntax.In:
         return syntax.In(arg, options, True, span)
 
-    def on_between(
+    def _on_between(
         self, span: Span, arg: syntax.Expression, low: syntax.Expression, high: syntax.Expression
     ) -> syntax.Between:
         return syntax.Between(arg, low, high, False, span)
 
-    def on_not_between(
+    def _on_not_between(
         self, span: Span, arg: syntax.Expression, low: syntax.Expression, high: syntax.Expression
     ) -> syntax.Between:
         return syntax.Between(arg, low, high, True, span)
 
-    def on_like(self, span: Span, arg: syntax.Expression, pattern: syntax.Expression) -> syntax.Like:
+    def _on_like(self, span: Span, arg: syntax.Expression, pattern: syntax.Expression) -> syntax.Like:
         return syntax.Like(arg, pattern, False, span)
 
-    def on_not_like(self, span: Span, arg: syntax.Expression, pattern: syntax.Expression) -> syntax.Like:
+    def _on_not_like(self, span: Span, arg: syntax.Expression, pattern: syntax.Expression) -> syntax.Like:
         return syntax.Like(arg, pattern, True, span)
 
     # types
 
-    def on_plain_type(self, span: Span, name: syntax.Name) -> syntax.WrittenType:
+    def _on_plain_type(self, span: Span, name: syntax.Name) -> syntax.WrittenType:
         return self._type(span, lambda: types.plain_type(name))
 
-    def on_sized_type(self, span: Span, name: syntax.Name, *sizes: int) -> syntax.WrittenType:
+    def _on_sized_type(self, span: Span, name: syntax.Name, *sizes: int) -> syntax.WrittenType:
         return self._type(span, lambda: types.sized_type(name, [self.integer(size) for size in sizes], span))
 
-    def on_nested_type(
+    def _on_nested_type(
         self, span: Span, name: syntax.Name, *parts: syntax.WrittenType | TypePart
     ) -> syntax.WrittenType:
         pairs = [(None, part.type) if isinstance(part, syntax.WrittenType) else part for part in parts]
         return self._type(span, lambda: types.nested_type(name, pairs, span))
 
-    def on_field(self, span: Span, name: syntax.Name, type: syntax.WrittenType) -> TypePart:
+    def _on_field(self, span: Span, name: syntax.Name, type: syntax.WrittenType) -> TypePart:
         return (name, type.type)
 
     def _type(self, span: Span, make: Callable[[], types.DataType]) -> syntax.WrittenType:

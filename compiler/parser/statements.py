@@ -29,10 +29,10 @@ class _StoreKind(NamedTuple):
 class StatementBuilder(ExpressionBuilder):
     """Builds whole statements."""
 
-    def on_topology(self, span: Span, name: syntax.Name) -> syntax.TopologyName:
+    def _on_topology(self, span: Span, name: syntax.Name) -> syntax.TopologyName:
         return syntax.TopologyName(name, span)
 
-    def on_source(self, span: Span, kind: tuple[Any, Span], name: syntax.Name, *rest: Any) -> syntax.SourceDecl | None:
+    def _on_source(self, span: Span, kind: tuple[Any, Span], name: syntax.Name, *rest: Any) -> syntax.SourceDecl | None:
         columns = tuple(part for part in rest if isinstance(part, syntax.ColumnDecl))
         clauses: dict[str, _Clause] = {}
         for part in rest[len(columns) :]:
@@ -55,7 +55,7 @@ class StatementBuilder(ExpressionBuilder):
         message = f"a second `{second.word}` in one statement"
         self.findings.append(Finding("VSC011", second.span, message, (label,), "leave only one of them"))
 
-    def on_derived(
+    def _on_derived(
         self, span: Span, kind: tuple[Any, Span], name: syntax.Name, operation: syntax.Operation
     ) -> syntax.DerivedDecl | None:
         if kind[0] == "global table":
@@ -64,84 +64,86 @@ class StatementBuilder(ExpressionBuilder):
             return None
         return syntax.DerivedDecl(kind[0], name, operation, span, kind[1])
 
-    def on_sink(self, span: Span, name: syntax.Name, connector: syntax.ConnectorClause) -> syntax.SinkDecl:
+    def _on_sink(self, span: Span, name: syntax.Name, connector: syntax.ConnectorClause) -> syntax.SinkDecl:
         return syntax.SinkDecl(name, connector, span)
 
-    def on_stream_kind(self, span: Span) -> tuple[str, Span]:
+    def _on_stream_kind(self, span: Span) -> tuple[str, Span]:
         return "stream", span
 
-    def on_table_kind(self, span: Span) -> tuple[str, Span]:
+    def _on_table_kind(self, span: Span) -> tuple[str, Span]:
         return "table", span
 
-    def on_global_table_kind(self, span: Span) -> tuple[str, Span]:
+    def _on_global_table_kind(self, span: Span) -> tuple[str, Span]:
         return "global table", span
 
     # clauses
 
-    def on_column(self, span: Span, name: syntax.Name, type: syntax.WrittenType) -> syntax.ColumnDecl:
+    def _on_column(self, span: Span, name: syntax.Name, type: syntax.WrittenType) -> syntax.ColumnDecl:
         return syntax.ColumnDecl(name, type, span)
 
-    def on_from_clause(self, span: Span, connector: syntax.ConnectorClause) -> _Clause:
+    def _on_from_clause(self, span: Span, connector: syntax.ConnectorClause) -> _Clause:
         return _Clause("from", connector, span)
 
-    def on_key_clause(self, span: Span, *names: syntax.Name) -> _Clause:
+    def _on_key_clause(self, span: Span, *names: syntax.Name) -> _Clause:
         return _Clause("key", names, span)
 
-    def on_timestamp_clause(self, span: Span, expression: syntax.Expression) -> _Clause:
+    def _on_timestamp_clause(self, span: Span, expression: syntax.Expression) -> _Clause:
         return _Clause("timestamp", expression, span)
 
-    def on_delete_clause(self, span: Span, condition: syntax.Expression) -> _Clause:
+    def _on_delete_clause(self, span: Span, condition: syntax.Expression) -> _Clause:
         return _Clause("delete when", condition, span)
 
-    def on_connector(self, span: Span, kind: syntax.Name, *options: syntax.Option) -> syntax.ConnectorClause:
+    def _on_connector(self, span: Span, kind: syntax.Name, *options: syntax.Option) -> syntax.ConnectorClause:
         return syntax.ConnectorClause(kind, options, span)
 
-    def on_options(self, span: Span, *options: syntax.Option) -> tuple[syntax.Option, ...]:
+    def _on_options(self, span: Span, *options: syntax.Option) -> tuple[syntax.Option, ...]:
         return options
 
-    def on_option(self, span: Span, name: tuple[syntax.Name, bool], value: Any) -> syntax.Option:
+    def _on_option(self, span: Span, name: tuple[syntax.Name, bool], value: Any) -> syntax.Option:
         return syntax.Option(name[0], value, name[1], span)
 
-    def on_option_name(self, span: Span, written: syntax.Name | int) -> tuple[syntax.Name, bool]:
+    def _on_option_name(self, span: Span, written: syntax.Name | int) -> tuple[syntax.Name, bool]:
         if isinstance(written, syntax.Name):
             return written, False
         return syntax.Name(self.word(written)[1:-1].replace("''", "'"), span), True
 
-    def on_materialized(
+    def _on_materialized(
         self, span: Span, store: syntax.Name | None, kind: _StoreKind | None
     ) -> syntax.MaterializeClause:
         if kind is None:
             return syntax.MaterializeClause(store, None, (), span, span)
         return syntax.MaterializeClause(store, kind.kind, kind.options, kind.span, span)
 
-    def on_versioned(self, span: Span, options: tuple[syntax.Option, ...] | None) -> _StoreKind:
+    def _on_versioned(self, span: Span, options: tuple[syntax.Option, ...] | None) -> _StoreKind:
         return _StoreKind("versioned", options or (), span)
 
-    def on_unversioned(self, span: Span) -> _StoreKind:
+    def _on_unversioned(self, span: Span) -> _StoreKind:
         return _StoreKind("unversioned", (), span)
 
-    def on_node(self, span: Span, name: syntax.Name) -> syntax.Input:
+    def _on_node(self, span: Span, name: syntax.Name) -> syntax.Input:
         return syntax.Input(name, None, span)
 
-    def on_input(self, span: Span, name: syntax.Name, alias: syntax.Name | None) -> syntax.Input:
+    def _on_input(self, span: Span, name: syntax.Name, alias: syntax.Name | None) -> syntax.Input:
         return syntax.Input(name, alias, span)
 
-    def on_keys(self, span: Span, *keys: syntax.KeyItem) -> tuple[syntax.KeyItem, ...]:
+    def _on_keys(self, span: Span, *keys: syntax.KeyItem) -> tuple[syntax.KeyItem, ...]:
         return keys
 
-    def on_key_item(self, span: Span, expression: syntax.Expression, alias: syntax.Name | None) -> syntax.KeyItem:
+    def _on_key_item(self, span: Span, expression: syntax.Expression, alias: syntax.Name | None) -> syntax.KeyItem:
         return syntax.KeyItem(expression, alias, span)
 
-    def on_items(self, span: Span, *items: syntax.Item) -> tuple[syntax.Item, ...]:
+    def _on_items(self, span: Span, *items: syntax.Item) -> tuple[syntax.Item, ...]:
         return items
 
-    def on_select_item(self, span: Span, expression: syntax.Expression, alias: syntax.Name | None) -> syntax.SelectItem:
+    def _on_select_item(
+        self, span: Span, expression: syntax.Expression, alias: syntax.Name | None
+    ) -> syntax.SelectItem:
         return syntax.SelectItem(expression, alias, span)
 
-    def on_star(self, span: Span, excluded: tuple[syntax.Name, ...] | None) -> syntax.StarItem:
+    def _on_star(self, span: Span, excluded: tuple[syntax.Name, ...] | None) -> syntax.StarItem:
         return syntax.StarItem(None, excluded or (), span)
 
-    def on_qualified_star(
+    def _on_qualified_star(
         self, span: Span, base: syntax.Expression, excluded: tuple[syntax.Name, ...] | None
     ) -> syntax.StarItem:
         if isinstance(base, syntax.ColumnRef) and len(base.parts) == 1:
@@ -150,10 +152,10 @@ class StatementBuilder(ExpressionBuilder):
                     "write `INPUT.*`, or name each member")  # fmt: skip
         return syntax.StarItem(None, excluded or (), span)
 
-    def on_except(self, span: Span, *names: syntax.Name) -> tuple[syntax.Name, ...]:
+    def _on_except(self, span: Span, *names: syntax.Name) -> tuple[syntax.Name, ...]:
         return names
 
-    def on_grace(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.Grace:
+    def _on_grace(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.Grace:
         return syntax.Grace(self._duration(duration), span)
 
     def _duration(self, value: syntax.Duration | syntax.Literal) -> syntax.Duration:
@@ -164,50 +166,50 @@ class StatementBuilder(ExpressionBuilder):
             self.report("VSC014", value.span, message, "give it a value such as `5 minutes`")
         return syntax.Duration(0, value.span)
 
-    def on_window(
+    def _on_window(
         self, span: Span, kind: syntax.Name, options: tuple[syntax.Option, ...], emit: tuple[Any, Span] | None
     ) -> syntax.Window:
         word, place = emit or (None, None)
         return syntax.Window(kind, options, word, place, span)
 
-    def on_emit_changes(self, span: Span) -> tuple[str, Span]:
+    def _on_emit_changes(self, span: Span) -> tuple[str, Span]:
         return "changes", span
 
-    def on_emit_final(self, span: Span) -> tuple[str, Span]:
+    def _on_emit_final(self, span: Span) -> tuple[str, Span]:
         return "final", span
 
     # operations
 
-    def on_filter(
+    def _on_filter(
         self, span: Span, input: syntax.Input, predicate: syntax.Expression, clause: syntax.MaterializeClause | None
     ) -> syntax.Filter:
         return syntax.Filter(input, predicate, clause, span)
 
-    def on_map(
+    def _on_map(
         self, span: Span, input: syntax.Input, items: tuple[syntax.Item, ...], clause: syntax.MaterializeClause | None
     ) -> syntax.Map:
         return syntax.Map(input, items, clause, span)
 
-    def on_explode(
+    def _on_explode(
         self, span: Span, input: syntax.Input, expression: syntax.Expression, alias: syntax.Name
     ) -> syntax.Explode:
         return syntax.Explode(input, expression, alias, span)
 
-    def on_rekey(self, span: Span, input: syntax.Input, keys: tuple[syntax.KeyItem, ...]) -> syntax.Rekey:
+    def _on_rekey(self, span: Span, input: syntax.Input, keys: tuple[syntax.KeyItem, ...]) -> syntax.Rekey:
         return syntax.Rekey(input, keys, span)
 
-    def on_merge(self, span: Span, *inputs: syntax.Input) -> syntax.Merge:
+    def _on_merge(self, span: Span, *inputs: syntax.Input) -> syntax.Merge:
         return syntax.Merge(inputs, span)
 
-    def on_to_table(
+    def _on_to_table(
         self, span: Span, input: syntax.Input, delete: _Clause | None, clause: syntax.MaterializeClause | None
     ) -> syntax.ToTable:
         return syntax.ToTable(input, None if delete is None else delete.value, clause, span)
 
-    def on_to_stream(self, span: Span, input: syntax.Input) -> syntax.ToStream:
+    def _on_to_stream(self, span: Span, input: syntax.Input) -> syntax.ToStream:
         return syntax.ToStream(input, span)
 
-    def on_join(
+    def _on_join(
         self,
         span: Span,
         mode: tuple[Any, Span],
@@ -230,16 +232,16 @@ class StatementBuilder(ExpressionBuilder):
             message = "`on` takes the key of the left input, not a condition: the right side is always the table's key"
             self.report("VSC010", key.expr.span, message, f"write `on {written}`")
 
-    def on_inner_join(self, span: Span) -> tuple[str, Span]:
+    def _on_inner_join(self, span: Span) -> tuple[str, Span]:
         return "inner", span
 
-    def on_left_join(self, span: Span) -> tuple[str, Span]:
+    def _on_left_join(self, span: Span) -> tuple[str, Span]:
         return "left", span
 
-    def on_outer_join(self, span: Span) -> tuple[str, Span]:
+    def _on_outer_join(self, span: Span) -> tuple[str, Span]:
         return "outer", span
 
-    def on_aggregate(
+    def _on_aggregate(
         self,
         span: Span,
         input: syntax.Input,
@@ -250,21 +252,21 @@ class StatementBuilder(ExpressionBuilder):
     ) -> syntax.Aggregate:
         return syntax.Aggregate(input, group, window, items, clause, span)
 
-    def on_suppress(
+    def _on_suppress(
         self, span: Span, input: syntax.Input, limit: syntax.Duration | None, options: tuple[syntax.Option, ...] | None
     ) -> syntax.Suppress:
         return syntax.Suppress(input, limit, options or (), span)
 
-    def on_window_closes(self, span: Span) -> None:
+    def _on_window_closes(self, span: Span) -> None:
         return None
 
-    def on_time_limit(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.Duration:
+    def _on_time_limit(self, span: Span, duration: syntax.Duration | syntax.Literal) -> syntax.Duration:
         return self._duration(duration)
 
-    def on_materialize(
+    def _on_materialize(
         self, span: Span, input: syntax.Input, store: syntax.Name | None, kind: _StoreKind | None
     ) -> syntax.Materialize:
-        return syntax.Materialize(input, self.on_materialized(span, store, kind), span)
+        return syntax.Materialize(input, self._on_materialized(span, store, kind), span)
 
 
 def _equated(expression: syntax.Expression, left: str, right: str) -> list[syntax.Expression]:

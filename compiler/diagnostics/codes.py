@@ -1,0 +1,137 @@
+"""Every diagnostic code: how serious it is, and its title. A code is never used for anything else again.
+
+By their first digit: 0 syntax, 1 names, kinds and structure, 2 schemas, types and keys, 3 versioning, 4 time,
+5 connectors, 9 run time. Each has a page, ``docs/diagnostics/VSCnnn.md``, which `vsc explain` prints.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vsc.compiler.diagnostics.model import Severity
+
+__all__ = ["CODES", "Code"]
+
+
+class Code(NamedTuple):
+    """How serious findings of a code are, and what they are about, in a line."""
+
+    severity: Severity
+    title: str
+
+
+def _errors(titles: dict[str, str]) -> dict[str, Code]:
+    return {code: Code("error", title) for code, title in titles.items()}
+
+
+def _warnings(titles: dict[str, str]) -> dict[str, Code]:
+    return {code: Code("warning", title) for code, title in titles.items()}
+
+
+_SYNTAX = {
+    "VSC001": "a character that is not of the language",
+    "VSC002": "a string or a name in backticks that is not closed",
+    "VSC003": "a number that is not well formed or runs into a word",
+    "VSC004": "a duration that is not well formed",
+    "VSC005": "something else was expected here",
+    "VSC006": "a missing semicolon",
+    "VSC007": "a keyword that is not in lower case",
+    "VSC008": "a sign of another language",
+    "VSC009": "a missing `as`",
+    "VSC010": "a form of SQL that the language writes in another way",
+    "VSC011": "a clause that is given twice",
+    "VSC012": "a source without `from`",
+    "VSC013": "a file without a node",
+    "VSC014": "a variable without a value, or with one that does not fit",
+    "VSC015": "a text that is too long or nested too deeply",
+    "VSC016": "an unknown or badly written type",
+    "VSC017": "a reserved word as a name",
+    "VSC018": "a global table that is computed",
+    "VSC019": "comparisons that are chained",
+    "VSC020": "a number or a duration that is too large",
+}
+
+_STRUCTURE = {
+    "VSC101": "a name that is declared twice",
+    "VSC102": "`topology` twice, or not as the first statement",
+    "VSC103": "an unknown node",
+    "VSC105": "nodes that read each other in a circle",
+    "VSC106": "a node declared as another kind than its operation makes",
+    "VSC107": "an operation on the wrong kind of input",
+    "VSC108": "a join of two streams",
+    "VSC109": "a form that is not there yet",
+    "VSC110": "an unknown column",
+    "VSC111": "a column that several inputs have",
+    "VSC112": "an unknown function",
+    "VSC113": "a name that is not what it is used as",
+    "VSC114": "an unknown field of a struct",
+    "VSC115": "an aggregate where there is but one row",
+    "VSC116": "`event_time` where there is none",
+    "VSC117": "a variable without a value in an expression",
+    "VSC120": "a global table where none can stand",
+    "VSC122": "two stores of one name",
+    "VSC124": "an unknown option of a clause",
+    "VSC125": "an option's value that does not fit",
+    "VSC126": "an option that is given twice",
+}
+
+_SCHEMAS = {
+    "VSC202": "two names that differ only in case",
+    "VSC203": "two columns of one name",
+    "VSC204": "a key column that is not declared",
+    "VSC205": "a type that cannot be a key",
+    "VSC206": "a column that is in the key twice",
+    "VSC207": "a computed column without a name",
+    "VSC208": "a key column that would be changed",
+    "VSC209": "a column to leave out that is not there",
+    "VSC210": "a missing key",
+    "VSC211": "inputs whose keys differ",
+    "VSC212": "an `on` that does not fit the right side's key",
+    "VSC215": "a type that no column can have",
+    "VSC216": "an unknown input",
+    "VSC220": "an operator on types that it does not take",
+    "VSC221": "an argument of a type that a function does not take",
+    "VSC222": "a function with the wrong number of arguments",
+    "VSC223": "a cast that is never possible",
+    "VSC224": "a number that fits no type",
+    "VSC225": "an argument with a value that a function does not take",
+    "VSC226": "values without a common type",
+    "VSC227": "a condition that is not boolean",
+    "VSC228": "an expression that is nested too deeply",
+}
+
+_VERSIONING = {
+    "VSC301": "`suppress` on a versioned table",
+    "VSC302": "a versioned global table",
+    "VSC303": "`grace` on a join with an unversioned table",
+    "VSC304": "`grace` longer than the table's history retention",
+    "VSC305": "wrong measures of a versioned store",
+    "VSC306": "a versioned windowed table",
+}
+
+_CONNECTORS = {
+    "VSC501": "an unknown connector",
+    "VSC502": "a connector that cannot be used in this direction",
+    "VSC503": "an unknown option of a connector",
+    "VSC504": "a missing option of a connector",
+    "VSC505": "a connector's option whose value does not fit",
+    "VSC506": "connector options that exclude each other",
+}
+
+_WARNINGS = {
+    "VSC123": "a node that reaches no sink",
+    "VSC311": "versions that are results, not history",
+    "VSC312": "a versioned store behind a join with an unversioned table",
+    "VSC313": "a history that nothing reads",
+    "VSC314": "a store whose grace is shorter than that of a join that reads it",
+}
+
+CODES: dict[str, Code] = {
+    **_errors(_SYNTAX),
+    **_errors(_STRUCTURE),
+    **_errors(_SCHEMAS),
+    **_errors(_VERSIONING),
+    **_errors(_CONNECTORS),
+    **_warnings(_WARNINGS),
+}
+"""All codes."""
