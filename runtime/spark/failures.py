@@ -1,0 +1,71 @@
+"""What went wrong in a query, in the user's words: Spark's nested exceptions and quoted tracebacks become one error."""
+
+from __future__ import annotations
+
+import re
+
+import vsc.runtime.errors as errors
+from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
+
+__all__ = ["translated"]
+
+_OWN = re.compile(
+    r"(?:vsc\.)?runtime\.errors\.(\w+): \[VSC\d+\] (.+?)(?:\n  help: (.+?))?(?=\n\s*\n|\n\S|\n\s+at |\n SQLSTATE|\Z)", re.DOTALL
+)
+_FILE = re.compile(r"Encountered error while reading file (\S+?)\.? ")
+_MISMATCH = re.compile(
+    r"Data type mismatches when reading Parquet column (.+?)\. Expected Spark type (.+?), actual Parquet type (.+?)\."
+)
+_ORC_MISMATCH = re.compile(r"Unable to convert type (\S+) of file|ORC does not support type conversion from (.+?) to (.+?)[.\s]")
+_FOOTER = re.compile(r"Could not read footer for file: ?\S*?(file:\S+?|\w+://\S+?)[;,\s]")
+
+
+def translated(error: BaseException) -> VscRuntimeError | None:
+    """The runtime error that `error` is, quotes, or amounts to; None for what is unknown (a bug, or Spark's trouble)."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, VscRuntimeError):
+            return seen
+        seen = seen.__cause__ or seen.__context__
+    text = str(error)
+    quoted = _OWN.search(text)
+    if quoted is not None:
+        kind = getattr(errors, quoted.group(1), VscRuntimeError)
+        return kind(_line(quoted.group(2)), None if quoted.group(3) is None else _line(quoted.group(3)))  # type: ignore[no-any-return]
+    return _reading(text) or _known(text)
+
+
+def _reading(text: str) -> VscRuntimeError | None:
+    file = _FILE.search(text) or _FOOTER.search(text)
+    where = f"the file {file.group(1)}" if file is not None else "a file"
+    mismatch = _MISMATCH.search(text)
+    if mismatch is not None:
+        column, wanted, found = (g.strip("[]") for g in mismatch.groups())
+        return SourceError(
+            f"{where}: column {column} holds {found}, which is not the declared {wanted}",
+            "declare the column with the type that the file has, and cast it in an expression",
+        )
+    if _ORC_MISMATCH.search(text):
+        return SourceError(f"{where}: a column does not have its declared type ({_ORC_MISMATCH.search(text).group(0)})")  # type: ignore[union-attr]
+    if file is not None or "FAILED_READ_FILE" in text or "CANNOT_READ_FILE_FOOTER" in text:
+        return SourceError(f"{where} cannot be read: {_innermost(text)}", "mend or remove the file, then run again")
+    return None
+
+
+def _known(text: str) -> VscRuntimeError | None:
+    if "PATH_NOT_FOUND" in text or "Path does not exist" in text:
+        return SourceError(_line(text.splitlines()[0]))
+    if "No space left on device" in text:
+        return SinkError("there is no space left on a disk", "make room (the local folder, the checkpoint, the sinks), run again")
+    return None
+
+
+def _innermost(text: str) -> str:
+    """The last ``Caused by`` of a stack trace, else its first line."""
+    causes = re.findall(r"Caused by: ([^\n]+)", text)
+    return _line(causes[-1] if causes else text.splitlines()[0])
+
+
+def _line(text: str) -> str:
+    found = " ".join(text.split())
+    return found if len(found) <= 600 else found[:597] + "..."

@@ -1,0 +1,92 @@
+"""Starts a Spark session for ``vsc run``, quietly: what Java and Spark print goes to a log file of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from vsc.runtime.errors import ConfigurationError
+
+__all__ = ["launched"]
+
+
+@contextlib.contextmanager
+def launched(
+    name: str, master: str, conf: Mapping[str, str], packages: Sequence[str], log: Path
+) -> Iterator[SparkSession]:
+    """A session on `master`, stopped afterwards. `log` receives the JVM's stdout and stderr.
+
+    ConfigurationError, with the end of the log, when Spark does not start.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # A NullHandler keeps py4j from printing tracebacks of failures that are reported properly anyway.
+    logging.getLogger("py4j").addHandler(logging.NullHandler())
+    builder = SparkSession.builder.appName(name).master(master)
+    for key, value in {**_defaults(master), **_packages(packages), **conf}.items():
+        builder = builder.config(key, value)
+    try:
+        with _output_to(log):
+            spark = builder.getOrCreate()
+    except (PySparkException, Exception) as error:
+        raise ConfigurationError(
+            f"Spark did not start on {master}: {_reason(log, error)}", f"vsc doctor may tell why; Spark's log is {log}"
+        ) from error
+    try:
+        spark.sparkContext.setLogLevel("WARN")
+        yield spark
+    finally:
+        with contextlib.suppress(Exception):  # a JVM that is gone cannot be stopped, and the result stands already
+            spark.stop()
+
+
+def _defaults(master: str) -> dict[str, str]:
+    found = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC"}
+    if master.startswith("local"):
+        found["spark.driver.host"] = "127.0.0.1"
+        found["spark.driver.bindAddress"] = "127.0.0.1"
+    return found
+
+
+def _packages(packages: Sequence[str]) -> dict[str, str]:
+    return {"spark.jars.packages": ",".join(packages)} if packages else {}
+
+
+@contextlib.contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """For the length of the context, what this process and its children print on stdout and stderr goes to `log`."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = os.dup(1), os.dup(2)
+    with log.open("ab") as target:
+        os.dup2(target.fileno(), 1)
+        os.dup2(target.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for saved, descriptor in zip(kept, (1, 2), strict=True):
+            os.dup2(saved, descriptor)
+            os.close(saved)
+
+
+def _reason(log: Path, error: BaseException) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    telling = [line for line in lines if "Exception" in line or "ERROR" in line or "error" in line.lower()]
+    first = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return f"{first} ({telling[0][:300]})" if telling else first
+
+
+def new_log() -> Path:
+    """A new file for Spark's log."""
+    handle, path = tempfile.mkstemp(prefix="vsc-spark-", suffix=".log")
+    os.close(handle)
+    return Path(path)
