@@ -11,10 +11,12 @@ from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from vsc.compiler import syntax
 from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Diagnostic, Finding, TopologyError, locate
+from vsc.compiler.lower import lower
 from vsc.compiler.parser import parse
+from vsc.compiler.passes.check import check
+from vsc.compiler.resolve import resolve
 from vsc.compiler.source import SourceFile
 from vsc.plan.nodes import Plan
 
@@ -55,18 +57,14 @@ def compile_source(text: str, path: str = "topology.vdsl", variables: Mapping[st
     """Everything that compiling a topology comes to; see `compile_topology` for the arguments."""
     source = SourceFile(path, text)
     parsed = parse(text, ChainMap(dict(variables), os.environ))
-    findings = list(parsed.findings)
-    plan = _middle(source, parsed.file, not findings, findings)
-    found = tuple(_located(findings, source))
-    return Result(source, found, None if any(d.severity == "error" for d in found) else plan)
+    stem = os.path.splitext(os.path.basename(path))[0]
+    topology, misnamed = resolve(parsed.file, stem, complete=not parsed.findings)
+    checked, findings = check(source, topology, (*parsed.findings, *misnamed))
+    plan = lower(checked) if checked is not None else None
+    return Result(source, _located(findings, source), plan)
 
 
-def _middle(source: SourceFile, file: syntax.File, complete: bool, findings: list[Finding]) -> Plan | None:
-    """From the tree to the plan; None if there is an error. `complete`: the whole text could be read."""
-    return None
-
-
-def _located(findings: list[Finding], source: SourceFile) -> list[Diagnostic]:
+def _located(findings: tuple[Finding, ...], source: SourceFile) -> tuple[Diagnostic, ...]:
     """The findings as users see them: each once, in the order of the places."""
     unique = sorted(set(findings), key=lambda finding: (finding.span, finding.code, finding.message))
-    return [locate(finding, CODES[finding.code].severity, source) for finding in unique]
+    return tuple(locate(finding, CODES[finding.code].severity, source) for finding in unique)

@@ -31,7 +31,7 @@ class Topology:
     nodes: Mapping[str, Declaration]
     sinks: tuple[syntax.SinkDecl, ...]
     complete: bool
-    graph: nx.DiGraph
+    graph: nx.DiGraph[str]
 
     def inputs(self, name: str) -> tuple[syntax.Input, ...]:
         """The inputs of a node as they are written, unknown ones too."""
@@ -89,7 +89,7 @@ def connect(
     name: str, nodes: Mapping[str, Declaration], sinks: tuple[syntax.SinkDecl, ...], complete: bool
 ) -> Topology:
     """The topology of these statements: an edge from every known input to the node that reads it."""
-    graph: nx.DiGraph = nx.DiGraph()
+    graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from((node, {"rank": rank}) for rank, node in enumerate(nodes))
     for node, declaration in nodes.items():
         graph.add_edges_from((i.name.text, node) for i in inputs_of(declaration) if i.name.text in nodes)

@@ -59,7 +59,7 @@ _STRUCTURE = {
     "VSC106": "a node declared as another kind than its operation makes",
     "VSC107": "an operation on the wrong kind of input",
     "VSC108": "a join of two streams",
-    "VSC109": "a form that is not there yet",
+    "VSC109": "a clause where it has no meaning",
     "VSC110": "an unknown column",
     "VSC111": "a column that several inputs have",
     "VSC112": "an unknown function",
@@ -69,13 +69,16 @@ _STRUCTURE = {
     "VSC116": "`event_time` where there is none",
     "VSC117": "a variable without a value in an expression",
     "VSC120": "a global table where none can stand",
+    "VSC121": "two inputs of a join with one name",
     "VSC122": "two stores of one name",
     "VSC124": "an unknown option of a clause",
     "VSC125": "an option's value that does not fit",
     "VSC126": "an option that is given twice",
+    "VSC190": "a form that is not there yet",
 }
 
 _SCHEMAS = {
+    "VSC201": "a column that is declared twice",
     "VSC202": "two names that differ only in case",
     "VSC203": "two columns of one name",
     "VSC204": "a key column that is not declared",
@@ -87,8 +90,11 @@ _SCHEMAS = {
     "VSC210": "a missing key",
     "VSC211": "inputs whose keys differ",
     "VSC212": "an `on` that does not fit the right side's key",
+    "VSC214": "a condition that is not boolean",
     "VSC215": "a type that no column can have",
     "VSC216": "an unknown input",
+    "VSC217": "an `explode` of something that is no array",
+    "VSC218": "a `merge` of streams that differ",
     "VSC220": "an operator on types that it does not take",
     "VSC221": "an argument of a type that a function does not take",
     "VSC222": "a function with the wrong number of arguments",
@@ -96,7 +102,7 @@ _SCHEMAS = {
     "VSC224": "a number that fits no type",
     "VSC225": "an argument with a value that a function does not take",
     "VSC226": "values without a common type",
-    "VSC227": "a condition that is not boolean",
+    "VSC227": "a branch of `case` or `if` whose condition is not boolean",
     "VSC228": "an expression that is nested too deeply",
 }
 
@@ -109,6 +115,10 @@ _VERSIONING = {
     "VSC306": "a versioned windowed table",
 }
 
+_TIME = {
+    "VSC402": "an event time of a type that is none",
+}
+
 _CONNECTORS = {
     "VSC501": "an unknown connector",
     "VSC502": "a connector that cannot be used in this direction",
@@ -116,6 +126,9 @@ _CONNECTORS = {
     "VSC504": "a missing option of a connector",
     "VSC505": "a connector's option whose value does not fit",
     "VSC506": "connector options that exclude each other",
+    "VSC507": "columns that `rate` does not give",
+    "VSC508": "columns that a Kafka format cannot hold",
+    "VSC509": "a column that csv cannot hold",
 }
 
 _WARNINGS = {
@@ -124,6 +137,7 @@ _WARNINGS = {
     "VSC312": "a versioned store behind a join with an unversioned table",
     "VSC313": "a history that nothing reads",
     "VSC314": "a store whose grace is shorter than that of a join that reads it",
+    "VSC401": "a history without a time",
 }
 
 CODES: dict[str, Code] = {
@@ -131,6 +145,7 @@ CODES: dict[str, Code] = {
     **_errors(_STRUCTURE),
     **_errors(_SCHEMAS),
     **_errors(_VERSIONING),
+    **_errors(_TIME),
     **_errors(_CONNECTORS),
     **_warnings(_WARNINGS),
 }

@@ -1,1 +1,19 @@
-"""Lowering: from a checked topology to the plan. Cannot fail: if it could, a pass is missing."""
+"""Lowering: from a checked topology to the plan. It cannot fail: if it could, a pass is missing."""
+
+from vsc.compiler.lower import logical, physical
+from vsc.compiler.passes.check import CheckedTopology
+from vsc.plan import Plan
+
+__all__ = ["lower"]
+
+
+def lower(checked: CheckedTopology) -> Plan:
+    """The plan of a topology: the same for the same text, whatever the hash seed."""
+    nodes = logical.nodes(checked)
+    return Plan(
+        checked.topology.name,
+        nodes,
+        logical.sinks(checked),
+        physical.stages(nodes),
+        checked.connectors.variables,
+    )

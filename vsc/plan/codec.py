@@ -67,7 +67,10 @@ def load(text: str) -> nodes.Plan:
     version = document.pop("format_version", None)
     if type(version) is not int or version != nodes.FORMAT_VERSION:
         raise _error("/format_version", f"expected {nodes.FORMAT_VERSION}, found {_shown(version)}: compile it again")
-    plan: nodes.Plan = _decode_object(nodes.Plan, document, "", 0)
+    try:
+        plan: nodes.Plan = _decode_object(nodes.Plan, document, "", 0)
+    except RecursionError:
+        raise _too_deep("") from None
     _check_references(plan)
     return plan
 

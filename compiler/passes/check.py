@@ -1,0 +1,72 @@
+"""All passes over one topology, in the order in which they need one another, and the proof that they found no error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vsc.compiler.diagnostics.codes import CODES
+from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.passes.connectors import Connectors, check_connectors
+from vsc.compiler.passes.cycles import check_cycles
+from vsc.compiler.passes.formats import check_formats
+from vsc.compiler.passes.kinds import Kinds, check_kinds
+from vsc.compiler.passes.retention import check_retention
+from vsc.compiler.passes.schemas import Shapes, check_schemas
+from vsc.compiler.passes.stores import Stores, check_stores
+from vsc.compiler.passes.unsupported import check_supported
+from vsc.compiler.passes.usage import check_usage
+from vsc.compiler.passes.versioning import Statuses, check_versioning
+from vsc.compiler.source import SourceFile
+from vsc.compiler.topology import Topology
+
+__all__ = ["CheckedTopology", "check"]
+
+_SEAL = object()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTopology:
+    """A topology without an error, with all that the passes found out about it. Only `check` can make one."""
+
+    source: SourceFile
+    topology: Topology
+    order: tuple[str, ...]
+    kinds: Kinds
+    shapes: Shapes
+    stores: Stores
+    statuses: Statuses
+    connectors: Connectors
+    seal: object
+
+    def __post_init__(self) -> None:
+        if self.seal is not _SEAL:
+            raise TypeError("a CheckedTopology comes from vsc.compiler.passes.check.check alone")
+
+
+def check(
+    source: SourceFile, topology: Topology, before: tuple[Finding, ...] = ()
+) -> tuple[CheckedTopology | None, tuple[Finding, ...]]:
+    """The checked topology, None if there is any error (in `before` too), and `before` with everything found here."""
+    cyclic = check_cycles(topology)
+    order = topology.order()
+    kinds, of_kinds = check_kinds(topology, order)
+    stores, of_stores = check_stores(topology, order, kinds)
+    statuses, of_versioning = check_versioning(topology, order, kinds, stores)
+    shapes, of_schemas = check_schemas(source, topology, order, kinds)
+    connectors, of_connectors = check_connectors(topology, kinds)
+    findings = (
+        *before, *cyclic, *of_kinds, *of_stores, *of_versioning, *of_schemas, *of_connectors,
+        *check_retention(topology, order, kinds, stores, statuses),
+        *check_formats(topology, shapes, stores, connectors),
+        *check_usage(topology),
+    )  # fmt: skip
+    errors = [finding.span for finding in findings if _is_error(finding)]
+    findings += check_supported(topology, kinds, errors)
+    if any(_is_error(finding) for finding in findings):
+        return None, findings
+    checked = CheckedTopology(source, topology, order, kinds, shapes, stores, statuses, connectors, _SEAL)
+    return checked, findings
+
+
+def _is_error(finding: Finding) -> bool:
+    return CODES[finding.code].severity == "error"

@@ -1,0 +1,64 @@
+"""Rules for the columns of one schema, declared or computed: names that differ, types that can be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.source import Span
+from vsc.plan.types import DOUBLE, FLOAT, INTERVAL, VOID, ArrayType, DataType, MapType, StructType
+
+__all__ = ["equal_names", "key_type_problem", "types_in", "value_type_problem"]
+
+
+def equal_names(names: Sequence[tuple[str, Span]], twice: str) -> Iterator[tuple[Finding, int]]:
+    """A finding for every name that another one before it equals, in full (code `twice`) or but for case (VSC202).
+
+    With each comes the position of the later one.
+    """
+    seen: dict[str, int] = {}
+    for index, (name, span) in enumerate(names):
+        first = seen.setdefault(name.lower(), index)
+        if first == index:
+            continue
+        earlier = names[first]
+        label = (Label(earlier[1], f"`{earlier[0]}` is here"),) if earlier[1] != span else ()
+        if earlier[0] == name:
+            yield Finding(twice, span, f"there are two columns `{name}`", label, "give one of them another name"), index
+        else:
+            message = f"`{name}` and `{earlier[0]}` differ only in case"
+            yield Finding("VSC202", span, message, label, "give one of them another name"), index
+
+
+def key_type_problem(type_: DataType) -> str | None:
+    """Why a column of this type cannot be part of a key; None if it can."""
+    for part in types_in(type_):
+        if part in (FLOAT, DOUBLE):
+            return "floating-point numbers are not compared exactly"
+        if isinstance(part, ArrayType | MapType):
+            return f"{'arrays' if isinstance(part, ArrayType) else 'maps'} cannot be compared as keys"
+    return value_type_problem(type_)
+
+
+def value_type_problem(type_: DataType) -> str | None:
+    """Why there can be no column of this type; None if there can."""
+    for part in types_in(type_):
+        if part == VOID:
+            return "a bare `null` has no type"
+        if part == INTERVAL:
+            return "a duration is no value of a column"
+    return None
+
+
+def types_in(type_: DataType) -> Iterator[DataType]:
+    """A type and all that it is made of."""
+    yield type_
+    match type_:
+        case ArrayType(element=element):
+            yield from types_in(element)
+        case MapType(key=key, value=value):
+            yield from types_in(key)
+            yield from types_in(value)
+        case StructType(fields=fields):
+            for field in fields:
+                yield from types_in(field.type)

@@ -1,0 +1,123 @@
+"""Whether a connector can hold the columns of its node, and whether it knows the time of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.passes.columns import types_in
+from vsc.compiler.passes.connectors import Connectors
+from vsc.compiler.passes.schemas import Shapes
+from vsc.compiler.passes.stores import Stores
+from vsc.compiler.source import Span
+from vsc.compiler.topology import Topology
+from vsc.plan import Connector, Schema
+from vsc.plan.types import BIGINT, STRING, TIMESTAMP, ArrayType, DataType, MapType, StructType
+
+__all__ = ["check_formats"]
+
+_RATE: dict[str, DataType] = {"value": BIGINT, "at": TIMESTAMP}
+
+
+def check_formats(
+    topology: Topology, shapes: Shapes, stores: Stores, connectors: Connectors
+) -> tuple[Finding, ...]:
+    """What does not go together: columns and format (VSC507 to 509), history and a source without a time (VSC401)."""
+    findings: list[Finding] = []
+    for name, declaration in topology.nodes.items():
+        shape, connector = shapes.get(name), connectors.sources.get(name)
+        if not isinstance(declaration, syntax.SourceDecl) or connector is None:
+            continue
+        findings.extend(_untimed(declaration, connector, stores))
+        if shape is not None:
+            findings.extend(_rate(declaration, connector))
+            findings.extend(_format(connector, declaration.connector, declaration.name.text, shape.schema))
+    for index, sink in enumerate(topology.sinks):
+        shape, connector = shapes.get(sink.name.text), connectors.sinks.get(index)
+        if shape is not None and connector is not None:
+            findings.extend(_format(connector, sink.connector, sink.name.text, shape.schema))
+    return tuple(findings)
+
+
+def _untimed(source: syntax.SourceDecl, connector: Connector, stores: Stores) -> Iterator[Finding]:
+    clause = stores.clauses.get(source.name.text)
+    if connector.kind not in ("files", "jdbc") or source.timestamp is not None:
+        return
+    if clause is None or not clause.versioned or source.kind == "global table":
+        return
+    time = "the time at which its file was written" if connector.kind == "files" else "time zero"
+    yield Finding(
+        "VSC401", clause.span,
+        f"every row of `{source.name.text}` is valid from {time} on: look-ups as of a time would not find it",
+        (Label(source.connector.kind.span, f"`{connector.kind}` knows no time of a row"),),
+        "add `timestamp COLUMN`: since when the row is valid",
+    )  # fmt: skip
+
+
+def _rate(source: syntax.SourceDecl, connector: Connector) -> Iterator[Finding]:
+    if connector.kind != "rate":
+        return
+    for column in source.columns:
+        name, type_ = column.name.text, column.type.type
+        if _RATE.get(name) == type_:
+            continue
+        if name in _RATE:
+            message, span = f"`rate` gives `{name}` as {_RATE[name]}", column.type.span
+            action = f"write `{name} {_RATE[name]}`"
+        else:
+            message, span = f"`rate` has no column `{name}`", column.name.span
+            action = "declare `value bigint` and `at timestamp`, or one of them"
+        yield Finding("VSC507", span, message, (Label(source.connector.kind.span, "this connector"),), action)
+
+
+def _format(
+    connector: Connector, clause: syntax.ConnectorClause, node: str, schema: Schema
+) -> Iterator[Finding]:
+    options = dict(connector.options)
+    places = {option.name.text: option.span for option in clause.options if not option.quoted}
+    if connector.kind == "files" and options.get("format") == "csv":
+        for column in (*schema.key, *schema.value):
+            if any(isinstance(part, ArrayType | MapType | StructType) for part in types_in(column.type)):
+                message = f"csv cannot hold the column `{column.name}` of `{node}`, {column.type}"
+                yield _cannot_hold(places["format"], "VSC509", message, "use `format = 'json'` or `'parquet'`")
+    if connector.kind == "kafka":
+        yield from _kafka(options, places, clause, node, schema)
+
+
+def _kafka(
+    options: dict[str, str | int | float | bool],
+    places: dict[str, Span],
+    clause: syntax.ConnectorClause,
+    node: str,
+    schema: Schema,
+) -> Iterator[Finding]:
+    key_format = options.get("key_format")
+    value = schema.value if key_format != "none" else (*schema.key, *schema.value)
+    if options.get("format") == "string" and [column.type for column in value] != [STRING]:
+        yield _cannot_hold(
+            places["format"], "VSC508",
+            f"the format `string` is one column of type string, and `{node}` has {_listing(value)} beside its key",
+            "use `format = 'json'`",
+        )  # fmt: skip
+    if key_format == "string" and [column.type for column in schema.key] != [STRING]:
+        yield _cannot_hold(
+            places["key_format"], "VSC508",
+            f"the key format `string` is one key column of type string, and the key of `{node}` is "
+            f"{_listing(schema.key)}",
+            "use `key_format = 'json'`",
+        )  # fmt: skip
+    if key_format not in (None, "none") and not schema.key:
+        yield _cannot_hold(
+            places["key_format"], "VSC508", f"`{node}` has no key that could be written as {key_format}",
+            "remove `key_format`",
+        )  # fmt: skip
+
+
+def _cannot_hold(span: Span, code: str, message: str, action: str) -> Finding:
+    return Finding(code, span, message, (), action)
+
+
+def _listing(columns: tuple[object, ...]) -> str:
+    texts = [f"`{getattr(column, 'name', '')} {getattr(column, 'type', '')}`" for column in columns]
+    return ", ".join(texts) if texts else "none"

@@ -1,0 +1,173 @@
+"""What key a node's records have: declared, given by `on` or `by`, or inherited.
+
+The `on` of a join sees its left input only. Its number, order and types are those of the right table's key; types are
+widened where nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.expressions import Scope, coerce, type_expression
+from vsc.compiler.passes.columns import equal_names, key_type_problem
+from vsc.compiler.source import SourceFile
+from vsc.plan import Column, Item, Schema
+from vsc.plan.expressions import Column as ColumnExpr
+from vsc.plan.expressions import Expr
+
+__all__ = ["JoinKey", "declared_key", "equal_keys", "join_on", "new_key"]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinKey:
+    """The key that the inputs of a join meet by: its columns, and what `on` computes them from, if it is written.
+
+    `complete` is false where a part of `on` is wrong (and reported).
+    """
+
+    columns: tuple[Column, ...]
+    on: tuple[Item, ...] = ()
+    complete: bool = True
+
+
+def declared_key(source: syntax.SourceDecl) -> tuple[tuple[str, ...], list[Finding]]:
+    """The key columns of a source that are right, and what is wrong with the others."""
+    columns = {column.name.text: column for column in source.columns}
+    findings: list[Finding] = []
+    found: dict[str, syntax.Name] = {}
+    for name in source.key:
+        column = columns.get(name.text)
+        if column is None:
+            near = nearest(name.text, columns)
+            findings.append(
+                Finding("VSC204", name.span, f"`{source.name.text}` has no column `{name.text}` for its key", (),
+                        f"write `{near}`" if near else "declare the column, or choose another one")
+            )  # fmt: skip
+        elif name.text in found:
+            findings.append(
+                Finding("VSC206", name.span, f"`{name.text}` is in the key twice",
+                        (Label(found[name.text].span, "first here"),), "remove one of them")
+            )  # fmt: skip
+        else:
+            found[name.text] = name
+            if (problem := key_type_problem(column.type.type)) is not None:
+                findings.append(
+                    Finding("VSC205", name.span, f"`{name.text}` cannot be a key: {problem}",
+                            (Label(column.type.span, f"its type is {column.type.type}"),),
+                            "choose another column, or another type for it")
+                )  # fmt: skip
+    if not source.key and source.kind != "stream":
+        findings.append(
+            Finding("VSC210", source.name.span, f"the table `{source.name.text}` has no key", (), "add `key COLUMN`")
+        )
+    return tuple(found), findings
+
+
+def equal_keys(join: syntax.Join, left: Schema, right: Schema) -> tuple[JoinKey | None, list[Finding]]:
+    """The key of a join without `on`: both inputs have it already; the names are the left's."""
+    if not left.key:
+        name = join.left.name.text
+        return None, [
+            Finding("VSC210", join.left.span, f"`{name}` has no key to join by", (),
+                    f"write `on EXPR` with what is the key {_listed(right.key)} of `{join.right.name.text}`")
+        ]  # fmt: skip
+    if [c.type for c in left.key] == [c.type for c in right.key]:
+        return JoinKey(left.key), []
+    return None, [
+        Finding(
+            "VSC211", join.right.span,
+            f"`{join.left.name.text}` and `{join.right.name.text}` have different keys",
+            (Label(join.left.span, f"its key is {_listed(left.key)}"),
+             Label(join.right.span, f"its key is {_listed(right.key)}")),
+            f"write `on EXPR` with what is the key {_listed(right.key)} of `{join.right.name.text}`",
+        )
+    ]  # fmt: skip
+
+
+def join_on(
+    source: SourceFile, join: syntax.Join, right: Schema, scope: Scope
+) -> tuple[JoinKey, list[Finding]]:
+    """The key that `on` gives, and what is wrong with it."""
+    findings: list[Finding] = []
+    items: list[Item] = []
+    columns: list[Column] = []
+    if len(join.on) != len(right.key):
+        findings.append(
+            Finding(
+                "VSC212", join.on[0].span.to(join.on[-1].span),
+                f"`on` has {_count(len(join.on))}, and the key of `{join.right.name.text}` {_count(len(right.key))}",
+                (Label(join.right.span, f"its key is {_listed(right.key)}"),),
+                f"give one expression for each of {_listed(right.key)}",
+            )
+        )  # fmt: skip
+    for part, wanted in zip(join.on, right.key, strict=False):
+        typed = type_expression(part.expr, scope)
+        findings.extend(typed.findings)
+        name = part.alias.text if part.alias is not None else wanted.name
+        columns.append(Column(name, wanted.type))
+        if typed.expr is None:
+            continue
+        fitting = coerce(typed.expr, wanted.type)
+        if fitting is None:
+            findings.append(
+                Finding(
+                    "VSC212", part.expr.span,
+                    f"this is a {typed.expr.type}, and `{wanted.name}`, the key of `{join.right.name.text}`, "
+                    f"a {wanted.type}",
+                    (Label(join.right.span, f"its key is {_listed(right.key)}"),),
+                    f"write `cast({source.slice(part.expr.span)} as {wanted.type})`, if that is what is meant",
+                )
+            )  # fmt: skip
+        else:
+            items.append(Item(name, fitting, source.slice(part.expr.span)))
+    columns.extend(right.key[len(columns) :])
+    names = [(c.name, p.alias.span if p.alias else p.span) for c, p in zip(columns, join.on, strict=False)]
+    findings.extend(finding for finding, _ in equal_names(names, "VSC203"))
+    complete = len(items) == len(right.key) == len(join.on)
+    return JoinKey(tuple(columns), tuple(items), complete), findings
+
+
+def new_key(
+    source: SourceFile, parts: Sequence[syntax.KeyItem], scope: Scope
+) -> tuple[tuple[Item, ...], list[Finding]]:
+    """The key columns of a `rekey`: each an expression with a name, of a type that a key can have."""
+    items: list[Item] = []
+    findings: list[Finding] = []
+    for part in parts:
+        typed = type_expression(part.expr, scope)
+        findings.extend(typed.findings)
+        if typed.expr is None:
+            continue
+        name = part.alias.text if part.alias is not None else _plain_name(typed.expr)
+        if name is None:
+            findings.append(
+                Finding("VSC207", part.span, "this key column has no name", (),
+                        f"write `{source.slice(part.span)} as NAME`")
+            )  # fmt: skip
+        elif (problem := key_type_problem(typed.expr.type)) is not None:
+            findings.append(
+                Finding("VSC205", part.expr.span, f"a {typed.expr.type} cannot be a key: {problem}", (),
+                        "choose another expression")
+            )  # fmt: skip
+        else:
+            items.append(Item(name, typed.expr, source.slice(part.expr.span)))
+    if len(items) == len(parts):
+        names = [(item.name, part.span) for item, part in zip(items, parts, strict=True)]
+        findings.extend(finding for finding, _ in equal_names(names, "VSC203"))
+    return tuple(items), findings
+
+
+def _plain_name(expr: Expr) -> str | None:
+    return expr.name if isinstance(expr, ColumnExpr) else None
+
+
+def _count(number: int) -> str:
+    return f"{number} column{'' if number == 1 else 's'}"
+
+
+def _listed(key: Sequence[Column]) -> str:
+    return "(" + ", ".join(f"{column.name} {column.type}" for column in key) + ")"
