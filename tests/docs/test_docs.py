@@ -27,6 +27,12 @@ def test_a_topology_in_a_document_compiles(text: str) -> None:
     assert check_topology(text, path="document.vdsl", variables={}) == ()
 
 
+def test_the_python_in_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    (block,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    exec(compile(block, "README.md", "exec"), {})
+
+
 @pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES])
 def test_a_link_leads_to_a_file(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
