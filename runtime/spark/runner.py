@@ -1,0 +1,148 @@
+"""Runs a plan to its end in this process: starts the query, shows its progress, stops it on a signal, drains it.
+
+Guarantees: a first Ctrl-C or SIGTERM stops after the running batch, a second one at once; either way the checkpoint
+is one to go on from. Not for notebooks and jobs that have their own loop: those use `vsc.runtime.spark.start`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from vsc.plan.nodes import Plan
+from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.spark.checkpoint import Checkpoint
+from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.progress import Display, Tracker
+from vsc.runtime.spark.query import check, start_query
+
+__all__ = ["Interrupted", "Run", "run"]
+
+_POLL_SECONDS = 0.1
+
+
+class Interrupted(Exception):
+    """The run was stopped by a signal; its checkpoint is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What to run, and how: the arguments of `vsc.runtime.spark.start`, and `drain`."""
+
+    plan: Plan
+    checkpoint: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+    partitions: int | None = None
+    trigger: str = "available-now"
+    local_dir: str | None = None
+    options: RunOptions = field(default_factory=RunOptions)
+    drain: bool = False
+
+
+def run(job: Run, spark: SparkSession, show: Display) -> None:
+    """Runs until all input is taken (or for ever, with a duration as trigger), then drains if asked to.
+
+    Raises what `start` raises, the query's failure as Spark reports it (chained to what foreachBatch failed with),
+    and Interrupted.
+    """
+    check(job.plan, job.variables, job.trigger)
+    opened = Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions)
+    tracker = Tracker.after(opened.reports())
+    with _signals() as stop:
+        _once(job, spark, job.trigger, _Watch(show, tracker), stop)
+        if job.drain and not stop.is_set():
+            opened.request_drain()
+            _once(job, spark, "available-now", _Watch(show, tracker), stop)
+        show.finished(tracker.finished())
+        if stop.is_set():
+            raise Interrupted
+
+
+def _once(job: Run, spark: SparkSession, trigger: str, watch: _Watch, stop: threading.Event) -> None:
+    query, _, writer = start_query(
+        job.plan, spark, job.checkpoint, job.variables, job.partitions, trigger, job.local_dir, job.options, watch.done
+    )
+    running_at_stop: int | None = None
+    while query.isActive:
+        if watch.waiting:
+            watch.update(query)
+        if not stop.is_set():
+            stop.wait(_POLL_SECONDS)
+            continue
+        newest = _newest(query)
+        running_at_stop = newest if running_at_stop is None else running_at_stop
+        if newest != running_at_stop or not query.status["isTriggerActive"]:
+            query.stop()
+        else:
+            query.awaitTermination(1)
+    watch.update(query)
+    failure = query.exception()
+    if failure is not None and not stop.is_set():
+        raise failure from writer.error
+
+
+class _Watch:
+    """Matches the reports of foreachBatch with Spark's timings, and shows each epoch once both are there."""
+
+    def __init__(self, show: Display, tracker: Tracker) -> None:
+        self._show = show
+        self._tracker = tracker
+        self._reports: dict[int, EpochReport] = {}
+        self._lock = threading.Lock()
+
+    def done(self, report: EpochReport) -> None:
+        """For foreachBatch, on its thread."""
+        with self._lock:
+            self._reports[report.epoch] = report
+
+    def update(self, query: StreamingQuery) -> None:
+        """Shows what has ended since the last call."""
+        for progress in _recent(query):
+            epoch = int(progress["batchId"])
+            with self._lock:
+                report = self._reports.pop(epoch, None)
+            if report is not None:
+                self._show.batch(self._tracker.batch(report, int(progress["durationMs"].get("triggerExecution", 0))))
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there are reports whose timing has not come yet."""
+        with self._lock:
+            return bool(self._reports)
+
+
+def _newest(query: StreamingQuery) -> int:
+    """The number of the newest epoch that Spark calls ended; -1 before the first."""
+    progress = query._jsq.lastProgress()  # type: ignore[attr-defined]
+    return -1 if progress is None else int(progress.batchId())
+
+
+def _recent(query: StreamingQuery) -> list[dict[str, Any]]:
+    return [json.loads(p.json()) for p in query._jsq.recentProgress()]  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set; a second signal raises KeyboardInterrupt."""
+    stop = threading.Event()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

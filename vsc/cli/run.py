@@ -1,0 +1,201 @@
+"""``vsc run``: a topology, or a compiled plan, on Spark.
+
+Everything that can be refused is refused before Spark starts. Exit status: 0 done, 1 refused (topology, plan,
+checkpoint, sources, sinks), 2 wrong use, 3 the query failed, 130 interrupted. Not for what happens on Spark: that is
+`vsc.runtime.spark`, which is imported here only once it is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vsc.plan.nodes import Plan
+    from vsc.runtime.spark.runner import Run
+
+__all__ = ["add_arguments", "execute"]
+
+_NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobuf", "rich")
+
+
+class _Refused(Exception):
+    """The run ends before it began: what to print, and the exit status."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's arguments."""
+    parser.add_argument("file", metavar="FILE", help="a topology (.vdsl), or a plan (.json) that vsc compile has made")
+    parser.add_argument("--checkpoint", required=True, metavar="DIR", help="where the query keeps its state and place")
+    parser.add_argument("--master", default="local[*]", metavar="URL", help="as for spark-submit (default: local[*])")
+    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
+    parser.add_argument("--packages", default="", metavar="LIST", help="Maven coordinates that Spark fetches, by commas")
+    parser.add_argument(
+        "--partitions", type=int, metavar="N", help="partitions of the state (default: 4; kept in the checkpoint)"
+    )
+    parser.add_argument(
+        "--trigger",
+        default="available-now",
+        metavar="WHEN",
+        help="available-now: all input there is, then stop (default); once: the same in one batch; or a duration",
+    )
+    parser.add_argument("--var", action="append", default=[], metavar="NAME=VALUE", help="the value of ${NAME}")
+    parser.add_argument("--drain", action="store_true", help="at the end, let out what waits for its grace")
+    parser.add_argument("--local-dir", metavar="DIR", help="where executors keep RocksDB (default: Spark's local folders)")
+    parser.add_argument(
+        "--on-bad-row", choices=("drop", "fail"), default="drop", help="rows that cannot be read, without key or time"
+    )
+    parser.add_argument(
+        "--on-error", choices=("fail", "drop"), default="fail", help="records on which an expression fails"
+    )
+    parser.add_argument(
+        "--progress", choices=("auto", "bar", "lines", "json", "none"), default="auto", help="what to show on stderr"
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Runs the command; returns the exit status."""
+    try:
+        conf = _pairs(args.conf, "--conf")
+        variables = _pairs(args.var, "--var")
+        if args.partitions is not None and args.partitions < 1:
+            raise _Refused(f"--partitions {args.partitions}: give a number from 1 on", 2)
+        if args.drain and args.trigger not in ("available-now", "once"):
+            raise _Refused("--drain needs an end: use it with --trigger available-now or once", 2)
+        plan = _plan(args.file, variables)
+        _need_packages()
+        return _on_spark(args, plan, conf, variables)
+    except _Refused as refused:
+        print(refused, file=sys.stderr)
+        return refused.status
+
+
+def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
+    found = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise _Refused(f"error: {option} {pair}: write it as NAME=VALUE", 2)
+        found[name] = value
+    return found
+
+
+def _plan(file: str, variables: Mapping[str, str]) -> Plan:
+    path = Path(file)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise _Refused(f"error: there is no file {file}", 2) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _Refused(f"error: {file} cannot be read: {error}", 2) from error
+    if path.suffix == ".json":
+        from vsc.plan import PlanError, load
+
+        try:
+            return load(text)
+        except PlanError as error:
+            raise _Refused(f"error: {file} is no plan that this vsc can run: {error}", 1) from error
+    from vsc.compiler import TopologyError, compile_topology
+
+    try:
+        return compile_topology(text, path=file, variables=dict(variables))
+    except TopologyError as error:
+        raise _Refused(_findings(error, text, file), 1) from error
+
+
+def _findings(error: Exception, text: str, file: str) -> str:
+    from vsc.compiler.diagnostics.render import render_text
+
+    return render_text(error.diagnostics, {file: text})  # type: ignore[attr-defined]
+
+
+def _need_packages() -> None:
+    missing = [name for name in _NEEDED if not _importable(name)]
+    if missing:
+        names = ", ".join(missing)
+        raise _Refused(f"error: vsc run needs {names}, not installed here\n  help: pip install 'vsc[spark]'", 1)
+
+
+def _importable(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _on_spark(
+    args: argparse.Namespace, plan: Plan, conf: Mapping[str, str], variables: Mapping[str, str]
+) -> int:
+    from vsc.runtime.errors import ConfigurationError, VscRuntimeError
+    from vsc.runtime.operators.task import RunOptions
+    from vsc.runtime.spark.progress import display
+    from vsc.runtime.spark.query import check
+    from vsc.runtime.spark.runner import Run
+
+    job = Run(
+        plan, args.checkpoint, variables, args.partitions, args.trigger, args.local_dir,
+        RunOptions(args.on_bad_row, args.on_error), args.drain,
+    )  # fmt: skip
+    try:
+        check(plan, variables, args.trigger)
+        _check_java()
+    except VscRuntimeError as error:
+        raise _Refused(f"error{error}", 2 if isinstance(error, ConfigurationError) else 1) from error
+    packages = [p.strip() for p in args.packages.split(",") if p.strip()]
+    show = display(args.progress, sys.stderr)
+    try:
+        return _run(job, args.master, conf, packages, show)
+    finally:
+        show.close()
+
+
+def _check_java() -> None:
+    from vsc.cli.doctor import java_problem
+
+    problem = java_problem()
+    if problem is not None:
+        raise _Refused(f"error: Spark cannot start: {problem}", 1)
+
+
+def _run(job: Run, master: str, conf: Mapping[str, str], packages: Sequence[str], show: object) -> int:
+    from vsc.runtime.errors import VscRuntimeError
+    from vsc.runtime.spark.failures import translated
+    from vsc.runtime.spark.launch import launched, new_log
+    from vsc.runtime.spark.runner import Interrupted, run
+
+    log = new_log()
+    started = False
+    try:
+        with launched(f"vsc {job.plan.name}", master, conf, packages, log) as spark:
+            started = True
+            run(job, spark, show)  # type: ignore[arg-type]
+    except (Interrupted, KeyboardInterrupt):
+        print("interrupted: the same command goes on from here", file=sys.stderr)
+        status = 130
+    except VscRuntimeError as error:
+        print(f"error{error}", file=sys.stderr)
+        status = 1
+    except Exception as error:
+        if not started:
+            raise
+        known = translated(error)
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        print(f"error{known}" if known is not None else f"error: the query failed: {first[:600]}", file=sys.stderr)
+        if known is None:
+            print(f"  Spark's log is {log}", file=sys.stderr)
+            return 3
+        status = 3
+    else:
+        status = 0
+    if os.path.exists(log):
+        os.remove(log)
+    return status
