@@ -211,7 +211,7 @@ class Batch:
             with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
                 metadata = reader.schema.metadata or {}
                 record = reader.read_next_batch()
-        except (pa.ArrowInvalid, StopIteration) as error:
+        except (pa.ArrowException, OSError, StopIteration) as error:
             raise StateError(f"a batch of records is damaged: {error}") from error
         if metadata.get(b"vsc") != BATCH_FORMAT.encode():
             raise StateError("a batch of records has another format version", "run one version of vsc only")

@@ -1,4 +1,4 @@
-"""The stream-table joins that Kafka Streams 4.3.1 was recorded with, step by step. """
+"""The stream-table joins that Kafka Streams 4.3.1 was recorded with, step by step."""
 
 from __future__ import annotations
 

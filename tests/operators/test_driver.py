@@ -1,0 +1,172 @@
+"""The test driver as users meet it: values, times, mistakes, stores, partitions."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.operators.driving import STREAM, UNVERSIONED, VERSIONED, dropped, put, values
+from vsc.compiler import TopologyError
+from vsc.testing import Record, TopologyTestDriver, VersionedRecord
+
+UTC = dt.UTC
+
+
+def test_values_come_back_as_python_values() -> None:
+    text = (
+        "stream s (k string, d date, at timestamp, x decimal(6, 2), b binary, n struct<p: int, q: array<string>>,"
+        " f double, m map<string, bigint>) from memory () key k timestamp at;"
+    )
+    row = {
+        "k": "a", "d": dt.date(2020, 2, 29), "at": dt.datetime(2020, 1, 1, 0, 0, 0, 1500, tzinfo=UTC),
+        "x": Decimal("1.50"), "b": b"\0\xff", "n": {"p": 1, "q": ["u", None]}, "f": 0.1, "m": {"z": 2},
+    }  # fmt: skip
+    with TopologyTestDriver(text) as driver:
+        driver.pipe("s", row)
+        (record,) = driver.read("s")
+        assert record.key == {"k": "a"}
+        assert record.value == {name: value for name, value in row.items() if name != "k"}
+        assert record.timestamp == 1577836800001
+
+
+def test_missing_columns_are_null_and_a_missing_timestamp_column_is_filled() -> None:
+    text = "stream s (k string, v string, at timestamp, n bigint) from memory () key k timestamp at;"
+    with TopologyTestDriver(text) as driver:
+        driver.pipe("s", {"k": "a"}, timestamp=1500)
+        driver.pipe("s", {"k": "a", "at": 2500}, timestamp=9)
+        driver.pipe("s", {"k": "a", "at": 3500})
+        assert driver.read("s") == [
+            Record({"k": "a"}, {"v": None, "at": dt.datetime.fromtimestamp(t / 1000, UTC), "n": None}, t)
+            for t in (1500, 2500, 3500)
+        ]
+        with pytest.raises(ValueError, match="no time"):
+            driver.pipe("s", {"k": "a"})
+
+
+def test_a_delete_has_the_time_it_is_given() -> None:
+    text = (
+        "table t (k string, at timestamp) from memory () key k timestamp at materialize versioned (retention = 1 day);"
+    )
+    with TopologyTestDriver(text) as driver:
+        driver.pipe("t", {"k": "a", "at": 5})
+        driver.delete("t", {"k": "a"}, timestamp=7)
+        assert [(r.value is None, r.timestamp) for r in driver.read("t")] == [(False, 5), (True, 7)]
+        assert driver.store("t").get({"k": "a"}) is None
+        assert driver.store("t").get({"k": "a"}, as_of=6) is not None
+        with pytest.raises(ValueError, match="timestamp="):
+            driver.delete("t", {"k": "a"})
+
+
+def test_reading_takes_records_away() -> None:
+    with TopologyTestDriver(STREAM) as driver:
+        put(driver, "s", "a", "1", 0)
+        assert values(driver, "s") == [("1", 0)]
+        assert values(driver, "s") == []
+        put(driver, "s", "a", "2", 1)
+        assert values(driver, "s") == [("2", 1)]
+
+
+@pytest.mark.parametrize(
+    ("source", "row", "timestamp", "message"),
+    [
+        ("x", {"k": "a"}, 0, "no node 'x'"),
+        ("j", {"k": "a"}, 0, "'j' is not a source"),
+        ("s", {"k": "a", "w": 1}, 0, "no column 'w'"),
+        ("s", {"k": "a", "v": 1}, 0, "column 'v' string"),
+        ("s", {"k": 5, "v": "a"}, 0, "column 'k' string"),
+        ("s", {"k": "a"}, None, "no time"),
+        ("s", {"k": "a"}, 1.5, "an int of ms"),
+        ("s", {"k": "a"}, True, "an int of ms"),
+    ],
+)
+def test_mistakes_are_named(source: str, row: dict[str, Any], timestamp: Any, message: str) -> None:
+    with TopologyTestDriver(STREAM + VERSIONED + "stream j = join s with t select s.v;") as driver:
+        with pytest.raises(ValueError, match=message):
+            driver.pipe(source, row, timestamp=timestamp)
+        assert dropped(driver) == {}
+
+
+def test_a_delete_takes_key_columns_only() -> None:
+    with TopologyTestDriver(VERSIONED) as driver:
+        with pytest.raises(ValueError, match="no column 'v'"):
+            driver.delete("t", {"k": "a", "v": "x"}, timestamp=0)
+        driver.delete("t", {"k": None}, timestamp=0)
+        driver.pipe("t", {"k": "a"}, timestamp=-5)
+        assert dropped(driver) == {"t": {"null_key": 1, "negative_timestamp": 1}}
+
+
+def test_stores_are_found_by_their_name_and_their_tables() -> None:
+    text = UNVERSIONED.replace("materialize", "materialize as kept") + STREAM
+    with TopologyTestDriver(text) as driver:
+        put(driver, "t", "a", "x", 3)
+        for name in ("kept", "t"):
+            assert driver.store(name).get({"k": "a"}) == VersionedRecord({"v": "x"}, 3, None)
+        store = driver.store("t")
+        with pytest.raises(ValueError, match="unversioned"):
+            store.get({"k": "a"}, as_of=3)
+        with pytest.raises(ValueError, match="no column 'z'"):
+            store.get({"z": "a"})
+        with pytest.raises(ValueError, match="'k' is missing"):
+            store.get({})
+        with pytest.raises(ValueError, match="no store 's'.*kept"):
+            driver.store("s")
+
+
+def test_a_topology_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "topology.vdsl"
+    path.write_text(STREAM)
+    for given in (path, str(path)):
+        with TopologyTestDriver(given) as driver:
+            put(driver, "s", "a", "1", 0)
+            assert values(driver, "s") == [("1", 0)]
+    with pytest.raises(FileNotFoundError):
+        TopologyTestDriver(str(tmp_path / "none.vdsl"))
+
+
+def test_a_refused_topology() -> None:
+    with pytest.raises(TopologyError):
+        TopologyTestDriver("stream s (k string) from memory () key z;")
+
+
+def test_closing_ends_it_and_removes_the_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    driver = TopologyTestDriver(VERSIONED)
+    put(driver, "t", "a", "1", 0)
+    assert list(tmp_path.iterdir())
+    driver.close()
+    driver.close()
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="closed"):
+        put(driver, "t", "a", "1", 0)
+
+
+def test_several_partitions_give_every_key_the_same() -> None:
+    text = (
+        STREAM
+        + VERSIONED.replace("5 minutes", "40 ms")
+        + "stream j = left join s with t grace 5 ms select s.v || coalesce(t.v, '-') as v;"
+    )
+    found = []
+    for partitions in (1, 3):
+        with TopologyTestDriver(text, partitions=partitions) as driver:
+            for i in range(60):
+                # one key a topology would share clocks: give each key its own story, with clocks that agree
+                for key in "abcde":
+                    put(driver, "t" if i % 3 == 0 else "s", key, f"{i}", i * 7 % 50 + i)
+            driver.drain()
+            by_key: dict[str, list[Any]] = {}
+            for record in driver.read("j"):
+                by_key.setdefault(record.key["k"], []).append((record.value, record.timestamp))
+            found.append(by_key)
+            assert driver.store("t").get({"k": "c"}) is not None
+    assert found[0] == found[1]
+    assert set(found[0]) == set("abcde")
+
+
+def test_partitions_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="partitions"):
+        TopologyTestDriver(STREAM, partitions=0)

@@ -1,0 +1,152 @@
+"""Stage 0 on whole columns: what is dropped, which times and which order records get, what is handed on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from vsc.compiler import compile_topology
+from vsc.plan.nodes import Plan
+from vsc.runtime.errors import BadRowError
+from vsc.runtime.operators.source_task import SourceRows, SourceTask
+from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.records import Batch, Origin
+
+TEXT = """
+stream s (k string, n bigint, at timestamp) from memory () key k timestamp at;
+table t (k string, v string, gone boolean) from memory () key k delete when gone
+  materialize versioned (retention = 1 minute);
+stream f = filter s where n > 1;
+stream m = map f select n * 2 as n;
+stream j = left join m with t on cast(n as string) select n, t.v;
+stream j2 = left join s with t select s.n;
+"""
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return compile_topology(TEXT, path="t.vdsl")
+
+
+def stream(keys: list[str | None], numbers: list[int | None], times: list[int | None], **more: Any) -> SourceRows:
+    """Rows of `s`; times in microseconds."""
+    columns = (
+        pa.array(keys, pa.string()), pa.array(numbers, pa.int64()), pa.array(times, pa.timestamp("us", "UTC")),
+    )  # fmt: skip
+    return SourceRows(Origin("s", 1, "p0"), columns, np.arange(10, 10 + len(keys)), **more)
+
+
+def table(
+    keys: list[str], values: list[str | None], gone: list[bool | None], times: list[int], **more: Any
+) -> SourceRows:
+    columns = (pa.array(keys, pa.string()), pa.array(values, pa.string()), pa.array(gone, pa.bool_()))
+    offsets = np.arange(len(keys))
+    return SourceRows(Origin("t", 0, "p0"), columns, offsets, np.array(times, dtype=np.int64), **more)
+
+
+def batches(plan: Plan, source: str, rows: SourceRows, observe: frozenset[str] = frozenset()) -> dict[str, Batch]:
+    return dict(SourceTask(plan, RunOptions(), observe).process(source, rows).batches)
+
+
+def test_floors_times_and_keeps_a_running_maximum(plan: Plan) -> None:
+    task = SourceTask(plan, RunOptions())
+    result = task.process("s", stream(["a", "b", "c"], [1, 2, 3], [5999, 2000, 7001]))
+    batch = dict(result.batches)["s"]
+    assert batch.timestamps.tolist() == [5, 2, 7]
+    assert batch.order.time.tolist() == [5, 5, 7]
+    assert batch.order.offset.tolist() == [10, 11, 12]
+    assert batch.origins == (Origin("s", 1, "p0"),)
+    assert result.clock == 7
+    later = task.process("s", stream(["a", "b"], [1, 2], [0, 9000]), result.clock)
+    assert dict(later.batches)["s"].order.time.tolist() == [7, 9]
+    assert later.clock == 9
+
+
+def test_a_call_without_usable_rows_keeps_the_clock(plan: Plan) -> None:
+    task = SourceTask(plan, RunOptions())
+    assert task.process("s", stream([None], [1], [0])).clock is None
+    assert task.process("s", stream([], [], []), 4).clock == 4
+
+
+def test_drops_and_counts_in_the_order_unreadable_key_time(plan: Plan) -> None:
+    rows = stream(
+        [None, None, "a", "b", "c"], [1, 1, 1, 1, 1], [-1, 0, None, -1, 3000],
+        unreadable=np.array([True, False, False, False, False]),
+    )  # fmt: skip
+    result = SourceTask(plan, RunOptions()).process("s", rows)
+    assert result.metrics.as_dict()["dropped_records"] == {
+        "s": {"unreadable": 1, "null_key": 1, "null_timestamp": 1, "negative_timestamp": 1}
+    }
+    batch = dict(result.batches)["s"]
+    assert batch.keys[0].to_pylist() == ["c"]
+    assert batch.order.offset.tolist() == [14]
+
+
+def test_a_floored_negative_time_is_negative(plan: Plan) -> None:
+    result = SourceTask(plan, RunOptions()).process("s", stream(["a"], [1], [-1]))
+    assert result.metrics.as_dict()["dropped_records"] == {"s": {"negative_timestamp": 1}}
+
+
+def test_a_bad_row_can_stop_the_run(plan: Plan) -> None:
+    task = SourceTask(plan, RunOptions(on_bad_row="fail"))
+    with pytest.raises(BadRowError, match="source 's': row 11 of p0 has a null key column"):
+        task.process("s", stream(["a", None], [1, 1], [0, 0]))
+
+
+def test_nodes_behind_a_source_in_order_re_keyed_last(plan: Plan) -> None:
+    found = batches(plan, "s", stream(["a", "b", "c"], [1, 2, 3], [1000, 2000, 3000]), frozenset({"f", "m"}))
+    assert list(found) == ["m", "f", "s", "j#rekey"] or list(found) == ["f", "m", "s", "j#rekey"]
+    assert found["f"].values[0].to_pylist() == [2, 3]
+    assert found["m"].values[0].to_pylist() == [4, 6]
+    assert found["j#rekey"].keys[0].to_pylist() == ["4", "6"]
+    assert found["j#rekey"].timestamps.tolist() == [2, 3]
+    places = [int(b.order.path[0, 0]) for b in found.values()]
+    assert places == sorted(places)
+
+
+def test_only_what_is_asked_for_is_handed_out(plan: Plan) -> None:
+    assert set(batches(plan, "s", stream(["a"], [5], [0]))) == {"s", "j#rekey"}
+    assert set(batches(plan, "t", table(["a"], ["x"], [None], [0]), frozenset({"t"}))) == {"t"}
+
+
+def test_tombstones_by_delete_when_and_by_null_values(plan: Plan) -> None:
+    rows = table(
+        ["a", "b", "c", "d"], ["x", "y", "z", None], [None, True, False, None], [1, 2, 3, 4],
+        deleted=np.array([False, False, False, True]),
+    )  # fmt: skip
+    batch = batches(plan, "t", rows)["t"]
+    assert batch.present.tolist() == [True, False, True, False]
+    assert batch.values[0].to_pylist() == ["x", None, "z", None]
+    assert batch.timestamps.tolist() == [1, 2, 3, 4]
+
+
+def test_a_null_value_takes_the_records_own_time(plan: Plan) -> None:
+    rows = stream(
+        ["a", "b"], [1, None], [5000, None], record_time=np.array([77, 88]), deleted=np.array([False, True])
+    )  # fmt: skip
+    batch = batches(plan, "s", rows)["s"]
+    assert batch.timestamps.tolist() == [5, 88]
+    assert batch.present.tolist() == [True, False]
+
+
+def test_a_re_key_drops_records_without_value_and_null_keys(plan: Plan) -> None:
+    text = (
+        "stream s (k string, n string) from memory () key k; table t (k string, v string) from memory () key k;"
+        "stream j = left join s with t on n select n, t.v;"
+    )
+    rows = SourceRows(
+        Origin("s", 1, ""), (pa.array(["a", "b", "c"]), pa.array(["x", None, None], pa.string())), np.arange(3),
+        np.array([1, 2, 3]), np.array([False, False, True]),
+    )  # fmt: skip
+    result = SourceTask(compile_topology(text, path="t.vdsl"), RunOptions()).process("s", rows)
+    (out,) = (batch for name, batch in result.batches if name == "j#rekey")
+    assert out.keys[0].to_pylist() == ["x"]
+    assert result.metrics.as_dict()["dropped_records"] == {"j": {"null_join_key": 1, "no_value": 1}}
+
+
+def test_a_source_without_time_is_a_mistake_of_the_caller(plan: Plan) -> None:
+    with pytest.raises(ValueError, match="'t'"):
+        batches(plan, "t", SourceRows(Origin("t", 0, ""), table(["a"], ["x"], [None], [0]).columns, np.arange(1)))
