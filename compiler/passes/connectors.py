@@ -37,6 +37,7 @@ class _Kind:
     required: tuple[str, ...] = ()
     roles: tuple[Role, ...] = ("source", "sink")
     source_only: tuple[str, ...] = ()
+    sink_only: tuple[str, ...] = ()
     stream_sink_only: tuple[str, ...] = ()
     spark: bool = True
 
@@ -48,8 +49,10 @@ _KINDS: dict[str, _Kind] = {
             "path": OptionSpec("string", "'data/payments'"),
             "format": OptionSpec("string", "'json'", _FILE_FORMATS),
             "with_timestamp": _WITH_TIMESTAMP,
+            "append": OptionSpec("true or false", "true"),
         },
         required=("path", "format"),
+        sink_only=("append",),
         stream_sink_only=("with_timestamp",),
     ),
     "kafka": _Kind(
@@ -145,6 +148,8 @@ def _connector(
 def _applies(kind: _Kind, option: str, role: Role, stream: bool) -> bool:
     if option in kind.source_only:
         return role == "source"
+    if option in kind.sink_only:
+        return role == "sink"
     return option not in kind.stream_sink_only or (role == "sink" and stream)
 
 

@@ -10,18 +10,21 @@ from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 __all__ = ["translated"]
 
 _OWN = re.compile(
-    r"(?:vsc\.)?runtime\.errors\.(\w+): \[VSC\d+\] (.+?)(?:\n  help: (.+?))?(?=\n\s*\n|\n\S|\n\s+at |\n SQLSTATE|\Z)", re.DOTALL
+    r"(?:vsc\.)?runtime\.errors\.(\w+): \[VSC\d+\] (.+?)(?:\n  help: (.+?))?(?=\n\s*\n|\n\S|\n\s+at |\n SQLSTATE|\Z)",
+    re.DOTALL,
 )
 _FILE = re.compile(r"Encountered error while reading file (\S+?)\.? ")
 _MISMATCH = re.compile(
     r"Data type mismatches when reading Parquet column (.+?)\. Expected Spark type (.+?), actual Parquet type (.+?)\."
 )
-_ORC_MISMATCH = re.compile(r"Unable to convert type (\S+) of file|ORC does not support type conversion from (.+?) to (.+?)[.\s]")
+_ORC_MISMATCH = re.compile(
+    r"Unable to convert type (\S+) of file|ORC does not support type conversion from (.+?) to (.+?)[.\s]"
+)
 _FOOTER = re.compile(r"Could not read footer for file: ?\S*?(file:\S+?|\w+://\S+?)[;,\s]")
 
 
 def translated(error: BaseException) -> VscRuntimeError | None:
-    """The runtime error that `error` is, quotes, or amounts to; None for what is unknown (a bug, or Spark's trouble)."""
+    """The runtime error that `error` is, quotes, or amounts to; None for what is not known here."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, VscRuntimeError):
@@ -56,7 +59,9 @@ def _known(text: str) -> VscRuntimeError | None:
     if "PATH_NOT_FOUND" in text or "Path does not exist" in text:
         return SourceError(_line(text.splitlines()[0]))
     if "No space left on device" in text:
-        return SinkError("there is no space left on a disk", "make room (the local folder, the checkpoint, the sinks), run again")
+        return SinkError(
+            "there is no space left on a disk", "make room (the local folder, the checkpoint, the sinks), run again"
+        )
     return None
 
 

@@ -19,7 +19,7 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of one resolved connector. `place` is what messages call it: ``source 'x'`` or ``the sink of 'x'``."""
+    """The options of one resolved connector. `place` is its name in messages, such as ``source 'x'``."""
 
     place: str
     connector: Connector

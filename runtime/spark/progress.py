@@ -23,7 +23,7 @@ Style = Literal["auto", "bar", "lines", "json", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One epoch: rows read, rows for sinks, Spark's ``triggerExecution`` in ms, the state of all partitions after it."""
+    """One epoch: rows read, rows for sinks, Spark's ``triggerExecution`` in ms, the state of all partitions."""
 
     batch: int
     input_rows: int
@@ -197,7 +197,8 @@ def batch_text(event: Batch) -> str:
 def finished_text(event: Finished) -> str:
     """The end in one line."""
     batches = f"{event.batches:,} batch" + ("" if event.batches == 1 else "es")
-    text = f"finished: {batches}, {event.input_rows:,} rows in, {event.output_rows:,} out, {event.duration_ms / 1000:,.1f} s"
+    rows = f"{event.input_rows:,} rows in, {event.output_rows:,} out"
+    text = f"finished: {batches}, {rows}, {event.duration_ms / 1000:,.1f} s"
     if event.held:
         text += f"; {event.held:,} records wait for their grace to end (--drain lets them out)"
     return text

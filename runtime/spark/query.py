@@ -108,7 +108,7 @@ def start_query(
     with configured(spark, query_configuration(opened.partitions)):
         frame = _pipeline(spark, plan, resolved, opened, options, folders)
         query = (
-            frame.writeStream.queryName(None or f"{plan.name}-{opened.id[:8]}")
+            frame.writeStream.queryName(f"{plan.name}-{opened.id[:8]}")
             .outputMode("append")
             .option("checkpointLocation", opened.files.root)
             .foreachBatch(writer)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -94,6 +93,7 @@ class ConsoleSink:
     def __init__(self, sink: Sink, node: Node) -> None:
         self.id = sink.id
         self._node = node
+        self._timestamp = Options(f"the sink of '{sink.node}'", sink.connector).flag("with_timestamp")
 
     def prepare(self) -> None:
         """Nothing."""
@@ -105,8 +105,7 @@ class ConsoleSink:
             return
         records = Batch.concat(found)
         records = records.take(processing_order([records]))
-        print(f"-- batch {epoch}: {self._node.name}, {len(records):,} rows", file=sys.stderr, flush=True)
-        print(table_text(self._node, records), flush=True)
+        print(table_text(self._node, records, self._timestamp), flush=True)
 
 
 class FilesSink:
@@ -130,7 +129,7 @@ class FilesSink:
         self._timestamp = self._options.flag("with_timestamp")
 
     def prepare(self) -> None:
-        """Refuses a folder with files of another checkpoint, unless ``append = true``; finishes or removes leftovers."""
+        """Refuses a folder with foreign files, unless ``append = true``; removes what a crash left unfinished."""
         if not self._options.flag("append"):
             self._refuse_foreign()
         for name in self._files.names(self._aside):
@@ -186,7 +185,7 @@ class FilesSink:
                 continue
             if not name.startswith(f"part-{self._checkpoint}-"):
                 raise SinkError(
-                    f"{self._options.place}: the folder {self._files.root} holds {name}, which this checkpoint did not write",
+                    f"{self._options.place}: {self._files.root} holds {name}, which this checkpoint did not write",
                     "give another path, remove the files, or add append = true",
                 )
 

@@ -98,7 +98,7 @@ def _check_csv(node: Node, options: Options) -> None:
 
 
 def source_frame(spark: SparkSession, node: Node) -> DataFrame:
-    """The rows of a source: declared columns in their order, then `PART` and, where they apply, `TIME`, `START`, `BAD`."""
+    """The rows of a source: declared columns, in order, then of `PART`, `START`, `TIME` and `BAD` those that apply."""
     source = node.operation
     assert isinstance(source, Source)
     options = Options(f"source '{node.name}'", source.connector)

@@ -14,13 +14,21 @@ MAX_WIDTH = 40
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def table_text(node: Node, records: Batch) -> str:
-    """One line a record under a header: event time, for a table the kind of change, then the node's columns."""
+def table_text(node: Node, records: Batch, timestamp: bool) -> str:
+    """One line a record under a header: the node's columns, for a table the kind of change and the event time.
+
+    `timestamp` asks for the event time of a stream's records as well.
+    """
     columns = (*node.schema.key, *node.schema.value)
-    header = ["_timestamp", *(["_change"] if node.kind == "table" else []), *(c.name for c in columns)]
-    cells = [[_time(int(t)) for t in records.timestamps]]
+    header: list[str] = []
+    cells: list[list[str]] = []
+    if timestamp or node.kind == "table":
+        header.append("_timestamp")
+        cells.append([_time(int(t)) for t in records.timestamps])
     if node.kind == "table":
+        header.append("_change")
         cells.append(["upsert" if p else "delete" for p in records.present])
+    header.extend(c.name for c in columns)
     right = [False] * len(cells)
     for column, array in zip(columns, records.columns, strict=True):
         values = to_values(array, column.type)

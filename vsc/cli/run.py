@@ -12,8 +12,10 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from vsc.cli.common import add_variables, read_text, use_color, variables
+from vsc.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -25,7 +27,7 @@ _NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobu
 
 
 class _Refused(Exception):
-    """The run ends before it began: what to print, and the exit status."""
+    """The run ends before it began: what to print on stderr, and the exit status."""
 
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
@@ -38,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoint", required=True, metavar="DIR", help="where the query keeps its state and place")
     parser.add_argument("--master", default="local[*]", metavar="URL", help="as for spark-submit (default: local[*])")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
-    parser.add_argument("--packages", default="", metavar="LIST", help="Maven coordinates that Spark fetches, by commas")
+    parser.add_argument(
+        "--packages", default="", metavar="LIST", help="Maven coordinates that Spark fetches, by commas"
+    )
     parser.add_argument(
         "--partitions", type=int, metavar="N", help="partitions of the state (default: 4; kept in the checkpoint)"
     )
@@ -48,9 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHEN",
         help="available-now: all input there is, then stop (default); once: the same in one batch; or a duration",
     )
-    parser.add_argument("--var", action="append", default=[], metavar="NAME=VALUE", help="the value of ${NAME}")
+    add_variables(parser)
     parser.add_argument("--drain", action="store_true", help="at the end, let out what waits for its grace")
-    parser.add_argument("--local-dir", metavar="DIR", help="where executors keep RocksDB (default: Spark's local folders)")
+    parser.add_argument(
+        "--local-dir", metavar="DIR", help="where executors keep RocksDB (default: Spark's local folders)"
+    )
     parser.add_argument(
         "--on-bad-row", choices=("drop", "fail"), default="drop", help="rows that cannot be read, without key or time"
     )
@@ -65,57 +71,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
     try:
-        conf = _pairs(args.conf, "--conf")
-        variables = _pairs(args.var, "--var")
+        conf = _settings(args.conf)
+        given = variables(args)
         if args.partitions is not None and args.partitions < 1:
-            raise _Refused(f"--partitions {args.partitions}: give a number from 1 on", 2)
+            raise UsageError(f"there cannot be {args.partitions} partitions", "give a number from 1 on")
         if args.drain and args.trigger not in ("available-now", "once"):
-            raise _Refused("--drain needs an end: use it with --trigger available-now or once", 2)
-        plan = _plan(args.file, variables)
+            raise UsageError("--drain needs an end of the input", "use it with --trigger available-now or once")
+        plan = _plan(args.file, given, quiet=args.progress in ("json", "none"))
         _need_packages()
-        return _on_spark(args, plan, conf, variables)
+        return _on_spark(args, plan, conf, given)
     except _Refused as refused:
         print(refused, file=sys.stderr)
         return refused.status
 
 
-def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
+def _settings(given: Sequence[str]) -> dict[str, str]:
     found = {}
     for pair in given:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise _Refused(f"error: {option} {pair}: write it as NAME=VALUE", 2)
+            raise UsageError(f"--conf takes KEY=VALUE, not `{pair}`", "as in --conf spark.executor.memory=4g")
         found[name] = value
     return found
 
 
-def _plan(file: str, variables: Mapping[str, str]) -> Plan:
-    path = Path(file)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise _Refused(f"error: there is no file {file}", 2) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise _Refused(f"error: {file} cannot be read: {error}", 2) from error
-    if path.suffix == ".json":
+def _plan(file: str, given: Mapping[str, str], quiet: bool) -> Plan:
+    """The plan in `file`, compiled if it is a topology; its warnings are shown unless `quiet`."""
+    text = read_text(file)
+    if file.endswith(".json"):
         from vsc.plan import PlanError, load
 
         try:
             return load(text)
         except PlanError as error:
             raise _Refused(f"error: {file} is no plan that this vsc can run: {error}", 1) from error
-    from vsc.compiler import TopologyError, compile_topology
-
-    try:
-        return compile_topology(text, path=file, variables=dict(variables))
-    except TopologyError as error:
-        raise _Refused(_findings(error, text, file), 1) from error
-
-
-def _findings(error: Exception, text: str, file: str) -> str:
     from vsc.compiler.diagnostics.render import render_text
+    from vsc.compiler.driver import compile_source
 
-    return render_text(error.diagnostics, {file: text})  # type: ignore[attr-defined]
+    result = compile_source(text, file, given)
+    shown = render_text(result.diagnostics, {file: result.source}, use_color(sys.stderr))
+    if result.plan is None:
+        raise _Refused(shown.rstrip("\n"), 1)
+    if result.diagnostics and not quiet:
+        sys.stderr.write(shown)
+    return result.plan
 
 
 def _need_packages() -> None:
@@ -132,9 +131,7 @@ def _importable(name: str) -> bool:
         return False
 
 
-def _on_spark(
-    args: argparse.Namespace, plan: Plan, conf: Mapping[str, str], variables: Mapping[str, str]
-) -> int:
+def _on_spark(args: argparse.Namespace, plan: Plan, conf: Mapping[str, str], given: Mapping[str, str]) -> int:
     from vsc.runtime.errors import ConfigurationError, VscRuntimeError
     from vsc.runtime.operators.task import RunOptions
     from vsc.runtime.spark.progress import display
@@ -142,11 +139,11 @@ def _on_spark(
     from vsc.runtime.spark.runner import Run
 
     job = Run(
-        plan, args.checkpoint, variables, args.partitions, args.trigger, args.local_dir,
+        plan, args.checkpoint, given, args.partitions, args.trigger, args.local_dir,
         RunOptions(args.on_bad_row, args.on_error), args.drain,
     )  # fmt: skip
     try:
-        check(plan, variables, args.trigger)
+        check(plan, given, args.trigger)
         _check_java()
     except VscRuntimeError as error:
         raise _Refused(f"error{error}", 2 if isinstance(error, ConfigurationError) else 1) from error
