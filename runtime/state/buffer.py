@@ -36,6 +36,7 @@ _META: Final = struct.Struct("<4sHHqqq")
 _NUMBER: Final = struct.Struct(">Q")
 _END: Final = b"\0\0"
 
+
 class Buffered(NamedTuple):
     """A record that waits."""
 

@@ -60,6 +60,8 @@ from vsc.runtime.state.api import (
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end
 from vsc.runtime.state.versioned_key import Found, KeyHistory, Writes
 from vsc.runtime.state.versioned_layout import Meta, Rows, decode_meta, encode_meta
+from vsc.runtime.state.versioned_put import plan_puts
+from vsc.runtime.state.versioned_read import get_many, lookup_columns, versions_many
 
 __all__ = ["VersionedStore", "check_durations", "default_segment_interval"]
 
@@ -123,7 +125,7 @@ class VersionedStore:
     @property
     def horizon(self) -> int:
         """Stream time minus the longer of retention and grace: tombstones before it are forgotten."""
-        return self._meta.observed - self._kept
+        return self._meta.horizon
 
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> PutOutcome:
         """Write a version, or a tombstone for a value of None; return what became of it.
@@ -217,21 +219,26 @@ class VersionedStore:
         timestamps: Times,
     ) -> PutOutcomes:
         """As `put_many`, with each key once: row i writes to ``keys[index[i]]``."""
-        from vsc.runtime.state.versioned_put import put_columns
-
-        return put_columns(self, keys, index, values, timestamps)
+        times = np.asarray(timestamps, np.int64)
+        written = values if isinstance(values, pa.BinaryArray) else pa.array(values, pa.binary())
+        if not len(index) == len(written) == len(times):
+            raise ValueError(f"{len(index)} keys, {len(written)} values and {len(times)} timestamps do not go together")
+        if not len(times):
+            return PutOutcomes(np.empty(0, np.uint8), np.empty(0, np.int64))
+        if times.min() < 0 or times.max() == NEVER:
+            raise ValueError(f"a timestamp must be from 0 to {NEVER - 1} ms, but one is {_outside(times)}")
+        put = plan_puts(self._kv, self._rows, self._meta, keys, np.asarray(index, np.int64), written, times)
+        if put.keys:
+            self._commit(put.writes, put.observed, max(_SWEPT_AT_ONCE, put.keys))
+        return put.outcomes
 
     def get_many(self, keys: Sequence[bytes], as_of: Times | None = None) -> list[VersionedRecord | Miss]:
         """Answer ``lookup(keys[i], as_of[i])`` for many; without `as_of` the newest version of each."""
-        from vsc.runtime.state.versioned_read import get_many
-
-        return get_many(self, keys, as_of)
+        return get_many(self._kv, self._rows, self._meta, keys, as_of)
 
     def lookup_columns(self, keys: Sequence[bytes], index: Times, as_of: Times | None = None) -> Lookups:
         """As `get_many`, as columns and with each key once: row i looks up ``keys[index[i]]``."""
-        from vsc.runtime.state.versioned_read import lookup_columns
-
-        return lookup_columns(self, keys, index, as_of)
+        return lookup_columns(self._kv, self._rows, self._meta, keys, index, as_of)
 
     def versions_many(self, keys: Sequence[bytes], from_ts: Times, to_ts: Times) -> Versions:
         """Return what is known of each of the distinct `keys` within ``[from_ts[i], to_ts[i]]``, as columns.
@@ -240,9 +247,7 @@ class VersionedStore:
         case. The retention is left to the caller (`observed_stream_time`); what ended at or before the `horizon` and
         tombstones before it are left out.
         """
-        from vsc.runtime.state.versioned_read import versions_many
-
-        return versions_many(self, keys, from_ts, to_ts)
+        return versions_many(self._kv, self._rows, self._meta, keys, from_ts, to_ts)
 
     def _open_meta(self) -> Meta:
         data = self._kv.get(self._rows.meta)
@@ -330,3 +335,7 @@ def _check_write(key: Any, value: Any, timestamp: int) -> None:
         raise TypeError("a key is bytes, a value is bytes or None")
     if not 0 <= timestamp < NEVER:
         raise ValueError(f"a timestamp must be from 0 to {NEVER - 1} ms, but is {timestamp}")
+
+
+def _outside(times: Times) -> int:
+    return int(times.min()) if times.min() < 0 else int(times.max())

@@ -47,7 +47,7 @@ _TIME: Final = struct.Struct(">Q")
 _PADDING: Final = (b"", b"\0" * 7, b"\0" * 6, b"\0" * 5, b"\0" * 4, b"\0" * 3, b"\0" * 2, b"\0")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Meta:
     """What a store remembers beside its versions; times in ms."""
 
@@ -56,6 +56,16 @@ class Meta:
     observed: int = -1
     dropped: int = 0
     sweeping: bool = False
+
+    @property
+    def kept(self) -> int:
+        """How far behind stream time versions are kept."""
+        return max(self.retention, self.grace)
+
+    @property
+    def horizon(self) -> int:
+        """Stream time minus the longer of retention and grace."""
+        return self.observed - self.kept
 
 
 @dataclass(slots=True)
