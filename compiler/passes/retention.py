@@ -10,7 +10,7 @@ from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import too_long
 from vsc.compiler.passes.stores import Stores
 from vsc.compiler.passes.versioning import Statuses, way_labels
-from vsc.compiler.passes.words import duration
+from vsc.compiler.words import duration
 from vsc.compiler.topology import Topology
 
 __all__ = ["check_retention"]

@@ -1,0 +1,75 @@
+"""The topology as a graph for tools, in JSON: what the listing shows, as data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from vsc.plan import Column, Connector, Node, Plan, Source
+
+__all__ = ["emit_graph"]
+
+
+def emit_graph(plan: Plan) -> str:
+    """An object with `name`, `nodes`, `edges`, `sinks`, `stages`; names of nodes are what edges refer to."""
+    stages = {node.name: [s.id for s in plan.stages if node.name in s.nodes] for node in plan.nodes}
+    entering = {(entry.node, stage.id) for stage in plan.stages for entry in stage.inputs}
+    edges = [
+        {"from": name, "to": node.name, "repartition": any((name, stage) in entering for stage in stages[node.name])}
+        for node in plan.nodes
+        for name in node.inputs
+    ]
+    document = {
+        "name": plan.name,
+        "nodes": [_node(node, stages[node.name]) for node in plan.nodes],
+        "edges": edges,
+        "sinks": [
+            {"id": sink.id, "node": sink.node, "connector": _connector(sink.connector), "line": sink.line}
+            for sink in plan.sinks
+        ],
+        "stages": [
+            {"id": stage.id, "nodes": list(stage.nodes), "inputs": [entry.node for entry in stage.inputs]}
+            for stage in plan.stages
+        ],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _node(node: Node, stages: list[int]) -> dict[str, Any]:
+    status, store = node.status, node.store
+    return {
+        "name": node.name,
+        "kind": node.kind,
+        "operation": node.operation.op,
+        "inputs": list(node.inputs),
+        "key": _columns(node.schema.key),
+        "columns": _columns(node.schema.value),
+        "versioned": None if status is None else status.versioned,
+        "reason": None if status is None else status.reason,
+        "decided_by": None if status is None else status.decided_by,
+        "store": None
+        if store is None
+        else {
+            "name": store.name,
+            "kind": store.kind,
+            "retention_ms": store.retention,
+            "segment_ms": store.segment,
+            "grace_ms": store.grace,
+            "implied": store.implied,
+        },
+        "connector": _connector(node.operation.connector) if isinstance(node.operation, Source) else None,
+        "stages": stages,
+        "line": node.line,
+    }
+
+
+def _columns(columns: tuple[Column, ...]) -> list[dict[str, str]]:
+    return [{"name": column.name, "type": str(column.type)} for column in columns]
+
+
+def _connector(connector: Connector) -> dict[str, Any]:
+    return {
+        "kind": connector.kind,
+        "options": dict(connector.options),
+        "spark_options": dict(connector.spark_options),
+    }

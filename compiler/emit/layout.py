@@ -1,0 +1,69 @@
+"""What all pictures of a plan have in common: which node stands in which stage, and what goes from where to where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vsc.plan import Node, Plan, Sink, Source
+
+__all__ = ["Arrow", "Place", "arrows", "description", "places", "sink_places"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node in one of its stages. `id` is made of numbers, so that no name can break a picture."""
+
+    id: str
+    node: Node
+    stage: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """Records go from the place `start` to the place or sink `end`; `repartition`: through a shuffle, by key."""
+
+    start: str
+    end: str
+    repartition: bool
+
+
+def places(plan: Plan) -> tuple[Place, ...]:
+    """Every node in every stage that lists it, stage by stage."""
+    numbers = {node.name: number for number, node in enumerate(plan.nodes)}
+    return tuple(
+        Place(f"n{numbers[name]}_{stage.id}", plan.nodes[numbers[name]], stage.id)
+        for stage in plan.stages
+        for name in stage.nodes
+    )
+
+
+def sink_places(plan: Plan) -> tuple[tuple[str, Sink], ...]:
+    """The sinks with an id each."""
+    return tuple((f"s{number}", sink) for number, sink in enumerate(plan.sinks))
+
+
+def arrows(plan: Plan) -> tuple[Arrow, ...]:
+    """All ways of records: inside a stage, from stage to stage, to the sinks."""
+    at = {(place.node.name, place.stage): place.id for place in places(plan)}
+    emitting = {name: at[name, stage.id] for stage in plan.stages for name in stage.emits}
+    found = []
+    for place in places(plan):
+        node = place.node
+        if isinstance(node.operation, Source) and place.stage > 0:
+            found.append(Arrow(at[node.name, 0], place.id, True))
+        for name in node.inputs:
+            inside = at.get((name, place.stage))
+            found.append(Arrow(inside or emitting[name], place.id, inside is None))
+    found.extend(Arrow(emitting[sink.node], id_, False) for id_, sink in sink_places(plan))
+    return tuple(found)
+
+
+def description(node: Node) -> tuple[str, ...]:
+    """A node in a few words: its name, what it is, its key."""
+    key = ", ".join(column.name for column in node.schema.key)
+    lines = [node.name, f"{node.operation.op} ({node.kind})".replace("_", " ")]
+    if key:
+        lines.append(f"key {key}")
+    if node.status is not None:
+        lines.append("versioned" if node.status.versioned else "unversioned")
+    return tuple(lines)

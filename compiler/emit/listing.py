@@ -1,0 +1,117 @@
+"""The topology as a listing to read, and to compare with the one before: one block a node, in the order of the plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from vsc.compiler.words import duration
+from vsc.plan import (
+    Column,
+    Connector,
+    Filter,
+    Item,
+    Map,
+    Materialize,
+    Node,
+    Plan,
+    Rekey,
+    Source,
+    Store,
+    StreamTableJoin,
+    ToTable,
+)
+
+__all__ = ["emit_topology"]
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+def emit_topology(plan: Plan) -> str:
+    """Nodes with kind, key, columns, types, versioned status and its reason, store, stage; then the sinks."""
+    blocks = [f"topology {_name(plan.name)}"]
+    for node in plan.nodes:
+        stages = [stage.id for stage in plan.stages if node.name in stage.nodes]
+        lines = [f"{node.kind} {_name(node.name)}", *(f"  {key:<9} {text}" for key, text in _facts(node, stages))]
+        blocks.append("\n".join(lines))
+    blocks.extend(f"sink {_name(sink.node)} to {_connector(sink.connector)}" for sink in plan.sinks)
+    if plan.variables:
+        blocks.append(f"variables {', '.join(plan.variables)}")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _facts(node: Node, stages: list[int]) -> Iterator[tuple[str, str]]:
+    yield from _operation(node)
+    yield "key", _columns(node.schema.key)
+    yield "columns", _columns(node.schema.value)
+    if node.status is not None:
+        word = "versioned" if node.status.versioned else "unversioned"
+        yield "status", f"{word}: {node.status.reason} (decided by {_name(node.status.decided_by)})"
+    if node.store is not None:
+        yield "store", _store(node.store)
+    yield ("stage" if len(stages) == 1 else "stages"), ", ".join(map(str, stages))
+
+
+def _operation(node: Node) -> Iterator[tuple[str, str]]:
+    inputs = [_name(name) for name in node.inputs]
+    match node.operation:
+        case Source(connector=connector, timestamp=timestamp, delete_when=delete_when):
+            yield "from", _connector(connector)
+            if timestamp is not None:
+                yield "timestamp", _one_line(timestamp.text)
+            if delete_when is not None:
+                yield "delete", f"when {_one_line(delete_when.text)}"
+        case Filter(predicate=predicate):
+            yield "filter", f"{inputs[0]} where {_one_line(predicate.text)}"
+        case Map(items=items):
+            yield "map", f"{inputs[0]} select {_items(items)}"
+        case Rekey(items=items):
+            yield "rekey", f"{inputs[0]} by {_items(items)}"
+        case ToTable(delete_when=delete_when):
+            yield "to_table", inputs[0] + (f" delete when {_one_line(delete_when.text)}" if delete_when else "")
+        case Materialize():
+            yield "copy of", inputs[0]
+        case StreamTableJoin(left=left, as_of=as_of, grace=grace, items=items):
+            how = "as of the record's time" if as_of else "as it is"
+            waits = f", grace {duration(grace)}" if grace is not None else ""
+            yield "left join" if left else "join", f"{inputs[0]} with {inputs[1]} {how}{waits}"
+            yield "select", _items(items)
+
+
+def _items(items: tuple[Item, ...]) -> str:
+    shown = (_one_line(i.text) + ("" if i.text.split(".")[-1] == i.name else f" as {_name(i.name)}") for i in items)
+    return ", ".join(shown) or "nothing but the key"
+
+
+def _columns(columns: tuple[Column, ...]) -> str:
+    return ", ".join(f"{_name(column.name)} {column.type}" for column in columns) or "none"
+
+
+def _store(store: Store) -> str:
+    text = f"{_name(store.name)} {store.kind}"
+    if store.retention is not None and store.segment is not None and store.grace is not None:
+        text += (
+            f" (retention = {duration(store.retention)}, segment = {duration(store.segment)}, "
+            f"grace = {duration(store.grace)})"
+        )
+    return text + (", implied" if store.implied else "")
+
+
+def _connector(connector: Connector) -> str:
+    own = [f"{name} = {_literal(value)}" for name, value in connector.options]
+    spark = [f"{_literal(name)} = {_literal(value)}" for name, value in connector.spark_options]
+    return f"{connector.kind} ({', '.join([*own, *spark])})"
+
+
+def _literal(value: str | int | float | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+
+
+def _name(name: str) -> str:
+    return name if _PLAIN.match(name) else "`" + name.replace("`", "``") + "`"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
