@@ -1,0 +1,81 @@
+"""The records of one node in one batch, as columns in the order of processing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.runtime.records import Int64s, Mask
+
+__all__ = ["Flow", "NotColumnar", "Old", "blanked", "taken"]
+
+
+class NotColumnar(Exception):
+    """This batch needs the record-by-record engine: an expression fails on a record. Nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Old:
+    """The rows that were the newest before a table's changes; where `present` is False there was none."""
+
+    present: Mask
+    values: tuple[pa.Array, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Records of one node: at most one for each record that entered the stage.
+
+    `cause` is the place of that record among all that entered, ascending; `key` a key's number in the batch; `time`
+    event time in ms; where `present` is False there is no value and `values` are null. `old` is None where nobody asks
+    for the rows before a table's changes, or where they are not known.
+    """
+
+    cause: Int64s
+    key: Int64s
+    time: Int64s
+    present: Mask
+    keys: tuple[pa.Array, ...]
+    values: tuple[pa.Array, ...]
+    old: Old | None = None
+
+    def __len__(self) -> int:
+        return len(self.cause)
+
+    @property
+    def columns(self) -> tuple[pa.Array, ...]:
+        """Key columns, then value columns."""
+        return self.keys + self.values
+
+    def select(self, mask: Mask) -> Flow:
+        """The records where `mask` is true; the same object if that is all of them."""
+        if mask.all():
+            return self
+        chosen = pa.array(mask)
+        old = self.old
+        return Flow(
+            self.cause[mask], self.key[mask], self.time[mask], self.present[mask],
+            tuple(c.filter(chosen) for c in self.keys), tuple(c.filter(chosen) for c in self.values),
+            None if old is None else Old(old.present[mask], tuple(c.filter(chosen) for c in old.values)),
+        )  # fmt: skip
+
+    def with_rows(self, present: Mask, values: Sequence[pa.Array], old: Old | None = None) -> Flow:
+        """The same records with other rows."""
+        return replace(self, present=present, values=tuple(values), old=old)
+
+
+def blanked(columns: Sequence[pa.Array], present: Mask) -> tuple[pa.Array, ...]:
+    """The columns, null where `present` is False."""
+    if present.all():
+        return tuple(columns)
+    return taken(columns, np.where(present, np.arange(len(present)), -1))
+
+
+def taken(columns: Sequence[pa.Array], positions: Int64s) -> tuple[pa.Array, ...]:
+    """The rows at `positions`, null where a position is negative."""
+    absent = positions < 0
+    indices = pa.array(positions, mask=absent) if absent.any() else pa.array(positions)
+    return tuple(column.take(indices) for column in columns)

@@ -1,0 +1,231 @@
+"""Plans written by hand (no compiler), records for them, and both engines side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.expressions import Call, Expr, Literal
+from vsc.plan.expressions import Column as Ref
+from vsc.plan.nodes import (
+    Column,
+    Connector,
+    Filter,
+    Item,
+    Map,
+    Materialize,
+    Node,
+    Operation,
+    Plan,
+    Rekey,
+    Schema,
+    Source,
+    Stage,
+    StageInput,
+    Status,
+    Store,
+    StreamTableJoin,
+    ToTable,
+)
+from vsc.plan.types import BIGINT, BOOLEAN, STRING, TIMESTAMP
+from vsc.runtime.operators.stores import store_prefix
+from vsc.runtime.records import Batch, Metrics, Order, Origin
+from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.state.unversioned import TimestampedStore
+from vsc.runtime.state.versioned import VersionedStore
+from vsc.runtime.values import to_array, to_values
+
+KEY = Column("k", STRING)
+ROW = Schema((KEY,), (Column("v", BIGINT), Column("s", STRING)))
+V, S = Ref(0, "v", BIGINT), Ref(0, "s", STRING)
+
+
+def item(name: str, expr: Expr) -> Item:
+    return Item(name, expr, name)
+
+
+def number(value: int) -> Literal:
+    return Literal(value, BIGINT)
+
+
+V_ABOVE_2 = item("p", Call("gt", (V, number(2)), BOOLEAN))
+V_IS_4 = item("p", Call("eq", (V, number(4)), BOOLEAN))
+NEXT = (item("v", Call("add", (V, number(1)), BIGINT)), item("s", S))
+
+
+@dataclass
+class Builder:
+    """Collects nodes; stage 0 holds the sources, stage 1 the rest."""
+
+    nodes: list[Node] = field(default_factory=list)
+
+    def add(
+        self, name: str, kind: Any, operation: Operation, inputs: Sequence[str], schema: Schema = ROW,
+        store: Store | None = None,
+    ) -> str:  # fmt: skip
+        status = None
+        if kind == "table":
+            versioned = store.kind == "versioned" if store else any(self._versioned(i) for i in inputs)
+            status = Status(versioned, "by hand", name)
+        self.nodes.append(Node(name, kind, schema, operation, tuple(inputs), len(self.nodes) + 1, store, status))
+        return name
+
+    def _versioned(self, name: str) -> bool:
+        status = next(n for n in self.nodes if n.name == name).status
+        return status is not None and status.versioned
+
+    def source(self, name: str, kind: Any, store: Store | None = None) -> str:
+        rank = sum(isinstance(n.operation, Source) for n in self.nodes)
+        source = Source(Connector("memory"), ROW.key + ROW.value, None, None, rank)
+        return self.add(name, kind, source, (), ROW, store)
+
+    def join(self, name: str, stream: str, table: str, left: bool, as_of: bool) -> str:
+        """The stream's v plus the table's, both texts, and when the table's row became valid."""
+        partner = Ref(1, "v", BIGINT)
+        total = Call("add", (V, partner), BIGINT)
+        items = (
+            item("v", total), item("s", S), item("other", Ref(1, "s", STRING)), item("their_key", Ref(1, "k", STRING)),
+            item("since", Call("event_time", (Literal(1, BIGINT),), TIMESTAMP)),
+        )  # fmt: skip
+        schema = Schema((KEY,), tuple(Column(i.name, i.expr.type) for i in items))
+        return self.add(name, "stream", StreamTableJoin(left, as_of, None, items), (stream, table), schema)
+
+    def plan(self) -> Plan:
+        names = [n.name for n in self.nodes]
+        sources = [n.name for n in self.nodes if isinstance(n.operation, Source)]
+        stored = [n.name for n in self.nodes if n.name not in sources or n.kind == "table"]
+        streams = tuple(name for name in sources if name not in stored)
+        stages = (
+            Stage(0, tuple(sources), (), streams),
+            Stage(1, tuple(stored), tuple(StageInput(s) for s in sources), tuple(stored)),
+        )
+        assert len(names) == len(set(names))
+        return Plan("by_hand", tuple(self.nodes), (), stages)
+
+
+def versioned(name: str, retention: int, grace: int | None = None) -> Store:
+    return Store(name, "versioned", retention, retention if grace is None else grace, 2)
+
+
+def unversioned(name: str) -> Store:
+    return Store(name, "unversioned")
+
+
+def joins(retention: int, grace: int) -> Plan:
+    """Joins in a row, with filters and maps on the stream between them."""
+    b = Builder()
+    b.source("t", "table", versioned("t", retention, grace))
+    b.source("u", "table", unversioned("u"))
+    b.source("s", "stream")
+    b.add("high", "stream", Filter(V_ABOVE_2), ["s"])
+    b.add("more", "stream", Map(NEXT), ["s"])
+    b.join("as_of_left", "s", "t", left=True, as_of=True)
+    b.join("as_of_inner", "more", "t", left=False, as_of=True)
+    b.join("newest", "high", "t", left=True, as_of=False)
+    b.join("unversioned", "as_of_left", "u", left=False, as_of=False)
+    items = (item("o", S),)
+    rekeyed = Schema((Column("o", STRING),), (Column("k", STRING), Column("v", BIGINT), Column("s", STRING)))
+    b.add("rekeyed", "stream", Rekey(items), ["more"], rekeyed)
+    return b.plan()
+
+
+def tables(retention: int, grace: int) -> Plan:
+    """Tables of all kinds, read through filters and maps."""
+    b = Builder()
+    b.source("t", "table", versioned("t", retention, grace))
+    b.source("u", "table", unversioned("u"))
+    b.source("p", "stream")
+    b.source("s", "stream")
+    b.add("t_next", "table", Map(NEXT), ["t"])
+    b.add("t_high", "table", Filter(V_ABOVE_2), ["t_next"])
+    b.add("t_kept", "table", Materialize(), ["t_high"], store=versioned("t_kept", 2 * retention, 0))
+    b.add("t_last", "table", Materialize(), ["t"], store=unversioned("t_last"))
+    b.add("u_high", "table", Filter(V_ABOVE_2), ["u"])
+    b.add("u_next", "table", Map(NEXT), ["u"])
+    b.add("u_next_high", "table", Filter(V_ABOVE_2), ["u_next"])
+    b.add("u_own", "table", Filter(V_ABOVE_2), ["u"], store=unversioned("u_own"))
+    b.add("u_own_next", "table", Map(NEXT), ["u_own"], store=unversioned("u_own_next"))
+    b.add("q", "table", ToTable(V_IS_4), ["p"], store=versioned("q", retention, grace))
+    b.add("q_last", "table", ToTable(None), ["p"], store=unversioned("q_last"))
+    b.add("loose", "table", ToTable(V_IS_4), ["p"])
+    b.add("loose_high", "table", Filter(V_ABOVE_2), ["loose"])
+    for table, as_of in {"t_high": True, "t_kept": True, "t_last": False, "u_next_high": False, "u_own": False}.items():
+        b.join(f"s_{table}", "s", table, left=True, as_of=as_of)
+    b.join("s_q", "s", "q", left=False, as_of=True)
+    b.join("s_q_last", "s", "q_last", left=True, as_of=False)
+    return b.plan()
+
+
+Record = tuple[str, str, int, tuple[int | None, str | None] | None]
+"""Node, key, event time, row or None."""
+
+
+def batches(records: Sequence[tuple[int, Record]], shuffle: Any) -> list[tuple[str, Batch]]:
+    """The records (with their places in the whole sequence) as batches: per node one or two, rows in any order."""
+    found = []
+    for node in sorted({record[0] for _, record in records}):
+        own = [(place, record) for place, record in records if record[0] == node]
+        shuffle.shuffle(own)
+        half = shuffle.randrange(len(own) + 1)
+        found += [(node, _batch(node, part)) for part in (own[:half], own[half:]) if part]
+    shuffle.shuffle(found)
+    return found
+
+
+def _batch(node: str, own: Sequence[tuple[int, Record]]) -> Batch:
+    places = np.array([place for place, _ in own], dtype=np.int64)
+    rows = [record[3] or (None, None) for _, record in own]
+    order = Order(places // 3, (places % 2).astype(np.int32), places, np.zeros((len(own), 0), dtype=np.int64))
+    values = tuple(to_array(list(column), c.type) for column, c in zip(zip(*rows, strict=True), ROW.value, strict=True))
+    return Batch(
+        ROW, (Origin("x", 0, "0"), Origin("x", 0, "0")), order,
+        np.array([r[2] for _, r in own], dtype=np.int64), np.array([r[3] is not None for _, r in own]),
+        (pa.array([r[1] for _, r in own]),), values,
+    )  # fmt: skip
+
+
+def collected(results: Sequence[Any]) -> tuple[dict[str, list[Any]], Metrics]:
+    """Everything that several calls handed out, by node and in order, as Python values; and their metrics."""
+    found: dict[str, list[Any]] = {}
+    metrics = Metrics()
+    for result in results:
+        metrics.merge(result.metrics)
+        for name, batch in result.batches:
+            found.setdefault(name, []).extend(_rows(batch))
+    return found, metrics
+
+
+def _rows(batch: Batch) -> list[Any]:
+    schema = batch.schema
+    columns = [to_values(c, t.type) for c, t in zip(batch.columns, schema.key + schema.value, strict=True)]
+    order = batch.order
+    return list(
+        zip(
+            order.time.tolist(), order.offset.tolist(), order.path.tolist(), batch.timestamps.tolist(),
+            batch.present.tolist(), zip(*columns, strict=True), strict=True,
+        )
+    )  # fmt: skip
+
+
+def state(plan: Plan, kv: OrderedKV, times: Sequence[int]) -> dict[str, Any]:
+    """What all stores of stage 1 hold, as their readers see it."""
+    found: dict[str, Any] = {}
+    stage = plan.stages[1]
+    for name in stage.nodes:
+        store = plan.node(name).store
+        if store is None:
+            continue
+        prefix = store_prefix(stage, name)
+        if store.kind == "unversioned":
+            found[name] = list(TimestampedStore(kv, prefix).scan())
+            continue
+        assert store.retention is not None
+        opened = VersionedStore(kv, prefix, store.retention, store.segment, store.grace)
+        keys = [key for key, _ in opened.scan()]
+        versions = [list(opened.versions(key)) for key in keys]
+        found[name] = (opened.observed_stream_time, keys, versions, [list(opened.scan(t)) for t in times])
+    return found
