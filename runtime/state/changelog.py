@@ -87,7 +87,7 @@ def decode_changelog(blob: bytes) -> tuple[list[Range], list[bytes], list[tuple[
 
 
 def apply_changelog(kv: OrderedKV, blob: bytes) -> None:
-    """Write what `blob` holds to `kv`, atomically. Raises `StateError` for a damaged blob, before anything is written."""
+    """Write what `blob` holds to `kv`, atomically. Raises `StateError` for a damaged blob, and writes nothing then."""
     ranges, deletes, puts = decode_changelog(blob)
     kv.write(puts, deletes, ranges)
 

@@ -82,7 +82,7 @@ class RocksKV:
             rows = self._db.items(backwards=reverse, from_key=end if reverse else start, read_opt=options)
         except Exception as error:
             raise self._failed("read", error) from error
-        scan = _Scan(self, rows, start if reverse else None)
+        scan = _Scan(self, rows, options, start if reverse else None)
         self._scans.add(scan)
         return scan
 
@@ -144,9 +144,12 @@ class RocksKV:
 class _Scan(Iterator[tuple[bytes, bytes]]):
     """The rows of one scan; holds RocksDB's iterator, which would keep the folder locked, only while it is needed."""
 
-    def __init__(self, kv: RocksKV, rows: Iterator[tuple[bytes, bytes]], start: bytes | None) -> None:
+    def __init__(
+        self, kv: RocksKV, rows: Iterator[tuple[bytes, bytes]], options: ReadOptions, start: bytes | None
+    ) -> None:
         self._kv = kv
         self._rows: Iterator[tuple[bytes, bytes]] | None = rows
+        self._options = options  # the iterator points to the bound in there, but does not keep it
         self._start = start  # RocksDB's own lower bound does not hold for scans that go backwards
 
     def __next__(self) -> tuple[bytes, bytes]:

@@ -27,7 +27,7 @@ _TOO_OLD = LOOKUP_MISSES.index(Miss.OLDER_THAN_RETENTION)
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """Versions of many keys, sorted by (key, time); `key` is an index into the keys, `newest` marks a key's last one."""
+    """Versions of many keys, sorted by (key, time); `key` is an index into the keys, `newest`: its key's last one."""
 
     blocks: Blocks
     key: Ints

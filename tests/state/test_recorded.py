@@ -10,6 +10,10 @@ import pytest
 
 from vsc.runtime.state import InMemoryVersionedStore, OutcomeKind, PutOutcome, RocksDBVersionedStore, VersionedRecord
 
+# Kafka's unit test deletes here and asserts nothing; the null in the export is no expectation. The recordings of the
+# real store (which have many such deletes under a retention of 0) say that the version of timestamp 12 is returned.
+NOT_ASSERTED = ("shouldAllowZeroHistoryRetention", 11)
+
 RECORDED = Path(__file__).parent / "recorded"
 TESTS = [
     pytest.param(test, id=f"{file.stem}-{test['name']}")
@@ -34,7 +38,11 @@ def test_store_answers_as_kafka_did(test: dict[str, Any], kind: str, tmp_path: P
     )
     with store:
         for at, op in enumerate(test["ops"]):
-            assert _answer(store, op) == _expected(op), f"operation {at}: {op}"
+            answer = _answer(store, op)
+            if (test["name"], at) == NOT_ASSERTED:
+                assert answer == {"value": "v2", "ts": 12}
+            else:
+                assert answer == _expected(op), f"operation {at}: {op}"
 
 
 def _answer(store: Any, op: dict[str, Any]) -> object:

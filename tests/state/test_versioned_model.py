@@ -1,0 +1,241 @@
+"""Every versioned store against a flat model: few nasty keys, long jumps in time, restarts, any segment interval."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.state.model import Model
+from vsc.runtime.state import Miss, VersionedRecord, versioned_check, versioned_key, versioned_put
+from vsc.runtime.state.api import LOOKUP_MISSES, NEVER
+from vsc.runtime.state.kv import MemoryKV, OrderedKV, OverlayKV, RocksKV, apply_changelog
+from vsc.runtime.state.versioned import VersionedStore
+from vsc.runtime.state.versioned_check import check_invariants
+
+KEYS = (b"", b"a", b"a|", b"a|\xff", b"a\0", b"ab", b"\xff\xff")
+PREFIX = b"s"
+
+keys = st.sampled_from(KEYS)
+values = st.sampled_from([b"", b"v", b"w" * 30, None])
+# Times near the last one that was used, and sometimes a long jump.
+steps = st.one_of(st.integers(-12, 12), st.integers(-12, 12), st.sampled_from([-500, 40, 500, 10**12]))
+write = st.tuples(keys, values, steps)
+asked = st.tuples(keys, st.one_of(st.none(), steps))
+span = st.tuples(steps, steps)
+
+operations = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), write),
+        st.tuples(st.just("delete"), st.tuples(keys, steps)),
+        st.tuples(st.just("get"), asked),
+        st.tuples(st.just("versions"), st.tuples(keys, st.one_of(st.none(), steps), st.one_of(st.none(), steps))),
+        st.tuples(st.just("put_many"), st.lists(write, max_size=20)),
+        st.tuples(st.just("put_many"), st.lists(write, min_size=8, max_size=20)),
+        st.tuples(st.just("get_many"), st.lists(st.tuples(keys, steps), max_size=12)),
+        st.tuples(st.just("versions_many"), st.lists(st.tuples(keys, span), max_size=7, unique_by=lambda x: x[0])),
+        st.tuples(st.just("restart"), st.none()),
+    ),
+    min_size=3,
+    max_size=25,
+)
+durations = st.sampled_from([(10, 10), (10, 3), (10, 40), (0, 0), (0, 10), (10, 0), (600, 600), (10**13, 10**13)])
+segments = st.sampled_from([1, 2, 7, 100, 10**9])
+
+
+@dataclass
+class Place:
+    """Where a store lies, and what a restart does there."""
+
+    kv: OrderedKV
+    restart: Callable[[], OrderedKV]
+
+
+@contextmanager
+def place(kind: str) -> Iterator[Place]:
+    with tempfile.TemporaryDirectory() as folder:
+        if kind == "memory":
+            memory = MemoryKV()
+            yield Place(memory, lambda: memory)
+        elif kind == "rocksdb":
+            opened = [RocksKV(Path(folder) / "db")]
+
+            def reopen() -> RocksKV:
+                opened[0].close()
+                opened[0] = RocksKV(Path(folder) / "db", durable=False)
+                return opened[0]
+
+            yield Place(opened[0], reopen)
+            opened[0].close()
+        else:
+            with RocksKV(Path(folder) / "db", durable=False) as rocks:
+                base: OrderedKV = rocks if kind == "overlay-rocksdb" else MemoryKV()
+                copy = MemoryKV()
+                overlay = [OverlayKV(base)]
+
+                def commit() -> OverlayKV:
+                    shown = list(overlay[0].scan(b"", None))
+                    blob = overlay[0].changelog()
+                    apply_changelog(base, blob)
+                    apply_changelog(copy, blob)
+                    assert list(base.scan(b"", None)) == shown == list(copy.scan(b"", None))
+                    assert list(base.scan(b"", None, reverse=True)) == shown[::-1]
+                    overlay[0] = OverlayKV(base)
+                    return overlay[0]
+
+                yield Place(overlay[0], commit)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_blocks() -> Iterator[None]:
+    """Blocks of a few versions, so that short runs already have chunks, splits and merges of chunks."""
+    patch = pytest.MonkeyPatch()
+    for module in (versioned_key, versioned_put, versioned_check):
+        patch.setattr(module, "HEAD_VERSIONS", 4)
+        patch.setattr(module, "HEAD_BYTES", 150)
+        patch.setattr(module, "CHUNK_VERSIONS", 6, raising=False)
+        patch.setattr(module, "CHUNK_BYTES", 250, raising=False)
+    yield
+    patch.undo()
+
+
+@pytest.mark.parametrize("kind", ["memory", "rocksdb", "overlay-memory", "overlay-rocksdb"])
+@settings(max_examples=80, deadline=None)
+@given(ops=operations, limits=durations, segment=segments)
+def test_store_is_the_model(kind: str, ops: list[Any], limits: tuple[int, int], segment: int) -> None:
+    with place(kind) as here:
+        run(here, ops, limits, segment)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ops=operations, limits=durations, segment=segments)
+def test_store_in_memory_is_the_model(ops: list[Any], limits: tuple[int, int], segment: int) -> None:
+    with place("memory") as here:
+        run(here, ops, limits, segment)
+
+
+def run(here: Place, ops: list[Any], limits: tuple[int, int], segment: int) -> None:
+    retention, grace = limits
+    model, now = Model(retention, grace), 0
+    store = VersionedStore(here.kv, PREFIX, retention, segment, grace)
+    for name, arguments in ops:
+        if name == "restart":
+            store = VersionedStore(here.restart(), PREFIX, retention, segment, grace)
+        else:
+            now = STEPS[name](store, model, now, arguments)
+        assert store.observed_stream_time == model.time
+        check_invariants(store)
+    for key in KEYS:
+        assert plain(store.lookup(key)) == model.lookup(key, None)
+    shown = [(key, plain(found)) for key, found in store.scan()]
+    expected = [(key, model.lookup(key, None)) for key in sorted(KEYS)]
+    assert shown == [(key, found) for key, found in expected if not isinstance(found, str)]
+
+
+def moved(now: int, step: int) -> int:
+    """A time that lies `step` from `now`, within what a store takes."""
+    return min(max(now + step, 0), 2**62)
+
+
+def plain(found: VersionedRecord | Miss | None) -> tuple[bytes, int, int | None] | str | None:
+    if found is None or isinstance(found, Miss):
+        return None if found is None else found.value
+    return found.value, found.valid_from, found.valid_to
+
+
+def put(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+    key, value, step = what
+    outcome = store.put(key, value, moved(now, step))
+    assert (outcome.kind, outcome.valid_to) == model.put(key, value, moved(now, step))
+    return moved(now, step)
+
+
+def delete(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+    key, step = what
+    assert plain(store.delete(key, moved(now, step))) == model.delete(key, moved(now, step))
+    return moved(now, step)
+
+
+def get(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+    key, step = what
+    as_of = None if step is None else moved(now, step)
+    expected = model.lookup(key, as_of)
+    assert plain(store.lookup(key, as_of)) == expected
+    assert plain(store.get(key, as_of)) == (None if isinstance(expected, str) else expected)
+    return now
+
+
+def versions(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+    key, low, high = what
+    start, end = (None if step is None else moved(now, step) for step in (low, high))
+    if start is not None and end is not None and start > end:
+        with pytest.raises(ValueError, match="greater than"):
+            store.versions(key, start, end)
+        start, end = end, start
+    expected = model.versions(key, start, end)
+    assert [plain(v) for v in store.versions(key, start, end)] == expected
+    assert [plain(v) for v in store.versions(key, start, end, ascending=True)] == expected[::-1]
+    return now
+
+
+def put_many(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+    times = []
+    for _, _, step in what:
+        now = moved(now, step)
+        times.append(now)
+    outcomes = store.put_many([w[0] for w in what], [w[1] for w in what], np.array(times, np.int64))
+    for at, ((key, value, _), time) in enumerate(zip(what, times, strict=True)):
+        assert (outcomes[at].kind, outcomes[at].valid_to) == model.put(key, value, time), at
+    return now
+
+
+def get_many(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+    asked_keys, times = [key for key, _ in what], [moved(now, step) for _, step in what]
+    found = store.get_many(asked_keys, np.array(times, np.int64))
+    expected = [model.lookup(key, time) for key, time in zip(asked_keys, times, strict=True)]
+    assert [plain(one) for one in found] == expected
+    assert [plain(one) for one in store.get_many(asked_keys)] == [model.lookup(key, None) for key in asked_keys]
+    columns = store.lookup_columns(KEYS, np.array([KEYS.index(k) for k in asked_keys], np.int64), np.array(times, np.int64))
+    for at, one in enumerate(found):
+        miss = LOOKUP_MISSES[columns.kinds[at]]
+        if isinstance(one, Miss):
+            assert (miss, columns.values[at].as_py(), columns.valid_from[at], columns.valid_to[at]) == (one, None, -1, -1)
+        else:
+            until = NEVER if one.valid_to is None else one.valid_to
+            seen = (miss, columns.values[at].as_py(), columns.valid_from[at], columns.valid_to[at])
+            assert seen == (None, one.value, one.valid_from, until)
+    return now
+
+
+def versions_many(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+    asked_keys = [key for key, _ in what]
+    starts = [moved(now, low) for _, (low, _) in what]
+    ends = [moved(now, high) for _, (_, high) in what]
+    found = store.versions_many(asked_keys, np.array(starts, np.int64), np.array(ends, np.int64))
+    columns = (found.key.tolist(), found.valid_from.tolist(), found.valid_to.tolist(), found.values.to_pylist())
+    expected = [
+        (at, *version)
+        for at, key in enumerate(asked_keys)
+        for version in model.known(key, starts[at], ends[at])
+    ]
+    assert list(zip(*columns, strict=True)) == expected
+    return now
+
+
+STEPS: dict[str, Callable[[VersionedStore, Model, int, Any], int]] = {
+    "put": put,
+    "delete": delete,
+    "get": get,
+    "versions": versions,
+    "put_many": put_many,
+    "get_many": get_many,
+    "versions_many": versions_many,
+}
