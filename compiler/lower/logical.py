@@ -83,9 +83,7 @@ def _node(
     checked: CheckedTopology, name: str, shape: Shape, operation: Operation, inputs: tuple[str, ...], line: int
 ) -> Node:
     kind: Choice["stream", "table"] = "stream" if checked.kinds[name] == "stream" else "table"
-    return Node(
-        name, kind, shape.schema, operation, inputs, line, checked.stores.of(name), checked.statuses.get(name)
-    )
+    return Node(name, kind, shape.schema, operation, inputs, line, checked.stores.of(name), checked.statuses.get(name))
 
 
 def _source(checked: CheckedTopology, declaration: syntax.SourceDecl, shape: Shape, rank: int) -> Source:

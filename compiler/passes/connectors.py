@@ -124,9 +124,7 @@ def check_connectors(topology: Topology, kinds: Kinds) -> tuple[Connectors, tupl
     return Connectors(sources, sinks, tuple(sorted(names))), tuple(findings)
 
 
-def _connector(
-    clause: syntax.ConnectorClause, role: Role, stream: bool, findings: list[Finding]
-) -> Connector | None:
+def _connector(clause: syntax.ConnectorClause, role: Role, stream: bool, findings: list[Finding]) -> Connector | None:
     name = clause.kind.text
     kind = _KINDS.get(name)
     if kind is None or role not in kind.roles:
@@ -170,9 +168,7 @@ def _wrong_kind(name: syntax.Name, role: Role) -> Finding:
     return Finding("VSC501", name.span, f"there is no connector `{name.text}`", (), action)
 
 
-def _missing(
-    clause: syntax.ConnectorClause, kind: _Kind, role: Role, own: tuple[syntax.Option, ...]
-) -> list[Finding]:
+def _missing(clause: syntax.ConnectorClause, kind: _Kind, role: Role, own: tuple[syntax.Option, ...]) -> list[Finding]:
     given = {option.name.text: option for option in own}
     found = [
         Finding("VSC504", clause.span, f"`{clause.kind.text}` needs the option `{name}`", (),

@@ -20,9 +20,7 @@ __all__ = ["check_formats"]
 _RATE: dict[str, DataType] = {"value": BIGINT, "at": TIMESTAMP}
 
 
-def check_formats(
-    topology: Topology, shapes: Shapes, stores: Stores, connectors: Connectors
-) -> tuple[Finding, ...]:
+def check_formats(topology: Topology, shapes: Shapes, stores: Stores, connectors: Connectors) -> tuple[Finding, ...]:
     """What does not go together: columns and format (VSC507 to 509), history and a source without a time (VSC401)."""
     findings: list[Finding] = []
     for name, declaration in topology.nodes.items():
@@ -71,11 +69,9 @@ def _rate(source: syntax.SourceDecl, connector: Connector) -> Iterator[Finding]:
         yield Finding("VSC507", span, message, (Label(source.connector.kind.span, "this connector"),), action)
 
 
-def _format(
-    connector: Connector, clause: syntax.ConnectorClause, node: str, schema: Schema
-) -> Iterator[Finding]:
+def _format(connector: Connector, clause: syntax.ConnectorClause, node: str, schema: Schema) -> Iterator[Finding]:
     options = dict(connector.options)
-    places = {option.name.text: option.span for option in clause.options if not option.quoted}
+    places = {option.name.text: option.value.span for option in clause.options if not option.quoted}
     if connector.kind == "files" and options.get("format") == "csv":
         for column in (*schema.key, *schema.value):
             if any(isinstance(part, ArrayType | MapType | StructType) for part in types_in(column.type)):

@@ -196,9 +196,7 @@ def _clashes(
     return findings
 
 
-def _key_clash(
-    output: _Output, old: str, renamed: dict[str, syntax.SelectItem], rules: ItemRules
-) -> Finding:
+def _key_clash(output: _Output, old: str, renamed: dict[str, syntax.SelectItem], rules: ItemRules) -> Finding:
     if isinstance(output.expr, syntax.ColumnRef) and output.expr.parts[-1].text == output.name:
         labels = (Label(renamed[old].span, "the key column is listed here"),) if old in renamed else ()
         message = f"the result has a key column `{output.name}` already"

@@ -88,9 +88,7 @@ def equal_keys(join: syntax.Join, left: Schema, right: Schema) -> tuple[JoinKey 
     ]  # fmt: skip
 
 
-def join_on(
-    source: SourceFile, join: syntax.Join, right: Schema, scope: Scope
-) -> tuple[JoinKey, list[Finding]]:
+def join_on(source: SourceFile, join: syntax.Join, right: Schema, scope: Scope) -> tuple[JoinKey, list[Finding]]:
     """The key that `on` gives, and what is wrong with it."""
     findings: list[Finding] = []
     items: list[Item] = []

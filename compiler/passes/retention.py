@@ -32,7 +32,7 @@ def check_retention(
             read.add(status.decided_by)
             findings.extend(_grace(topology, join, stores, statuses))
     if topology.complete and all(name in kinds for name in topology.nodes):
-        findings.extend(_unread(topology, order, kinds, stores, read))
+        findings.extend(_unread(topology, order, stores, statuses, read))
     return tuple(findings)
 
 
@@ -69,11 +69,11 @@ def _grace(topology: Topology, join: syntax.Join, stores: Stores, statuses: Stat
 
 
 def _unread(
-    topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores, read: set[str]
+    topology: Topology, order: tuple[str, ...], stores: Stores, statuses: Statuses, read: set[str]
 ) -> Iterator[Finding]:
     for name in order:
-        clause = stores.clauses.get(name)
-        if clause is None or not clause.versioned or name in read or kinds.get(name) != "table":
+        clause, status = stores.clauses.get(name), statuses.get(name)
+        if clause is None or clause.store is None or status is None or not status.versioned or name in read:
             continue
         yield Finding(
             "VSC313", clause.span, f"nothing reads `{name}` as of a time: its history is kept for nothing",

@@ -160,9 +160,7 @@ class _Schemas:
         if stream:
             change += f", or give the stream another key: `rekey {operation.input.name.text} by ...`"
         own = frozenset((name, column.name) for column in schema.key)
-        found = select(
-            self.source, operation.items, scope, ItemRules(schema.key, own, ((name, schema.value),), change)
-        )
+        found = select(self.source, operation.items, scope, ItemRules(schema.key, own, ((name, schema.value),), change))
         return None if found.schema is None else Shape(found.schema, found.items), list(found.findings)
 
     def _explode(self, operation: syntax.Explode, schema: Schema, scope: Scope) -> _Result:

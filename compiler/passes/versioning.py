@@ -62,9 +62,7 @@ def way_labels(topology: Topology, table: str, status: Status) -> tuple[Label, .
 # ---------------------------------------------------------------------------------------------------------- status
 
 
-def _status(
-    topology: Topology, name: str, stores: Stores, statuses: Statuses, windowed: set[str]
-) -> Status | None:
+def _status(topology: Topology, name: str, stores: Stores, statuses: Statuses, windowed: set[str]) -> Status | None:
     declaration = topology.nodes[name]
     if isinstance(declaration, syntax.SourceDecl):
         if declaration.kind == "global table":
@@ -221,9 +219,7 @@ def _doubtful(
         )  # fmt: skip
 
 
-def _mixed_join(
-    topology: Topology, name: str, kinds: Kinds, stores: Stores, statuses: Statuses
-) -> str | None:
+def _mixed_join(topology: Topology, name: str, kinds: Kinds, stores: Stores, statuses: Statuses) -> str | None:
     """The join of a versioned and an unversioned table that feeds `name` with no store between."""
     while True:
         declaration = topology.nodes[name]
