@@ -7,11 +7,9 @@ This package knows nothing of the compiler.
 
 from __future__ import annotations
 
-import os
+import pkgutil
 
 __all__ = ["read", "read_tables"]
-
-_FOLDER = os.path.dirname(__file__)
 
 
 def read() -> str:
@@ -25,10 +23,6 @@ def read_tables() -> str:
 
 
 def _read(name: str) -> str:
-    path = os.path.join(_FOLDER, name)
-    loader = __spec__.loader if __spec__ is not None else None
-    if hasattr(loader, "get_data"):  # the package may lie in a zip file
-        data: bytes = loader.get_data(path)
-        return data.decode("utf-8")
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+    data = pkgutil.get_data(__name__, name)  # the package may lie in a zip file
+    assert data is not None, name
+    return data.decode("utf-8")

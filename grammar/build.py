@@ -35,7 +35,7 @@ START = ("expression", "option_value", "statement")
 def build_tables(grammar: str) -> str:
     """The text of ``tables.json`` for `grammar`. Raises lark's `GrammarError` for one that is not LALR(1)."""
     lark = Lark(grammar, parser="lalr", lexer="contextual", start=list(START), maybe_placeholders=True)
-    parse_table: Any = lark.parser.parser._parse_table  # type: ignore[attr-defined]
+    parse_table: Any = lark.parser.parser._parse_table
     terminals = _terminals(lark)
     nonterminals = sorted({rule.origin.name for rule in lark.rules})
     numbers = {name: n for n, name in enumerate([row[0] for row in terminals] + nonterminals)}

@@ -1,0 +1,1 @@
+"""Diagnostics: what the compiler has to say, as values, and how it is shown."""

@@ -7,6 +7,6 @@ tables beforehand, so nothing of lark is loaded here.
 
 from __future__ import annotations
 
-from vsc.compiler.parser.parse import MAX_CHARACTERS, Parsed, ParsedExpression, parse, parse_expression
+from vsc.compiler.parser.reader import MAX_CHARACTERS, Parsed, ParsedExpression, parse, parse_expression
 
 __all__ = ["MAX_CHARACTERS", "Parsed", "ParsedExpression", "parse", "parse_expression"]

@@ -1,9 +1,11 @@
-"""Builds the expressions of the syntax tree: one method a rule of the grammar, called with the rule's span and children."""
+"""Builds the expressions of the syntax tree.
+
+One method for each rule of the grammar, called with the place and the children of what was read.
+"""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, cast
@@ -14,10 +16,11 @@ from vsc.compiler.parser import types
 from vsc.compiler.parser.lexer import Tokens
 from vsc.compiler.parser.variables import expand, missing_variable
 from vsc.compiler.source import Span
+from vsc.plan.types import STRING, DataType
 
 __all__ = ["ExpressionBuilder", "TypePart"]
 
-TypePart = tuple[syntax.Name | None, types.DataType]
+TypePart = tuple[syntax.Name | None, DataType]
 
 
 class ExpressionBuilder:
@@ -227,10 +230,10 @@ class ExpressionBuilder:
     def _on_field(self, span: Span, name: syntax.Name, type: syntax.WrittenType) -> TypePart:
         return (name, type.type)
 
-    def _type(self, span: Span, make: Callable[[], types.DataType]) -> syntax.WrittenType:
+    def _type(self, span: Span, make: Callable[[], DataType]) -> syntax.WrittenType:
         try:
             return syntax.WrittenType(make(), span)
         except types.TypeProblem as problem:
             self.findings.append(problem.finding)
             self.flawed = True
-            return syntax.WrittenType(types.STRING, span)
+            return syntax.WrittenType(STRING, span)

@@ -33,7 +33,9 @@ _MAX_DIGITS = 38  # the widest decimal
 
 @dataclass(slots=True)
 class Tokens:
-    """Tokens in order: `kinds` are terminals, `starts` and `ends` character offsets; the last one is the end of the text.
+    """Tokens in order, the last one the end of the text.
+
+    `kinds` are terminals, `starts` and `ends` character offsets.
 
     `durations` holds the milliseconds of the durations, by their place in the lists. `damaged` are the places of tokens
     that stand for something that was reported already.
@@ -256,7 +258,7 @@ class _Lexer:
             self.report("VSC002", start, end, "this name in backticks is not closed on its line", "add the closing `")
             self._damaged("QUOTED", start, end)
             return end
-        labels = ()
+        labels: tuple[Label, ...] = ()
         if self.long_string is not None:
             place = Span(self.long_string.start, self.long_string.start + 1)
             labels = (Label(place, "this string goes over several lines: perhaps it is the one that lacks its end"),)

@@ -137,7 +137,7 @@ class Machine:
         return self._decide(index, keyword)
 
     def _decide(self, index: int, keyword: int) -> int:
-        """Where both can stand: the reading that goes on longer; a name (but not ``distinct``) if that does not tell."""
+        """Where both can stand: the reading that goes on longer, else a name (but not ``distinct``)."""
         tables, stack = self.tables, tuple(self.stack)
         usual = keyword if tables.names[keyword] == "DISTINCT" else tables.name
         readings = {}
@@ -199,7 +199,7 @@ class Machine:
 
 def _children(found: list[Part], children: list[int]) -> list[Any]:
     """The values that a rule hands to its parent; lists are put in place."""
-    if len(children) == 1 and children[0] & 1:
+    if len(children) == 1 and children[0] > 0 and children[0] & 1:
         return list(found[children[0] >> 1].value)
     values: list[Any] = []
     for position, child in enumerate(children):

@@ -21,15 +21,31 @@ __all__ = ["Repair", "explain", "starts_statement"]
 
 
 class Repair(NamedTuple):
-    """Read `terminal`: in the place of the token, or (not `consumes`) before it."""
+    """Read `terminal`: in the place of the token, or (not `consumes`) before it. None: that is done."""
 
-    terminal: int
+    terminal: int | None
     consumes: bool
 
 
 Explanation = tuple[Finding | None, Repair | None]
 
-_SQL_STATEMENTS = frozenset("select insert create with update delete drop alter from use set describe show".split())
+_SQL_STATEMENTS = frozenset(
+    (
+        "select",
+        "insert",
+        "create",
+        "with",
+        "update",
+        "delete",
+        "drop",
+        "alter",
+        "from",
+        "use",
+        "set",
+        "describe",
+        "show",
+    )
+)
 _COMPARISONS = ("EQUAL", "LESSTHAN", "MORETHAN", "IS", "IN", "BETWEEN", "LIKE", "NOT")
 _COMPARISON_SIGNS = frozenset(["=", "<>", "!=", "<", "<=", ">", ">="])
 _OTHER_JOINS = {
@@ -144,7 +160,11 @@ def _missing_semicolon(place: _Place) -> Explanation | None:
 def _unit(place: _Place) -> Explanation | None:
     """A number that should be a duration: without a unit, with a wrong one, broken, negative."""
     index = place.index
-    if place.before == "INTEGER" and place.is_word():
+    if (
+        place.before == "INTEGER"
+        and place.is_word()
+        and not ("AS" in place.expected and _near_unit(place.word) is None)
+    ):
         return _wrong_unit(place, index), None
     if place.before in ("DECIMAL", "DOUBLE") and place.word in UNITS:
         span = place.tokens.span(index - 1).to(place.span)
@@ -163,9 +183,16 @@ def _unit(place: _Place) -> Explanation | None:
 
 def _wrong_unit(place: _Place, index: int) -> Finding:
     written = place.tokens.word(index)
-    near = nearest(written, [unit for unit in UNITS if len(unit) > 2]) or nearest(written, UNITS)
+    near = _near_unit(written)
+    if near is not None and place.word_at(index - 1) == "1":
+        near = near.removesuffix("s") if near != "ms" else near
     help = f"did you mean `{near}`?" if near else "units are `ms`, `seconds`, `minutes`, `hours` and `days`"
     return place.finding("VSC004", f"`{written}` is not a unit of time", help, place.tokens.span(index))
+
+
+def _near_unit(word: str) -> str | None:
+    """The unit of time that a word is most likely meant to be."""
+    return nearest(word, [unit for unit in UNITS if unit.endswith("s") and unit != "s"]) or nearest(word, UNITS)
 
 
 def _unquoted_value(place: _Place) -> Explanation | None:
@@ -211,7 +238,8 @@ def _missing_as(place: _Place) -> Explanation | None:
     written = place.tokens.text[source.start : source.end]
     if len(written) > 60 or "\n" in written:
         written = "..."
-    return place.finding("VSC009", f"`as` is missing before `{place.word}`", f"write `{written} as {place.word}`"), None
+    finding = place.finding("VSC009", f"`as` is missing before `{place.word}`", f"write `{written} as {place.word}`")
+    return finding, Repair(None, consumes=False)
 
 
 def _other_dialect(place: _Place) -> Explanation | None:

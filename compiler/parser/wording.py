@@ -14,8 +14,8 @@ _LITERALS = frozenset(
 )
 _EXPRESSIONS = _NAMES | _LITERALS | {"LPAR", "NOT", "CASE", "CAST"}
 _OPERATORS = frozenset(
-    "PLUS MINUS STAR SLASH PERCENT EQUAL LESSTHAN MORETHAN OR AND IS IN BETWEEN LIKE NOT DOT LSQB LPAR".split()
-)
+    ("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "EQUAL", "LESSTHAN", "MORETHAN", "OR", "AND", "IS", "IN", "BETWEEN")
+) | {"LIKE", "NOT", "DOT", "LSQB", "LPAR"}
 _KINDS = {
     "NAME": "a name",
     "QUOTED": "a name",

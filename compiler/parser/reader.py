@@ -132,7 +132,8 @@ class _Reader:
                 self.findings.append(finding)
             if repair is None:
                 return None, self._recover(first, index)
-            machine.take(repair.terminal, index, inserted=not repair.consumes)
+            if repair.terminal is not None:
+                machine.take(repair.terminal, index, inserted=not repair.consumes)
             index += repair.consumes
             if repair.terminal == self.semicolon:
                 machine.take(end, index)

@@ -1,0 +1,112 @@
+"""The command ``vsc``: which command was meant, and what its end means to the shell.
+
+Each command is a module here with ``add_arguments(parser)`` and ``execute(args) -> int``; only the one that was asked
+for is loaded. Exit status: 0 fine, 1 errors in a topology, 2 wrong use, 3 the query failed, 70 a bug in vsc, 130
+interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+
+from vsc import __version__
+from vsc.cli.errors import UsageError
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS = {
+    "check": "find what is wrong with topologies",
+    "compile": "turn a topology into its plan, or show it in another form",
+    "run": "run a topology on Spark",
+    "explain": "show the page of a diagnostic code",
+    "test": "run scenario files",
+    "store": "look into the state of a checkpoint",
+    "doctor": "find what keeps Spark from running here",
+}
+_MISSING = frozenset({"test", "store"})  # not there yet
+_EXTRAS = {
+    "pyspark": "spark", "pandas": "spark", "google": "spark", "rich": "spark",
+    "pyarrow": "test", "numpy": "test", "rocksdict": "test",
+    "confluent_kafka": "kafka", "psycopg": "postgres",
+}  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line `argv` (without the program's name) and returns the exit status. Never raises."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(arguments)
+    except SystemExit as exit:  # argparse: --help, --version, wrong use
+        return exit.code if isinstance(exit.code, int) else 2
+    except UsageError as error:
+        _say(f"error: {error.message}")
+        if error.help is not None:
+            _say(f"help: {error.help}")
+        return 2
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return 130
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            return _bug(error, arguments)
+        _say(f"error: this needs the package `{error.name}`, which is not installed")
+        _say(f"help: pip install 'vsc[{extra}]'")
+        return 2
+    except Exception as error:
+        return _bug(error, arguments)
+
+
+def _run(arguments: list[str]) -> int:
+    name = next((argument for argument in arguments if not argument.startswith("-")), None)
+    module = _load(name) if name in COMMANDS else None
+    parser = _parser(name, module)
+    args = parser.parse_args(arguments)
+    if module is None:
+        parser.print_help(sys.stderr)
+        return 2
+    status: int = module.execute(args)
+    return status
+
+
+def _load(name: str) -> ModuleType:
+    if name in _MISSING:
+        raise UsageError(f"`vsc {name}` is not there yet", "see CHANGELOG.md for what this version does")
+    return import_module(f"vsc.cli.{name}")
+
+
+def _parser(chosen: str | None, module: ModuleType | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="vsc",
+        description="Versioned stream topologies, compiled to Apache Spark Structured Streaming.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"vsc {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command")
+    for name, help in COMMANDS.items():
+        command = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".", allow_abbrev=False)
+        if name == chosen and module is not None:
+            module.add_arguments(command)
+    return parser
+
+
+def _bug(error: Exception, arguments: list[str]) -> int:
+    if os.environ.get("VSC_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    _say(f"error: this is a bug in vsc: {type(error).__name__}: {error}")
+    _say(
+        f"help: please report it with the topology, this command (vsc {' '.join(arguments)}), the versions "
+        f"(vsc {__version__}, Python {sys.version.split()[0]}) and what VSC_DEBUG=1 in the environment prints"
+    )
+    return 70
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)

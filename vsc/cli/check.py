@@ -1,0 +1,47 @@
+"""``vsc check``: finds what is wrong with topologies. Never starts a JVM."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from vsc.cli.common import add_variables, print_payload, read_text, use_color, variables
+
+__all__ = ["add_arguments", "execute"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.add_argument("files", metavar="FILE", nargs="+", help="a topology (.vdsl)")
+    parser.add_argument(
+        "--format",
+        choices=("text", "concise", "json", "sarif", "github"),
+        default="text",
+        help="text goes to standard error, the others to standard output (default: text)",
+    )
+    parser.add_argument("--deny-warnings", action="store_true", help="exit with 1 if there is a warning")
+    add_variables(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Checks the files; 1 if one has errors (or warnings that are denied), else 0."""
+    given = variables(args)
+    texts = {path: read_text(path) for path in args.files}
+    from vsc.compiler.driver import check_topology
+
+    diagnostics = [found for path, text in texts.items() for found in check_topology(text, path, given)]
+    if args.format == "text":
+        from vsc.compiler.diagnostics.render import render_text, summary
+        from vsc.compiler.source import SourceFile
+
+        shown = {d.path for d in diagnostics}
+        sources = {path: SourceFile(path, text) for path, text in texts.items() if path in shown}
+        sys.stderr.write(render_text(diagnostics, sources, use_color(sys.stderr)))
+        files = "1 file" if len(texts) == 1 else f"{len(texts)} files"
+        print(f"{files}: {summary(diagnostics)}", file=sys.stderr)
+    else:
+        from vsc.compiler.diagnostics.render_machine import RENDERERS
+
+        print_payload(RENDERERS[args.format](diagnostics))
+    failed = any(args.deny_warnings or d.severity == "error" for d in diagnostics)
+    return 1 if failed else 0

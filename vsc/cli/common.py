@@ -1,0 +1,102 @@
+"""What several commands share: reading topologies, variables, writing payload, colour."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import stat
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+from vsc.cli.errors import UsageError
+
+__all__ = [
+    "add_variables",
+    "print_payload",
+    "read_text",
+    "use_color",
+    "variables",
+    "write_file",
+]
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def add_variables(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--var``."""
+    parser.add_argument(
+        "--var", metavar="NAME=VALUE", action="append", default=[], help="a value for ${NAME}; may be given repeatedly"
+    )
+
+
+def variables(args: argparse.Namespace) -> Mapping[str, str]:
+    """The variables that ``--var`` gives; of two values for one name the last one counts. Raises `UsageError`."""
+    found: dict[str, str] = {}
+    for given in args.var:
+        name, equals, value = given.partition("=")
+        if not equals or not _NAME.fullmatch(name):
+            raise UsageError(f"--var takes NAME=VALUE, not `{given}`", "as in --var brokers=localhost:9092")
+        found[name] = value
+    return found
+
+
+def read_text(path: str) -> str:
+    """The text of a file in UTF-8, with or without a byte order mark. Raises `UsageError`."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}") from None
+    except IsADirectoryError:
+        raise UsageError(
+            f"{path} is a directory", f"name the file in it, as in {os.path.join(path, 'topology.vdsl')}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {_reason(error)}") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UsageError(
+            f"{path} is not UTF-8 text: byte 0x{data[error.start]:02X} on line {line}", "save the file as UTF-8"
+        ) from None
+
+
+def print_payload(text: str) -> None:
+    """Writes to standard output, in UTF-8 whatever the locale. A reader that went away is no error."""
+    try:
+        sys.stdout.buffer.write(text.encode("utf-8"))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
+
+
+def write_file(path: str, text: str) -> None:
+    """Writes a file whole or not at all. Raises `UsageError`."""
+    try:
+        if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+            with open(path, "w", encoding="utf-8") as file:  # a pipe, a terminal
+                file.write(text)
+            return
+        target = os.path.realpath(path)
+        beside = f"{target}.{os.getpid()}.tmp"
+        try:
+            with open(beside, "x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            os.replace(beside, target)
+        finally:
+            if os.path.exists(beside):
+                os.unlink(beside)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be written: {_reason(error)}") from None
+
+
+def use_color(stream: TextIO) -> bool:
+    """Whether to write colours to `stream`: only on a terminal, and never with NO_COLOR."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
