@@ -26,7 +26,7 @@ def load(path: Path) -> Recording:
 
 
 def play(recording: Recording, case: dict[str, Any], partitions: int = 1) -> None:
-    """Fails at the first step whose records are not the recorded ones, and at the first store that answers otherwise."""
+    """Fails at the first step that gives other records than the recorded ones, or the first store that answers so."""
     with TopologyTestDriver(recording.topology, partitions=partitions) as driver:
         for number, step in enumerate(case["steps"]):
             _feed(driver, step)
