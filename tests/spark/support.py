@@ -1,0 +1,52 @@
+"""What the tests on Spark share: input files with times of their own, runs of a topology, sink files read back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from vsc.compiler import compile_topology
+from vsc.runtime.spark.counters import EpochReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from vsc.plan import Plan
+
+__all__ = ["compiled", "parquet_rows", "run_once", "write_json"]
+
+_BASE_SECONDS = 1_700_000_000
+
+
+def compiled(text: str) -> Plan:
+    """The plan of a topology in a test."""
+    return compile_topology(text, path="test.vdsl")
+
+
+def write_json(path: Path, rows: Iterable[Mapping[str, Any]], order: int) -> None:
+    """A file of JSON lines; `order` gives it a modification time, so that Spark takes files in that order."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name("_" + path.name)
+    aside.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    os.utime(aside, (_BASE_SECONDS + order, _BASE_SECONDS + order))
+    aside.rename(path)
+
+
+def run_once(plan: Plan, spark: SparkSession, checkpoint: Path, **arguments: Any) -> list[EpochReport]:
+    """Runs a plan over all input there is; returns what its epochs did."""
+    from vsc.runtime.spark import start
+
+    reports: list[EpochReport] = []
+    query = start(plan, spark, checkpoint=str(checkpoint), on_epoch=reports.append, **arguments)
+    query.awaitTermination()
+    return reports
+
+
+def parquet_rows(folder: Path) -> list[dict[str, Any]]:
+    """All rows of a sink's folder, in the order of the files' names (epoch, then partition)."""
+    return [row for file in sorted(folder.glob("part-*.parquet")) for row in pq.read_table(file).to_pylist()]
