@@ -1,9 +1,10 @@
-"""Whole columns against record by record: the same records, in the same and in other cuts, give the same of everything."""
+"""Whole columns against record by record: the same records, in the same and other cuts, give the same of everything."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from vsc.runtime.operators.task import StageTask
 from vsc.runtime.state.kv import MemoryKV
 
 KEYS = ["a", "a\0", "b", ""]
+LIMITS = [(0, 0), (2, 2), (3, 6), (6, 1), (100, 100)]
+"""History retention and grace."""
 TIMES = [0, 1, 2, 3, 4, 5, 6, 9, 12, 30, 31]
 
 
@@ -31,30 +34,52 @@ def histories(draw: st.DrawFn, sources: list[str], most: int = 30) -> list[Recor
 @st.composite
 def cuts(draw: st.DrawFn, length: int) -> list[range]:
     marks = sorted({0, length, *draw(st.lists(st.integers(0, length), max_size=3))})
-    return [range(a, b) for a, b in zip(marks, marks[1:], strict=False)]
+    return [range(a, b) for a, b in pairwise(marks)]
 
 
 def run(stage: Any, history: list[Record], parts: list[range], shuffle: random.Random) -> list[Any]:
     return [stage.process(batches([(i, history[i]) for i in part], shuffle)) for part in parts]
 
 
+def assert_equal(
+    plan: Plan, history: list[Record], observe: frozenset[str], parts: tuple[list[range], list[range]], seed: int
+) -> None:
+    shuffle = random.Random(seed)
+    kv, other = MemoryKV(), MemoryKV()
+    options = RunOptions(on_error="drop")
+    records = StageTask(plan, 1, kv, options, observe, engine="records")
+    one_by_one = collected(run(records, history, parts[0], shuffle))
+    in_columns = collected(run(ColumnarStage(plan, 1, other, options, observe), history, parts[1], shuffle))
+    assert in_columns[0] == one_by_one[0]
+    assert in_columns[1] == one_by_one[1]
+    assert state(plan, other, TIMES) == state(plan, kv, TIMES)
+
+
 @pytest.mark.parametrize("topology", [joins, tables])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_equal_in_every_result_metric_and_state(topology: Callable[[int, int], Plan], data: st.DataObject) -> None:
-    retention, grace = data.draw(st.sampled_from([(0, 0), (2, 2), (3, 6), (6, 1), (100, 100)]))
-    plan = topology(retention, grace)
+    plan = topology(*data.draw(st.sampled_from(LIMITS)))
     stage = plan.stages[1]
     assert supports(plan, stage)
     history = data.draw(histories([i.node for i in stage.inputs]))
     observe = frozenset(data.draw(st.sets(st.sampled_from(stage.nodes))) or stage.nodes)
-    shuffle = random.Random(data.draw(st.integers(0, 9)))
-    kv, other = MemoryKV(), MemoryKV()
-    options = RunOptions(on_error="drop")
-    records = StageTask(plan, 1, kv, options, observe, engine="records")
-    one_by_one = collected(run(records, history, data.draw(cuts(len(history))), shuffle))
-    columns = ColumnarStage(plan, 1, other, options, observe)
-    in_columns = collected(run(columns, history, data.draw(cuts(len(history))), shuffle))
-    assert in_columns[0] == one_by_one[0]
-    assert in_columns[1] == one_by_one[1]
-    assert state(plan, other, TIMES) == state(plan, kv, TIMES)
+    parts = data.draw(cuts(len(history))), data.draw(cuts(len(history)))
+    assert_equal(plan, history, observe, parts, data.draw(st.integers(0, 9)))
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("topology", [joins, tables])
+def test_equal_over_long_histories(topology: Callable[[int, int], Plan], seed: int) -> None:
+    rng = random.Random(seed)
+    plan = topology(*LIMITS[seed % len(LIMITS)])
+    sources = [i.node for i in plan.stages[1].inputs]
+    clock, history = 0, []
+    for _ in range(160):
+        clock += rng.choice((0, 0, 1, 1, 2, 7))
+        row = None if rng.random() < 0.3 else (rng.choice((None, *range(6))), rng.choice((None, *KEYS)))
+        time = max(0, clock - rng.choice((0, 0, 1, 2, 3, 5, 8, 20)))
+        history.append((rng.choice(sources), rng.choice(KEYS[:3]), time, row))
+    marks = [sorted({0, 160, *rng.sample(range(160), rng.randrange(5))}) for _ in range(2)]
+    parts = [range(a, b) for a, b in pairwise(marks[0])], [range(a, b) for a, b in pairwise(marks[1])]
+    assert_equal(plan, history, frozenset(plan.stages[1].nodes), parts, seed)

@@ -46,7 +46,7 @@ def _inputs(stage: Stage) -> set[str]:
 
 
 def roots(plan: Plan, stage: Stage) -> dict[str, str]:
-    """For each node of `stage` the input whose records it (a join: its stream) goes back to; missing if there is none."""
+    """For each node of `stage` the input whose records (of a join: whose stream) it comes from, if there is one."""
     found = {name: name for name in _inputs(stage)}
     nodes = {n.name: n for n in plan.nodes}
     for name in stage.nodes:
