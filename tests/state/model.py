@@ -43,7 +43,9 @@ class Model:
         if as_of is not None and newest_from > as_of and as_of < self.time - self.retention:
             return "older_than_retention"
         for start, end, value in history:
-            if as_of is None and end is None or as_of is not None and start <= as_of and (end is None or as_of < end):
+            if (as_of is None and end is None) or (
+                as_of is not None and start <= as_of and (end is None or as_of < end)
+            ):
                 if value is None:
                     return "no_record" if start < self.horizon else "tombstone"
                 return value, start, end

@@ -108,14 +108,14 @@ def _small_blocks() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("kind", ["memory", "rocksdb", "overlay-memory", "overlay-rocksdb"])
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(ops=operations, limits=durations, segment=segments)
 def test_store_is_the_model(kind: str, ops: list[Any], limits: tuple[int, int], segment: int) -> None:
     with place(kind) as here:
         run(here, ops, limits, segment)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(ops=operations, limits=durations, segment=segments)
 def test_store_in_memory_is_the_model(ops: list[Any], limits: tuple[int, int], segment: int) -> None:
     with place("memory") as here:
@@ -203,11 +203,18 @@ def get_many(store: VersionedStore, model: Model, now: int, what: Any) -> int:
     expected = [model.lookup(key, time) for key, time in zip(asked_keys, times, strict=True)]
     assert [plain(one) for one in found] == expected
     assert [plain(one) for one in store.get_many(asked_keys)] == [model.lookup(key, None) for key in asked_keys]
-    columns = store.lookup_columns(KEYS, np.array([KEYS.index(k) for k in asked_keys], np.int64), np.array(times, np.int64))
+    columns = store.lookup_columns(
+        KEYS, np.array([KEYS.index(k) for k in asked_keys], np.int64), np.array(times, np.int64)
+    )
     for at, one in enumerate(found):
         miss = LOOKUP_MISSES[columns.kinds[at]]
         if isinstance(one, Miss):
-            assert (miss, columns.values[at].as_py(), columns.valid_from[at], columns.valid_to[at]) == (one, None, -1, -1)
+            assert (miss, columns.values[at].as_py(), columns.valid_from[at], columns.valid_to[at]) == (
+                one,
+                None,
+                -1,
+                -1,
+            )
         else:
             until = NEVER if one.valid_to is None else one.valid_to
             seen = (miss, columns.values[at].as_py(), columns.valid_from[at], columns.valid_to[at])
@@ -222,9 +229,7 @@ def versions_many(store: VersionedStore, model: Model, now: int, what: Any) -> i
     found = store.versions_many(asked_keys, np.array(starts, np.int64), np.array(ends, np.int64))
     columns = (found.key.tolist(), found.valid_from.tolist(), found.valid_to.tolist(), found.values.to_pylist())
     expected = [
-        (at, *version)
-        for at, key in enumerate(asked_keys)
-        for version in model.known(key, starts[at], ends[at])
+        (at, *version) for at, key in enumerate(asked_keys) for version in model.known(key, starts[at], ends[at])
     ]
     assert list(zip(*columns, strict=True)) == expected
     return now

@@ -1,0 +1,79 @@
+"""The buffer of a join with grace: order, clock, restarts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vsc.runtime.errors import StateError
+from vsc.runtime.state.buffer import TimeOrderedBuffer
+from vsc.runtime.state.kv import MemoryKV, OverlayKV, apply_changelog
+
+KEYS = (b"", b"\0", b"\0\0", b"\0\xff", b"a", b"a\0", b"a\0\xff", b"a\x01", b"ab", b"\xff")
+
+record = st.tuples(st.integers(0, 6), st.sampled_from(KEYS))
+operations = st.lists(
+    st.one_of(record, st.lists(record, max_size=5), st.integers(-1, 7), st.just("restart")), max_size=25
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(ops=operations)
+def test_records_come_out_by_time_key_and_arrival(ops: list[object]) -> None:
+    base = MemoryKV()
+    overlay = OverlayKV(base)
+    buffer = TimeOrderedBuffer(overlay, b"p")
+    waiting: list[tuple[int, bytes, int]] = []
+    arrived, clock = 0, -1
+    for op in ops:
+        if op == "restart":
+            apply_changelog(base, overlay.changelog())
+            overlay = OverlayKV(base)
+            buffer = TimeOrderedBuffer(overlay, b"p")
+        elif isinstance(op, int):
+            due = sorted(one for one in waiting if one[0] <= op)
+            waiting = [one for one in waiting if one[0] > op]
+            assert list(buffer.pop_until(op)) == [(time, key, b"%d" % at) for time, key, at in due]
+        else:
+            new = op if isinstance(op, list) else [op]
+            rows = [(time, key, arrived + at) for at, (time, key) in enumerate(new)]
+            if isinstance(op, list):
+                times = np.array([row[0] for row in rows], np.int64)
+                buffer.add_many(times, [row[1] for row in rows], [b"%d" % row[2] for row in rows])
+            else:
+                buffer.add(rows[0][0], rows[0][1], b"%d" % rows[0][2])
+            waiting += rows
+            arrived += len(rows)
+            clock = max([clock, *(row[0] for row in rows)])
+        assert (len(buffer), buffer.stream_time) == (len(waiting), clock)
+    assert list(buffer.scan()) == [(time, key, b"%d" % at) for time, key, at in sorted(waiting)]
+
+
+def test_prefixes_do_not_mix() -> None:
+    kv = MemoryKV()
+    one, other = TimeOrderedBuffer(kv, b"a"), TimeOrderedBuffer(kv, b"ab")
+    one.add(5, b"k", b"1")
+    other.add(3, b"k", b"2")
+    assert list(one.pop_until(9)) == [(5, b"k", b"1")]
+    assert list(other.pop_until(2**63 - 1)) == [(3, b"k", b"2")]
+    assert (one.stream_time, other.stream_time) == (5, 3)
+
+
+def test_bytes_stay_the_same() -> None:
+    kv = MemoryKV()
+    TimeOrderedBuffer(kv, b"p").add(258, b"a\0b", b"payload")
+    assert {key.hex(): value.hex() for key, value in kv.scan(b"", None)} == {
+        "00017062" + "0000000000000102" + "6100ff62" + "0000" + "0000000000000000": b"payload".hex(),
+        "0001706d": "56535442" + "01000000" + "0201000000000000" + "0100000000000000" + "0100000000000000",
+    }
+
+
+def test_a_negative_time_and_foreign_bytes_are_refused() -> None:
+    with pytest.raises(ValueError, match="must not be negative, but is -1"):
+        TimeOrderedBuffer(MemoryKV(), b"p").add(-1, b"k", b"")
+    kv = MemoryKV()
+    kv.write([(b"\0\x01pm", b"VSTS\x01\0")])
+    with pytest.raises(StateError, match="not a time-ordered buffer"):
+        TimeOrderedBuffer(kv, b"p")

@@ -1,0 +1,182 @@
+"""The ordered maps: against a sorted dictionary, and what they say about folders that are not theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vsc.runtime.errors import StateError
+from vsc.runtime.state.changelog import decode_changelog, encode_changelog
+from vsc.runtime.state.kv import MemoryKV, OrderedKV, OverlayKV, RocksKV, apply_changelog, prefix_end
+
+KEYS = (b"", b"\0", b"a", b"a\0", b"a|", b"a|\xff", b"ab", b"b", b"\xff", b"\xff\xff")
+
+keys = st.sampled_from(KEYS)
+ends = st.one_of(st.none(), keys)
+write = st.tuples(
+    st.lists(st.tuples(keys, st.sampled_from([b"", b"1", b"22"])), max_size=6),
+    st.lists(keys, max_size=3),
+    st.lists(st.tuples(keys, keys).filter(lambda r: r[0] <= r[1]), max_size=2),
+)
+operations = st.lists(st.one_of(write, st.just("commit")), min_size=1, max_size=8)
+
+
+def apply_to(model: dict[bytes, bytes], puts: Any, deletes: Any, ranges: Any) -> None:
+    for start, end in ranges:
+        for key in [key for key in model if start <= key < end]:
+            del model[key]
+    for key in deletes:
+        model.pop(key, None)
+    model.update(puts)
+
+
+def check(kv: OrderedKV, model: dict[bytes, bytes], start: bytes, end: bytes | None) -> None:
+    expected = sorted((k, v) for k, v in model.items() if start <= k and (end is None or k < end))
+    assert list(kv.scan(start, end)) == expected
+    assert list(kv.scan(start, end, reverse=True)) == expected[::-1]
+    assert kv.get_many(KEYS) == [model.get(key) for key in KEYS] == [kv.get(key) for key in KEYS]
+
+
+@settings(max_examples=150, deadline=None)
+@given(ops=operations, start=keys, end=ends)
+def test_memory_and_overlay_are_a_sorted_dictionary(ops: list[Any], start: bytes, end: bytes | None) -> None:
+    base, copy, memory = MemoryKV(), MemoryKV(), MemoryKV()
+    overlay, model = OverlayKV(base), dict[bytes, bytes]()
+    for op in ops:
+        if op == "commit":
+            blob = overlay.changelog()
+            for _ in range(2):  # applying it again changes nothing
+                apply_changelog(base, blob)
+            apply_changelog(copy, blob)
+            overlay = OverlayKV(base)
+        else:
+            apply_to(model, *op)
+            memory.write(*op)
+            overlay.write(*op)
+        check(memory, model, start, end)
+        check(overlay, model, start, end)
+    apply_changelog(copy, overlay.changelog())
+    check(copy, model, start, end)
+
+
+@settings(max_examples=40, deadline=None)
+@given(ops=operations, start=keys, end=ends)
+def test_rocksdb_is_a_sorted_dictionary(
+    ops: list[Any], start: bytes, end: bytes | None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder, model = tmp_path_factory.mktemp("kv") / "db", dict[bytes, bytes]()
+    kv = RocksKV(folder, durable=False)
+    for op in ops:
+        if op == "commit":
+            kv.close()
+            kv = RocksKV(folder, durable=False)
+        else:
+            apply_to(model, *op)
+            kv.write(*op)
+        check(kv, model, start, end)
+    kv.close()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "end"), [(b"", None), (b"\xff\xff", None), (b"a", b"b"), (b"a\xff", b"b"), (b"\0", b"\x01")]
+)
+def test_prefix_end(prefix: bytes, end: bytes | None) -> None:
+    assert prefix_end(prefix) == end
+
+
+def test_a_scan_outlives_no_close_and_locks_no_folder(tmp_path: Path) -> None:
+    kv = RocksKV(tmp_path / "db")
+    kv.write([(b"a", b"1"), (b"b", b"2")])
+    scan = kv.scan(b"", None)
+    assert next(scan) == (b"a", b"1")
+    kv.close()
+    with pytest.raises(StateError, match="is closed"):
+        next(scan)
+    with RocksKV(tmp_path / "db") as again:
+        assert list(again.scan(b"a", b"b")) == [(b"a", b"1")]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [lambda kv: kv.get(b"a"), lambda kv: kv.get_many([b"a"]), lambda kv: kv.write([]), lambda kv: kv.scan(b"", None)],
+)
+def test_a_closed_map_says_so(use: Callable[[RocksKV], object], tmp_path: Path) -> None:
+    kv = RocksKV(tmp_path / "db")
+    kv.close()
+    kv.close()
+    with pytest.raises(StateError, match="is closed"):
+        use(kv)
+
+
+def test_a_second_opening_is_refused(tmp_path: Path) -> None:
+    with RocksKV(tmp_path / "db"), pytest.raises(StateError, match="is in use"):
+        RocksKV(tmp_path / "db")
+
+
+def test_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "db").write_text("text")
+    with pytest.raises(StateError, match="is a file, not a folder"):
+        RocksKV(tmp_path / "db")
+
+
+def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("text")
+    with pytest.raises(StateError, match=r"holds 'notes\.txt' but no file CURRENT"):
+        RocksKV(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
+    with RocksKV(tmp_path / "db") as kv:
+        kv.write([(b"a", b"1")])
+    for file in (tmp_path / "db").glob("MANIFEST-*"):
+        file.write_bytes(b"garbage" * 9)
+    with pytest.raises(StateError, match="cannot be opened"):
+        RocksKV(tmp_path / "db")
+
+
+def test_a_folder_that_lost_its_manifest_is_not_begun_anew(tmp_path: Path) -> None:
+    with RocksKV(tmp_path / "db") as kv:
+        kv.write([(b"a", b"1")])
+    (tmp_path / "db" / "CURRENT").unlink()
+    with pytest.raises(StateError, match="no file CURRENT"):
+        RocksKV(tmp_path / "db")
+
+
+def test_changelog_bytes_stay_the_same() -> None:
+    blob = encode_changelog([(b"a", b"b")], [b"x"], [(b"k", b"value"), (b"", b"")])
+    assert blob.hex() == (
+        "5653434c01000000" + "b092982b" + "3100000000000000" + "010000000100000002000000"
+        "01000000" + "01000000" + "01000000" + "0100000000000000" + "0500000000000000" + "6162786b76616c7565"
+    )
+    assert decode_changelog(blob) == ([(b"a", b"b")], [b"x"], [(b"k", b"value"), (b"", b"")])
+
+
+@pytest.mark.parametrize("size", [3, 400])
+def test_a_damaged_changelog_is_refused_and_changes_nothing(size: int) -> None:
+    blob = encode_changelog([], [b"x"], [(b"k%d" % at, b"v" * at) for at in range(size)])
+    kv = MemoryKV()
+    for cut in {*range(0, 40), len(blob) // 2, len(blob) - 1}:
+        with pytest.raises(StateError):
+            apply_changelog(kv, blob[:cut])
+    for at in {*range(0, 60), len(blob) // 2, len(blob) - 1}:
+        if at not in (6, 7):  # two bytes that are not used
+            broken = bytearray(blob)
+            broken[at] ^= 0x55
+            with pytest.raises(StateError):
+                apply_changelog(kv, bytes(broken))
+    assert len(kv) == 0
+    apply_changelog(kv, blob)
+    assert len(kv) == size
+
+
+def test_another_format_version_is_named() -> None:
+    blob = bytearray(encode_changelog([], [], []))
+    blob[4] = 9
+    with pytest.raises(StateError, match="format version 9; this vsc reads format version 1"):
+        apply_changelog(MemoryKV(), bytes(blob))
