@@ -129,9 +129,9 @@ class TopologyTestDriver:
     def store(self, name: str) -> StoreView:
         """The store of a table, by the store's name or the table's. ValueError if there is none."""
         self._check_open()
-        for node in self._plan.nodes:
-            if node.store is not None and node.store.name == name:
-                return StoreView(self._runtime, node)
+        for stored in self._plan.nodes:
+            if stored.store is not None and stored.store.name == name:
+                return StoreView(self._runtime, stored)
         node = self._nodes.get(name)
         if node is None or node.store is None:
             known = ", ".join(sorted(n.store.name for n in self._plan.nodes if n.store is not None)) or "none"
@@ -266,7 +266,7 @@ def _check_columns(node: Node, row: Row, columns: tuple[Column, ...]) -> None:
             raise ValueError(f"'{node.name}': no column '{name}' here; there are {', '.join(sorted(known))}")
 
 
-def _check_time(source: str, timestamp: int | None) -> None:
+def _check_time(source: str, timestamp: object) -> None:
     if timestamp is None:
         raise ValueError(f"'{source}': the record has no time; give timestamp= in ms")
     if isinstance(timestamp, bool) or not isinstance(timestamp, int) or abs(timestamp) > _LARGEST_TIME:

@@ -11,11 +11,11 @@ Not for routing: the caller partitions each node's records by key (`partition_of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from vsc.plan.nodes import Plan, Schema
+from vsc.plan.nodes import Operation, Plan, Schema, Stage, StreamTableJoin
 from vsc.runtime.operators.context import Context, RunOptions
 from vsc.runtime.operators.graph import StageGraph
 from vsc.runtime.operators.layout import hands_out
@@ -27,10 +27,16 @@ from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.values import to_values
 
+if TYPE_CHECKING:
+    from vsc.runtime.operators.columnar import ColumnarStage
+
 __all__ = ["DRAIN", "RunOptions", "SourceRows", "SourceTask", "StageResult", "StageTask"]
 
 DRAIN = "#drain"
 """Source name in the origin of records that only the end of the input brought out."""
+
+_ENOUGH = 512
+"""From how many records on the fixed costs of whole columns pay."""
 
 _LAST_RANK = 2**31 - 1
 _END_OF_TIME = 2**63 - 1
@@ -54,13 +60,18 @@ class StageTask:
         observe: frozenset[str],
         engine: Engine = "auto",
     ) -> None:
-        self._plan = plan
+        self._plan, self._kv = plan, kv
         self._stage = plan.stages[stage_id]
         self._context = Context(options)
-        handed_out = hands_out(plan, self._stage, observe)
-        self._graph = StageGraph(plan, self._stage, kv, self._context, handed_out)
+        self._handed_out = hands_out(plan, self._stage, observe)
         self._schemas = {n.name: n.schema for n in plan.nodes}
-        self._codecs = {name: KeyCodec([c.type for c in self._schemas[name].key]) for name in self._graph.entries}
+        inputs = [i.node for i in self._stage.inputs]
+        self._codecs = {name: KeyCodec([c.type for c in self._schemas[name].key]) for name in inputs}
+        self._columns = None if engine == "records" else _columnar(plan, self._stage, kv, options, observe)
+        if engine == "columns" and self._columns is None:
+            raise ValueError(f"stage {stage_id} cannot run on whole columns")
+        self._enough = _ENOUGH if engine == "auto" else 1
+        self._built: StageGraph | None = None
 
     def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
         """Processes the records of `inputs` (node, batch) in D12's order.
@@ -68,9 +79,13 @@ class StageTask:
         `drain`: afterwards everything that waits in a grace buffer comes out, as if the input had ended. Raises
         ExpressionError where an expression fails and the options do not say that the record is to be dropped.
         """
+        present = [(name, batch) for name, batch in inputs if len(batch)]
+        if self._columns is not None and sum(len(batch) for _, batch in present) >= self._enough:
+            result = self._on_columns(self._columns, present)
+            if result is not None:
+                return result
         self._context.metrics = Metrics()
         found: dict[str, list[Batch]] = {}
-        present = [(name, batch) for name, batch in inputs if len(batch)]
         if present:
             self._run(present)
             self._gather(found)
@@ -84,6 +99,33 @@ class StageTask:
     def table(self, name: str) -> TableStore:
         """The store of table `name` in this stage; KeyError if it has none here."""
         return self._graph.tables[name]
+
+    @property
+    def held(self) -> int:
+        """How many records wait in the stage's grace buffers."""
+        if not any(isinstance(o, StreamTableJoin) and o.grace is not None for o in self._operations()):
+            return 0
+        return sum(len(buffer) for buffer in self._graph.waiting.values())
+
+    def _operations(self) -> list[Operation]:
+        return [n.operation for n in self._plan.nodes if n.name in self._stage.nodes]
+
+    @property
+    def _graph(self) -> StageGraph:
+        if self._built is None:
+            self._built = StageGraph(self._plan, self._stage, self._kv, self._context, self._handed_out)
+        return self._built
+
+    def _on_columns(self, columns: ColumnarStage, inputs: Sequence[tuple[str, Batch]]) -> StageResult | None:
+        """What the other engine makes of the batch; None if an expression fails on it, so that this one has to."""
+        from vsc.runtime.operators.columnar import NotColumnar
+
+        try:
+            result = columns.process(inputs)
+        except NotColumnar:
+            return None
+        self._built = None  # its stores know nothing of what was just written
+        return result
 
     def _run(self, inputs: Sequence[tuple[str, Batch]]) -> None:
         batches = [batch for _, batch in inputs]
@@ -120,6 +162,15 @@ class StageTask:
     def _gather(self, found: dict[str, list[Batch]]) -> None:
         for name, collector in self._graph.collectors.items():
             found.setdefault(name, []).append(collector.drain())
+
+
+def _columnar(
+    plan: Plan, stage: Stage, kv: OrderedKV, options: RunOptions, observe: frozenset[str]
+) -> ColumnarStage | None:
+    """The engine for whole columns, if it can run the stage."""
+    from vsc.runtime.operators.columnar import ColumnarStage, supports
+
+    return ColumnarStage(plan, stage.id, kv, options, observe) if supports(plan, stage) else None
 
 
 def _merged_order(batches: Sequence[Batch], permutation: np.ndarray[Any, Any]) -> tuple[tuple[Origin, ...], Order]:

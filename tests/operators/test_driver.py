@@ -112,7 +112,7 @@ def test_stores_are_found_by_their_name_and_their_tables() -> None:
             store.get({"z": "a"})
         with pytest.raises(ValueError, match="'k' is missing"):
             store.get({})
-        with pytest.raises(ValueError, match="no store 's'.*kept"):
+        with pytest.raises(ValueError, match=r"no store 's'.*kept"):
             driver.store("s")
 
 
