@@ -54,3 +54,16 @@ def test_look_ups_that_arrive_before_a_long_run_of_versions() -> None:
     timeline = Timeline(1, key, time, arrival)
     at = timeline.as_of(np.zeros(lookups, np.int64), np.full(lookups, versions), np.arange(lookups) * 14 + 1)
     assert at.tolist() == [int(max(t for t in range(0, versions, 2) if t < a)) for a in range(1, lookups * 14, 14)]
+
+
+def test_many_look_ups_at_once() -> None:
+    rng = np.random.default_rng(3)
+    key, time = rng.integers(0, 50, 900), rng.integers(0, 400, 900)
+    order = np.lexsort((time, key))
+    timeline = Timeline(50, key[order], time[order], np.full(900, -1))
+    wanted, at_time = rng.integers(0, 50, 10_000), rng.integers(0, 400, 10_000)
+    found = timeline.as_of(wanted, at_time, np.arange(10_000))
+    entries = list(zip(key[order].tolist(), time[order].tolist(), range(900), strict=True))
+    for i in range(0, 10_000, 97):
+        candidates = [(t, n) for k, t, n in entries if k == wanted[i] and t <= at_time[i]]
+        assert found[i] == (max(candidates)[1] if candidates else NONE)

@@ -22,6 +22,7 @@ NONE = -1
 """The position of an entry that does not exist."""
 
 _PACKED_LIMIT = 2**62
+_SORT_FIRST = 4096
 
 
 class _Packing:
@@ -76,7 +77,7 @@ class Timeline:
         """The entry of each key with the highest time up to `time`, of those the last, that came before `arrival`."""
         if not len(self._packed):
             return np.full(len(key), NONE, dtype=np.int64)
-        at = np.searchsorted(self._packed, self._packing.pack(key, time), side="right") - 1
+        at = _places(self._packed, self._packing.pack(key, time)) - 1
         late = np.flatnonzero((at >= 0) & (self._arrival[at] > arrival))
         if len(late):
             at[late] = self._step_back(at[late], arrival[late])
@@ -90,7 +91,7 @@ class Timeline:
             return np.zeros(len(key), dtype=np.bool_), np.zeros(len(key), dtype=np.int64)
         places, highest, span = self._arrivals()
         wanted = key * span + np.minimum(arrival, span - 2) + 1
-        at = np.searchsorted(places, wanted, side="right") - 1
+        at = _places(places, wanted) - 1
         known = (at >= 0) & (places[at] >= key * span)
         return known, self._time[highest[at]]
 
@@ -131,6 +132,17 @@ class Timeline:
         return self._minima
 
 
+def _places(entries: Int64s, wanted: Int64s) -> Int64s:
+    """How many of the sorted `entries` are at most each wanted value."""
+    if len(wanted) < _SORT_FIRST:
+        return np.searchsorted(entries, wanted, side="right")
+    # values in order find their places through the cache: sorting them first takes less than half of the time
+    order = np.argsort(wanted)
+    places = np.empty(len(wanted), dtype=np.int64)
+    places[order] = np.searchsorted(entries, wanted[order], side="right")
+    return places
+
+
 def latest_before(keys: Int64s, arrivals: Int64s, key: Int64s, arrival: Int64s) -> Int64s:
     """Of entries in the order of their arrivals, for each `key` the last one before `arrival`; `NONE` without one."""
     if not len(keys):
@@ -139,6 +151,6 @@ def latest_before(keys: Int64s, arrivals: Int64s, key: Int64s, arrival: Int64s) 
     order: npt.NDArray[np.int64] = np.argsort(keys, kind="stable")
     places = keys[order] * span + arrivals[order] + 1
     wanted = key * span + np.clip(arrival, 0, span - 2)
-    at = np.searchsorted(places, wanted, side="right") - 1
+    at = _places(places, wanted) - 1
     found = (at >= 0) & (places[at] >= key * span)
     return np.where(found, order[at], NONE)
