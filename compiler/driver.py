@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Diagnostic, Finding, TopologyError, locate
@@ -19,13 +18,14 @@ from vsc.compiler.passes.check import check
 from vsc.compiler.resolve import resolve
 from vsc.compiler.source import SourceFile
 from vsc.plan.nodes import Plan
+from vsc.plan.record import record
 
 __all__ = ["Result", "check_topology", "compile_source", "compile_topology"]
 
 _NO_VARIABLES: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Result:
     """What compiling came to: every diagnostic, in the order of the places, and the plan if none is an error."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from vsc.plan.record import record
+
 __all__ = ["Position", "SourceFile", "Span"]
 
 
@@ -24,7 +26,7 @@ class Span:
         return Span(min(self.start, other.start), max(self.end, other.end))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Position:
     """A line and a column, both 1-based."""
 

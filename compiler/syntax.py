@@ -7,17 +7,17 @@ the text of a connector option's string.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal as Choice
 
 from vsc.compiler.source import Span
+from vsc.plan.record import record
 from vsc.plan.types import DataType
 
 # ---------------------------------------------------------------------------------------------- names and literals
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Name:
     """An identifier; `quoted` if it stood in backticks."""
 
@@ -26,15 +26,15 @@ class Name:
     quoted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Literal:
     """A constant. `value`: None, bool, int, Decimal (``1.5``), float (``1e6``), str."""
 
-    value: None | bool | int | Decimal | float | str
+    value: bool | int | Decimal | float | str | None
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Duration:
     """A duration in milliseconds. Negative only where an option's literal was written with ``-``."""
 
@@ -42,7 +42,7 @@ class Duration:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Variable:
     """``${name}`` in the place of a whole literal."""
 
@@ -50,7 +50,7 @@ class Variable:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WrittenType:
     """A type and where it stands."""
 
@@ -61,7 +61,7 @@ class WrittenType:
 # ------------------------------------------------------------------------------------------------------ expressions
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ColumnRef:
     """``a`` or ``a.b.c``: what each part means (input, column, struct field) is decided by `resolve`."""
 
@@ -69,7 +69,7 @@ class ColumnRef:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FieldOf:
     """``(e).f``: a member of a struct that is not a plain path."""
 
@@ -78,7 +78,7 @@ class FieldOf:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Element:
     """``e[i]``."""
 
@@ -87,7 +87,7 @@ class Element:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FunctionCall:
     """``f(a, b)``, ``count(*)`` (`star`), ``count(distinct e)`` (`distinct`)."""
 
@@ -98,7 +98,7 @@ class FunctionCall:
     star: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unary:
     """``not e``, ``-e``."""
 
@@ -107,7 +107,7 @@ class Unary:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Binary:
     """An infix operator; ``!=`` is read as ``<>``. `op_span` is the operator's own place."""
 
@@ -118,7 +118,7 @@ class Binary:
     op_span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IsNull:
     """``e is [not] null``."""
 
@@ -127,7 +127,7 @@ class IsNull:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class In:
     """``e [not] in (a, b)``."""
 
@@ -137,7 +137,7 @@ class In:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Between:
     """``e [not] between low and high``."""
 
@@ -148,7 +148,7 @@ class Between:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Like:
     """``e [not] like pattern``."""
 
@@ -158,7 +158,7 @@ class Like:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class When:
     """One branch of a case."""
 
@@ -166,7 +166,7 @@ class When:
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Case:
     """``case [operand] when .. then .. else .. end``."""
 
@@ -176,7 +176,7 @@ class Case:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CastTo:
     """``cast(e as t)`` or ``try_cast(e as t)`` (`safe`)."""
 
@@ -195,7 +195,7 @@ Expression = (
 # ------------------------------------------------------------------------------------------------- parts of clauses
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Option:
     """``name = literal`` in an options list; `quoted` names (in ``'...'``) are Spark's own."""
 
@@ -205,7 +205,7 @@ class Option:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConnectorClause:
     """``kind (options)`` after ``from`` or ``to``."""
 
@@ -214,7 +214,7 @@ class ConnectorClause:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ColumnDecl:
     """A declared column."""
 
@@ -223,7 +223,7 @@ class ColumnDecl:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MaterializeClause:
     """``materialize [as STORE] [versioned (...) | unversioned]``.
 
@@ -237,7 +237,7 @@ class MaterializeClause:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SelectItem:
     """An expression with the name given by ``as``, if any."""
 
@@ -246,7 +246,7 @@ class SelectItem:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StarItem:
     """``*``, ``a.*``, each with ``except (c, ...)``."""
 
@@ -258,7 +258,7 @@ class StarItem:
 Item = SelectItem | StarItem
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeyItem:
     """``EXPR [as NAME]`` in ``on``, ``by`` and ``group by``."""
 
@@ -267,7 +267,7 @@ class KeyItem:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Input:
     """An input node, with the alias that hides its name."""
 
@@ -276,7 +276,7 @@ class Input:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Grace:
     """``grace DURATION`` of a join."""
 
@@ -284,7 +284,7 @@ class Grace:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Window:
     """``window KIND (options)`` and the emit clause behind it (None: not written)."""
 
@@ -298,7 +298,7 @@ class Window:
 # ------------------------------------------------------------------------------------------------------- operations
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Filter:
     """``filter X where EXPR [MATERIALIZE]``."""
 
@@ -308,7 +308,7 @@ class Filter:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Map:
     """``map X select ITEMS [MATERIALIZE]``."""
 
@@ -318,7 +318,7 @@ class Map:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Explode:
     """``explode S by EXPR as NAME``."""
 
@@ -328,7 +328,7 @@ class Explode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rekey:
     """``rekey S by EXPR [as NAME], ...``."""
 
@@ -337,7 +337,7 @@ class Rekey:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Merge:
     """``merge S1, S2, ...``."""
 
@@ -345,7 +345,7 @@ class Merge:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToTable:
     """``to_table S [delete when EXPR] [MATERIALIZE]``."""
 
@@ -355,7 +355,7 @@ class ToTable:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToStream:
     """``to_stream T``."""
 
@@ -363,7 +363,7 @@ class ToStream:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Join:
     """``[left|outer] join A with B [on ...] [grace ...] select ITEMS [MATERIALIZE]``: every kind of join."""
 
@@ -378,7 +378,7 @@ class Join:
     mode_span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Aggregate:
     """``aggregate X group by ... [WINDOW] select ITEMS [MATERIALIZE]``."""
 
@@ -390,7 +390,7 @@ class Aggregate:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Suppress:
     """``suppress T until window closes`` (`limit` None) or ``until time limit D``, with its bounds."""
 
@@ -400,7 +400,7 @@ class Suppress:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Materialize:
     """``materialize T [as NAME] [versioned (...) | unversioned]`` as a node of its own."""
 
@@ -417,7 +417,7 @@ Operation = (
 # ------------------------------------------------------------------------------------------------------- statements
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TopologyName:
     """``topology NAME;``."""
 
@@ -425,7 +425,7 @@ class TopologyName:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SourceDecl:
     """``stream|table|global table NAME (columns) from CONNECTOR ...;``. `kind_span` is that of the first words."""
 
@@ -441,7 +441,7 @@ class SourceDecl:
     kind_span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DerivedDecl:
     """``stream|table NAME = OPERATION;``. `kind_span` is that of the word ``stream`` or ``table``."""
 
@@ -452,7 +452,7 @@ class DerivedDecl:
     kind_span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SinkDecl:
     """``sink NAME to CONNECTOR;``."""
 
@@ -464,7 +464,7 @@ class SinkDecl:
 Statement = TopologyName | SourceDecl | DerivedDecl | SinkDecl
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class File:
     """A parsed file: its statements in order. Statements that could not be parsed are missing.
 

@@ -7,18 +7,18 @@ the passes look at; what they find out stays beside it. The only module of the c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import networkx as nx
 
 from vsc.compiler import syntax
+from vsc.plan.record import record
 
 __all__ = ["Declaration", "Topology", "connect", "inputs_of"]
 
 Declaration = syntax.SourceDecl | syntax.DerivedDecl
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Topology:
     """The statements of one file, by node name.
 

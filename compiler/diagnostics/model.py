@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal as Choice
 
 from vsc.compiler.source import SourceFile, Span
+from vsc.plan.record import record
 
 __all__ = ["Diagnostic", "Finding", "Label", "Related", "TopologyError", "locate"]
 
 Severity = Choice["error", "warning"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Label:
     """A second place that explains a finding."""
 
@@ -20,7 +20,7 @@ class Label:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """What a pass reports: a code, a span, a sentence in the user's names, causes as labels, one action as help."""
 
@@ -31,7 +31,7 @@ class Finding:
     help: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Related:
     """A label with its place worked out (1-based)."""
 
@@ -42,7 +42,7 @@ class Related:
     end_column: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diagnostic:
     """A finding with its place worked out, as users and scripts see it (1-based; the end is exclusive)."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vsc.plan import Node, Plan, Sink, Source
+from vsc.plan.record import record
 
 __all__ = ["Arrow", "Place", "arrows", "description", "places", "sink_places"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """A node in one of its stages. `id` is made of numbers, so that no name can break a picture."""
 
@@ -18,7 +17,7 @@ class Place:
     stage: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arrow:
     """Records go from the place `start` to the place or sink `end`; `repartition`: through a shuffle, by key."""
 

@@ -8,7 +8,6 @@ SQL's in ANSI mode.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from vsc.compiler.expressions.coercion import INTEGERS, convert, is_numeric, is_orderable
 from vsc.compiler.expressions.operators import (
@@ -25,6 +24,7 @@ from vsc.compiler.expressions.schema_text import parse_schema
 from vsc.compiler.source import Span
 from vsc.plan.expressions import Call, Column, Expr, Literal
 from vsc.plan.functions import FUNCTIONS, SHA2_BITS, TRUNCATION_UNITS, parse_pattern
+from vsc.plan.record import record
 from vsc.plan.types import (
     BIGINT,
     BINARY,
@@ -48,7 +48,7 @@ from vsc.plan.types import (
 __all__ = ["RULES", "CallSite"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallSite:
     """A call to be typed: the function's name, its place, and its typed arguments (as many as it takes)."""
 

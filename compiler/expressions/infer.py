@@ -7,7 +7,7 @@ input is a finding and not a crash, here and in everything that walks the plan a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from decimal import Decimal
 from math import isinf
 
@@ -35,6 +35,7 @@ from vsc.compiler.expressions.scope import Scope, field_of
 from vsc.compiler.source import Span
 from vsc.plan.expressions import Call, Cast, Expr, Literal
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
+from vsc.plan.record import record
 from vsc.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -59,7 +60,7 @@ _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
 _CHAINS = {"and", "or", "||"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Typed:
     """A typed expression: `expr` is None iff `findings` has an error."""
 

@@ -7,7 +7,6 @@ names the types. The rules are Spark SQL's in ANSI mode; where this module is na
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from vsc.compiler.expressions.coercion import (
     INTEGERS,
@@ -24,6 +23,7 @@ from vsc.compiler.expressions.coercion import (
 from vsc.compiler.expressions.refusal import Refused, refuse
 from vsc.compiler.source import Span
 from vsc.plan.expressions import Call, Expr, Literal
+from vsc.plan.record import record
 from vsc.plan.types import (
     BIGINT,
     BINARY,
@@ -63,7 +63,7 @@ _VERBS = {"add": "add", "subtract": "subtract", "multiply": "multiply", "modulo"
 _COMPARISONS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Operand:
     """A typed expression and its place in the source."""
 

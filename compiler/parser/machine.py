@@ -11,12 +11,12 @@ It works without recursion, so no input can overflow Python's stack. What is not
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from vsc.compiler.parser.lexer import Tokens
 from vsc.compiler.parser.tables import Tables
 from vsc.compiler.source import Span
+from vsc.plan.record import record
 
 __all__ = ["MAX_DEPTH", "Failure", "Machine", "Part", "TooDeep"]
 
@@ -34,7 +34,7 @@ class Part(NamedTuple):
     depth: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """The token at `index`, read as `terminal`, cannot stand where it does."""
 
@@ -42,7 +42,7 @@ class Failure:
     terminal: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TooDeep:
     """The statement is nested too deeply; `index` is where this was seen."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from vsc.compiler import syntax
@@ -14,6 +13,7 @@ from vsc.compiler.parser.mistakes import explain, starts_statement
 from vsc.compiler.parser.statements import StatementBuilder
 from vsc.compiler.parser.tables import load_tables
 from vsc.compiler.source import Span
+from vsc.plan.record import record
 
 __all__ = ["MAX_CHARACTERS", "Parsed", "ParsedExpression", "parse", "parse_expression"]
 
@@ -23,7 +23,7 @@ MAX_CHARACTERS = 4_000_000
 _NO_VARIABLES: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parsed:
     """A file's tree and what is wrong with its text, in the order of the places."""
 
@@ -31,7 +31,7 @@ class Parsed:
     findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ParsedExpression:
     """An expression, None if it could not be read, and the findings."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal as Choice
 
@@ -19,6 +18,7 @@ from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
 from vsc.compiler.topology import Topology
 from vsc.plan import Connector
+from vsc.plan.record import record
 
 __all__ = ["Connectors", "Role", "check_connectors"]
 
@@ -29,7 +29,7 @@ _FILE_FORMATS = ("parquet", "json", "csv", "orc", "avro")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Kind:
     """A connector: its options, those that must be given, what it can be, whether Spark's own options reach it."""
 
@@ -96,7 +96,7 @@ _KINDS: dict[str, _Kind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Connectors:
     """The connector of every source by node name, of every sink by its place among the sinks, and their variables."""
 

@@ -7,7 +7,6 @@ it renames it; a second listing is a copy. ``*`` is every column of an input tha
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
@@ -16,12 +15,13 @@ from vsc.compiler.expressions import Scope, ScopeInput, type_expression
 from vsc.compiler.passes.columns import equal_names, value_type_problem
 from vsc.compiler.source import SourceFile, Span
 from vsc.plan import Column, Item, Schema
+from vsc.plan.record import record
 from vsc.plan.types import VOID
 
 __all__ = ["ItemRules", "Selected", "scope_input", "select", "visible"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ItemRules:
     """What `select` has to know about its node.
 
@@ -36,7 +36,7 @@ class ItemRules:
     change: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selected:
     """The result's schema and its value columns; `schema` is None where an item has no meaning."""
 
@@ -45,7 +45,7 @@ class Selected:
     findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Output:
     """One column to be: its name and where that stands, and the expression that it comes from."""
 

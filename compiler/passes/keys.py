@@ -7,7 +7,6 @@ widened where nothing is lost.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
@@ -18,11 +17,12 @@ from vsc.compiler.source import SourceFile
 from vsc.plan import Column, Item, Schema
 from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.expressions import Expr
+from vsc.plan.record import record
 
 __all__ = ["JoinKey", "declared_key", "equal_keys", "join_on", "new_key"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JoinKey:
     """The key that the inputs of a join meet by: its columns, and what `on` computes them from, if it is written.
 

@@ -7,12 +7,12 @@ reported before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest
+from vsc.plan.record import record
 
 __all__ = ["LONGEST", "OptionCodes", "OptionSpec", "read_options", "too_long"]
 
@@ -20,7 +20,7 @@ LONGEST = 9_000_000_000_000_000
 """The longest duration in milliseconds that event time can hold (285 thousand years)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OptionSpec:
     """What an option takes: its type, for a string perhaps one of `choices`; `example` is a literal for messages."""
 
@@ -29,7 +29,7 @@ class OptionSpec:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OptionCodes:
     """The diagnostic codes of one family of options: unknown name, wrong value, given twice."""
 

@@ -7,7 +7,6 @@ it. Aggregates have none yet either: what is built on one is not judged.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
@@ -21,12 +20,13 @@ from vsc.compiler.topology import Topology
 from vsc.plan import Column, Item, Schema
 from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.expressions import Expr
+from vsc.plan.record import record
 from vsc.plan.types import BIGINT, BOOLEAN, TIMESTAMP, ArrayType, DataType
 
 __all__ = ["Shape", "Shapes", "check_schemas"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shape:
     """What a node's records look like and how they come about.
 
@@ -65,7 +65,7 @@ def check_schemas(
     return pass_.shapes, tuple(findings)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Schemas:
     """The shapes found so far, and how to find the next one."""
 

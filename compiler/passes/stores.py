@@ -7,7 +7,6 @@ to the table's source, and where there is none, the source (or `to_table`) gets 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
@@ -16,6 +15,7 @@ from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Declaration, Topology
 from vsc.plan import Store
+from vsc.plan.record import record
 
 __all__ = ["Clause", "Stores", "check_stores", "clause_of", "default_segment"]
 
@@ -27,7 +27,7 @@ _VERSIONED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Clause:
     """What a `materialize` clause asks for, and where it says so.
 
@@ -47,7 +47,7 @@ class Clause:
         return self.written.span if self.written.kind is None else self.written.kind_span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stores:
     """The stores of a topology: those with a clause, and the names of the nodes with an implied one."""
 

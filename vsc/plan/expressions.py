@@ -9,8 +9,7 @@ An expression sees one or two *inputs*, numbered 0 (the only or the left one) an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from vsc.plan.record import record
 from vsc.plan.types import DataType
 
 __all__ = ["Call", "Cast", "Column", "Expr", "Literal"]
@@ -18,7 +17,7 @@ __all__ = ["Call", "Cast", "Column", "Expr", "Literal"]
 Value = None | bool | int | float | str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Literal:
     """A constant.
 
@@ -30,7 +29,7 @@ class Literal:
     type: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Column:
     """A column of an input, key or value, by its name in that input's schema (see `vsc.plan.nodes.Schema`)."""
 
@@ -39,16 +38,16 @@ class Column:
     type: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cast:
-    """``cast(arg as type)``, explicit or implied by ANSI's coercion; `safe` is ``try_cast``: null instead of an error."""
+    """``cast(arg as type)``, explicit or implied by ANSI coercion; `safe`: ``try_cast``, null instead of an error."""
 
     arg: Expr
     type: DataType
     safe: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """An operator or a function of the catalogue, by its canonical name, its arguments already of the right types.
 

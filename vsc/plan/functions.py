@@ -6,7 +6,7 @@ functions are not here: they are items of `aggregate`, not expressions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from vsc.plan.record import record
 
 __all__ = [
     "AGGREGATES",
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Function:
     """A function's call as users write it, and how many arguments it takes (`most` None: any number)."""
 
@@ -120,7 +120,7 @@ _WIDTHS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PatternPart:
     """A piece of a date pattern: a run of one pattern letter (`letter` is it), or plain text (`letter` is empty)."""
 

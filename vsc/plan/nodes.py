@@ -7,17 +7,17 @@ come through its *inputs*, each a node of an earlier stage whose records are par
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal as Choice
 
 from vsc.plan.expressions import Expr
+from vsc.plan.record import record
 from vsc.plan.types import DataType
 
 FORMAT_VERSION = 1
 """Version of the plan's JSON. A plan of another version is refused."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Column:
     """A named column. `name` is as the user wrote it, without backticks."""
 
@@ -25,7 +25,7 @@ class Column:
     type: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Schema:
     """The columns of a node's records: `key` first (empty for a stream without key), then `value`; names are unique."""
 
@@ -33,7 +33,7 @@ class Schema:
     value: tuple[Column, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Item:
     """A computed column: its name, its expression, and the text that the user wrote, for messages."""
 
@@ -42,7 +42,7 @@ class Item:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Store:
     """The store of a table.
 
@@ -60,7 +60,7 @@ class Store:
     implied: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Status:
     """Whether a table is versioned, why (a sentence), and the node that decided it. None for streams."""
 
@@ -69,7 +69,7 @@ class Status:
     decided_by: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Connector:
     """Where rows come from or go to. `options` are vsc's own (checked), `spark_options` are Spark's, handed through.
 
@@ -82,7 +82,7 @@ class Connector:
     spark_options: tuple[tuple[str, str | int | float | bool], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     """A source stream or table. `columns` are those of the declaration, in its order (key columns included).
 
@@ -100,7 +100,7 @@ class Source:
     op: Choice["source"] = "source"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Filter:
     """Keeps the records for which `predicate` is true; on a table the others become tombstones."""
 
@@ -108,7 +108,7 @@ class Filter:
     op: Choice["filter"] = "filter"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Map:
     """Computes the value columns anew. The key is the input's; its columns may be renamed by the node's schema."""
 
@@ -116,7 +116,7 @@ class Map:
     op: Choice["map"] = "map"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rekey:
     """Gives a stream another key: one item a key column. The value columns are the input's columns `value`.
 
@@ -127,7 +127,7 @@ class Rekey:
     op: Choice["rekey"] = "rekey"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToTable:
     """Reads a stream as a table: a record is its key's new row; a record without value, or one for which
     `delete_when` is true, is a tombstone."""
@@ -136,14 +136,14 @@ class ToTable:
     op: Choice["to_table"] = "to_table"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Materialize:
     """An identity with a store of its own."""
 
     op: Choice["materialize"] = "materialize"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamTableJoin:
     """A stream record joined with the table's row (KIP-914): inputs are (stream, table), already of one key.
 
@@ -163,7 +163,7 @@ class StreamTableJoin:
 Operation = Source | Filter | Map | Rekey | ToTable | Materialize | StreamTableJoin
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Node:
     """One named node. `inputs` are node names. `line` is where its statement stands in the source (1-based)."""
 
@@ -177,7 +177,7 @@ class Node:
     status: Status | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sink:
     """Writes `node`. `id` is ``sink-<n>``, counted from 0 in the order of the file."""
 
@@ -187,14 +187,14 @@ class Sink:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StageInput:
     """Records of `node` (of an earlier stage) enter a stage, partitioned by that node's key."""
 
     node: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stage:
     """A sub-topology. `nodes` in an order in which inputs come first; consumers of a node run in this order.
 
@@ -210,7 +210,7 @@ class Stage:
     emits: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plan:
     """A compiled topology. `variables` are the names that connector options still refer to."""
 

@@ -7,7 +7,8 @@ JSON carries it. Two types are equal iff their DDL is.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from vsc.plan.record import record
 
 __all__ = [
     "BIGINT",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScalarType:
     """A type without parameters, by its DDL name (``bigint``, ``string``, ...).
 
@@ -48,7 +49,7 @@ class ScalarType:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DecimalType:
     """``decimal(precision, scale)``; 1 <= precision <= 38, 0 <= scale <= precision."""
 
@@ -59,7 +60,7 @@ class DecimalType:
         return f"decimal({self.precision},{self.scale})"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArrayType:
     """``array<element>``; elements may be null."""
 
@@ -69,7 +70,7 @@ class ArrayType:
         return f"array<{self.element}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MapType:
     """``map<key, value>``; keys are never null, values may be."""
 
@@ -80,7 +81,7 @@ class MapType:
         return f"map<{self.key},{self.value}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Field:
     """A named member of a struct."""
 
@@ -88,7 +89,7 @@ class Field:
     type: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StructType:
     """``struct<name: type, ...>``."""
 
