@@ -48,7 +48,7 @@ class Inputs:
         chance = self.chance = random.Random(seed)
         self.numbers = iter(range(1_000_000))
         self.per_trigger = {name: chance.randint(1, 3) for name in SOURCES}
-        self.files = {name: [self.rows(name) for _ in range(chance.randint(2, 6))] for name in SOURCES}
+        self.files = {name: [self.rows(name) for _ in range(chance.randint(2, 5))] for name in SOURCES}
         # Names do not follow the order of arrival: the order of an epoch is by name, that of epochs by time.
         self.names = {name: chance.sample(range(100), len(self.files[name])) for name in SOURCES}
 
