@@ -1,0 +1,275 @@
+"""Casts between internal values, as Spark's in ANSI mode: `caster` gives the function for a pair of types.
+
+Guarantees: a value that the target cannot hold fails with Spark's error class; null stays null (the caller's job).
+Differs from Spark: binary that is not UTF-8 becomes text with replacement characters; doubles are printed with the
+fewest digits, where a Java before 19 sometimes prints one more.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from decimal import Context, Decimal, InvalidOperation
+from typing import Any
+
+from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
+from vsc.runtime.expressions.calendar import DAY, SECOND, date_text, parse_date, parse_timestamp, timestamp_text
+from vsc.runtime.expressions.failure import fail
+from vsc.runtime.expressions.numbers import fit_decimal, to_float32
+from vsc.runtime.expressions.text import java_double, java_float
+from vsc.runtime.values import INTEGER_BITS
+
+__all__ = ["Caster", "caster"]
+
+Caster = Callable[[Any], Any]
+
+_EDGES = "".join(map(chr, (*range(0x21), 0x7F)))
+_JAVA_TRIM = "".join(map(chr, range(0x21)))
+_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+_FLOAT = re.compile(r"([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?\Z")
+_HEX_FLOAT = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?\Z")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+_SPECIAL = {
+    "nan": math.nan, "inf": math.inf, "+inf": math.inf, "infinity": math.inf, "+infinity": math.inf,
+    "-inf": -math.inf, "-infinity": -math.inf,
+}  # fmt: skip
+_TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
+_PARSE = Context(prec=2000)
+_FLOATING = ("float", "double")
+
+
+def caster(source: DataType, target: DataType) -> Caster:
+    """The function that casts a value of `source`, not null, to `target`; the types must be castable."""
+    if source == target:
+        return lambda value: value
+    match source, target:
+        case ArrayType(a), ArrayType(b):
+            item = _nullable(caster(a, b))
+            return lambda value: [item(x) for x in value]
+        case MapType(k, v), MapType(l, w):
+            key, entry = caster(k, l), _nullable(caster(v, w))
+            return lambda value: {key(x): entry(y) for x, y in value.items()}
+        case StructType(fs), StructType(gs):
+            members = [_nullable(caster(f.type, g.type)) for f, g in zip(fs, gs, strict=True)]
+            return lambda value: tuple(member(x) for member, x in zip(members, value, strict=True))
+        case _, DecimalType():
+            return _to_decimal(source, target)
+        case _, ScalarType(name):
+            return _TARGETS[name](source, name)
+    raise ValueError(f"no cast from {source} to {target}")
+
+
+def _nullable(cast: Caster) -> Caster:
+    return lambda value: None if value is None else cast(value)
+
+
+def _invalid(value: object, source: str, target: object) -> Any:
+    fail("CAST_INVALID_INPUT", f"the value '{value}' of type {source} cannot be cast to {target}: it is malformed")
+
+
+def _overflow(value: object, source: object, target: object) -> Any:
+    fail("CAST_OVERFLOW", f"the value {value} of type {source} cannot be cast to {target}: overflow")
+
+
+# ---------------------------------------------------------------------------------------------------------- numbers
+
+
+def _to_integer(source: DataType, name: str) -> Caster:
+    high = (1 << (INTEGER_BITS[name] - 1)) - 1
+    low = -high - 1
+
+    def checked(number: int, value: object) -> int:
+        return number if low <= number <= high else int(_overflow(value, source, name))
+
+    def of_string(value: str) -> int:
+        text = value.strip(_EDGES)
+        if _INTEGER.match(text) is None:
+            _invalid(value, "string", name)
+        digits = text.lstrip("+-").lstrip("0")
+        number = int(text) if len(digits) < 20 else high + 1
+        return number if low <= number <= high else int(_invalid(value, "string", name))
+
+    def of_float(value: float) -> int:
+        if math.isnan(value) or math.isinf(value):
+            return int(_overflow(value, source, name))
+        if math.floor(value) <= float(high) and math.ceil(value) >= float(low):
+            return min(int(value), high)
+        return int(_overflow(value, source, name))
+
+    match str(source):
+        case "string":
+            return of_string
+        case "boolean":
+            return int
+        case "float" | "double":
+            return of_float
+        case "timestamp":
+            return lambda value: checked(value // SECOND, value)
+        case _:
+            return lambda value: checked(int(value), value)
+
+
+def _to_floating(source: DataType, name: str) -> Caster:
+    single = name == "float"
+
+    def of_string(value: str) -> float:
+        text = value.strip(_JAVA_TRIM)
+        if (match := _FLOAT.match(text)) is not None:
+            number = float(match[1])
+        elif (match := _HEX_FLOAT.match(text)) is not None:
+            number = _hex(match[1])
+        elif text.lower() in _SPECIAL:
+            number = _SPECIAL[text.lower()]
+        else:
+            number = float(_invalid(value, "string", name))
+        return to_float32(number) if single else number
+
+    if str(source) == "string":
+        return of_string
+    if str(source) == "timestamp":
+        return (lambda value: to_float32(value / SECOND)) if single else (lambda value: value / SECOND)
+    return (lambda value: to_float32(float(value))) if single else float
+
+
+def _hex(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        return -math.inf if text.startswith("-") else math.inf
+
+
+def _to_decimal(source: DataType, target: DecimalType) -> Caster:
+    def of_string(value: str) -> Decimal:
+        text = value.strip(_JAVA_TRIM)
+        if _DECIMAL.match(text) is None:
+            _invalid(value, "string", target)
+        try:
+            number = _PARSE.create_decimal(text)
+        except InvalidOperation:
+            number = Decimal(_invalid(value, "string", target))
+        if number and number.adjusted() < -100:
+            number = Decimal(0)
+        return fit_decimal(number, target)
+
+    def of_float(value: float) -> Decimal | None:
+        # Spark finds no decimal for NaN and gives null, even in ANSI mode.
+        return fit_decimal(Decimal(repr(value)), target) if math.isfinite(value) else None
+
+    match str(source):
+        case "string":
+            return of_string
+        case "float" | "double":
+            return of_float
+        case "timestamp":
+            return lambda value: of_float(value / SECOND)
+        case _:
+            return lambda value: fit_decimal(Decimal(value), target)
+
+
+def _to_boolean(source: DataType, name: str) -> Caster:
+    def of_string(value: str) -> bool:
+        text = value.strip(_EDGES).lower()
+        if text in _TRUE:
+            return True
+        return False if text in _FALSE else bool(_invalid(value, "string", name))
+
+    return of_string if str(source) == "string" else lambda value: value != 0
+
+
+# ------------------------------------------------------------------------------------------------------------- time
+
+
+def _to_timestamp(source: DataType, name: str) -> Caster:
+    low, high = -(2**63), 2**63 - 1
+
+    def of_string(value: str) -> int:
+        micros = parse_timestamp(value)
+        return int(_invalid(value, "string", name)) if micros is None else micros
+
+    def of_float(value: float) -> int | None:
+        if not math.isfinite(value):
+            return int(_invalid(java_double(value), str(source), name))
+        micros = value * SECOND
+        if not (math.isfinite(micros) and math.floor(micros) <= float(high) and math.ceil(micros) >= float(low)):
+            _overflow(value, source, name)
+        return min(int(micros), high)
+
+    def of_decimal(value: Decimal) -> int:
+        micros = int(value.scaleb(6, _PARSE))
+        return (micros + 2**63) % 2**64 - 2**63
+
+    def of_date(value: int) -> int:
+        if not low <= value * DAY <= high:
+            fail("ARITHMETIC_OVERFLOW", "long overflow")
+        return value * DAY
+
+    match str(source):
+        case "string":
+            return of_string
+        case "float" | "double":
+            return of_float
+        case "date":
+            return of_date
+        case _ if isinstance(source, DecimalType):
+            return of_decimal
+        case _:
+            return lambda value: min(max(value * SECOND, low), high)
+
+
+def _to_date(source: DataType, name: str) -> Caster:
+    def of_string(value: str) -> int:
+        days = parse_date(value)
+        return int(_invalid(value, "string", name)) if days is None else days
+
+    return of_string if str(source) == "string" else lambda value: value // DAY
+
+
+# ------------------------------------------------------------------------------------------------------------- text
+
+
+def _to_string(source: DataType, name: str) -> Caster:
+    match source:
+        case ArrayType(element):
+            item = _shown(element)
+            return lambda value: "[" + ", ".join(item(x) for x in value) + "]"
+        case MapType(key, entry):
+            left, right = _shown(key), _shown(entry)
+            return lambda value: "{" + ", ".join(f"{left(k)} -> {right(v)}" for k, v in value.items()) + "}"
+        case StructType(fields):
+            members = [_shown(f.type) for f in fields]
+            return lambda value: "{" + ", ".join(m(x) for m, x in zip(members, value, strict=True)) + "}"
+        case DecimalType():
+            return lambda value: format(value, "f")
+        case ScalarType(kind):
+            return _PRINTERS.get(kind, str)
+
+
+def _shown(type: DataType) -> Caster:
+    cast = caster(type, ScalarType("string"))
+    return lambda value: "null" if value is None else cast(value)
+
+
+_PRINTERS: dict[str, Caster] = {
+    "boolean": lambda value: "true" if value else "false",
+    "float": java_float,
+    "double": java_double,
+    "date": date_text,
+    "timestamp": timestamp_text,
+    "binary": lambda value: value.decode("utf-8", "replace"),
+}
+
+
+def _to_binary(source: DataType, name: str) -> Caster:
+    return lambda value: value.encode("utf-8")
+
+
+_TARGETS: dict[str, Callable[[DataType, str], Caster]] = {
+    **dict.fromkeys(INTEGER_BITS, _to_integer),
+    **dict.fromkeys(_FLOATING, _to_floating),
+    "boolean": _to_boolean,
+    "timestamp": _to_timestamp,
+    "date": _to_date,
+    "string": _to_string,
+    "binary": _to_binary,
+}

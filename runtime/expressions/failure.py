@@ -1,0 +1,41 @@
+"""How an expression fails on a record: a value that ANSI mode refuses (overflow, a bad cast, division by zero)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NoReturn
+
+from vsc.runtime.errors import VscRuntimeError
+
+__all__ = ["ColumnFailure", "ExpressionFailure", "fail"]
+
+
+class ExpressionFailure(VscRuntimeError):
+    """An expression has no value for a record. `reason` starts with Spark's error class where there is one."""
+
+    code: ClassVar[str] = "VSC902"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[ExpressionFailure], tuple[str]]:
+        return ExpressionFailure, (self.reason,)
+
+
+class ColumnFailure(VscRuntimeError):
+    """An expression has no value for a row of a column; `row` is the first such row."""
+
+    code: ClassVar[str] = "VSC902"
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(f"row {row}: {reason}")
+        self.row = row
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[ColumnFailure], tuple[int, str]]:
+        return ColumnFailure, (self.row, self.reason)
+
+
+def fail(error_class: str, text: str) -> NoReturn:
+    """Raises the failure that Spark names `error_class`."""
+    raise ExpressionFailure(f"[{error_class}] {text}")

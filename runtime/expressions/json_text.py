@@ -1,0 +1,279 @@
+"""``from_json`` and ``to_json`` as Spark's, with its default options.
+
+`reader`: text that is no JSON, or JSON of another shape, gives null (a struct: null fields), never a failure; a field
+of the wrong kind is null and the fields beside it are kept; an array or a map with one wrong element is null.
+`writer`: null fields are left out of structs and kept in arrays and maps. Names and numbers are compared as written.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
+from vsc.runtime.expressions.calendar import DAY, SECOND, date_text, parse_date, parse_timestamp
+from vsc.runtime.expressions.casts import caster
+from vsc.runtime.expressions.failure import ExpressionFailure
+from vsc.runtime.expressions.numbers import fit_decimal, to_float32
+from vsc.runtime.expressions.text import java_double, java_float
+from vsc.runtime.values import INTEGER_BITS
+
+__all__ = ["reader", "writer"]
+
+
+_TEXT = ScalarType("string")
+
+
+class _Wrong(Exception):
+    """A JSON value is not of the type that the schema wants."""
+
+
+class _Number(str):
+    """A JSON number with a fraction or an exponent, as it was written."""
+
+    __slots__ = ()
+
+
+_DECODER = json.JSONDecoder(parse_float=_Number, strict=True)
+_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "+INF": math.inf, "INF": math.inf, "+Infinity": math.inf,
+            "-Infinity": -math.inf, "-INF": -math.inf}  # fmt: skip
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
+
+
+# ---------------------------------------------------------------------------------------------------------- reading
+
+
+def reader(type: DataType) -> Callable[[str], Any]:
+    """The function that reads a text as `type` (a struct, an array or a map)."""
+    convert = _converter(type)
+    nothing = tuple([None] * len(type.fields)) if isinstance(type, StructType) else None
+
+    def read(text: str) -> Any:
+        if not text.strip():
+            return None
+        try:
+            value, _ = _DECODER.raw_decode(_double_quoted(text.lstrip(" \t\r\n")))
+            return convert(value) if value is not None else nothing
+        except (ValueError, _Wrong, RecursionError):
+            return nothing
+
+    return read
+
+
+def _double_quoted(text: str) -> str:
+    """`text` with strings in single quotes, which Spark reads as well, in double quotes."""
+    if "'" not in text:
+        return text
+
+    def double(match: re.Match[str]) -> str:
+        inside = match.group(1)
+        return match.group(0) if inside is None else '"' + inside.replace("\\'", "'").replace('"', '\\"') + '"'
+
+    return _STRING.sub(double, text)
+
+
+def _converter(type: DataType) -> Callable[[Any], Any]:
+    """The function from a JSON value, not null, to an internal value; it raises _Wrong."""
+    match type:
+        case StructType(fields):
+            members = [(f.name, _converter(f.type)) for f in fields]
+            return lambda value: _struct(value, members)
+        case ArrayType(element):
+            item = _nullable(_converter(element))
+            return lambda value: [item(x) for x in _of(value, list)]
+        case MapType(_, entry):
+            item = _nullable(_converter(entry))
+            return lambda value: {k: item(v) for k, v in _of(value, dict).items()}
+        case DecimalType():
+            return lambda value: _decimal(value, type)
+        case ScalarType(name) if name in INTEGER_BITS:
+            limit = 1 << (INTEGER_BITS[name] - 1)
+            return lambda value: _integer(value, limit)
+        case ScalarType(name):
+            return _SCALARS[name]
+    raise ValueError(f"no JSON for {type}")
+
+
+def _nullable(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else convert(value)
+
+
+def _of(value: Any, kind: type[Any]) -> Any:
+    if not isinstance(value, kind):
+        raise _Wrong
+    return value
+
+
+def _struct(value: Any, members: list[tuple[str, Callable[[Any], Any]]]) -> tuple[Any, ...]:
+    found = _of(value, dict)
+    return tuple(_field(found.get(name), convert) for name, convert in members)
+
+
+def _field(value: Any, convert: Callable[[Any], Any]) -> Any:
+    try:
+        return None if value is None else convert(value)
+    except _Wrong:
+        return None
+
+
+def _integer(value: Any, limit: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not -limit <= value < limit:
+        raise _Wrong
+    return value
+
+
+def _double(value: Any) -> float:
+    if isinstance(value, float):  # NaN and Infinity, the only floats that the decoder makes
+        return value
+    if isinstance(value, str) and not isinstance(value, _Number):
+        if value not in _SPECIAL:
+            raise _Wrong
+        return _SPECIAL[value]
+    if isinstance(value, bool) or not isinstance(value, int | _Number):
+        raise _Wrong
+    return float(value)
+
+
+def _decimal(value: Any, type: DecimalType) -> Decimal:
+    if isinstance(value, bool | float) or not isinstance(value, int | str):
+        raise _Wrong
+    try:
+        return fit_decimal(Decimal(value), type) if not isinstance(value, str) else caster(_TEXT, type)(value)
+    except ExpressionFailure:
+        raise _Wrong from None
+
+
+def _string(value: Any) -> str:
+    if isinstance(value, str) and not isinstance(value, _Number):
+        return value
+    return _compact(value)
+
+
+def _compact(value: Any) -> str:
+    """A JSON value as text again, as Jackson copies it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case _Number():
+            return java_double(float(value))
+        case float():
+            return f'"{java_double(value)}"'
+        case str():
+            return _quoted(value)
+        case list():
+            return "[" + ",".join(map(_compact, value)) + "]"
+        case dict():
+            return "{" + ",".join(f"{_quoted(k)}:{_compact(v)}" for k, v in value.items()) + "}"
+        case _:
+            return str(value)
+
+
+def _boolean(value: Any) -> bool:
+    return bool(_of(value, bool))
+
+
+def _binary(value: Any) -> bytes:
+    try:
+        return base64.b64decode(_of(value, str), validate=True)
+    except binascii.Error:
+        raise _Wrong from None
+
+
+def _timestamp(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value * SECOND
+    return _parsed(parse_timestamp, value)
+
+
+def _date(value: Any) -> int:
+    return _parsed(parse_date, value)
+
+
+def _parsed(parse: Callable[[str], int | None], value: Any) -> int:
+    if isinstance(value, _Number):
+        raise _Wrong
+    found = parse(_of(value, str))
+    if found is None:
+        raise _Wrong
+    return found
+
+
+_SCALARS: dict[str, Callable[[Any], Any]] = {
+    "boolean": _boolean,
+    "float": lambda value: to_float32(_double(value)),
+    "double": _double,
+    "string": _string,
+    "binary": _binary,
+    "date": _date,
+    "timestamp": _timestamp,
+}
+
+
+# ---------------------------------------------------------------------------------------------------------- writing
+
+
+def writer(type: DataType) -> Callable[[Any], str]:
+    """The function that writes an internal value of `type`, not null."""
+    match type:
+        case StructType(fields):
+            members = [(_quoted(f.name) + ":", writer(f.type)) for f in fields]
+            return lambda value: _object(name + write(x) for (name, write), x in zip(members, value, strict=True)
+                                         if x is not None)  # fmt: skip
+        case ArrayType(element):
+            item = _or_null(writer(element))
+            return lambda value: "[" + ",".join(map(item, value)) + "]"
+        case MapType(key, entry):
+            name, item = caster(key, _TEXT), _or_null(writer(entry))
+            return lambda value: _object(f"{_quoted(name(k))}:{item(v)}" for k, v in value.items())
+        case DecimalType():
+            return str
+        case ScalarType(name_):
+            return _WRITERS.get(name_, str)
+    raise ValueError(f"no JSON for {type}")
+
+
+def _object(members: Any) -> str:
+    return "{" + ",".join(members) + "}"
+
+
+def _or_null(write: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda value: "null" if value is None else write(value)
+
+
+_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+_ESCAPED = re.compile(r'[\x00-\x1f"\\]')
+
+
+def _quoted(text: str) -> str:
+    return '"' + _ESCAPED.sub(lambda m: _ESCAPES.get(m[0]) or f"\\u{ord(m[0]):04X}", text) + '"'
+
+
+def _number(show: Callable[[float], str]) -> Callable[[float], str]:
+    return lambda value: show(value) if math.isfinite(value) else f'"{show(value)}"'
+
+
+def _instant(micros: int) -> str:
+    days, rest = divmod(micros, DAY)
+    millis = rest // 1000
+    seconds = millis // 1000
+    time = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{millis % 1000:03d}"
+    return f'"{date_text(days)}T{time}Z"'
+
+
+_WRITERS: dict[str, Callable[[Any], str]] = {
+    "boolean": lambda value: "true" if value else "false",
+    "float": _number(java_float),
+    "double": _number(java_double),
+    "string": _quoted,
+    "binary": lambda value: _quoted(base64.b64encode(value).decode("ascii")),
+    "date": lambda value: f'"{date_text(value)}"',
+    "timestamp": _instant,
+}

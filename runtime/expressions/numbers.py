@@ -1,0 +1,226 @@
+"""Arithmetic on internal values, one function a type, with the checks of SQL's ANSI mode.
+
+Guarantees: Spark's results, rounding (half up) and failures. Integers are checked against their width, decimals
+against their precision; floats are IEEE, where only a division by zero fails.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from ctypes import c_float
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Any
+
+from vsc.plan.types import DataType, DecimalType, ScalarType
+from vsc.runtime.expressions.failure import fail
+from vsc.runtime.values import INTEGER_BITS
+
+__all__ = ["EXACT", "absolute", "binary", "fit_decimal", "negated", "rounded", "to_float32", "whole"]
+
+EXACT = Context(prec=120, rounding=ROUND_HALF_UP, Emin=-999999, Emax=999999)
+"""Exact for sums, products and remainders of two decimals of 38 digits."""
+
+_HALF_UP_39 = Decimal(1).scaleb(-39)
+_LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
+
+
+def to_float32(value: float) -> float:
+    """`value` rounded to 32 bits."""
+    return c_float(value).value
+
+
+def fit_decimal(value: Decimal, type: DecimalType) -> Decimal:
+    """`value` rounded half up to the type's scale; fails if it has too many digits for the type."""
+    try:
+        fitted = value.quantize(_unit(type.scale), context=EXACT)
+    except InvalidOperation:
+        fitted = None
+    if fitted is None or (len(fitted.as_tuple().digits) > type.precision and fitted):
+        fail("NUMERIC_VALUE_OUT_OF_RANGE", f"{value} cannot be represented as decimal({type.precision}, {type.scale})")
+    return fitted if fitted else _unit(type.scale) * 0
+
+
+def _unit(scale: int) -> Decimal:
+    return _UNITS[scale] if 0 <= scale < len(_UNITS) else Decimal(1).scaleb(-scale)
+
+
+_UNITS = [Decimal(1).scaleb(-scale) for scale in range(39)]
+
+
+# --------------------------------------------------------------------------------------------------- two operands
+
+
+def binary(function: str, type: DataType) -> Callable[[Any, Any], Any]:
+    """The function for ``add subtract multiply divide modulo`` whose result is of `type`."""
+    if isinstance(type, DecimalType):
+        return _decimal(function, type)
+    assert isinstance(type, ScalarType)
+    if type.name in INTEGER_BITS:
+        return _integer(function, type.name)
+    return _floating(function, single=type.name == "float")
+
+
+def _integer(function: str, name: str) -> Callable[[int, int], int]:
+    high = (1 << (INTEGER_BITS[name] - 1)) - 1
+    low = -high - 1
+
+    def checked(value: int) -> int:
+        if low <= value <= high:
+            return value
+        fail("ARITHMETIC_OVERFLOW", f"{name} overflow")
+
+    match function:
+        case "add":
+            return lambda a, b: checked(a + b)
+        case "subtract":
+            return lambda a, b: checked(a - b)
+        case "multiply":
+            return lambda a, b: checked(a * b)
+        case _:
+            return _integer_remainder
+
+
+def _integer_remainder(a: int, b: int) -> int:
+    if b == 0:
+        fail("REMAINDER_BY_ZERO", "remainder by zero")
+    rest = abs(a) % abs(b)
+    return -rest if a < 0 else rest
+
+
+def _floating(function: str, *, single: bool) -> Callable[[float, float], float]:
+    def divide(a: float, b: float) -> float:
+        if b == 0:
+            fail("DIVIDE_BY_ZERO", "division by zero")
+        return a / b
+
+    def modulo(a: float, b: float) -> float:
+        if b == 0:
+            fail("REMAINDER_BY_ZERO", "remainder by zero")
+        return math.nan if math.isinf(a) or math.isnan(a) or math.isnan(b) else math.fmod(a, b)
+
+    operations: dict[str, Callable[[float, float], float]] = {
+        "add": lambda a, b: a + b,
+        "subtract": lambda a, b: a - b,
+        "multiply": lambda a, b: a * b,
+        "divide": divide,
+        "modulo": modulo,
+    }
+    operation = operations[function]
+    if not single:
+        return operation
+    return lambda a, b: to_float32(operation(a, b))
+
+
+def _decimal(function: str, type: DecimalType) -> Callable[[Decimal, Decimal], Decimal]:
+    def divide(a: Decimal, b: Decimal) -> Decimal:
+        if not b:
+            fail("DIVIDE_BY_ZERO", "division by zero")
+        return _quotient(a, b)
+
+    def modulo(a: Decimal, b: Decimal) -> Decimal:
+        if not b:
+            fail("REMAINDER_BY_ZERO", "remainder by zero")
+        return EXACT.remainder(a, b)
+
+    operations: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
+        "add": EXACT.add,
+        "subtract": EXACT.subtract,
+        "multiply": EXACT.multiply,
+        "divide": divide,
+        "modulo": modulo,
+    }
+    operation = operations[function]
+    return lambda a, b: fit_decimal(operation(a, b), type)
+
+
+def _quotient(a: Decimal, b: Decimal) -> Decimal:
+    """a / b rounded half up to 39 digits behind the point, which is what Spark rounds a second time."""
+    shift = 39
+    numerator, denominator = EXACT.scaleb(a, shift), b
+    # Both as integers: the quotient has to be rounded once, at exactly that digit.
+    exponent = min(int(numerator.as_tuple().exponent), int(denominator.as_tuple().exponent))
+    top = int(numerator.scaleb(-exponent, EXACT)) if exponent < 0 else int(numerator)
+    bottom = int(denominator.scaleb(-exponent, EXACT)) if exponent < 0 else int(denominator)
+    negative = (top < 0) != (bottom < 0)
+    top, bottom = abs(top), abs(bottom)
+    digits = (2 * top + bottom) // (2 * bottom)
+    return Decimal(-digits if negative else digits).scaleb(-shift, EXACT)
+
+
+# ----------------------------------------------------------------------------------------------------- one operand
+
+
+def negated(type: DataType) -> Callable[[Any], Any]:
+    """Unary minus."""
+    if isinstance(type, ScalarType) and type.name in INTEGER_BITS:
+        subtract = _integer("subtract", type.name)
+        return lambda a: subtract(0, a)
+    if isinstance(type, DecimalType):
+        return lambda a: a.copy_negate() if a else a
+    return lambda a: -a
+
+
+def absolute(type: DataType) -> Callable[[Any], Any]:
+    """``abs``."""
+    minus = negated(type)
+    if isinstance(type, DecimalType):
+        return lambda a: a.copy_abs()
+    if isinstance(type, ScalarType) and type.name in INTEGER_BITS:
+        return lambda a: minus(a) if a < 0 else a
+    return lambda a: math.fabs(a)
+
+
+def whole(function: str, type: DataType, result: DataType) -> Callable[[Any], Any]:
+    """``ceil`` and ``floor`` of a value of `type`; doubles end at the limits of bigint, NaN is 0, as in Java."""
+    rounding = "ROUND_CEILING" if function == "ceil" else "ROUND_FLOOR"
+    if isinstance(result, DecimalType):
+        return lambda a: fit_decimal(a.quantize(Decimal(1), rounding, EXACT), result)
+    if isinstance(type, ScalarType) and type.name in INTEGER_BITS:
+        return lambda a: a
+    step = math.ceil if function == "ceil" else math.floor
+
+    def of_double(a: float) -> int:
+        if math.isnan(a):
+            return 0
+        if math.isinf(a):
+            return _LONG_MAX if a > 0 else _LONG_MIN
+        return min(max(step(a), _LONG_MIN), _LONG_MAX)
+
+    return of_double
+
+
+def rounded(digits: int, type: DataType, result: DataType) -> Callable[[Any], Any]:
+    """``round`` half up to `digits` behind the point (negative: before it)."""
+    if isinstance(result, DecimalType):
+        return lambda a: fit_decimal(a.quantize(Decimal(1).scaleb(-digits), context=EXACT) if digits < 0 else a, result)
+    assert isinstance(type, ScalarType)
+    if type.name in INTEGER_BITS:
+        return _round_integer(digits, type.name)
+    single = type.name == "float"
+
+    def of_double(a: float) -> float:
+        if math.isnan(a) or math.isinf(a):
+            return a
+        exact = Decimal(repr(a))
+        if int(exact.as_tuple().exponent) >= -digits:
+            return a
+        value = float(exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _WIDE))
+        value = value if value else 0.0
+        return to_float32(value) if single else value
+
+    return of_double
+
+
+_WIDE = Context(prec=400, rounding=ROUND_HALF_UP, Emin=-999999, Emax=999999)
+
+
+def _round_integer(digits: int, name: str) -> Callable[[int], int]:
+    add = _integer("add", name)
+    unit = 10 ** max(0, -digits)
+
+    def of_integer(a: int) -> int:
+        near = (abs(a) * 2 + unit) // (2 * unit) * unit
+        return add(-near if a < 0 else near, 0)
+
+    return of_integer if digits < 0 else lambda a: a
