@@ -61,7 +61,7 @@ from vsc.runtime.state.kv_base import OrderedKV, prefix_end
 from vsc.runtime.state.versioned_key import Found, KeyHistory, Writes
 from vsc.runtime.state.versioned_layout import Meta, Rows, decode_meta, encode_meta
 from vsc.runtime.state.versioned_put import plan_puts
-from vsc.runtime.state.versioned_read import get_many, lookup_columns, versions_many
+from vsc.runtime.state.versioned_read import distinct_keys, get_many, lookup_columns, versions_many
 
 __all__ = ["VersionedStore", "check_durations", "default_segment_interval"]
 
@@ -207,9 +207,8 @@ class VersionedStore:
 
         `keys` may repeat. Raises ValueError for a negative timestamp, before anything is written.
         """
-        distinct: dict[bytes, int] = {}
-        index = np.fromiter((distinct.setdefault(key, len(distinct)) for key in keys), np.int64, len(keys))
-        return self.put_columns(list(distinct), index, values, timestamps)
+        distinct, index = distinct_keys(keys)
+        return self.put_columns(distinct, index, values, timestamps)
 
     def put_columns(
         self,

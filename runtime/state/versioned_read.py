@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from vsc.runtime.errors import StateError
-from vsc.runtime.state.api import LOOKUP_MISSES, NEVER, Lookups, Miss, VersionedRecord, Versions
+from vsc.runtime.state.api import LOOKUP_FOUND, LOOKUP_MISSES, NEVER, Lookups, Miss, VersionedRecord, Versions
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.versioned_columns import Blocks, Ints, compose, decode_blocks, spread
 from vsc.runtime.state.versioned_layout import Meta, Rows
 
-__all__ = ["get_many", "lookup_columns", "versions_many"]
+__all__ = ["distinct_keys", "get_many", "lookup_columns", "versions_many"]
 
 _NO_RECORD = LOOKUP_MISSES.index(Miss.NO_RECORD)
 _TOMBSTONE = LOOKUP_MISSES.index(Miss.TOMBSTONE)
@@ -42,15 +42,24 @@ def get_many(
     kv: OrderedKV, rows: Rows, meta: Meta, keys: Sequence[bytes], as_of: Ints | None
 ) -> list[VersionedRecord | Miss]:
     """Answer many look-ups as single records; see `VersionedStore.get_many`."""
-    distinct: dict[bytes, int] = {}
-    index = np.fromiter((distinct.setdefault(key, len(distinct)) for key in keys), np.int64, len(keys))
-    found = lookup_columns(kv, rows, meta, list(distinct), index, as_of)
-    columns = (found.values.to_pylist(), found.valid_from.tolist(), found.valid_to.tolist(), found.kinds.tolist())
-    newest = NEVER
+    distinct, index = distinct_keys(keys)
+    found = lookup_columns(kv, rows, meta, distinct, index, as_of)
+    until = found.valid_to.astype(object)
+    until[found.valid_to == NEVER] = None
+    columns = (found.values.to_pylist(), found.valid_from.tolist(), until.tolist())
+    if not found.kinds.any():
+        return list(map(VersionedRecord, *columns))
     return [
-        VersionedRecord(value, start, None if end == newest else end) if value is not None else _miss(kind)
-        for value, start, end, kind in zip(*columns, strict=True)
+        VersionedRecord(*record) if kind == LOOKUP_FOUND else _miss(kind)
+        for record, kind in zip(zip(*columns, strict=True), found.kinds.tolist(), strict=True)
     ]
+
+
+def distinct_keys(keys: Sequence[bytes]) -> tuple[list[bytes], Ints]:
+    """Return each key once, in order of first appearance, and for each of `keys` its number in that list."""
+    distinct = list(dict.fromkeys(keys))
+    numbers = dict(zip(distinct, range(len(distinct)), strict=True))
+    return distinct, np.fromiter(map(numbers.__getitem__, keys), np.int64, len(keys))
 
 
 def lookup_columns(
