@@ -5,7 +5,9 @@ moving a record to another partition. The number of a node's stage is its *level
 
 * a stream source 0; a stateless stream node that of its input; a re-key that of its input, at the end of its stage;
 * a join with a table the highest of 1, the level of its stream (one more, if that was re-keyed) and that of its table;
-* a table at least 1, and the level of the stream that it is made of.
+* a table at least 1, and the level of the stream that it is made of;
+* a stateless stream node at least 1 where both it and its input are read by key. Kafka Streams takes a record depth
+  first, each consumer in the order of its declaration, and only one stage can do that for both of them.
 
 A table stands, with all that it comes from, in every stage in which a join reads it: its rows have to be where the
 stream's records are, and its state is kept once for each. The first of them hands its changes on.
@@ -39,14 +41,35 @@ def _levels(nodes: Sequence[Node]) -> dict[str, int]:
     """The lowest stage in which each node can run; for a source table the one that keeps it."""
     levels: dict[str, int] = {}
     moving: set[str] = set()  # streams whose records do not stand where their key belongs
+    together = _read_together(nodes)
     for node in nodes:
-        keyed = node.kind == "table" or isinstance(node.operation, StreamTableJoin)
+        keyed = _is_keyed(node)
+        least = 1 if keyed or node.name in together else 0
         levels[node.name] = max(
-            1 if keyed else 0, *(levels[name] + (1 if keyed and name in moving else 0) for name in node.inputs), 0
+            [least, *(levels[name] + (1 if keyed and name in moving else 0) for name in node.inputs)]
         )
         if isinstance(node.operation, Rekey) or (not keyed and not moving.isdisjoint(node.inputs)):
             moving.add(node.name)
     return levels
+
+
+def _is_keyed(node: Node) -> bool:
+    """Whether a node has to have the records of one key in one place."""
+    return node.kind == "table" or isinstance(node.operation, StreamTableJoin)
+
+
+def _read_together(nodes: Sequence[Node]) -> frozenset[str]:
+    """The stateless stream nodes that lead to a reader by key, as does their input without them."""
+    by_key = {name for node in nodes if _is_keyed(node) for name in node.inputs}
+    leading = set(by_key)
+    found = set()
+    for node in reversed(nodes):
+        if _is_keyed(node) or isinstance(node.operation, Source | Rekey) or node.name not in leading:
+            continue
+        leading.update(node.inputs)
+        if not by_key.isdisjoint(node.inputs):
+            found.add(node.name)
+    return frozenset(found)
 
 
 def _places(nodes: Sequence[Node], by_name: Mapping[str, Node], levels: Mapping[str, int]) -> dict[str, frozenset[int]]:

@@ -10,8 +10,8 @@ from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import too_long
 from vsc.compiler.passes.stores import Stores
 from vsc.compiler.passes.versioning import Statuses, way_labels
-from vsc.compiler.words import duration
 from vsc.compiler.topology import Topology
+from vsc.compiler.words import duration
 
 __all__ = ["check_retention"]
 
@@ -21,10 +21,15 @@ def check_retention(
 ) -> tuple[Finding, ...]:
     """What is wrong between the `grace` of joins and the stores that they read, and history that nobody reads."""
     findings: list[Finding] = []
-    read: set[str] = set()
+    read: set[str] = set()  # the nodes whose history is read, or whose readers are wrong (VSC301)
     for name in order:
         declaration = topology.nodes[name]
-        if isinstance(declaration, syntax.SourceDecl) or not isinstance(declaration.operation, syntax.Join):
+        if isinstance(declaration, syntax.SourceDecl):
+            continue
+        if isinstance(declaration.operation, syntax.Suppress):
+            suppressed = statuses.get(declaration.operation.input.name.text)
+            read.update([suppressed.decided_by] if suppressed is not None else [])
+        if not isinstance(declaration.operation, syntax.Join):
             continue
         join = declaration.operation
         status = statuses.get(join.right.name.text)

@@ -1,0 +1,35 @@
+"""Every page of a diagnostic code: its headings, and examples that do and do not have the finding."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from vsc.compiler import check_topology
+from vsc.compiler.diagnostics.codes import CODES
+
+FOLDER = Path(__file__).parents[2] / "docs" / "diagnostics"
+PAGES = sorted(FOLDER.glob("VSC[1-5]*.md"))
+HEADINGS = ["## What it means", "## Why it is so", "## Wrong", "## Right"]
+NOT_THERE_YET = "VSC190"
+
+
+def _blocks(page: Path) -> tuple[str, str]:
+    wrong, right = re.findall(r"^```vdsl\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return wrong, right
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_has_its_headings_and_the_title_of_its_code(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == f"# {page.stem}: {CODES[page.stem].title}"
+    assert [line for line in lines if line.startswith("## ")] == HEADINGS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_wrong_example_has_the_finding_and_the_right_one_has_none(page: Path) -> None:
+    wrong, right = ({d.code for d in check_topology(text, path="page.vdsl")} for text in _blocks(page))
+    assert page.stem in wrong <= {page.stem, NOT_THERE_YET}
+    assert right <= {NOT_THERE_YET} - {page.stem}

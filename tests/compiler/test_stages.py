@@ -1,0 +1,114 @@
+"""Where nodes run: the stages of small topologies, written as the nodes, inputs and emitted nodes of each."""
+
+from __future__ import annotations
+
+import pytest
+
+from vsc.compiler import compile_topology
+
+SOURCES = """
+stream s (k string, g string, h string, n bigint) from memory () key k;
+stream s2 (k string, g string, h string, n bigint) from memory () key k;
+table t (k string, m bigint) from memory () key k;
+table u (k string, m bigint) from memory () key k;
+"""
+
+Stages = list[tuple[str, str, str]]
+
+
+def stages(text: str) -> Stages:
+    plan = compile_topology(SOURCES + text)
+    assert [stage.id for stage in plan.stages] == list(range(len(plan.stages)))
+    return [
+        (" ".join(stage.nodes), " ".join(entry.node for entry in stage.inputs), " ".join(stage.emits))
+        for stage in plan.stages
+    ]
+
+
+CASES: dict[str, tuple[str, Stages]] = {
+    "sources alone: a table that nobody joins is kept in stage 1": (
+        "",
+        [("s s2 t u", "", "s s2"), ("t u", "t u", "t u")],
+    ),
+    "stateless nodes before a join run in stage 0, those behind it in its stage": (
+        "stream f = filter s where n > 0; stream j = join f with t select n, m; stream g = map j select m;",
+        [("s s2 t u f", "", "s s2 f"), ("t u j g", "t u f", "t u j g")],
+    ),
+    "two joins by different keys share a stage": (
+        "stream a = join s with t on g select m; stream b = join s with u on h select m;",
+        [("s s2 t u a#rekey b#rekey", "", "s s2 a#rekey b#rekey"), ("t u a b", "t u a#rekey b#rekey", "t u a b")],
+    ),
+    "two joins in a row by one key share a stage": (
+        "stream a = join s with t select n, m; stream b = join a with u select n, u.m as o;",
+        [("s s2 t u", "", "s s2"), ("t u a b", "s t u", "t u a b")],
+    ),
+    "two joins in a row by different keys: the re-key ends the first stage": (
+        "stream a = join s with t on g select h, n; stream b = join a with u on h select n;",
+        [
+            ("s s2 t u a#rekey", "", "s s2 a#rekey"),
+            ("t a b#rekey", "t a#rekey", "t a b#rekey"),
+            ("u b", "u b#rekey", "u b"),
+        ],
+    ),
+    "a table that is joined in two stages is in both, and handed on by the first": (
+        "stream a = join s with t on g select h, n; stream b = join a with t on h select n;"
+        "table f = filter t where m > 0;",
+        [
+            ("s s2 t u a#rekey", "", "s s2 a#rekey"),
+            ("t u a b#rekey f", "t u a#rekey", "t u a b#rekey f"),
+            ("t b", "t b#rekey", "b"),
+        ],
+    ),
+    "filters and maps of a table go where it is joined": (
+        "stream a = join s with t on g select h, n; table f = filter u where m > 0; table x = map f select m + 1 as m;"
+        "stream b = join a with x on h select m;",
+        [
+            ("s s2 t u a#rekey", "", "s s2 a#rekey"),
+            ("t a b#rekey", "t a#rekey", "t a b#rekey"),
+            ("u f x b", "u b#rekey", "u f x b"),
+        ],
+    ),
+    "a table of a stream, joined by that stream": (
+        "table c = to_table s; stream j = join s with c select c.n as m;",
+        [("s s2 t u", "", "s s2"), ("t u c j", "s t u", "t u c j")],
+    ),
+    "a table of a join's result, joined where it is made": (
+        "stream a = join s with t on g select h, n; table c = to_table a; stream j = join a with c select c.n as m;",
+        [("s s2 t u a#rekey", "", "s s2 a#rekey"), ("t u a c j", "t u a#rekey", "t u a c j")],
+    ),
+    "a table of a join's result, joined by a stream of stage 0": (
+        "stream a = join s with t on g select h, n; table c = to_table a; stream j = join s2 with c select c.n as m;",
+        [("s s2 t u a#rekey", "", "s s2 a#rekey"), ("t u a c j", "s2 t u a#rekey", "t u a c j")],
+    ),
+    "a table of a join's result, joined one stage later": (
+        "stream a = join s with t on g select h, n; table c = to_table a;"
+        "stream j = join a with c on h select c.n as m;",
+        [
+            ("s s2 t u a#rekey", "", "s s2 a#rekey"),
+            ("t u a j#rekey", "t u a#rekey", "t u a j#rekey"),
+            ("c j", "a j#rekey", "c j"),
+        ],
+    ),
+    "`on` the key itself needs no re-key": (
+        "stream a = join s with t on k select n, m;",
+        [("s s2 t u", "", "s s2"), ("t u a", "s t u", "t u a")],
+    ),
+    "a filter that is read by key together with its input runs with their readers": (
+        "stream f = filter s where n > 0; table c = to_table f; stream j = join s with c select c.n as m;",
+        [("s s2 t u", "", "s s2"), ("t u f c j", "s t u", "t u f c j")],
+    ),
+    "a filter that is read by another key may run where the source is read": (
+        "stream f = filter s where n > 0; stream i = join f with t on g select m; stream j = join s with u select m;",
+        [("s s2 t u f i#rekey", "", "s s2 f i#rekey"), ("t u i j", "s t u i#rekey", "t u i j")],
+    ),
+    "declared after its use": (
+        "stream j = join f with c select c.n as m; table c = to_table f; stream f = filter s where n > 0;",
+        [("s s2 t u f", "", "s s2 f"), ("t u c j", "t u f", "t u c j")],
+    ),
+}
+
+
+@pytest.mark.parametrize("title", CASES)
+def test_stages(title: str) -> None:
+    text, expected = CASES[title]
+    assert stages(text) == expected
