@@ -12,9 +12,8 @@ from collections.abc import Mapping
 
 from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Diagnostic, Finding, TopologyError, locate
-from vsc.compiler.lower import lower
 from vsc.compiler.parser import parse
-from vsc.compiler.passes.check import check
+from vsc.compiler.passes.check import CheckedTopology, check
 from vsc.compiler.resolve import resolve
 from vsc.compiler.source import SourceFile
 from vsc.plan.nodes import Plan
@@ -50,18 +49,28 @@ def check_topology(
     text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES
 ) -> tuple[Diagnostic, ...]:
     """All that there is to say about a topology, warnings too; see `compile_topology` for the arguments."""
-    return compile_source(text, path, variables).diagnostics
+    source = SourceFile(path, text)
+    return _located(_check(source, variables)[1], source)
 
 
 def compile_source(text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES) -> Result:
     """Everything that compiling a topology comes to; see `compile_topology` for the arguments."""
     source = SourceFile(path, text)
-    parsed = parse(text, ChainMap(dict(variables), os.environ))
-    stem = os.path.splitext(os.path.basename(path))[0]
-    topology, misnamed = resolve(parsed.file, stem, complete=not parsed.findings)
-    checked, findings = check(source, topology, (*parsed.findings, *misnamed))
-    plan = lower(checked) if checked is not None else None
+    checked, findings = _check(source, variables)
+    plan = None
+    if checked is not None:
+        from vsc.compiler.lower import lower  # `vsc check` does without
+
+        plan = lower(checked)
     return Result(source, _located(findings, source), plan)
+
+
+def _check(source: SourceFile, variables: Mapping[str, str]) -> tuple[CheckedTopology | None, tuple[Finding, ...]]:
+    """The checked topology, None if there is an error, and everything that was found."""
+    parsed = parse(source.text, ChainMap(dict(variables), os.environ))
+    stem = os.path.splitext(os.path.basename(source.path))[0]
+    topology, misnamed = resolve(parsed.file, stem, complete=not parsed.findings)
+    return check(source, topology, (*parsed.findings, *misnamed))
 
 
 def _located(findings: tuple[Finding, ...], source: SourceFile) -> tuple[Diagnostic, ...]:

@@ -9,7 +9,6 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.parser.lexer import Tokens, tokenize
 from vsc.compiler.parser.machine import MAX_DEPTH, Machine, TooDeep
-from vsc.compiler.parser.mistakes import explain, starts_statement
 from vsc.compiler.parser.statements import StatementBuilder
 from vsc.compiler.parser.tables import load_tables
 from vsc.compiler.source import Span
@@ -127,6 +126,8 @@ class _Reader:
                 help = "split it: compute a part in a `map` of its own"
                 self.findings.append(Finding("VSC015", self.tokens.span(index), message, (), help))
                 return None, self._recover(first, index)
+            from vsc.compiler.parser.mistakes import explain  # not needed for a text without mistakes
+
             finding, repair = explain(machine, failure, first)
             if finding is not None:
                 self.findings.append(finding)
@@ -141,6 +142,8 @@ class _Reader:
 
     def _recover(self, first: int, index: int) -> int:
         """Where the next statement begins: behind the next `;`, or at a line that clearly begins one."""
+        from vsc.compiler.parser.mistakes import starts_statement
+
         tokens = self.tokens
         while tokens.kinds[index] != self.tables.end:
             if tokens.kinds[index] == self.semicolon:

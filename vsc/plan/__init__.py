@@ -7,7 +7,8 @@ The types of expressions that share a name with one of nodes (`Column`, `Literal
 `vsc.plan.expressions` in that module only; here `Column` is a schema's.
 """
 
-from vsc.plan.codec import PlanError, dump, load
+from typing import TYPE_CHECKING, Any
+
 from vsc.plan.expressions import Call, Cast, Expr
 from vsc.plan.nodes import (
     FORMAT_VERSION,
@@ -32,6 +33,9 @@ from vsc.plan.nodes import (
     ToTable,
 )
 from vsc.plan.types import DataType, parse_type
+
+if TYPE_CHECKING:
+    from vsc.plan.codec import PlanError, dump, load
 
 __all__ = [
     "FORMAT_VERSION",
@@ -63,3 +67,12 @@ __all__ = [
     "load",
     "parse_type",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The codec is loaded when it is first asked for: `vsc check` has no plan to write."""
+    if name in ("PlanError", "dump", "load"):
+        from vsc.plan import codec
+
+        return getattr(codec, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
