@@ -16,7 +16,7 @@ from vsc.runtime.expressions import ColumnFailure, Frame, evaluate
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import items
 from vsc.runtime.records import Int64s, Mask
-from vsc.runtime.values import arrow_type, to_array, to_values
+from vsc.runtime.values import to_array, to_values
 
 __all__ = ["Computed", "compute", "nulled", "true_rows"]
 
@@ -85,9 +85,9 @@ def true_rows(column: pa.Array) -> Mask:
     return mask
 
 
-def nulled(columns: Sequence[pa.Array], present: Mask, schema: Schema) -> tuple[pa.Array, ...]:
-    """The value columns of `schema`, null where `present` is false."""
+def nulled(columns: Sequence[pa.Array], present: Mask) -> tuple[pa.Array, ...]:
+    """The columns, null where `present` is false."""
     if present.all():
         return tuple(columns)
     back = pa.array(np.arange(len(present)), mask=~present)
-    return tuple(c.take(back).cast(arrow_type(t.type)) for c, t in zip(columns, schema.value, strict=True))
+    return tuple(c.take(back) for c in columns)

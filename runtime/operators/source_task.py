@@ -139,7 +139,7 @@ class SourceTask:
             times,
             present,
             tuple(rows.columns[i] for i in keys),
-            nulled(values, present, node.schema),
+            nulled(values, present),
         )
 
     def _timed(self, node: Node, source: Source, rows: SourceRows, metrics: Metrics) -> tuple[SourceRows, Int64s]:

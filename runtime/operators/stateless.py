@@ -63,7 +63,7 @@ class Stateless:
         if not is_table:
             return replace(batch.filter(true & kept), schema=node.schema)
         present = batch.present & true
-        values = nulled(batch.values, present, node.schema)
+        values = nulled(batch.values, present)
         return replace(batch, schema=node.schema, present=present, values=values).filter(kept)
 
     def _map(self, node: Node, operation: Map, batch: Batch) -> Batch:
