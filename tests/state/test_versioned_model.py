@@ -247,3 +247,45 @@ STEPS: dict[str, Callable[[VersionedStore, Model, int, Any], int]] = {
     "get_many": get_many,
     "versions_many": versions_many,
 }
+
+
+def filled(retention: int = 100) -> tuple[VersionedStore, Model]:
+    """One key with a version at each of the times 0, 2, ..., 118: a head and many chunks."""
+    store, model = VersionedStore(MemoryKV(), PREFIX, retention, 10), Model(retention, retention)
+    for time in range(0, 120, 2):
+        store.put(b"k", b"%d" % time, time)
+        model.put(b"k", b"%d" % time, time)
+    return store, model
+
+
+def compare(store: VersionedStore, model: Model) -> None:
+    check_invariants(store)
+    for as_of in range(-1, 125):
+        assert plain(store.lookup(b"k", as_of)) == model.lookup(b"k", as_of)
+    assert [plain(v) for v in store.versions(b"k")] == model.versions(b"k", None, None)
+    versions_many(store, model, 0, [(b"k", (0, 1000))])
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("value", [b"new", None])
+def test_a_late_write_finds_its_place_at_every_time(batch: bool, value: bytes | None) -> None:
+    for time in range(120):
+        store, model = filled(retention=200)
+        (put_many if batch else put)(store, model, time, [(b"k", value, 0)] if batch else (b"k", value, 0))
+        compare(store, model)
+
+
+@pytest.mark.parametrize("jump", [2, 57, 101, 5000])
+def test_a_late_write_and_a_jump_in_one_batch(jump: int) -> None:
+    for time in range(20, 120, 3):
+        store, model = filled()
+        put_many(store, model, time, [(b"k", b"late", 0), (b"other", b"", 118 + jump - time)])
+        compare(store, model)
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_the_directory_ends_where_the_horizon_is(batch: bool) -> None:
+    for time in range(118, 230, 3):
+        store, model = filled()
+        (put_many if batch else put)(store, model, time, [(b"k", b"new", 0)] if batch else (b"k", b"new", 0))
+        compare(store, model)
