@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ def launched(
     for key, value in {**_defaults(master), **_packages(packages), **conf}.items():
         builder = builder.config(key, value)
     try:
-        with _output_to(log):
+        with _output_to(log), _signals_for_us_alone():
             spark = builder.getOrCreate()
     except (PySparkException, Exception) as error:
         raise ConfigurationError(
@@ -76,6 +77,20 @@ def _output_to(log: Path) -> Iterator[None]:
         for saved, descriptor in zip(kept, (1, 2), strict=True):
             os.dup2(saved, descriptor)
             os.close(saved)
+
+
+@contextlib.contextmanager
+def _signals_for_us_alone() -> Iterator[None]:
+    """A JVM started in this context ignores SIGINT and SIGTERM: what is sent to the whole group stops only us.
+
+    It ends when this process closes its end of the pipe, however that comes about.
+    """
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _reason(log: Path, error: BaseException) -> str:
