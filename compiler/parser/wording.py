@@ -20,6 +20,8 @@ _KINDS = {
     "NAME": "a name",
     "QUOTED": "a name",
     "INTEGER": "a whole number",
+    "DECIMAL": "a number",
+    "DOUBLE": "a number",
     "STRING": "a string",
     "DURATION": "a duration",
     "VARIABLE": "a variable",
@@ -43,6 +45,8 @@ def one_of(expected: Sequence[str], tables: Tables) -> str:
         left = {name for name in left if name not in _OPERATORS and not name.startswith("__ANON")}
     if "DURATION" in left:
         left.discard("VARIABLE")
+    if "DECIMAL" in left:
+        left.discard("INTEGER")
     words = sorted(name for name in left if name in _KINDS)
     parts += dict.fromkeys(_KINDS[name] for name in words)
     texts = sorted(tables.texts[tables.number[name]] for name in left if name not in _KINDS)

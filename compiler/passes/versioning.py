@@ -222,8 +222,8 @@ def _doubtful(
 def _mixed_join(topology: Topology, name: str, kinds: Kinds, stores: Stores, statuses: Statuses) -> str | None:
     """The join of a versioned and an unversioned table that feeds `name` with no store between."""
     while True:
-        declaration = topology.nodes[name]
-        if isinstance(declaration, syntax.SourceDecl):
+        declaration = topology.nodes.get(name)
+        if declaration is None or isinstance(declaration, syntax.SourceDecl):
             return None
         match declaration.operation:
             case syntax.Join(left=left, right=right) as join if join_form(kinds, join) == "table-table":
