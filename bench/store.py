@@ -78,14 +78,20 @@ class Table:
         rate = rows / (time.perf_counter() - start)
         self.rates[name] = max(rate, self.rates.get(name, 0.0))
 
-    def print(self, versions: int, keys: int) -> None:
+    def lines(self, versions: int, keys: int) -> list[str]:
+        """A Markdown table with its caption."""
         put, get = self.rates["raw rocksdict: put"], self.rates["raw rocksdict: get"]
-        print(f"\n{versions:,} versions of {keys:,} keys, values of 30 bytes; rows a second, best of {ROUNDS} rounds\n")
-        print("| operation | rows/s | x raw put | x raw get |\n|---|---:|---:|---:|")
+        lines = [
+            f"{versions:,} versions of {keys:,} keys, values of 30 bytes; rows a second, best of {ROUNDS} rounds",
+            "",
+            "| operation | rows/s | x raw put | x raw get |",
+            "|---|---:|---:|---:|",
+        ]
         for name, rate in self.rates.items():
             writes = "put" in name or "changelog" in name
             ratio = f"{rate / put:.2f} |" if writes else f"| {rate / get:.2f}"
-            print(f"| {name} | {rate:,.0f} | {ratio} |")
+            lines.append(f"| {name} | {rate:,.0f} | {ratio} |")
+        return lines
 
 
 def batches(rows: int, size: int) -> list[slice]:
@@ -115,7 +121,9 @@ def bench_raw(table: Table, data: Data, folder: Path) -> None:
     table.time("raw rocksdict: put", data.rows, put)
     table.time("raw rocksdict: put, one batch", data.rows, put_batch)
     table.time("raw rocksdict: get", data.rows, get)
-    table.time("raw rocksdict: get, lists of 10,000", data.rows, lambda: [db[rows[s]] for s in batches(len(rows), 10_000)])
+    table.time(
+        "raw rocksdict: get, lists of 10,000", data.rows, lambda: [db[rows[s]] for s in batches(len(rows), 10_000)]
+    )
     db.close()
 
 
@@ -160,9 +168,13 @@ def bench_hot(table: Table, data: Data, folder: Path, size: int) -> None:
         few = data.rows // 20
         hot = [b"hot"]
         zeros = np.zeros(data.rows, np.int64)
-        table.time("RocksDB, one hot key: lookup_columns", data.rows, lambda: store.lookup_columns(hot, zeros, data.as_of))
         table.time(
-            "RocksDB, one hot key: get as of, one by one", few, lambda: [store.get(b"hot", t) for t in data.as_of[:few].tolist()]
+            "RocksDB, one hot key: lookup_columns", data.rows, lambda: store.lookup_columns(hot, zeros, data.as_of)
+        )
+        table.time(
+            "RocksDB, one hot key: get as of, one by one",
+            few,
+            lambda: [store.get(b"hot", t) for t in data.as_of[:few].tolist()],
         )
         one = list(zip(data.values[:few], data.times[:few].tolist(), strict=True))
         table.time("RocksDB, one hot key: put one by one, late", few, lambda: [store.put(b"hot", *row) for row in one])
@@ -193,12 +205,9 @@ def bench_open(folder: Path) -> None:
     print(f"open and close: {1e3 * sorted(spent)[len(spent) // 2]:.1f} ms")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--versions", type=int, default=200_000)
-    parser.add_argument("--keys", type=int, default=10_000)
-    arguments = parser.parse_args()
-    data = make_data(arguments.versions, arguments.keys)
+def measure(versions: int, keys: int) -> Table:
+    """All operations, in all rounds."""
+    data = make_data(versions, keys)
     table = Table()
     for _ in range(ROUNDS):
         folder = Path(tempfile.mkdtemp(prefix="vsc-bench-"))
@@ -214,7 +223,16 @@ def main() -> None:
             bench_open(folder)
         finally:
             shutil.rmtree(folder)
-    table.print(arguments.versions, arguments.keys)
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--versions", type=int, default=200_000)
+    parser.add_argument("--keys", type=int, default=10_000)
+    arguments = parser.parse_args()
+    table = measure(arguments.versions, arguments.keys)
+    print("\n" + "\n".join(table.lines(arguments.versions, arguments.keys)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,32 @@
+"""Spark's own ``ASOF JOIN`` of a stream with a static table: stateless, the table is read anew in every batch.
+
+It does less than a versioned table does: it keeps no state, cannot follow a table that changes, knows no stream time,
+no retention, no order of arrival. It is the fastest thing that Spark itself has for the same rows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.measuring import Measured, rate_of, session
+from bench.workload import FILES_A_BATCH, Workload
+
+__all__ = ["measure"]
+
+_JOIN = """
+select s.id, s.currency, s.amount, s.paid_at, t.rate
+from payments as s left asof join rates as t match_condition (s.paid_at >= t.valid_at) on s.currency = t.currency
+"""
+
+
+def measure(folder: Path, workload: Workload) -> Measured:
+    """Rows a second over the measured batches of the stream."""
+    spark = session("asof join", {"spark.sql.join.asofJoin.enabled": "true"})
+    spark.read.parquet(str(folder / "rates")).createOrReplaceTempView("rates")
+    schema = "id bigint, currency string, amount double, paid_at timestamp"
+    stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES_A_BATCH)
+    stream.parquet(str(folder / "payments")).createOrReplaceTempView("payments")
+    writer = spark.sql(_JOIN).writeStream.format("noop").option("checkpointLocation", str(folder / "asof-checkpoint"))
+    found = rate_of(writer.trigger(availableNow=True).start(), workload.warm_up, workload.batch)
+    spark.stop()
+    return found

@@ -1,0 +1,95 @@
+"""The join's stage alone, in one process without Spark: how fast one core works on whole columns, and on what.
+
+The stage is the one that runs on Spark: encoded keys, RocksDB, rows decoded, results as columns.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from bench.workload import KEYS, SPAN_MS, Workload
+from vsc.compiler import compile_topology
+from vsc.plan.nodes import Plan
+from vsc.runtime.operators.task import RunOptions, StageTask
+from vsc.runtime.records import Batch, Order, Origin
+from vsc.runtime.state.kv import RocksKV
+
+__all__ = ["StageRates", "measure"]
+
+_TOPOLOGY = """
+topology bench;
+table rates (currency string, rate double) from memory () key currency materialize versioned (retention = 7 days);
+stream payments (currency string, id bigint, amount double) from memory () key currency;
+stream priced = left join payments with rates select id, amount, rates.rate as rate;
+sink priced to memory ();
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StageRates:
+    """Rows a second of loading the table, of the stream's batches, and where a batch's time goes (share by place)."""
+
+    load: float
+    stream: float
+    batches: tuple[int, ...]
+    places: tuple[tuple[str, float], ...]
+
+
+def measure(workload: Workload) -> StageRates:
+    """Loads the table into a fresh RocksDB and joins `workload.measured` batches, after one to warm up."""
+    plan = compile_topology(_TOPOLOGY, path="bench.vdsl")
+    rng = np.random.default_rng(5)
+    with tempfile.TemporaryDirectory(prefix="vsc-bench-") as folder:
+        kv = RocksKV(Path(folder) / "state")
+        task = StageTask(plan, 1, kv, RunOptions(), frozenset({"priced"}))
+        times = np.sort(rng.integers(0, SPAN_MS, workload.versions))
+        table = _batch(plan, "rates", times, (pa.array(rng.random(workload.versions)),), rng)
+        load = _timed(lambda: task.process([("rates", table)]))
+        streams = [_stream(plan, workload.batch, rng) for _ in range(workload.measured + 1)]
+        spent = [_timed(lambda batch=batch: task.process([("payments", batch)])) for batch in streams][1:]  # type: ignore[misc]
+        profile = cProfile.Profile()
+        profile.runcall(task.process, [("payments", streams[0])])
+        kv.close()
+    return StageRates(
+        workload.versions / load,
+        workload.rows / sum(spent),
+        tuple(round(workload.batch / seconds) for seconds in spent),
+        _places(profile),
+    )
+
+
+def _timed(work: object) -> float:
+    start = time.perf_counter()
+    work()  # type: ignore[operator]
+    return time.perf_counter() - start
+
+
+def _stream(plan: Plan, rows: int, rng: np.random.Generator) -> Batch:
+    values = (pa.array(np.arange(rows)), pa.array(rng.random(rows)))
+    return _batch(plan, "payments", rng.integers(0, SPAN_MS, rows), values, rng)
+
+
+def _batch(plan: Plan, node: str, times: np.ndarray, values: tuple[pa.Array, ...], rng: np.random.Generator) -> Batch:
+    rows = len(times)
+    names = pa.array([f"key-{i:06d}" for i in range(KEYS)])
+    order = Order(
+        np.maximum.accumulate(times), np.zeros(rows, np.int32), np.arange(rows), np.zeros((rows, 0), dtype=np.int64)
+    )
+    keys = (names.take(pa.array(rng.integers(0, KEYS, rows))),)
+    return Batch(plan.node(node).schema, (Origin(node, 0, ""),), order, times, np.ones(rows, np.bool_), keys, values)
+
+
+def _places(profile: cProfile.Profile) -> tuple[tuple[str, float], ...]:
+    """The functions that take the most time by themselves, as shares of the whole."""
+    stats = pstats.Stats(profile)
+    whole = stats.total_tt  # type: ignore[attr-defined]
+    own = [(f"{Path(file).name} {name}", tt / whole) for (file, _, name), (_, _, tt, _, _) in stats.stats.items()]  # type: ignore[attr-defined]
+    return tuple(sorted(own, key=lambda place: -place[1])[:10])
