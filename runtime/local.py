@@ -17,7 +17,7 @@ from vsc.runtime.operators.layout import handed_on, stage_of_store
 from vsc.runtime.operators.source_task import SourceRows, SourceTask
 from vsc.runtime.operators.stores import TableStore
 from vsc.runtime.operators.task import Engine, RunOptions, StageTask
-from vsc.runtime.records import Batch, Metrics, partition_of
+from vsc.runtime.records import Batch, Metrics, Origin, partition_of
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
 
@@ -56,7 +56,10 @@ class LocalRuntime:
         self.metrics = Metrics()
 
     def process(self, rows: Sequence[tuple[str, SourceRows]]) -> dict[str, Batch]:
-        """One epoch: rows of source partitions, each of them given once. The observed records by node, in order."""
+        """One epoch: rows of source nodes; those of one source partition by ascending offset, in any number of pieces.
+
+        Returns the observed records by node, in order.
+        """
         return self._run(rows, drain=False)
 
     def drain(self) -> dict[str, Batch]:
@@ -78,8 +81,10 @@ class LocalRuntime:
     def _run(self, rows: Sequence[tuple[str, SourceRows]], drain: bool) -> dict[str, Batch]:
         seen: dict[str, list[Batch]] = {}
         queues: list[list[list[tuple[str, Batch]]]] = [[[] for _ in range(self._partitions)] for _ in self._plan.stages]
+        clocks: dict[Origin, int | None] = {}
         for source, chunk in rows:
-            result = self._source.process(source, chunk)
+            result = self._source.process(source, chunk, clocks.get(chunk.origin))
+            clocks[chunk.origin] = result.clock
             self.metrics.merge(result.metrics)
             self._route(0, result.batches, queues, seen)
         for stage, tasks in enumerate(self._tasks, start=1):
@@ -87,7 +92,7 @@ class LocalRuntime:
                 result = task.process(queues[stage][partition], drain)
                 self.metrics.merge(result.metrics)
                 self._route(stage, result.batches, queues, seen)
-        return {name: Batch.concat(parts).sorted() for name, parts in seen.items()}
+        return {name: parts[0] if len(parts) == 1 else Batch.concat(parts).sorted() for name, parts in seen.items()}
 
     def _route(
         self,
