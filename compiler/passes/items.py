@@ -47,12 +47,13 @@ class Selected:
 
 @record
 class _Output:
-    """One column to be: its name and where that stands, and the expression that it comes from."""
+    """One column to be: its name and where that stands, the expression that it comes from; `starred` if by ``*``."""
 
     name: str
     name_span: Span
     expr: syntax.Expression
     text: str
+    starred: bool = False
 
 
 def select(source: SourceFile, items: Sequence[syntax.Item], scope: Scope, rules: ItemRules) -> Selected:
@@ -147,7 +148,7 @@ def _expand(item: syntax.StarItem, rules: ItemRules, findings: list[Finding]) ->
     findings.extend(_bad_exceptions(item, columns, {column.name for column in rules.key}))
     left_out = {name.text for name in item.excluded}
     return [
-        _Output(column.name, item.span, _reference(name, column.name, item.span), f"{name}.{column.name}")
+        _Output(column.name, item.span, _reference(name, column.name, item.span), f"{name}.{column.name}", True)
         for name, found in chosen
         for column in found
         if column.name not in left_out
@@ -208,7 +209,7 @@ def _other_name(output: _Output) -> str:
     if not isinstance(output.expr, syntax.ColumnRef):
         return "give it another name after `as`"
     names = [part.text for part in output.expr.parts]
-    if output.name_span == output.expr.span and len(names) == 2:
+    if output.starred:
         side, column = names
         return f"write `{side}.{column} as {side}_{column}`, or leave it out: `{side}.* except ({column})`"
     return f"write `{'.'.join(names)} as {'_'.join(names) if len(names) > 1 else names[0] + '_2'}`"

@@ -1,0 +1,93 @@
+"""What findings say beside their place: the cause in labels, one thing to do, what near name was meant."""
+
+from __future__ import annotations
+
+from vsc.compiler import check_topology
+from vsc.compiler.diagnostics.model import Diagnostic
+
+SOURCES = """\
+stream s (k string, n bigint) from memory () key k;
+table v (k string, n bigint) from memory () key k materialize versioned (retention = 1 hour);
+table u (k string, n bigint) from memory () key k;
+"""
+
+
+def one(text: str, code: str) -> Diagnostic:
+    (found,) = [d for d in check_topology(SOURCES + text, path="t.vdsl") if d.code == code]
+    return found
+
+
+def labels(diagnostic: Diagnostic) -> list[tuple[int, str]]:
+    return [(related.line, related.message) for related in diagnostic.related]
+
+
+def test_grace_on_an_unversioned_table_shows_who_decides_that_and_the_way_to_it() -> None:
+    text = "table f = filter u where n > 0;\ntable m = map f select n;\nstream j = join s with m grace 1 s select m.n as o;"
+    found = one(text, "VSC303")
+    assert found.message == "`grace` needs a versioned table, and `m` is unversioned"
+    assert labels(found) == [
+        (3, "`u` is unversioned: it is a source table without a `materialize` clause"),
+        (5, "`m` has the status of `f`"),
+        (4, "`f` has the status of `u`"),
+    ]
+    assert found.help == "materialize `u` versioned, with a `retention` of at least this grace, or remove `grace`"
+
+
+def test_grace_longer_than_the_history_shows_the_retention_and_the_way_to_it() -> None:
+    found = one("table f = filter v where n > 0;\nstream j = join s with f grace 90 m select f.n as o;", "VSC304")
+    assert found.message == "a `grace` of 1 hour 30 minutes is longer than the history that `f` keeps, 1 hour"
+    assert labels(found) == [(2, "`v` keeps its history for no longer than this"), (4, "`f` has the status of `v`")]
+    assert found.help == "let the grace be 1 hour at most, or the retention of `v` at least 1 hour 30 minutes"
+
+
+def test_suppress_of_an_inherited_history_shows_the_clause() -> None:
+    found = one("table f = filter v where n > 0;\ntable x = suppress f until time limit 1 s;", "VSC301")
+    assert labels(found) == [(2, "`v` is versioned: it is materialized versioned"), (4, "`f` has the status of `v`")]
+
+
+def test_two_streams_are_shown_how_to_join_as_of_a_time() -> None:
+    found = one("stream s2 (k string) from memory () key k;\nstream j = left join s with s2 select 1 as x;", "VSC108")
+    assert found.help is not None
+    assert "`table s2_table = to_table s2 materialize versioned (retention = 1 hour);`" in found.help
+    assert "`left join s with s2_table ...`" in found.help
+
+
+def test_a_circle_is_shown_with_the_way_round() -> None:
+    text = "stream a = filter c where true;\nstream b = filter a where true;\nstream c = filter b where true;"
+    found = one(text, "VSC105")
+    assert found.message == "these nodes read one another: `a` -> `b` -> `c` -> `a`"
+    assert (found.line, found.column) == (4, 19)
+    assert labels(found) == [(5, "`b` reads `a`"), (6, "`c` reads `b`")]
+
+
+def test_near_names_are_suggested() -> None:
+    assert one("stream a = filter S where true;", "VSC103").help == "write `s`"
+    assert one("stream a = map s select * except (nn);", "VSC209").help == "write `n`"
+    assert one("stream a (k string) from memori () key k;", "VSC501").help == "write `memory`"
+    assert one("sink s to files (paht = 'x', path = 'x', format = 'json');", "VSC503").help == "write `path`"
+    assert one("sink s to files (path = 'x', format = 'jso');", "VSC505").help == "write 'json'"
+
+
+def test_columns_of_one_name_are_told_apart() -> None:
+    found = one("stream j = join s with u select s.n, u.n;", "VSC203")
+    assert found.help == "write `u.n as u_n`"
+    starred = one("stream j = join s with u select *;", "VSC203")
+    assert starred.help == "write `u.n as u_n`, or leave it out: `u.* except (n)`"
+
+
+def test_one_mistake_is_one_finding() -> None:
+    text = (
+        "stream a = filter nobody where zzz;\nstream b = map a select yyy as x;\nstream c = join b with v select xxx;"
+    )
+    assert [d.code for d in check_topology(SOURCES + text)] == ["VSC103"]
+
+
+def test_several_mistakes_are_told_in_the_order_of_their_places() -> None:
+    text = (
+        "stream a = filter s where m > 0;\n"
+        "stream b = map s select k, n + 1;\n"
+        "stream c = join s with u grace 1 second select u.n as o;\n"
+        "sink c to consol ();\n"
+    )
+    found = [d for d in check_topology(SOURCES + text) if d.severity == "error"]
+    assert [(d.line, d.code) for d in found] == [(4, "VSC110"), (5, "VSC207"), (6, "VSC303"), (7, "VSC501")]
