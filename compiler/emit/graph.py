@@ -13,9 +13,8 @@ __all__ = ["emit_graph"]
 def emit_graph(plan: Plan) -> str:
     """An object with `name`, `nodes`, `edges`, `sinks`, `stages`; names of nodes are what edges refer to."""
     stages = {node.name: [s.id for s in plan.stages if node.name in s.nodes] for node in plan.nodes}
-    entering = {(entry.node, stage.id) for stage in plan.stages for entry in stage.inputs}
     edges = [
-        {"from": name, "to": node.name, "repartition": any((name, stage) in entering for stage in stages[node.name])}
+        {"from": name, "to": node.name, "repartition": not set(stages[node.name]) <= set(stages[name])}
         for node in plan.nodes
         for name in node.inputs
     ]

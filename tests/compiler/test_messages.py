@@ -22,7 +22,8 @@ def labels(diagnostic: Diagnostic) -> list[tuple[int, str]]:
 
 
 def test_grace_on_an_unversioned_table_shows_who_decides_that_and_the_way_to_it() -> None:
-    text = "table f = filter u where n > 0;\ntable m = map f select n;\nstream j = join s with m grace 1 s select m.n as o;"
+    tables = "table f = filter u where n > 0;\ntable m = map f select n;\n"
+    text = tables + "stream j = join s with m grace 1 s select m.n as o;"
     found = one(text, "VSC303")
     assert found.message == "`grace` needs a versioned table, and `m` is unversioned"
     assert labels(found) == [
