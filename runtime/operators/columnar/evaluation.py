@@ -63,9 +63,16 @@ class Evaluation:
             for schema, side in zip(self._schemas, sides, strict=True)
         ]
         try:
-            return tuple(evaluate(expr, frames) for expr in self._exprs)
+            return tuple(self._one(expr, frames) for expr in self._exprs)
         except ColumnFailure as failure:
             raise NotColumnar from failure
+
+    def _one(self, expr: Expr, frames: Sequence[Frame]) -> pa.Array:
+        if isinstance(expr, Column):  # most items are: they are handed on as they are
+            frame = frames[expr.input]
+            names = [c.name for c in frame.schema.key + frame.schema.value]
+            return frame.columns[names.index(expr.name)]
+        return evaluate(expr, frames)
 
     def over(self, flow: Flow) -> tuple[pa.Array, ...]:
         """The items over all records of a flow; a missing value counts as nulls."""
