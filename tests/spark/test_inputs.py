@@ -1,0 +1,175 @@
+"""Files as they come: headers in any order, missing columns, broken rows, no folder; and checkpoints that do not fit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from tests.spark.support import compiled, parquet_rows, run_once, write_json
+from vsc.runtime.errors import CheckpointError, ConfigurationError, SinkError, SourceError
+from vsc.runtime.metrics import Dropped, Group, Metrics
+from vsc.runtime.spark.failures import translated
+
+pytestmark = pytest.mark.spark
+
+
+def topology(form: str, columns: str, more: str = "", timestamp: str = "timestamp at") -> str:
+    return f"""
+stream rows ({columns}) from files (path = '${{in}}', format = '{form}'{more}) {timestamp};
+stream kept = map rows select *;
+sink kept to files (path = '${{out}}', format = 'parquet', with_timestamp = true);
+"""
+
+
+class Case:
+    """A stateless topology over one folder."""
+
+    def __init__(self, spark: Any, folder: Path, text: str) -> None:
+        self.spark, self.folder = spark, folder
+        self.plan = compiled(text)
+        self.input = folder / "in"
+        self.input.mkdir()
+
+    def run(self, **arguments: Any) -> list[dict[str, Any]]:
+        variables = {"in": str(self.input), "out": str(self.folder / "out")}
+        self.reports = run_once(self.plan, self.spark, self.folder / "ck", variables=variables, **arguments)
+        return parquet_rows(self.folder / "out")
+
+    def dropped(self, reason: Dropped) -> int:
+        metrics = Metrics()
+        for report in self.reports:
+            metrics.merge(report.metrics)
+        return metrics.get("rows", Group.DROPPED_RECORDS, reason)
+
+
+def test_csv_goes_by_the_header_of_each_file(spark: Any, tmp_path: Path) -> None:
+    case = Case(spark, tmp_path, topology("csv", "id int, name string, at bigint", ", 'nullValue' = '-'"))
+    (case.input / "a.csv").write_text('name,at,id,extra\n"x, y",1,1,z\n"two\nlines",2,2,z\n')
+    (case.input / "b.csv").write_text("\ufeffid,at\n3,3\n\n4,4\n")
+    (case.input / "c.csv").write_text('at,id,name\n5,5,-\n6,six,a\n7,7\n8,8,"b"\n9,9,a,b\n10,10,""\n')
+    (case.input / "_hidden.csv").write_text("id,at\n99,99\n")
+    found = sorted((r["id"], r["name"], r["_timestamp"]) for r in case.run())
+    assert found == [
+        (1, "x, y", 1), (2, "two\nlines", 2), (3, None, 3), (4, None, 4), (5, None, 5), (8, "b", 8), (10, "", 10),
+    ]  # fmt: skip
+    assert case.dropped(Dropped.UNREADABLE) == 3
+    assert sum(sum(r.read.values()) for r in case.reports) == 10
+
+
+def test_json_rows_that_do_not_fit_are_counted(spark: Any, tmp_path: Path) -> None:
+    case = Case(spark, tmp_path, topology("json", "id int, tags array<string>, at bigint"))
+    (case.input / "sub").mkdir()
+    (case.input / "sub" / "a.json").write_text(
+        '{"id": 1, "tags": ["a", null], "at": 1, "more": 2}\n{"at": 2}\nnonsense\n{"id": "x", "at": 3}\n'
+        '{"id": 4}\n{"id": 5, "at": -1}\n'
+    )
+    found = sorted((r["_timestamp"], r["id"], r["tags"]) for r in case.run())
+    assert found == [(1, 1, ["a", None]), (2, None, None)]
+    assert case.dropped(Dropped.UNREADABLE) == 2
+    assert case.dropped(Dropped.NULL_TIMESTAMP) == 1
+    assert case.dropped(Dropped.NEGATIVE_TIMESTAMP) == 1
+
+
+def test_a_bad_row_stops_the_query_where_that_is_asked_for(spark: Any, tmp_path: Path) -> None:
+    case = Case(spark, tmp_path, topology("json", "id int, at bigint"))
+    (case.input / "a.json").write_text('{"id": 1, "at": 1}\n{"id": 2, "at": 1}\nnonsense\n')
+    with pytest.raises(StreamingQueryException, match="VSC901") as caught:
+        case.run(on_bad_row="fail")
+    error = translated(caught.value)
+    assert error is not None
+    assert error.message.startswith("source 'rows': row 3 of file:")
+    assert "in/a.json cannot be read (unreadable)" in error.message
+    assert error.help == "mend the row, or run with --on-bad-row drop"
+
+
+def test_parquet_and_orc_by_name_and_the_time_of_the_file(spark: Any, tmp_path: Path) -> None:
+    table = pa.table({"more": ["z"], "n": pa.array([7], pa.int32()), "t": pa.array([1_500], pa.timestamp("us"))})
+    for form in ("parquet", "orc"):
+        folder = tmp_path / form
+        folder.mkdir()
+        case = Case(spark, folder, topology(form, "id string, n bigint, t timestamp", timestamp=""))
+        file = case.input / "a"
+        pq.write_table(table, file) if form == "parquet" else orc.write_table(table, file)
+        os.utime(file, (1_600_000_000.25, 1_600_000_000.25))
+        (row,) = case.run()
+        assert (row["id"], row["n"], row["_timestamp"]) == (None, 7, 1_600_000_000_250)
+        assert row["t"].timestamp() == pytest.approx(0.0015)
+
+
+def test_a_parquet_column_of_another_type_is_named(spark: Any, tmp_path: Path) -> None:
+    case = Case(spark, tmp_path, topology("parquet", "id int, at bigint"))
+    pq.write_table(pa.table({"id": ["x"], "at": [1]}), case.input / "a.parquet")
+    with pytest.raises(StreamingQueryException) as caught:
+        case.run()
+    error = translated(caught.value)
+    assert isinstance(error, SourceError)
+    assert "a.parquet: column id holds" in error.message
+    assert "declared int" in error.message
+
+
+def test_a_broken_parquet_file_is_named(spark: Any, tmp_path: Path) -> None:
+    case = Case(spark, tmp_path, topology("parquet", "id int, at bigint"))
+    (case.input / "a.parquet").write_bytes(b"PAR1 this is not parquet")
+    with pytest.raises(StreamingQueryException) as caught:
+        case.run()
+    error = translated(caught.value)
+    assert isinstance(error, SourceError)
+    assert "a.parquet" in error.message
+
+
+def test_what_is_refused_before_a_row_is_read(spark: Any, tmp_path: Path) -> None:
+    case = Case(spark, tmp_path, topology("json", "id int, at bigint"))
+    case.input.rmdir()
+    with pytest.raises(SourceError, match="there is no file or folder .*in'"):
+        case.run()
+    with pytest.raises(ConfigurationError, match=r"\$\{in\} has no value \(source 'rows' \(line 2\), option 'path'\)"):
+        run_once(case.plan, spark, tmp_path / "ck")
+    with pytest.raises(ConfigurationError, match="'soon' is no trigger"):
+        case.run(trigger="soon")
+    for connector in ("memory ()", "kafka (bootstrap_servers = 'x', topic = 'y', format = 'json')"):
+        text = f"stream s (id int) from {connector}; stream m = map s select *; sink m to noop ();"
+        with pytest.raises(ConfigurationError, match=f"source 's' reads from {connector.split(' ')[0]}"):
+            run_once(compiled(text), spark, tmp_path / "ck")
+    assert not (tmp_path / "ck").exists()
+
+
+def test_a_checkpoint_is_for_one_plan_and_one_number_of_partitions(spark: Any, tmp_path: Path) -> None:
+    case = Case(spark, tmp_path, topology("json", "id int, at bigint"))
+    write_json(case.input / "a.json", [{"id": 1, "at": 1}], 1)
+    assert len(case.run(partitions=2)) == 1
+    assert len(case.run()) == 1
+    with pytest.raises(CheckpointError, match="has 2 partitions, not 3"):
+        case.run(partitions=3)
+    case.plan = compiled(topology("json", "id int, at bigint").replace("select *", "select id"))
+    with pytest.raises(CheckpointError, match="node 'kept'"):
+        case.run()
+    case.plan = compiled("-- a comment\n" + topology("json", "id int, at bigint"))
+    assert len(case.run()) == 1
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("")
+    with pytest.raises(CheckpointError, match="not empty"):
+        run_once(case.plan, spark, tmp_path / "other", variables={"in": str(case.input), "out": str(tmp_path / "o2")})
+    identity = tmp_path / "ck/vsc/identity.json"
+    identity.write_text(identity.read_text().replace('"format": 1', '"format": 7'))
+    (identity.parent / ".identity.json.crc").unlink()
+    with pytest.raises(CheckpointError, match="format version 7"):
+        case.run()
+
+
+def test_a_sink_folder_of_another_checkpoint_is_refused_unless_appended_to(spark: Any, tmp_path: Path) -> None:
+    case = Case(spark, tmp_path, topology("json", "id int, at bigint"))
+    write_json(case.input / "a.json", [{"id": 1, "at": 1}], 1)
+    assert len(case.run()) == 1
+    (tmp_path / "ck").rename(tmp_path / "first")
+    with pytest.raises(SinkError, match="which this checkpoint did not write"):
+        case.run()
+    case.plan = compiled(topology("json", "id int, at bigint").replace("with_timestamp", "append = true, with_timestamp"))
+    (tmp_path / "ck").rename(tmp_path / "refused")
+    assert len(case.run()) == 2
