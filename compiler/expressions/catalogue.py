@@ -7,6 +7,7 @@ SQL's in ANSI mode.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from vsc.compiler.expressions.coercion import INTEGERS, convert, is_numeric, is_orderable
@@ -245,7 +246,9 @@ def _unlike_java(pattern: str) -> str | None:
         if letter == "[" and after == "]":
             return "an empty `[]`"
         at += 1
-    return "a `[` without its `]`" if in_class else None
+    if in_class:
+        return "a `[` without its `]`"
+    return "a regular expression that matches nothing" if pattern and re.match(pattern, "") else None
 
 
 def _text_or_binary(call: CallSite) -> Expr:

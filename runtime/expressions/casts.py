@@ -15,7 +15,7 @@ from typing import Any
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
 from vsc.runtime.expressions.calendar import DAY, SECOND, date_text, parse_date, parse_timestamp, timestamp_text
-from vsc.runtime.expressions.failure import fail
+from vsc.runtime.expressions.failure import ExpressionFailure, fail
 from vsc.runtime.expressions.numbers import fit_decimal, to_float32
 from vsc.runtime.expressions.text import java_double, java_float
 from vsc.runtime.values import INTEGER_BITS
@@ -39,20 +39,38 @@ _PARSE = Context(prec=2000)
 _FLOATING = ("float", "double")
 
 
-def caster(source: DataType, target: DataType) -> Caster:
-    """The function that casts a value of `source`, not null, to `target`; the types must be castable."""
+def caster(source: DataType, target: DataType, *, safe: bool = False) -> Caster:
+    """The function that casts a value of `source`, not null, to `target`; the types must be castable.
+
+    With `safe` (``try_cast``) what cannot be cast is null: the element or the field, not what it stands in.
+    """
     if source == target:
         return lambda value: value
     match source, target:
         case ArrayType(a), ArrayType(b):
-            item = _nullable(caster(a, b))
+            item = _nullable(caster(a, b, safe=safe))
             return lambda value: [item(x) for x in value]
         case MapType(k, v), MapType(l, w):
-            key, entry = caster(k, l), _nullable(caster(v, w))
+            key, entry = caster(k, l), _nullable(caster(v, w, safe=safe))
             return lambda value: {key(x): entry(y) for x, y in value.items()}
         case StructType(fs), StructType(gs):
-            members = [_nullable(caster(f.type, g.type)) for f, g in zip(fs, gs, strict=True)]
+            members = [_nullable(caster(f.type, g.type, safe=safe)) for f, g in zip(fs, gs, strict=True)]
             return lambda value: tuple(member(x) for member, x in zip(members, value, strict=True))
+    return _safe(_leaf(source, target)) if safe else _leaf(source, target)
+
+
+def _safe(cast: Caster) -> Caster:
+    def tried(value: Any) -> Any:
+        try:
+            return cast(value)
+        except ExpressionFailure:
+            return None
+
+    return tried
+
+
+def _leaf(source: DataType, target: DataType) -> Caster:
+    match source, target:
         case _, DecimalType():
             return _to_decimal(source, target)
         case _, ScalarType(name):
@@ -162,7 +180,7 @@ def _to_decimal(source: DataType, target: DecimalType) -> Caster:
         case "float" | "double":
             return of_float
         case "timestamp":
-            return lambda value: of_float(value / SECOND)
+            return lambda value: fit_decimal(Decimal(value).scaleb(-6, _PARSE), target)
         case _:
             return lambda value: fit_decimal(Decimal(value), target)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, ScalarType, StructType
+from vsc.runtime.expressions.numbers import EXACT
 
 __all__ = ["SEED", "hasher"]
 
@@ -31,8 +32,8 @@ def _hasher(type: DataType) -> Hasher:
     match type:
         case DecimalType(precision, scale):
             if precision <= 18:
-                return lambda value, seed: _long(int(value.scaleb(scale)), seed)
-            return lambda value, seed: _bytes(_big_endian(int(value.scaleb(scale))), seed)
+                return lambda value, seed: _long(int(value.scaleb(scale, EXACT)), seed)
+            return lambda value, seed: _bytes(_big_endian(int(value.scaleb(scale, EXACT))), seed)
         case ArrayType(element):
             item = hasher(element)
             return lambda value, seed: _fold([item] * len(value), value, seed)

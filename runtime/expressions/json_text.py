@@ -52,6 +52,7 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
 def reader(type: DataType) -> Callable[[str], Any]:
     """The function that reads a text as `type` (a struct, an array or a map)."""
     convert = _converter(type)
+    wraps = isinstance(type, ArrayType) and isinstance(type.element, StructType)  # one object reads as an array of it
     nothing = tuple([None] * len(type.fields)) if isinstance(type, StructType) else None
 
     def read(text: str) -> Any:
@@ -59,6 +60,8 @@ def reader(type: DataType) -> Callable[[str], Any]:
             return None
         try:
             value, _ = _DECODER.raw_decode(_double_quoted(text.lstrip(" \t\r\n")))
+            if wraps and isinstance(value, dict):
+                value = [value]
             return convert(value) if value is not None else nothing
         except (ValueError, _Wrong, RecursionError):
             return nothing

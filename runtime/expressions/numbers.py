@@ -204,7 +204,7 @@ def rounded(digits: int, type: DataType, result: DataType) -> Callable[[Any], An
             return a
         exact = Decimal(repr(a))
         if int(exact.as_tuple().exponent) >= -digits:
-            return a
+            return a + 0.0  # as everywhere here, -0.0 is rounded to 0.0
         value = float(exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _WIDE))
         value = value if value else 0.0
         return to_float32(value) if single else value

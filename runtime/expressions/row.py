@@ -70,20 +70,13 @@ class _Compiler:
         return lambda row0, row1, time0, time1: None if row1 is None else row1[place]
 
     def _cast(self, expr: Cast) -> RowFunction:
-        arg, cast = self.compile(expr.arg), caster(expr.arg.type, expr.type)
+        arg, cast = self.compile(expr.arg), caster(expr.arg.type, expr.type, safe=expr.safe)
 
-        def strict(row0: Row | None, row1: Row | None, time0: int | None, time1: int | None) -> Any:
+        def evaluate(row0: Row | None, row1: Row | None, time0: int | None, time1: int | None) -> Any:
             value = arg(row0, row1, time0, time1)
             return None if value is None else cast(value)
 
-        def safe(row0: Row | None, row1: Row | None, time0: int | None, time1: int | None) -> Any:
-            value = arg(row0, row1, time0, time1)
-            try:
-                return None if value is None else cast(value)
-            except ExpressionFailure:
-                return None
-
-        return safe if expr.safe else strict
+        return evaluate
 
 
 def literal_value(expr: Literal) -> Any:

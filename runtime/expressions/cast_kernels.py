@@ -1,0 +1,99 @@
+"""Casts of whole columns, where Arrow or numpy agree exactly with the cast of one value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.types import DataType, DecimalType, ScalarType
+from vsc.runtime.expressions.kernels import Uncertain
+from vsc.runtime.values import INTEGER_BITS, arrow_type
+
+__all__ = ["cast_column"]
+
+_EXACT_DIGITS = 15
+"""Integers of so many digits are exact in a double."""
+
+
+def cast_column(column: pa.Array, source: DataType, target: DataType) -> Any:
+    """`column` of type `source` cast to `target`. Raises Uncertain where only the cast of one value can tell."""
+    if isinstance(target, DecimalType):
+        return _to_decimal(column, source, target)
+    if not isinstance(target, ScalarType):
+        raise Uncertain
+    if isinstance(source, DecimalType) and target.name == "double":
+        return _decimal_to_double(column, source)
+    if not isinstance(source, ScalarType):
+        raise Uncertain
+    return _scalar(column, source.name, target.name)
+
+
+def _scalar(column: pa.Array, source: str, target: str) -> Any:
+    wanted = arrow_type(ScalarType(target))
+    if source in INTEGER_BITS and (target in INTEGER_BITS or target in ("float", "double", "string", "boolean")):
+        # An integer becomes the nearest floating-point number, which Arrow's safe cast refuses.
+        return _safe(column, wanted, safe=target not in ("float", "double"))
+    if source == "boolean" and target in (*INTEGER_BITS, "double", "string"):
+        return _safe(column, wanted)
+    if (source, target) in (("float", "double"), ("double", "float")):
+        return _safe(column, wanted, safe=False)
+    if source in ("float", "double") and target in INTEGER_BITS:
+        return _float_to_integer(column, target)
+    if source == "string" and target in INTEGER_BITS:
+        return _text_to_integer(column, wanted)
+    if (source, target) == ("date", "timestamp"):
+        return _safe(column.cast(pa.timestamp("s")), pa.timestamp("us")).view(wanted)
+    if (source, target) == ("timestamp", "date"):
+        micros = column.view(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        days = (micros // 86_400_000_000).astype(np.int32)
+        return pa.array(days, pa.int32(), mask=_nulls(column)).view(wanted)
+    raise Uncertain
+
+
+def _safe(column: pa.Array, wanted: pa.DataType, *, safe: bool = True) -> Any:
+    try:
+        return pc.cast(column, wanted, safe=safe)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise Uncertain from None
+
+
+def _nulls(column: pa.Array) -> Any:
+    return column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+
+
+def _float_to_integer(column: pa.Array, target: str) -> Any:
+    values = column.fill_null(0.0).to_numpy(zero_copy_only=False)
+    limit = float(1 << (INTEGER_BITS[target] - 1))
+    if not ((values > -limit) & (values < limit)).all():  # also false for NaN
+        raise Uncertain
+    return pa.array(values.astype(f"int{INTEGER_BITS[target]}"), mask=_nulls(column))
+
+
+def _text_to_integer(column: pa.Array, wanted: pa.DataType) -> Any:
+    plain = pc.match_substring_regex(column, r"\A-?[0-9]{1,18}\z")
+    if not pc.all(plain, min_count=0).as_py():
+        raise Uncertain
+    return _safe(column, wanted)
+
+
+def _to_decimal(column: pa.Array, source: DataType, target: DecimalType) -> Any:
+    if isinstance(source, DecimalType):
+        if target.scale < source.scale:
+            raise Uncertain  # rounds half up, which Arrow does not
+        return _safe(column, arrow_type(target))
+    if isinstance(source, ScalarType) and source.name in INTEGER_BITS and target.scale <= 19:
+        return _safe(_safe(column, pa.decimal128(19 + target.scale, target.scale)), arrow_type(target))
+    raise Uncertain
+
+
+def _decimal_to_double(column: pa.Array, source: DecimalType) -> Any:
+    """Unscaled digits over a power of ten: both are exact doubles, so their quotient is the nearest double."""
+    if source.precision > _EXACT_DIGITS or len(column) == 0:
+        raise Uncertain
+    words = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset : 2 * (column.offset + len(column)) : 2]
+    nulls = _nulls(column)
+    unscaled = words if nulls is None else np.where(nulls, 0, words)
+    return pa.array(unscaled.astype(np.float64) / float(10**source.scale), mask=nulls)

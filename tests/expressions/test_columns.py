@@ -1,0 +1,68 @@
+"""Whole columns against single rows: the same values, and the same first failing row."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.expressions.nasty import EXPRESSIONS, ROWS, SCHEMA, typed
+from vsc.plan.expressions import Expr
+from vsc.runtime.expressions import ColumnFailure, ExpressionFailure, Frame, compile_row, evaluate
+from vsc.runtime.values import arrow_type, to_array, to_values
+
+
+def shown(value: Any) -> str:
+    return "NaN" if isinstance(value, float) and math.isnan(value) else repr(value)
+
+
+def frame(rows: list[tuple[Any, ...]], absent: list[bool] | None = None) -> Frame:
+    columns = tuple(to_array([row[i] for row in rows], c.type) for i, c in enumerate(SCHEMA.value))
+    times = np.arange(len(rows), dtype=np.int64)
+    return Frame(SCHEMA, columns, times, None if absent is None else np.array(absent))
+
+
+def by_rows(expr: Expr, rows: list[tuple[Any, ...] | None]) -> tuple[list[Any], int | None]:
+    function = compile_row(expr, [SCHEMA])
+    values: list[Any] = []
+    for i, row in enumerate(rows):
+        try:
+            values.append(function(row, None, None if row is None else i, None))
+        except ExpressionFailure:
+            return values, i
+    return values, None
+
+
+def assert_agrees(text: str, rows: list[tuple[Any, ...]], absent: list[bool] | None = None) -> None:
+    expr = typed(text)
+    seen = [None if absent is not None and absent[i] else row for i, row in enumerate(rows)]
+    wanted, failing = by_rows(expr, seen)
+    if failing is not None:
+        with pytest.raises(ColumnFailure) as failure:
+            evaluate(expr, [frame(rows, absent)])
+        assert failure.value.row == failing, text
+        assert_agrees(text, [row for i, row in enumerate(rows) if i != failing], None)
+        return
+    found = evaluate(expr, [frame(rows, absent)])
+    assert found.type == arrow_type(expr.type), text
+    assert [shown(v) for v in to_values(found, expr.type)] == [shown(v) for v in wanted], text
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_columns_agree_with_rows(text: str) -> None:
+    assert_agrees(text, ROWS)
+
+
+def test_absent_records_are_null() -> None:
+    absent = [i % 2 == 0 for i in range(len(ROWS))]
+    for text in ("i", "coalesce(s, 'none')", "b is null", "case when i > 0 then s else 'x' end", "event_time()"):
+        assert_agrees(text, ROWS, absent)
+
+
+def test_no_rows() -> None:
+    for text in ("i + 1", "case when b then 1 / i end", "coalesce(1 / i, 2)", "s || 'x'", "1 / 0", "md5(s)", "ai[0]"):
+        found = evaluate(typed(text), [frame([])])
+        assert len(found) == 0
+        assert found.type == arrow_type(typed(text).type)
