@@ -137,7 +137,8 @@ class _Lexer:
         for kind in ("DOUBLE", "DECIMAL", "INTEGER"):
             if re.fullmatch(patterns[kind], written):
                 if kind != "DOUBLE" and sum(character.isdigit() for character in written) > _MAX_DIGITS:
-                    self.report("VSC020", start, end, f"a number of more than {_MAX_DIGITS} digits fits no type")
+                    self.report("VSC020", start, end, f"a number of more than {_MAX_DIGITS} digits fits no type",
+                                "write it with an exponent, as in `1e40`")  # fmt: skip
                     self._damaged("INTEGER", start, end)
                 else:
                     self.tokens.add(self.tables.number[kind], start, end)

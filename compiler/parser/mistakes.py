@@ -17,7 +17,7 @@ from vsc.compiler.parser.machine import Failure, Machine
 from vsc.compiler.parser.wording import found, one_of
 from vsc.compiler.source import Span
 
-__all__ = ["Repair", "explain", "starts_statement"]
+__all__ = ["Repair", "broken_off", "explain", "starts_statement"]
 
 
 class Repair(NamedTuple):
@@ -70,6 +70,21 @@ def starts_statement(tokens: Tokens, index: int) -> bool:
         or (words[0] == "sink" and words[2] == "to")
         or (words[0] == "topology" and words[2] == ";")
     )
+
+
+def broken_off(tokens: Tokens, first: int, index: int) -> Explanation | None:
+    """For a token that cannot stand, if the one before it begins a statement: the statement at `first` just ends there.
+
+    The word that begins the next one was read as a name, since most words can be names.
+    """
+    if index - 1 <= first or not starts_statement(tokens, index - 1):
+        return None
+    if index - 2 in tokens.damaged:
+        return None, None
+    end = tokens.ends[index - 2]
+    return Finding(
+        "VSC005", Span(end, end), "the statement is not complete", (), "complete it, and end it with `;`"
+    ), None
 
 
 def explain(machine: Machine, failure: Failure, first: int) -> Explanation:
@@ -222,7 +237,7 @@ def _misspelled(place: _Place) -> Explanation | None:
     words = {place.tables.texts[place.tables.number[name]]: name for name in place.expected
              if name in place.tables.number and name.lower() in place.tables.words}  # fmt: skip
     near = nearest(place.word, words)
-    if near is None:
+    if near is None or ("AS" in place.expected and len(near) < 4):  # rather a new name whose `as` is missing
         return None
     finding = place.finding("VSC005", f"{one_of(place.expected, place.tables)}, found {found(place.name, place.word)}",
                             f"did you mean `{near}`?")  # fmt: skip

@@ -126,9 +126,11 @@ class _Reader:
                 help = "split it: compute a part in a `map` of its own"
                 self.findings.append(Finding("VSC015", self.tokens.span(index), message, (), help))
                 return None, self._recover(first, index)
-            from vsc.compiler.parser.mistakes import explain  # not needed for a text without mistakes
+            from vsc.compiler.parser.mistakes import broken_off, explain  # not needed for a text without mistakes
 
-            finding, repair = explain(machine, failure, first)
+            cut = broken_off(self.tokens, first, index)
+            index -= cut is not None
+            finding, repair = cut or explain(machine, failure, first)
             if finding is not None:
                 self.findings.append(finding)
             if repair is None:
