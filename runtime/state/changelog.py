@@ -17,8 +17,8 @@ Layout (little endian), format version 1::
 
 Guarantees: applying a changelog to a copy of the overlay's base gives what the overlay showed; applying it again
 changes nothing. A blob that was cut, damaged or is of another format version raises `StateError` and changes nothing.
-Plain lengths and bytes instead of Arrow IPC or pickle: about three times as fast to read back, and nothing in a blob
-can run. Not a log of single writes: a key that was written often is in it once.
+Plain lengths and bytes: about as fast as an Arrow IPC stream of the same rows (measured), with a checksum, and nothing in a
+blob can run. Not a log of single writes: a key that was written often is in it once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -71,13 +70,20 @@ def encode_changelog(ranges: Sequence[Range], deletes: Sequence[bytes], puts: It
 def decode_changelog(blob: bytes) -> tuple[list[Range], list[bytes], list[tuple[bytes, bytes]]]:
     """Return (ranges, deletes, puts) of a blob; raises `StateError` when it is not one or is damaged."""
     body = _body(blob)
+    if len(body) < _COUNTS.size:
+        raise StateError("the changelog is damaged: it has no counts")
     ranges, deletes, puts = _COUNTS.unpack_from(body)
     count = 2 * ranges + deletes + 2 * puts
+    if len(body) < _COUNTS.size + 4 * count:
+        raise StateError("the changelog is damaged: it has fewer lengths than it counts")
     lengths = np.frombuffer(body, dtype="<u4", count=count, offset=_COUNTS.size)
     bounds = np.zeros(count + 1, dtype=np.int64)
     np.cumsum(lengths, dtype=np.int64, out=bounds[1:])
     bounds += _COUNTS.size + 4 * count
-    parts = [body[start:end] for start, end in pairwise(bounds.tolist())]
+    if bounds[-1] != len(body):
+        raise StateError("the changelog is damaged: its lengths do not fit its content")
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(body)]
+    parts: list[bytes] = pa.Array.from_buffers(pa.large_binary(), count, buffers).to_pylist()
     keys = 2 * ranges + deletes
     return (
         list(zip(parts[:ranges], parts[ranges : 2 * ranges], strict=True)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -180,3 +181,13 @@ def test_another_format_version_is_named() -> None:
     blob[4] = 9
     with pytest.raises(StateError, match="format version 9; this vsc reads format version 1"):
         apply_changelog(MemoryKV(), bytes(blob))
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\0" * 11, b"\0" * 8 + b"\x01" + b"\0" * 3, b"\0" * 8 + b"\x01" + b"\0" * 3 + b"\x05" * 8]
+)
+def test_lengths_that_lie_are_refused(body: bytes) -> None:
+    checked = len(body).to_bytes(8, "little") + body
+    blob = b"VSCL\x01\0\0\0" + zlib.crc32(checked).to_bytes(4, "little") + checked
+    with pytest.raises(StateError, match="the changelog is damaged"):
+        decode_changelog(blob)
