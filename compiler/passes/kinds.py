@@ -61,6 +61,8 @@ def check_kinds(topology: Topology, order: tuple[str, ...]) -> tuple[Kinds, tupl
             continue
         kinds[name] = made
         findings.extend(_misplaced_clauses(kinds, declaration.operation))
+    written = (sink.name for sink in topology.sinks if kinds.get(sink.name.text) == "global table")
+    findings.extend(_global(topology, name) for name in written)
     return kinds, tuple(findings)
 
 
@@ -114,7 +116,7 @@ def _wrong_inputs(topology: Topology, kinds: Kinds, operation: syntax.Operation)
         kind = kinds.get(read.name.text)
         word, wanted = _READS.get(type(operation), ("", None))
         if kind == "global table":
-            found.append(_global(topology, read))
+            found.append(_global(topology, read.name))
         elif kind is not None and wanted is not None and kind != wanted:
             found.append(_wrong_kind(topology, read, word, wanted, kind))
     return found
@@ -135,11 +137,11 @@ def _wrong_kind(topology: Topology, read: syntax.Input, word: str, wanted: Kind,
     )  # fmt: skip
 
 
-def _global(topology: Topology, read: syntax.Input) -> Finding:
-    return Finding(
-        "VSC120", read.span, f"the global table `{read.name.text}` can only be joined with a stream, on its right side",
-        (_declared(topology, read, "global table"),), f"declare `{read.name.text}` as `table`",
-    )  # fmt: skip
+def _global(topology: Topology, name: syntax.Name) -> Finding:
+    declaration = topology.nodes[name.text]
+    label = Label(declaration.kind_span.to(declaration.name.span), f"`{name.text}` is a global table")
+    message = f"the global table `{name.text}` can only be joined with a stream, on its right side"
+    return Finding("VSC120", name.span, message, (label,), f"declare `{name.text}` as `table`")
 
 
 def _wrong_join(topology: Topology, kinds: Kinds, join: syntax.Join) -> list[Finding]:
@@ -149,9 +151,9 @@ def _wrong_join(topology: Topology, kinds: Kinds, join: syntax.Join) -> list[Fin
     if left == "stream" and right == "stream":
         return [_two_streams(topology, join)]
     if left == "global table":
-        return [_global(topology, join.left)]
+        return [_global(topology, join.left.name)]
     if left == "table" and right == "global table":
-        return [_global(topology, join.right)]
+        return [_global(topology, join.right.name)]
     if left == "table" and right == "stream":
         return [_swapped(topology, join)]
     return []

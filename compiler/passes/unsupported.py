@@ -13,12 +13,12 @@ from vsc.compiler.topology import Declaration, Topology
 __all__ = ["check_supported"]
 
 _FORMS: dict[type, str] = {
-    syntax.Explode: "`explode`",
-    syntax.Rekey: "`rekey`",
-    syntax.Merge: "`merge`",
-    syntax.ToStream: "`to_stream`",
-    syntax.Aggregate: "`aggregate`",
-    syntax.Suppress: "`suppress`",
+    syntax.Explode: "explode",
+    syntax.Rekey: "rekey",
+    syntax.Merge: "merge",
+    syntax.ToStream: "to_stream",
+    syntax.Aggregate: "aggregate",
+    syntax.Suppress: "suppress",
 }
 
 
@@ -46,8 +46,11 @@ def _form(declaration: Declaration, kinds: Kinds) -> tuple[str, Span] | None:
         if join_form(kinds, operation) == "table-table":
             return "a join of two tables", operation.mode_span
         return None
-    form = _FORMS.get(type(operation))
-    return (form, operation.span) if form is not None else None
+    word = _FORMS.get(type(operation))
+    if word is None:
+        return None
+    start = operation.span.start  # an operation begins with its word
+    return f"`{word}`", Span(start, start + len(word))
 
 
 def _holds(statement: Span, place: Span) -> bool:
