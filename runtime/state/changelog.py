@@ -17,8 +17,8 @@ Layout (little endian), format version 1::
 
 Guarantees: applying a changelog to a copy of the overlay's base gives what the overlay showed; applying it again
 changes nothing. A blob that was cut, damaged or is of another format version raises `StateError` and changes nothing.
-Plain lengths and bytes: about as fast as an Arrow IPC stream of the same rows (measured), with a checksum, and nothing in a
-blob can run. Not a log of single writes: a key that was written often is in it once.
+Plain lengths and bytes: about as fast as an Arrow IPC stream of the same rows (measured), with a checksum, and nothing
+in a blob can run. Not a log of single writes: a key that was written often is in it once.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,23 @@ def test_a_folder_opens_with_all_that_was_written(tmp_path: Path) -> None:
         RocksDBVersionedStore(tmp_path / "db", history_retention_ms=200)
     with pytest.raises(StateError, match="a grace of 100 ms, and is opened with 100 ms and 5 ms"):
         RocksDBVersionedStore(tmp_path / "db", history_retention_ms=100, grace_ms=5)
+
+
+def test_a_killed_process_loses_no_write(tmp_path: Path) -> None:
+    script = """
+import os, sys
+from vsc.runtime.state import RocksDBVersionedStore
+store = RocksDBVersionedStore(sys.argv[1], history_retention_ms=100)
+store.put(b"k", b"v", 10)
+store.put(b"k", b"w", 20)
+os._exit(9)
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "db")], check=False)
+    assert done.returncode == 9
+    with RocksDBVersionedStore(tmp_path / "db", history_retention_ms=100) as store:
+        assert store.observed_stream_time == 20
+        assert list(store.versions(b"k")) == [VersionedRecord(b"w", 20, None), VersionedRecord(b"v", 10, 20)]
+        check_invariants(store)
 
 
 def test_versions_are_the_state_of_the_call() -> None:
