@@ -82,6 +82,15 @@ def test_a_filter_drops_repeated_tombstones_of_an_unversioned_stored_table(
         assert values(driver, "f") == expected
 
 
+def test_only_the_filter_of_the_unversioned_table_drops() -> None:
+    text = SHORT + KEEP_A.format(store=" materialize unversioned") + "table g = filter f where true;"
+    with TopologyTestDriver(text) as driver:
+        for value, time in REJECTED_TWICE:
+            put(driver, "t", "x", value, time)
+        assert values(driver, "f") == [(None, 1), (None, 2), ("a", 3), (None, 4), (None, 5)]
+        assert values(driver, "g") == [("a", 3), (None, 4)]
+
+
 def test_a_chain_without_stores_counts_as_its_stored_ancestor() -> None:
     text = UNVERSIONED + "table m = map t select v || '!' as v; table f = filter m where v like 'a%';"
     with TopologyTestDriver(text) as driver:
