@@ -157,7 +157,7 @@ class _Typer:
             case syntax.Duration(milliseconds):
                 return Literal(milliseconds, INTERVAL)
             case syntax.Variable(name, span):
-                raise refuse("VSC117", span, f"the variable `{name}` has no value", f"give it: `--var {name}=...`")
+                raise refuse("VSC014", span, f"the variable `{name}` has no value", f"give it: `--var {name}=...`")
             case syntax.ColumnRef():
                 return self.scope.resolve(expr)
             case syntax.FieldOf(base, name):
@@ -316,7 +316,7 @@ def _literal(value: bool | int | Decimal | float | str | None, span: Span) -> Ex
             return Literal(value, STRING)
         case float():
             if isinf(value):
-                raise refuse("VSC224", span, "the number is too large for a double")
+                raise refuse("VSC020", span, "the number is too large for a double")
             return Literal(value, DOUBLE)
         case Decimal():
             return _decimal(value, span)
@@ -335,6 +335,6 @@ def _decimal(value: Decimal, span: Span) -> Expr:
     precision = max(len(digits) + max(0, int(exponent)), scale)
     if precision > 38:
         raise refuse(
-            "VSC224", span, f"the number has {precision} digits; a decimal holds 38", "write it with an exponent"
+            "VSC020", span, f"the number has {precision} digits; a decimal holds 38", "write it with an exponent"
         )
     return Literal(format(value, "f"), DecimalType(precision, scale))

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
+import numpy as np
+
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
 from vsc.runtime.expressions.calendar import DAY, SECOND, date_text, parse_date, parse_timestamp, timestamp_text
 from vsc.runtime.expressions.failure import ExpressionFailure, fail
@@ -147,6 +149,8 @@ def _to_floating(source: DataType, name: str) -> Caster:
         return of_string
     if str(source) == "timestamp":
         return (lambda value: to_float32(value / SECOND)) if single else (lambda value: value / SECOND)
+    if single and isinstance(source, ScalarType) and source.name in INTEGER_BITS:
+        return lambda value: float(np.int64(value).astype(np.float32))  # rounded once, not by way of a double
     return (lambda value: to_float32(float(value))) if single else float
 
 

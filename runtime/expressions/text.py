@@ -16,7 +16,8 @@ T = TypeVar("T", str, bytes)
 
 def java_double(value: float) -> str:
     """`value` as Java prints a double: ``1.0``, ``1.0E10``, ``NaN``; with the fewest digits that read back."""
-    return _java(value, repr(value))
+    shortest, two = repr(value), f"{value:.1e}"
+    return _java(value, two if float(two) == value else shortest)  # two digits, which Java always prints, if they do
 
 
 def java_float(value: float) -> str:
