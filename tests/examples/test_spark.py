@@ -53,22 +53,18 @@ def test_payments(root: Path, tmp_path: Path) -> None:
 
 def test_sensors(root: Path, tmp_path: Path) -> None:
     _run(root, "sensors", tmp_path, "--partitions", "1")
-    rows = [
-        _typed(row, times=("at", "since"), doubles=("raw", "corrected")) for row in _written(tmp_path / "corrected")
-    ]
-    assert sorted(rows, key=lambda row: (str(row["sensor"]), str(row["at"]))) == CORRECTED
+    assert _corrected(tmp_path) == CORRECTED
+    _run(root, "sensors", tmp_path, "--drain")
+    assert _corrected(tmp_path) == [*CORRECTED[:2], HELD, *CORRECTED[2:]]
 
 
-def test_sensors_drained(root: Path, tmp_path: Path) -> None:
-    _run(root, "sensors", tmp_path, "--partitions", "1", "--drain")
-    rows = [
-        _typed(row, times=("at", "since"), doubles=("raw", "corrected")) for row in _written(tmp_path / "corrected")
-    ]
-    assert sorted(rows, key=lambda row: (str(row["sensor"]), str(row["at"]))) == sorted(
-        [*CORRECTED, HELD], key=lambda row: (str(row["sensor"]), str(row["at"]))
-    )
+def _corrected(out: Path) -> list[Row]:
+    written = _written(out / "corrected")
+    rows = [_typed(row, times=("at", "since"), doubles=("raw", "corrected")) for row in written]
+    return sorted(rows, key=lambda row: (str(row["sensor"]), str(row["at"])))
 
 
+@pytest.mark.slow
 def test_flights_equal_an_as_of_join_by_pandas(root: Path, tmp_path: Path) -> None:
     import pandas as pd
     import pyarrow.dataset as ds
