@@ -6,7 +6,7 @@ reads this folder from epoch 0 on: its first line wakes every partition, a line 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
@@ -25,10 +25,10 @@ def is_drain(payload: bytes) -> bool:
 
 def broadcast(
     stages: tuple[int, ...], partitions: int
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """For mapInArrow over lines of text: one row for each line, stage (of those >= 1) and partition."""
 
-    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             lines = [line.strip().encode() for line in batch.column(0).to_pylist() if line.strip()]
             found = [WireRow(s, "", p, line) for line in lines for s in stages for p in range(partitions)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
@@ -64,7 +64,7 @@ class CsvCells:
     _part: str | None = field(default=None, init=False)
     _header: list[str] | None = field(default=None, init=False)
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cells of the records, file by file."""
         lines: list[str] = []
         extra: tuple[pa.Scalar, ...] = ()

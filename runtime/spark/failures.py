@@ -34,7 +34,7 @@ def translated(error: BaseException) -> VscRuntimeError | None:
     quoted = _OWN.search(text)
     if quoted is not None:
         kind = getattr(errors, quoted.group(1), VscRuntimeError)
-        return kind(_line(quoted.group(2)), None if quoted.group(3) is None else _line(quoted.group(3)))  # type: ignore[no-any-return]
+        return kind(_line(quoted.group(2)), None if quoted.group(3) is None else _line(quoted.group(3)))
     return _reading(text) or _known(text)
 
 

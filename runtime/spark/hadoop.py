@@ -23,9 +23,10 @@ class Files:
     """A folder, and operations on paths relative to it. Nothing is cached."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
-        self._jvm: Any = spark._jvm
-        configuration = spark._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
-        path = self._jvm.org.apache.hadoop.fs.Path(root)
+        jvm: Any = spark._jvm
+        self._jvm = jvm
+        configuration = spark._jsc.hadoopConfiguration()
+        path = jvm.org.apache.hadoop.fs.Path(root)
         self._fs = path.getFileSystem(configuration)
         self._root = self._fs.makeQualified(path)
         self.root = str(self._root.toString())

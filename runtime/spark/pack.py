@@ -8,7 +8,7 @@ are counted, or stop the run, as the options say.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -50,7 +50,7 @@ class Pack:
     partitions: int
     options: RunOptions
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The blobs, then the counters of the task."""
         started = time.perf_counter()
         context = TaskContext.get()

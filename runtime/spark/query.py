@@ -11,10 +11,10 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import Literal
+from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.plan.nodes import Node, Plan, Source
 from vsc.runtime.errors import ConfigurationError
@@ -112,7 +112,7 @@ def start_query(
             .outputMode("append")
             .option("checkpointLocation", opened.files.root)
             .foreachBatch(writer)
-            .trigger(**_trigger(trigger))  # type: ignore[call-overload]
+            .trigger(**_trigger(trigger))
             .start()
         )
     return query, opened, writer
@@ -141,7 +141,7 @@ def _is_source(node: Node) -> bool:
     return isinstance(node.operation, Source)
 
 
-def _trigger(text: str) -> dict[str, bool | str]:
+def _trigger(text: str) -> dict[str, Any]:
     if text == "available-now":
         return {"availableNow": True}
     if text == "once":

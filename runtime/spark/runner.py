@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.task import RunOptions
@@ -122,12 +122,12 @@ class _Watch:
 
 def _newest(query: StreamingQuery) -> int:
     """The number of the newest epoch that Spark calls ended; -1 before the first."""
-    progress = query._jsq.lastProgress()  # type: ignore[attr-defined]
+    progress = query._jsq.lastProgress()
     return -1 if progress is None else int(progress.batchId())
 
 
 def _recent(query: StreamingQuery) -> list[dict[str, Any]]:
-    return [json.loads(p.json()) for p in query._jsq.recentProgress()]  # type: ignore[attr-defined]
+    return [json.loads(p.json()) for p in query._jsq.recentProgress()]
 
 
 @contextlib.contextmanager

@@ -38,14 +38,14 @@ def query_configuration(partitions: int) -> dict[str, str]:
 @contextlib.contextmanager
 def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     """Sets `settings` in the session for the length of the context; afterwards it is as it was."""
-    before = {name: spark.conf.get(name, None) for name in settings}  # type: ignore[arg-type]
+    before: dict[str, str | None] = {name: spark.conf.get(name, None) for name in settings}
     try:
         for name, value in settings.items():
             spark.conf.set(name, value)
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
+        for name, old in before.items():
+            if old is None:
                 spark.conf.unset(name)
             else:
-                spark.conf.set(name, value)
+                spark.conf.set(name, old)

@@ -22,7 +22,8 @@ def ship(spark: SparkSession) -> None:
     """Sees to it that workers can import vsc. Once for each Spark application."""
     context = spark.sparkContext
     parent = str(Path(vsc.__file__).resolve().parent.parent)
-    if context.master.startswith("local") and not context.master.startswith("local-cluster"):
+    master = context.master or ""
+    if master.startswith("local") and not master.startswith("local-cluster"):
         path = context.environment.get("PYTHONPATH", "")
         if parent not in path.split(os.pathsep):
             context.environment["PYTHONPATH"] = os.pathsep.join(p for p in (parent, path) if p)

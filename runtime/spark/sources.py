@@ -160,7 +160,7 @@ def _csv(spark: SparkSession, node: Node, source: Source, options: Options) -> D
     ddl = [f"{quoted(name)} string" for name in names] + [f"{PART} string", f"{START} bigint"]
     if source.timestamp is None:
         ddl.append(f"{TIME} bigint")
-    text = lines.mapInArrow(cells, ", ".join([*ddl, f"{BAD} boolean"]))  # type: ignore[arg-type]
+    text = lines.mapInArrow(cells, ", ".join([*ddl, f"{BAD} boolean"]))
     formats = {name.lower(): value for name, value in options.spark.items() if name.lower() in _TEXT_FORMATS}
     bad = F.col(BAD)
     typed = []

@@ -95,7 +95,7 @@ class StageProcessor(StatefulProcessor):
             handle.getMapState("blobs", "name string, chunk int", "data binary"),
         )
 
-    def handleInputRows(  # Spark's name
+    def handleInputRows(  # type: ignore[override]  # of the two kinds of rows, we are given pandas frames
         self,
         key: Any,
         rows: Iterator[pd.DataFrame],

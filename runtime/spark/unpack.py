@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,11 +29,11 @@ class Unpack:
     change: bool
     timestamp: bool
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One batch of rows for each blob."""
         for batch in batches:
             for payload in batch.column(0):
-                yield self.rows(Batch.from_ipc(payload.as_buffer(), self.schema))  # type: ignore[arg-type]
+                yield self.rows(Batch.from_ipc(payload.as_buffer(), self.schema))
 
     def rows(self, records: Batch) -> pa.RecordBatch:
         """The rows of one blob."""

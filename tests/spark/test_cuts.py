@@ -88,9 +88,7 @@ def test_every_cut_gives_what_the_test_driver_gives(spark: Any, tmp_path: Path, 
                 (tmp_path / "in" / source).mkdir(parents=True, exist_ok=True)
                 for file in run[source]:
                     write_json(tmp_path / "in" / inputs.path(source, file), inputs.files[source][file], file)
-            run_once(
-                plan, spark, tmp_path / "ck", variables=variables, partitions=partitions, local_dir=str(local)
-            )
+            run_once(plan, spark, tmp_path / "ck", variables=variables, partitions=partitions, local_dir=str(local))
             if seed % 2:
                 shutil.rmtree(local, ignore_errors=True)
             for epoch in epochs(inputs, run):

@@ -1,4 +1,4 @@
-"""Files as they come: headers in any order, missing columns, broken rows, no folder; and checkpoints that do not fit."""
+"""Files as they come: headers in any order, missing columns, broken rows, no folder; checkpoints that do not fit."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_broken_parquet_file_is_named(spark: Any, tmp_path: Path) -> None:
 def test_what_is_refused_before_a_row_is_read(spark: Any, tmp_path: Path) -> None:
     case = Case(spark, tmp_path, topology("json", "id int, at bigint"))
     case.input.rmdir()
-    with pytest.raises(SourceError, match="there is no file or folder .*in'"):
+    with pytest.raises(SourceError, match=r"there is no file or folder .*in'"):
         case.run()
     with pytest.raises(ConfigurationError, match=r"\$\{in\} has no value \(source 'rows' \(line 2\), option 'path'\)"):
         run_once(case.plan, spark, tmp_path / "ck")
@@ -170,6 +170,8 @@ def test_a_sink_folder_of_another_checkpoint_is_refused_unless_appended_to(spark
     (tmp_path / "ck").rename(tmp_path / "first")
     with pytest.raises(SinkError, match="which this checkpoint did not write"):
         case.run()
-    case.plan = compiled(topology("json", "id int, at bigint").replace("with_timestamp", "append = true, with_timestamp"))
+    case.plan = compiled(
+        topology("json", "id int, at bigint").replace("with_timestamp", "append = true, with_timestamp")
+    )
     (tmp_path / "ck").rename(tmp_path / "refused")
     assert len(case.run()) == 2

@@ -17,7 +17,7 @@ import pytest
 from tests.spark.support import parquet_rows, write_json
 from vsc.testing import TopologyTestDriver
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 TOPOLOGY = """
 stream orders (id bigint, currency string, at bigint)
@@ -28,7 +28,7 @@ key currency timestamp at materialize versioned (retention = 1 day);
 stream priced = left join orders with rates on currency grace 20 ms select id, rate;
 sink priced to files (path = '${out}', format = 'parquet', with_timestamp = true);
 """
-FILES = 7
+FILES = 5
 
 
 def order_file(number: int) -> list[dict[str, Any]]:
