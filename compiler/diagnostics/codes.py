@@ -67,7 +67,6 @@ _STRUCTURE = {
     "VSC114": "an unknown field of a struct",
     "VSC115": "an aggregate where there is but one row",
     "VSC116": "`event_time` where there is none",
-    "VSC117": "a variable without a value in an expression",
     "VSC120": "a global table where none can stand",
     "VSC121": "two inputs of a join with one name",
     "VSC122": "two stores of one name",
@@ -99,7 +98,6 @@ _SCHEMAS = {
     "VSC221": "an argument of a type that a function does not take",
     "VSC222": "a function with the wrong number of arguments",
     "VSC223": "a cast that is never possible",
-    "VSC224": "a number that fits no type",
     "VSC225": "an argument with a value that a function does not take",
     "VSC226": "values without a common type",
     "VSC227": "a branch of `case` or `if` whose condition is not boolean",
@@ -131,6 +129,17 @@ _CONNECTORS = {
     "VSC509": "a column that csv cannot hold",
 }
 
+_RUN_TIME = {
+    "VSC900": "an error at run time",
+    "VSC901": "a row that cannot be used",
+    "VSC902": "an expression that failed on a record",
+    "VSC903": "state that cannot be read",
+    "VSC904": "a checkpoint that does not belong to this run",
+    "VSC905": "a source that cannot be read",
+    "VSC906": "a sink that cannot be written to",
+    "VSC907": "a run that cannot start as it was asked for",
+}
+
 _WARNINGS = {
     "VSC123": "a node that reaches no sink",
     "VSC311": "versions that are results, not history",
@@ -147,6 +156,7 @@ CODES: dict[str, Code] = {
     **_errors(_VERSIONING),
     **_errors(_TIME),
     **_errors(_CONNECTORS),
+    **_errors(_RUN_TIME),
     **_warnings(_WARNINGS),
 }
 """All codes."""

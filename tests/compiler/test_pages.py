@@ -33,3 +33,30 @@ def test_the_wrong_example_has_the_finding_and_the_right_one_has_none(page: Path
     wrong, right = ({d.code for d in check_topology(text, path="page.vdsl")} for text in _blocks(page))
     assert page.stem in wrong <= {page.stem, NOT_THERE_YET}
     assert right <= {NOT_THERE_YET} - {page.stem}
+
+
+def test_every_code_has_a_page_and_every_page_a_code() -> None:
+    assert sorted(path.name for path in FOLDER.glob("*.md") if path.stem != "README") == [
+        f"{c}.md" for c in sorted(CODES)
+    ]
+
+
+@pytest.mark.parametrize("page", sorted(FOLDER.glob("VSC9*.md")), ids=lambda page: page.stem)
+def test_a_page_of_the_run_time_explains_its_code(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == f"# {page.stem}: {CODES[page.stem].title}"
+    assert [line for line in lines if line.startswith("## ")] == HEADINGS[:2]
+
+
+def test_every_code_that_the_package_uses_is_registered_and_every_registered_one_is_used() -> None:
+    root = FOLDER.parents[1]
+    files = [
+        path for folder in ("compiler", "runtime", "vsc/cli", "vsc/plan") for path in (root / folder).rglob("*.py")
+    ]
+    used = {
+        code
+        for path in files
+        if path.name != "codes.py"
+        for code in re.findall(r'"(VSC\d{3})"', path.read_text(encoding="utf-8"))
+    }
+    assert used == set(CODES)

@@ -1,0 +1,233 @@
+"""The command line: what goes where, and how each command ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vsc import __version__
+from vsc.cli import COMMANDS, main
+from vsc.compiler.diagnostics.codes import CODES
+
+GOOD = """\
+stream payments (id string, amount int) from memory () key id;
+stream large = filter payments where amount > ${smallest};
+sink large to console ();
+"""
+BAD = "stream payments (id strin) from memory () key id;\nsink payments to console ();\n"
+WARNING = "stream payments (id string) from memory () key id;\n"
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> str:
+    return _file(tmp_path, "good.vdsl", GOOD)
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> str:
+    return _file(tmp_path, "bad.vdsl", BAD)
+
+
+def _file(folder: Path, name: str, text: str | bytes) -> str:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path)
+
+
+def test_a_good_file_ends_with_0_and_says_so_on_stderr(good: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", good, "--var", "smallest=1"]) == 0
+    assert capsys.readouterr() == ("", "1 file: no findings\n")
+
+
+def test_findings_go_to_stderr_as_text_and_end_with_1(bad: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", bad]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error[VSC016]: there is no type `strin`\n")
+    assert f"--> {bad}:1:21" in err and err.endswith("1 file: 1 error\n")
+
+
+@pytest.mark.parametrize("form", ["concise", "json", "sarif", "github"])
+def test_other_formats_go_to_stdout(form: str, bad: str, good: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", bad, good, "--var", "smallest=1", "--format", form]) == 1
+    out, err = capsys.readouterr()
+    assert err == "" and "VSC016" in out
+    if form == "json":
+        (finding,) = json.loads(out)
+        assert (finding["path"], finding["line"], finding["column"], finding["end_column"]) == (bad, 1, 21, 26)
+
+
+def test_warnings_fail_only_when_they_are_denied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _file(tmp_path, "warning.vdsl", WARNING)
+    assert main(["check", path]) == 0
+    assert main(["check", path, "--deny-warnings"]) == 1
+    assert "warning[VSC123]" in capsys.readouterr().err
+
+
+def test_variables_come_from_the_command_line_before_the_environment(
+    good: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", good]) == 1
+    monkeypatch.setenv("smallest", "7")
+    assert main(["compile", good]) == 0
+    seven = capsys.readouterr().out
+    assert main(["compile", good, "--var", "smallest=8", "--var", "smallest=9"]) == 0
+    nine = capsys.readouterr().out
+    assert seven.replace('"literal": 7', '"literal": 9') == nine != seven
+
+
+def test_compile_writes_the_plan_to_stdout_or_whole_to_a_file(
+    good: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compile", good, "--var", "smallest=1"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["name"] == "good" and err == ""
+    target = tmp_path / "plan.json"
+    assert main(["compile", good, "--var", "smallest=1", "-o", str(target)]) == 0
+    assert target.read_text() == out and capsys.readouterr() == ("", "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["good.vdsl", "plan.json"]
+
+
+@pytest.mark.parametrize("form", ["plan", "topology", "graph", "mermaid", "dot"])
+def test_every_form_of_compile(form: str, good: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", good, "--emit", form, "--var", "smallest=1"]) == 0
+    assert "large" in capsys.readouterr().out
+
+
+def test_a_refused_topology_writes_nothing(bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "plan.json"
+    assert main(["compile", bad, "-o", str(target)]) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and "error[VSC016]" in err and not target.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "{folder}/missing.vdsl"], "there is no file {folder}/missing.vdsl"),
+        (["check", "{folder}"], "{folder} is a directory"),
+        (["check", "{folder}/latin1.vdsl"], "{folder}/latin1.vdsl is not UTF-8 text: byte 0xE9 on line 2"),
+        (["check", "a\0b"], "cannot be read"),
+        (["check", "x", "--var", "novalue"], "--var takes NAME=VALUE, not `novalue`"),
+        (["check", "x", "--var", "1=2"], "--var takes NAME=VALUE, not `1=2`"),
+        (["check"], "the following arguments are required: FILE"),
+        (["check", "x", "--form", "json"], "unrecognized arguments"),
+        (["check", "x", "--format", "xml"], "invalid choice: 'xml'"),
+        (["compile", "{folder}/good.vdsl", "--emit", "svg"], "--emit svg is not there yet"),
+        (["compile", "{folder}/good.vdsl", "--emit", "spark"], "--emit spark is not there yet"),
+        (["compile", "{folder}/good.vdsl", "--var", "smallest=1", "-o", "{folder}/no/plan"],
+         "{folder}/no/plan cannot be written"),
+        (["compile", "{folder}/good.vdsl", "--var", "smallest=1", "-o", "{folder}"], "{folder} cannot be written"),
+        (["explain", "VSC30"], "there is no code VSC30"),
+        (["test", "x"], "`vsc test` is not there yet"),
+        (["store", "list"], "`vsc store` is not there yet"),
+        (["frobnicate"], "invalid choice: 'frobnicate'"),
+        ([], "usage: vsc"),
+    ],
+)  # fmt: skip
+def test_wrong_use_ends_with_2_and_says_why(
+    arguments: list[str], message: str, good: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _file(tmp_path, "latin1.vdsl", "-- a\n-- caf\xe9".encode("latin-1"))
+    folder = str(tmp_path)
+    assert main([argument.replace("{folder}", folder) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert message.replace("{folder}", folder) in err and "Traceback" not in err and out == ""
+
+
+def test_a_file_that_cannot_be_read_is_wrong_use(good: str, capsys: pytest.CaptureFixture[str]) -> None:
+    os.chmod(good, 0)
+    if os.access(good, os.R_OK):
+        pytest.skip("root reads everything")
+    assert main(["check", good]) == 2
+    assert "cannot be read: Permission denied" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code", ["VSC303", "vsc303", "303"])
+def test_explain_prints_the_page(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", code]) == 0
+    assert capsys.readouterr().out.startswith("# VSC303: `grace` on a join with an unversioned table\n")
+
+
+def test_every_code_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [code for code in CODES if main(["explain", code]) != 0] == []
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"vsc {__version__}\n"
+    assert main(["--help"]) == 0
+    assert set(COMMANDS) <= set(capsys.readouterr().out.split())
+
+
+def test_a_bug_ends_with_70_and_hides_its_traceback(
+    good: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("oops")
+
+    monkeypatch.setattr("vsc.compiler.driver.check_topology", fail)
+    monkeypatch.delenv("VSC_DEBUG", raising=False)
+    assert main(["check", good]) == 70
+    err = capsys.readouterr().err
+    assert "this is a bug in vsc: KeyError: 'oops'" in err and "Traceback" not in err
+    monkeypatch.setenv("VSC_DEBUG", "1")
+    assert main(["check", good]) == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_with_130(good: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vsc.compiler.driver.check_topology", interrupt)
+    assert main(["check", good]) == 130
+
+
+def test_a_missing_extra_is_named(
+    good: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'rocksdict'", name="rocksdict")
+
+    monkeypatch.setattr("vsc.compiler.driver.check_topology", missing)
+    assert main(["check", good]) == 2
+    assert "pip install 'vsc[test]'" in capsys.readouterr().err
+
+
+def test_colour_only_on_a_terminal_and_never_with_no_color(
+    bad: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    main(["check", bad])
+    assert "\x1b" not in capsys.readouterr().err
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    main(["check", bad])
+    assert "\x1b[1;31merror[VSC016]" in capsys.readouterr().err
+    monkeypatch.setenv("NO_COLOR", "1")
+    main(["check", bad])
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_is_no_error(bad: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "vsc", "check", bad, "--format", "json"]
+    with os.fdopen(writer, "wb") as stdout:
+        ended = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+def test_check_loads_neither_spark_nor_numbers_nor_lark(good: str) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "vsc", "check", good, "--var", "smallest=1"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[0] for name in re.findall(r"\|\s+(\S+)$", ended.stderr, re.MULTILINE)}
+    assert loaded & {"pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "lark", "rich"} == set()
+    assert "networkx" in loaded
