@@ -8,19 +8,20 @@ from pathlib import Path
 
 import pytest
 
-DATA = ("vsc/py.typed", "vsc/grammar/vsc.lark", "vsc/compiler/diagnostics/pages/VSC303.md")
+DATA = ("vsc/py.typed", "vsc/grammar/vsc.lark", "vsc/grammar/tables.json")
 
 
 @pytest.fixture(scope="module")
 def expected(root: Path) -> set[str]:
-    """Every module of the package as the checkout has it, by its path inside an archive."""
+    """Every module, page and table of the package as the checkout has it, by its path inside an archive."""
     folders = {"compiler": "vsc/compiler", "grammar": "vsc/grammar", "runtime": "vsc/runtime"}
     modules = {f"vsc/{file.relative_to(root / 'vsc')}" for file in (root / "vsc/plan").rglob("*.py")}
     modules |= {f"vsc/{file.relative_to(root / 'vsc')}" for file in (root / "vsc/cli").rglob("*.py")}
     modules |= {f"vsc/{file.name}" for file in (root / "vsc").glob("*.py")}
     for folder, inside in folders.items():
         modules |= {f"{inside}/{file.relative_to(root / folder)}" for file in (root / folder).rglob("*.py")}
-    return modules | set(DATA)
+    pages = {f"vsc/compiler/diagnostics/pages/{page.name}" for page in (root / "docs/diagnostics").glob("*.md")}
+    return modules | pages | set(DATA)
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(dist: Path, expected: set[str]) -> None:
