@@ -150,7 +150,12 @@ class _Columns:
         return _rows_of_call(call, [arg for _, arg in placed], [args[i] for i, _ in placed], [i for i, _ in placed])
 
     def _case(self, args: tuple[Expr, ...]) -> pa.Array:
-        """Each value is evaluated for its own rows only, so that nothing fails which nobody asked for."""
+        """Where a value can fail, each is evaluated for its own rows only: nothing fails which nobody asked for."""
+        if all(never_fails(arg) for arg in args[1:]):
+            found = self.array(args[-1])
+            for when, then in reversed(list(zip(args[:-1:2], args[1::2], strict=True))):
+                found = pc.if_else(pc.fill_null(self.array(when), False), self.array(then), found)
+            return found
         left = np.arange(self.length)
         pieces, places = [], []
         for when, then in zip(args[:-1:2], args[1::2], strict=True):
