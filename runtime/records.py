@@ -269,7 +269,7 @@ def processing_order(batches: Sequence[Batch]) -> Int64s:
     return np.lexsort(levels[::-1]).astype(np.int64, copy=False) if merged is None else merged
 
 
-def _merged_runs(time: Int64s, rest: Sequence[npt.NDArray[np.integer]]) -> Int64s | None:
+def _merged_runs(time: npt.NDArray[np.integer], rest: Sequence[npt.NDArray[np.integer]]) -> Int64s | None:
     """The same order, cheaply, where the rows are few runs, each of one origin, that do not overlap; else None.
 
     `rest` is origin, offset, path. Blobs of source partitions are such runs: put in order of `rest`, a stable sort by

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Row, functions
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from bench.measuring import Measured, rate_of, session
 from bench.workload import FILES_A_BATCH, Workload
@@ -29,7 +29,7 @@ class AsOfJoin(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._versions = handle.getListState("versions", "valid_at bigint, rate double")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """The table rows of the batch are added first."""
         incoming = list(rows)
         added = [(row.at, row.rate) for row in incoming if row.is_rate]
