@@ -10,7 +10,7 @@ import pytest
 
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
-from vsc.runtime.errors import BadRowError
+from vsc.runtime.errors import BadRowError, ExpressionError
 from vsc.runtime.operators.source_task import SourceRows, SourceTask
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.records import Batch, Origin
@@ -151,3 +151,19 @@ def test_a_re_key_drops_records_without_value_and_null_keys(plan: Plan) -> None:
 def test_a_source_without_time_is_a_mistake_of_the_caller(plan: Plan) -> None:
     with pytest.raises(ValueError, match="'t'"):
         batches(plan, "t", SourceRows(Origin("t", 0, ""), table(["a"], ["x"], [None], [0]).columns, np.arange(1)))
+
+
+def test_a_failure_behind_rows_without_value_names_its_own_row() -> None:
+    text = "stream s (k string, n bigint) from memory () key k; stream m = map s select 10 / n as v;"
+    topology = compile_topology(text, path="t.vdsl")
+    rows = SourceRows(
+        Origin("s", 0, "p"), (pa.array(["a", "b", "c", "d"]), pa.array([None, 5, 0, 2], pa.int64())), np.arange(4),
+        np.array([1, 2, 3, 4]), np.array([True, False, False, False]),
+    )  # fmt: skip
+    with pytest.raises(ExpressionError, match="record 2 of p of source 's'"):
+        SourceTask(topology, RunOptions(), frozenset({"m"})).process("s", rows)
+    result = SourceTask(topology, RunOptions(on_error="drop"), frozenset({"m"})).process("s", rows)
+    batch = dict(result.batches)["m"]
+    assert batch.order.offset.tolist() == [0, 1, 3]
+    assert batch.values[0].to_pylist() == [None, 2.0, 5.0]
+    assert result.metrics.as_dict()["dropped_records"] == {"m": {"expression_failed": 1}}
