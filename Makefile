@@ -32,6 +32,7 @@ $(READY): $(INPUTS)
 	@test -n '$(PYTHON)' || { echo 'vsc needs Python 3.11 or newer with its venv module: none was found' >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet -e '.[spark,dev]' pyspark==$(PYSPARK)
+	$(BIN)/python -m compileall -q vsc compiler grammar runtime  # as pip does for what it copies: `vsc check` starts at once
 	@rm -f $(VENV)/.ready-* && touch $@
 
 $(READY_NEWEST): $(INPUTS)

@@ -9,6 +9,14 @@ from pathlib import Path
 
 ROUNDS = 9
 LIMIT = 1.5
+# Byte code of the package, as pip leaves it: a checkout has none where PYTHONDONTWRITEBYTECODE is set.
+COMPILE = """
+import compileall, pathlib, vsc
+package = pathlib.Path(vsc.__file__).parent
+for folder in (package, *package.iterdir()):
+    if folder.is_dir():
+        compileall.compile_dir(folder.resolve(), quiet=2)
+"""
 
 
 def test_check_takes_little_more_than_its_libraries(python: str, root: Path, tmp_path: Path) -> None:
@@ -16,6 +24,7 @@ def test_check_takes_little_more_than_its_libraries(python: str, root: Path, tmp
     examples = [str(root / f"examples/{name}/topology.vdsl") for name in ("flights", "payments", "sensors")]
     libraries = [python, "-c", "import lark, networkx"]
     check = [python, "-m", "vsc", "check", *examples]
+    subprocess.run([python, "-c", COMPILE], cwd=tmp_path, check=True)
     timed = [(_seconds(libraries, tmp_path), _seconds(check, tmp_path)) for _ in range(ROUNDS)]
     base, ours = min(base for base, _ in timed), min(ours for _, ours in timed)
     assert ours <= LIMIT * base, f"{ours * 1000:.0f} ms beside {base * 1000:.0f} ms"
