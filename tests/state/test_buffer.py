@@ -77,3 +77,12 @@ def test_a_negative_time_and_foreign_bytes_are_refused() -> None:
     kv.write([(b"\0\x01pm", b"VSTS\x01\0")])
     with pytest.raises(StateError, match="not a time-ordered buffer"):
         TimeOrderedBuffer(kv, b"p")
+
+
+def test_a_record_behind_what_was_taken_out_is_found() -> None:
+    buffer = TimeOrderedBuffer(MemoryKV(), b"p")
+    buffer.add(9, b"k", b"late")
+    assert list(buffer.pop_until(5)) == []
+    buffer.add(2, b"k", b"early")
+    assert list(buffer.pop_until(3)) == [(2, b"k", b"early")]
+    assert (len(buffer), buffer.stream_time) == (1, 9)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,8 @@ operations = st.lists(
         st.tuples(st.just("versions_many"), st.lists(st.tuples(keys, span), max_size=7, unique_by=lambda x: x[0])),
         st.tuples(st.just("restart"), st.none()),
     ),
-    min_size=3,
-    max_size=25,
+    min_size=8,
+    max_size=30,
 )
 short = st.sampled_from([(10, 10), (10, 3), (10, 40), (0, 0), (0, 10), (10, 0), (30, 30)])
 long = st.sampled_from([(120, 120), (600, 600), (600, 40), (40, 600), (10**13, 10**13)])
@@ -110,15 +111,50 @@ def _small_blocks() -> Iterator[None]:
     patch.undo()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(ops=operations, limits=durations, segment=segments)
 def test_store_in_memory_is_the_model(ops: list[Any], limits: tuple[int, int], segment: int) -> None:
     with place("memory") as here:
         run(here, ops, limits, segment)
 
 
+@pytest.mark.parametrize("seed", range(25))
+def test_a_long_run_is_the_model(seed: int) -> None:
+    """Hypothesis likes short runs; these are long, for what needs many steps to come about."""
+    dice = Random(seed)
+
+    def step() -> int:
+        return dice.choice(
+            [dice.randint(-12, 12), dice.randint(-12, 12), dice.randint(0, 4), dice.choice([-40, 40, 500])]
+        )
+
+    def key() -> bytes:
+        return dice.choice((b"a|", *KEYS))
+
+    def written() -> tuple[bytes, bytes | None, int]:
+        return key(), dice.choice([b"", b"v", b"u", b"w" * 30, None]), step()
+
+    def some(make: Callable[[], Any], most: int) -> list[Any]:
+        return [make() for _ in range(dice.randint(0, most))]
+
+    kinds: dict[str, Callable[[], Any]] = {
+        "put": written,
+        "delete": lambda: (key(), step()),
+        "get": lambda: (key(), step()),
+        "versions": lambda: (key(), step(), step()),
+        "put_many": lambda: some(written, 30),
+        "get_many": lambda: some(lambda: (key(), step()), 12),
+        "versions_many": lambda: [(one, (step(), step())) for one in dice.sample(KEYS, 3)],
+        "restart": lambda: None,
+    }
+    ops = [(name, kinds[name]()) for name in dice.choices(list(kinds), k=80)]
+    limits = dice.choice([(10, 10), (10, 3), (10, 40), (0, 0), (120, 120), (600, 600), (600, 40), (40, 600)])
+    with place(dice.choice(["memory", "memory", "overlay-memory"])) as here:
+        run(here, ops, limits, dice.choice([1, 7, 100, 10**9]))
+
+
 @pytest.mark.parametrize("kind", ["rocksdb", "overlay-memory", "overlay-rocksdb"])
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(ops=operations, limits=durations, segment=segments)
 def test_store_that_restarts_is_the_model(kind: str, ops: list[Any], limits: tuple[int, int], segment: int) -> None:
     with place(kind) as here:
@@ -136,8 +172,7 @@ def run(here: Place, ops: list[Any], limits: tuple[int, int], segment: int) -> N
             now = STEPS[name](store, model, now, arguments)
         assert store.observed_stream_time == model.time
         check_invariants(store)
-    for key in KEYS:
-        assert plain(store.lookup(key)) == model.lookup(key, None)
+        assert [plain(store.lookup(key)) for key in KEYS] == [model.lookup(key, None) for key in KEYS]
     shown = [(key, plain(found)) for key, found in store.scan()]
     expected = [(key, model.lookup(key, None)) for key in sorted(KEYS)]
     assert shown == [(key, found) for key, found in expected if not isinstance(found, str)]
