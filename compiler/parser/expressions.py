@@ -20,6 +20,7 @@ from vsc.plan.types import STRING, DataType
 
 __all__ = ["ExpressionBuilder", "TypePart"]
 
+_SQL_CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
 TypePart = tuple[syntax.Name | None, DataType]
 
 
@@ -124,7 +125,11 @@ class ExpressionBuilder:
 
     # columns and calls
 
-    def _on_column_name(self, span: Span, name: syntax.Name) -> syntax.ColumnRef:
+    def _on_column_name(self, span: Span, name: syntax.Name) -> syntax.ColumnRef | syntax.Literal:
+        if name.text in _SQL_CONSTANTS and not name.quoted:
+            help = f"write `{name.text.lower()}`; a column of that name needs backticks"
+            self.findings.append(Finding("VSC007", span, f"keywords are in lower case: `{name.text}`", (), help))
+            return syntax.Literal(_SQL_CONSTANTS[name.text], span)
         return syntax.ColumnRef((name,), span)
 
     def _on_member(self, span: Span, base: syntax.Expression, name: syntax.Name) -> syntax.Expression:
