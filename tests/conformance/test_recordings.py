@@ -1,4 +1,4 @@
-"""The stream-table joins that Kafka Streams 4.3.1 was recorded with, step by step."""
+"""What Kafka Streams 4.3.1 was recorded to do, step by step, for the topologies that this version runs."""
 
 from __future__ import annotations
 
