@@ -121,7 +121,7 @@ def _need_packages() -> None:
     missing = [name for name in _NEEDED if not _importable(name)]
     if missing:
         names = ", ".join(missing)
-        raise _Refused(f"error: vsc run needs {names}, not installed here\n  help: pip install 'vsc[spark]'", 1)
+        raise _Refused(f"error: vsc run needs {names}, not installed here\n  help: pip install 'vsc[spark]'", 2)
 
 
 def _importable(name: str) -> bool:
