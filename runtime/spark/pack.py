@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from urllib.parse import unquote
 
 import numpy as np
@@ -26,10 +27,12 @@ from vsc.runtime.spark.routing import Router
 from vsc.runtime.spark.wire import record_batch, slots
 from vsc.runtime.values import arrow_type
 
-__all__ = ["BAD", "PART", "START", "TIME", "Pack"]
+__all__ = ["BAD", "INDEX", "PART", "START", "TIME", "Pack"]
 
 PART = "_vsc_part"
-"""Column: the source partition of the row (a file's path, in the form of a URL)."""
+"""Column: the source partition of the row (a file's path, in the form of a URL); with `INDEX` only in its first row."""
+INDEX = "_vsc_index"
+"""Column, where the format has it: the number of the row in its file, from 0. Saves a path in every row."""
 TIME = "_vsc_time"
 """Column, where the source has no timestamp clause: the row's own time, ms since the epoch."""
 BAD = "_vsc_bad"
@@ -132,11 +135,26 @@ class _Packer:
         if PART not in names:
             yield "", batch
             return
+        if INDEX in names:
+            yield from self._indexed_runs(batch, names)
+            return
         encoded = pc.run_end_encode(batch.column(names.index(PART)))
         start = 0
         for end, part in zip(encoded.run_ends.to_pylist(), encoded.values.to_pylist(), strict=True):
             yield part, batch.slice(start, end - start)
             start = end
+
+    def _indexed_runs(self, batch: pa.RecordBatch, names: list[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The same, where only the first row of a file holds its path."""
+        index = batch.column(names.index(INDEX)).to_numpy()
+        starts = [0, *(int(i) for i in np.flatnonzero(index == 0) if i), batch.num_rows]
+        for start, end in pairwise(starts):
+            part = batch.column(names.index(PART))[start].as_py() if index[start] == 0 else self._part
+            if part is None or int(index[start]) not in (0, self._row):
+                raise SourceError(
+                    f"source '{self._name}': a file was split between tasks", "report this as a bug of vsc"
+                )
+            yield part, batch.slice(start, end - start)
 
 
 def _typed(column: pa.Array, wanted: pa.DataType) -> pa.Array:

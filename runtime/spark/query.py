@@ -35,6 +35,9 @@ from vsc.runtime.spark.wire import WIRE_DDL
 
 __all__ = ["check", "start", "start_query"]
 
+SOURCE_TASKS = 16
+"""Tasks that read one source's files in one epoch, for each of the cluster's cores, at most."""
+
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"(\d+)\s*(ms|millisecond|s|second|m|minute|h|hour|d|day)s?\Z")
 
@@ -134,7 +137,9 @@ def _pipeline(
 
 
 def _packed(spark: SparkSession, plan: Plan, node: Node, partitions: int, options: RunOptions) -> DataFrame:
-    return source_frame(spark, node).mapInArrow(Pack(plan, node.name, partitions, options), WIRE_DDL)
+    # A file is a partition of its own; where there are very many, a task reads some of them, one after the other.
+    frame = source_frame(spark, node).coalesce(SOURCE_TASKS * spark.sparkContext.defaultParallelism)
+    return frame.mapInArrow(Pack(plan, node.name, partitions, options), WIRE_DDL)
 
 
 def _is_source(node: Node) -> bool:

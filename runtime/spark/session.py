@@ -30,7 +30,9 @@ def query_configuration(partitions: int) -> dict[str, str]:
         "spark.sql.files.maxPartitionBytes": str(_WHOLE_FILES),
         "spark.sql.files.openCostInBytes": str(_WHOLE_FILES),
         "spark.sql.files.ignoreCorruptFiles": "false",
+        # Rows of a source are small, blobs of records are big: whichever bound comes first.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
 

@@ -19,7 +19,7 @@ from vsc.runtime.errors import ConfigurationError, SourceError
 from vsc.runtime.spark.csv import CELL_OPTIONS, CsvCells, CsvDialect
 from vsc.runtime.spark.hadoop import Files, is_local, local_path
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.pack import BAD, PART, START, TIME
+from vsc.runtime.spark.pack import BAD, INDEX, PART, START, TIME
 
 __all__ = ["FORMATS", "check_sources", "quoted", "source_frame"]
 
@@ -121,7 +121,7 @@ def _structured(spark: SparkSession, source: Source, options: Options, form: str
         ddl.append(f"{_CORRUPT} string")
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
     frame = _load(reader.schema(", ".join(ddl)), options)
-    columns = [F.col(quoted(name)) for name in names] + _metadata(source)
+    columns = [F.col(quoted(name)) for name in names] + _metadata(source, form == "parquet")
     if form == "json":
         columns.append(F.col(_CORRUPT).isNotNull().alias(BAD))
     return frame.select(*columns)
@@ -140,8 +140,13 @@ def _load(reader: object, options: Options) -> DataFrame:
     return frame
 
 
-def _metadata(source: Source) -> list[Column]:
-    columns = [F.col("_metadata.file_path").alias(PART), F.col("_metadata.file_block_start").alias(START)]
+def _metadata(source: Source, indexed: bool = False) -> list[Column]:
+    path = F.col("_metadata.file_path")
+    if indexed:
+        index = F.col("_metadata.row_index")
+        columns = [F.when(index == 0, path).alias(PART), index.alias(INDEX)]
+    else:
+        columns = [path.alias(PART), F.col("_metadata.file_block_start").alias(START)]
     if source.timestamp is None:
         columns.append(F.unix_millis(F.col("_metadata.file_modification_time")).alias(TIME))
     return columns

@@ -15,7 +15,9 @@ from pyspark.errors import StreamingQueryException
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.errors import CheckpointError, ConfigurationError, SinkError, SourceError
 from vsc.runtime.metrics import Dropped, Group, Metrics
+from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.failures import translated
+from vsc.runtime.spark.hadoop import Files
 
 pytestmark = pytest.mark.spark
 
@@ -175,3 +177,45 @@ def test_a_sink_folder_of_another_checkpoint_is_refused_unless_appended_to(spark
     )
     (tmp_path / "ck").rename(tmp_path / "refused")
     assert len(case.run()) == 2
+
+
+def test_an_epoch_that_failed_in_the_middle_of_its_sinks_shows_once(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = topology("json", "id int, at bigint") + "sink rows to files (path = '${out}/second', format = 'csv');"
+    case = Case(spark, tmp_path, text.replace("path = '${out}', format", "path = '${out}/first', format"))
+    for number in range(3):
+        write_json(case.input / f"{number}.json", [{"id": number, "at": number}], number)
+
+    renames, keeps = iter(range(2)), iter(range(1))
+    rename = Files.rename
+    keep = Checkpoint.keep
+
+    def failing_rename(files: Files, old: str, new: str) -> None:
+        """Fails twice when a file has got its final name."""
+        rename(files, old, new)
+        if new.startswith("part-") and next(renames, None) is not None:
+            raise OSError("a crash behind a rename")
+
+    def failing_keep(checkpoint: Checkpoint, report: Any) -> None:
+        if next(keeps, None) is not None:
+            raise OSError("a crash behind all sinks")
+        keep(checkpoint, report)
+
+    monkeypatch.setattr(Files, "rename", failing_rename)
+    monkeypatch.setattr(Checkpoint, "keep", failing_keep)
+    failures = 0
+    while True:
+        try:
+            case.run()
+        except StreamingQueryException as error:
+            assert "a crash behind" in str(error)
+            failures += 1
+        else:
+            break
+    assert failures == 3
+    assert sorted(r["id"] for r in parquet_rows(tmp_path / "out/first")) == [0, 1, 2]
+    lines = [line for file in (tmp_path / "out/second").glob("part-*.csv") for line in file.read_text().splitlines()]
+    assert sorted(line for line in lines if line != "id,at") == ["0,0", "1,1", "2,2"]
+    aside = [f for f in (tmp_path / "out/first").rglob("*") if f.parent.name.isdigit()]
+    assert aside == []
