@@ -1,0 +1,77 @@
+"""What the columnar engine refuses, and how it leaves things when an expression fails."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from tests.columnar.topologies import KEY, Builder, V, batches, collected, item, joins, number, state, tables, versioned
+from vsc.plan.expressions import Call
+from vsc.plan.nodes import Column, Map, Plan, Schema, Stage, StreamTableJoin, ToTable
+from vsc.plan.types import DOUBLE
+from vsc.runtime.operators.columnar import ColumnarStage, NotColumnar, supports
+from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.task import StageTask
+from vsc.runtime.state.kv import MemoryKV
+
+HISTORY = [("t", "a", 1, (1, "x")), ("s", "a", 1, (0, "y")), ("t", "a", 2, (2, "x")), ("s", "a", 2, (3, "y"))]
+
+
+def dividing() -> Plan:
+    """A stream's map that divides by v; then a join, so that there is a store."""
+    b = Builder()
+    b.source("t", "table", versioned("t", 10))
+    b.source("s", "stream")
+    b.join("joined", "s", "t", left=True, as_of=True)
+    share = item("v", Call("divide", (number(6), V), DOUBLE))
+    b.add("shares", "stream", Map((share,)), ["s"], Schema((KEY,), (Column("v", DOUBLE),)))
+    return b.plan()
+
+
+def test_a_batch_with_a_failing_expression_is_given_back_untouched() -> None:
+    plan, kv = dividing(), MemoryKV()
+    stage = ColumnarStage(plan, 1, kv, RunOptions(), frozenset({"joined"}))
+    with pytest.raises(NotColumnar):
+        stage.process(batches(list(enumerate(HISTORY)), random.Random(0)))
+    assert list(kv.scan(b"", None)) == []
+
+
+def test_the_engines_take_turns_over_one_state() -> None:
+    plan = dividing()
+    observe = frozenset(plan.stages[1].nodes)
+    found = []
+    for engine in ("records", "columns"):
+        kv = MemoryKV()
+        task = StageTask(plan, 1, kv, RunOptions(on_error="drop"), observe, engine=engine)  # type: ignore[arg-type]
+        results = [task.process(batches([(i, record)], random.Random(0))) for i, record in enumerate(HISTORY)]
+        found.append((*collected(results), state(plan, kv, [1, 2])))
+    assert found[0] == found[1]
+    dropped = found[1][1].as_dict()["dropped_records"]
+    assert dropped == {"shares": {"expression_failed": 1}}
+
+
+def test_what_is_supported() -> None:
+    for plan in (joins(5, 5), tables(5, 5)):
+        assert supports(plan, plan.stages[1])
+        assert not supports(plan, plan.stages[0])
+
+
+def test_joins_that_wait_are_not_supported() -> None:
+    plan = dividing()
+    waiting = [
+        replace(n, operation=replace(n.operation, grace=3)) if isinstance(n.operation, StreamTableJoin) else n
+        for n in plan.nodes
+    ]
+    assert not supports(replace(plan, nodes=tuple(waiting)), plan.stages[1])
+
+
+def test_a_join_of_a_table_with_the_stream_that_it_is_made_of_is_not_supported() -> None:
+    b = Builder()
+    b.source("s", "stream")
+    b.add("own", "table", ToTable(None), ["s"], store=versioned("own", 10))
+    b.join("joined", "s", "own", left=True, as_of=True)
+    plan = b.plan()
+    stage: Stage = plan.stages[1]
+    assert not supports(plan, stage)
