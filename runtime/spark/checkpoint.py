@@ -122,7 +122,7 @@ def differences(old: Any, new: Any, place: str = "") -> Iterator[str]:
     """How two plans, as JSON, differ in what matters: one phrase a difference, nodes by their name."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted(old.keys() | new.keys()):
-            if name in _IMMATERIAL and not (name == "text" and place.endswith("connector")):
+            if name in _IMMATERIAL:
                 continue
             here = f"{place}.{name}" if place else name
             if name not in old:

@@ -7,6 +7,7 @@ the sinks' promise of once are in the modules that this one puts together.
 
 from __future__ import annotations
 
+import os
 import re
 import uuid
 from collections.abc import Callable, Mapping
@@ -106,7 +107,7 @@ def start_query(
         sink.prepare()
     ship(spark)
     writer = EpochWriter(opened, sinks, on_epoch)
-    folders = LocalFolders(local_dir, opened.id, uuid.uuid4().hex[:12])
+    folders = LocalFolders(None if local_dir is None else os.path.abspath(local_dir), opened.id, uuid.uuid4().hex[:12])
     # Executors need no secrets: they get the plan as it was compiled.
     with configured(spark, query_configuration(opened.partitions)):
         frame = _pipeline(spark, plan, resolved, opened, options, folders)

@@ -107,6 +107,8 @@ class _Watch:
     def update(self, query: StreamingQuery) -> None:
         """Shows what has ended since the last call."""
         for progress in _recent(query):
+            if "addBatch" not in progress["durationMs"]:
+                continue  # a look at the sources that found nothing, under the number of the epoch to come
             epoch = int(progress["batchId"])
             with self._lock:
                 report = self._reports.pop(epoch, None)
