@@ -52,19 +52,20 @@ def nasty(ddl: str) -> st.SearchStrategy[Any]:
 ROW = st.tuples(*(nasty(str(column.type)) for column in SCHEMA.value))
 
 KERNEL_EXPRESSIONS = """
-y + y|w - w|w * y|i + k|i * k|l + m|l - m|i % k|l % m|-i|-g|abs(l)|f + f|f * f|g + h|g - h|g * h|g / h|d + d|d * d|d - d
-i = k|l < m|g = h|g < h|g <= h|g > h|g >= h|g <> h|f < f|s < p|s = p|x < x|b < c|d > d|q <= q|t <> t|b and c|b or c
-not b|b is null|i in (1, 2, null)|g in (0e0, 1.5)|s || p|x || x|substring(s, 2)|substring(s, 1, 2)|upper(s)|lower(s)
-trim(s)|length(s)|length(x)|starts_with(s, 'a')|contains(s, 'a')|ends_with(s, 'b')|hour(t)|minute(t)|second(t)|year(q)|month(q)
-day(q)|unix_millis(t)|timestamp_millis(m)|t + 1 hour|t - 1 day|date_trunc('hour', t)|date_trunc('day', t)
-cast(y as bigint)|cast(l as int)|cast(i as double)|cast(l as double)|cast(l as float)|cast(g as float)|cast(f as double)
-cast(g as int)|cast(g as bigint)|cast(i as string)|cast(b as int)|cast(n as int)|cast(n as bigint)|cast(d as double)
-cast(i as decimal(12,2))|cast(l as decimal(20,0))|cast(d as decimal(38,10))|cast(d as decimal(11,2))
-cast(q as timestamp)
-cast(t as date)|cast(i as boolean)|case when b then l + 1 when c then i else k end|if(k = 0, 0, i / k)
-coalesce(i, k, 0)|coalesce(i / k, 0)|b and i / k > 0|b or l + m > 0|(k <> 0) and (i / k > 1) and c|d * g|case when g > 1 then d end
-""".replace("\n", "|").split("|")
-KERNEL_EXPRESSIONS = [text for text in KERNEL_EXPRESSIONS if text]
+y + y; w - w; w * y; i + k; i * k; l + m; l - m; i % k; l % m; -i; -g; abs(l); f + f; f * f; g + h; g - h; g * h
+g / h; d + d; d * d; d - d; i = k; l < m; g = h; g < h; g <= h; g > h; g >= h; g <> h; f < f; s < p; s = p; x < x
+b < c; d > d; q <= q; t <> t; b and c; b or c; not b; b is null; i in (1, 2, null); g in (0e0, 1.5); s || p; x || x
+substring(s, 2); substring(s, 1, 2); upper(s); lower(s); trim(s); length(s); length(x); starts_with(s, 'a')
+contains(s, 'a'); ends_with(s, 'b'); hour(t); minute(t); second(t); year(q); month(q); day(q); unix_millis(t)
+timestamp_millis(m); t + 1 hour; t - 1 day; date_trunc('hour', t); date_trunc('day', t); cast(y as bigint)
+cast(l as int); cast(i as double); cast(l as double); cast(l as float); cast(g as float); cast(f as double)
+cast(g as int); cast(g as bigint); cast(i as string); cast(b as int); cast(n as int); cast(n as bigint)
+cast(d as double); cast(i as decimal(12,2)); cast(l as decimal(20,0)); cast(d as decimal(38,10))
+cast(d as decimal(11,2)); cast(q as timestamp); cast(t as date); cast(i as boolean)
+case when b then l + 1 when c then i else k end; if(k = 0, 0, i / k); coalesce(i, k, 0); coalesce(i / k, 0)
+b and i / k > 0; b or l + m > 0; (k <> 0) and (i / k > 1) and c; d * g; case when g > 1 then d end
+"""
+KERNEL_EXPRESSIONS = [text for line in KERNEL_EXPRESSIONS.splitlines() if line for text in line.split("; ")]
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
