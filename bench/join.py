@@ -46,7 +46,12 @@ def run(workload: Workload, few: Workload) -> dict[str, Measured]:
 def _in_process(peer: str, folder: Path, workload: Workload) -> Measured:
     result = folder / f"{peer}.json"
     command = [sys.executable, "-m", "bench.join", peer, str(folder), str(result), json.dumps(asdict(workload))]
-    subprocess.run(command, check=True)
+    log = folder / f"{peer}.log"
+    with log.open("wb") as out:
+        ended = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=False)
+    if ended.returncode:
+        print(log.read_text(errors="replace")[-10_000:], file=sys.stderr)
+        ended.check_returncode()
     return Measured(**json.loads(result.read_text()))
 
 

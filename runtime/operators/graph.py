@@ -82,27 +82,6 @@ class StageGraph:
             targets.append((leaves, take))
         return _fan_out([target for _, target in sorted(targets, key=lambda t: t[0])])
 
-    def _old_wanted(self, name: str) -> bool:
-        """Whether a consumer of table `name` asks for the row that was the newest before a change."""
-        return any(self._asks_for_old(c) for c in layout.consumers(self._plan, self._stage, name))
-
-    def _asks_for_old(self, node: Node) -> bool:
-        if node.kind != "table" or node.store is not None:
-            return False  # a store of its own knows what it held
-        match node.operation:
-            case Filter():
-                return self._dedupes(node) or self._old_wanted(node.name)
-            case Map():
-                return self._old_wanted(node.name)
-            case _:
-                return False
-
-    def _dedupes(self, node: Node) -> bool:
-        """D7: on an unversioned table that has a store, repeated tombstones of a filter are not sent on."""
-        table = self._nodes[node.inputs[0]]
-        versioned = table.status is not None and table.status.versioned
-        return not versioned and layout.stored_ancestor(self._plan, table.name) is not None
-
     # ------------------------------------------------------------------------------------------------ one node each
 
     def _operator(self, node: Node) -> Consumer:
@@ -128,7 +107,7 @@ class StageGraph:
                 raise ValueError(f"node '{node.name}': {operation.op} of a stream cannot run in a stage with state")
 
     def _table_operator(self, node: Node, forward: ChangeConsumer) -> Consumer:
-        operation, old = node.operation, self._old_wanted(node.name)
+        operation, old = node.operation, layout.old_wanted(self._plan, self._stage, node.name)
         store = self.tables.get(node.name)
         put = None if store is None else TablePut(node.name, store, self._context, forward)
         match operation:
@@ -141,7 +120,7 @@ class StageGraph:
                 return to_table.ToTable(table, holds, self._context).process
             case Filter():
                 holds = evaluate.condition(node.name, operation.predicate, [self._schema(node)])
-                dedupe = self._dedupes(node)
+                dedupe = layout.dedupes(self._plan, node)
                 return filter.TableFilter(holds, dedupe, old, put, self._context, forward).process
             case Map():
                 values = evaluate.items(node.name, operation.items, [self._schema(node)])

@@ -13,9 +13,11 @@ from vsc.plan.nodes import Filter, Map, Node, Plan, Rekey, Stage, StreamTableJoi
 
 __all__ = [
     "consumers",
+    "dedupes",
     "depth_first",
     "handed_on",
     "hands_out",
+    "old_wanted",
     "outside",
     "owner",
     "provider",
@@ -87,6 +89,25 @@ def stored_ancestor(plan: Plan, name: str) -> Node | None:
     while node.store is None and isinstance(node.operation, Filter | Map):
         node = plan.node(node.inputs[0])
     return node if node.store is not None else None
+
+
+def dedupes(plan: Plan, node: Node) -> bool:
+    """D7: on an unversioned table that has a store, repeated tombstones of a filter are not sent on."""
+    table = plan.node(node.inputs[0])
+    versioned = table.status is not None and table.status.versioned
+    return not versioned and stored_ancestor(plan, table.name) is not None
+
+
+def old_wanted(plan: Plan, stage: Stage, name: str) -> bool:
+    """Whether a consumer of table `name` asks for the row that was the newest before a change."""
+    for node in consumers(plan, stage, name):
+        if node.kind != "table" or node.store is not None:
+            continue  # a store of its own knows what it held
+        if isinstance(node.operation, Filter) and dedupes(plan, node):
+            return True
+        if isinstance(node.operation, Filter | Map) and old_wanted(plan, stage, node.name):
+            return True
+    return False
 
 
 def stage_of_store(plan: Plan, name: str) -> Stage | None:

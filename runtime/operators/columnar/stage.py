@@ -23,10 +23,10 @@ from vsc.runtime.operators.columnar.operators import (
     StreamMapColumns,
     TableColumnsOperator,
 )
-from vsc.runtime.operators.columnar.support import dedupes, hand_out_order, old_wanted, supports
+from vsc.runtime.operators.columnar.support import hand_out_order, supports
 from vsc.runtime.operators.columnar.tables import TableColumns, open_columns
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.layout import hands_out, stored_ancestor
+from vsc.runtime.operators.layout import dedupes, hands_out, old_wanted, stored_ancestor
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.records import Batch, Int64s, Order, Origin, processing_order, unified_origins
 from vsc.runtime.state.keys import KeyCodec

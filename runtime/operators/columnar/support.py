@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vsc.plan.nodes import Filter, Map, Materialize, Node, Plan, Rekey, Source, Stage, StreamTableJoin, ToTable
-from vsc.runtime.operators.layout import consumers, outside, stored_ancestor
+from vsc.runtime.operators.layout import consumers, dedupes, old_wanted, outside, stored_ancestor
 
-__all__ = ["dedupes", "hand_out_order", "old_wanted", "roots", "supports"]
+__all__ = ["hand_out_order", "roots", "supports"]
 
 
 def supports(plan: Plan, stage: Stage) -> bool:
@@ -51,25 +51,6 @@ def roots(plan: Plan, stage: Stage) -> dict[str, str]:
         if name not in found and nodes[name].inputs and nodes[name].inputs[0] in found:
             found[name] = found[nodes[name].inputs[0]]
     return found
-
-
-def dedupes(plan: Plan, node: Node) -> bool:
-    """D7: on an unversioned table that has a store, repeated tombstones of a filter are not sent on."""
-    table = plan.node(node.inputs[0])
-    versioned = table.status is not None and table.status.versioned
-    return not versioned and stored_ancestor(plan, table.name) is not None
-
-
-def old_wanted(plan: Plan, stage: Stage, name: str) -> bool:
-    """Whether a consumer of table `name` asks for the row that was the newest before a change."""
-    for node in consumers(plan, stage, name):
-        if node.kind != "table" or node.store is not None:
-            continue  # a store of its own knows what it held
-        if isinstance(node.operation, Filter) and dedupes(plan, node):
-            return True
-        if isinstance(node.operation, Filter | Map) and old_wanted(plan, stage, node.name):
-            return True
-    return False
 
 
 def hand_out_order(plan: Plan, stage: Stage, start: str, handed_out: frozenset[str]) -> list[str]:
