@@ -72,19 +72,17 @@ class CallSite:
     def implied(self, i: int, target: ScalarType) -> Expr:
         """Argument `i` as `target`, where Spark casts an argument without being asked to.
 
-        Everything becomes text; numbers become another numeric type; dates and timestamps each other; a constant text
-        becomes what is wanted.
+        Everything becomes text, and text everything; numbers become another numeric type, dates and timestamps each
+        other.
         """
         arg, source = self.args[i].expr, self.type(i)
-        text = isinstance(arg, Literal) and source == STRING
         simple = isinstance(source, ScalarType | DecimalType) and source != INTERVAL
         if source in (target, VOID) or (target == STRING and simple):
             return convert(arg, target)
-        if (is_numeric(source) and is_numeric(target)) or {source, target} == {DATE, TIMESTAMP} or text:
+        if (is_numeric(source) and is_numeric(target)) or {source, target} == {DATE, TIMESTAMP} or source == STRING:
             return convert(arg, target)
         names = {STRING: "text", INT: "an integer", BIGINT: "an integer", DATE: "a date", TIMESTAMP: "a timestamp"}
-        help = f"cast it: `cast(... as {target})`" if source == STRING else None
-        raise self.wrong(i, names.get(target, f"a {target}"), help)
+        raise self.wrong(i, names.get(target, f"a {target}"))
 
     def constant(self, i: int, what: str) -> str:
         """The text of argument `i`, which has to be a constant."""

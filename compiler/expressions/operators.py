@@ -269,7 +269,7 @@ def concatenate(operands: Sequence[Operand]) -> Expr:
     """``||`` and ``concat``: binaries give a binary, arrays an array, everything else is cast to text."""
     types = [operand.type for operand in operands]
     if any(isinstance(type, ArrayType) for type in types):
-        common = common_type_of(types, strings=False)
+        common = common_type_of(types)
         if common is None:
             wrong = next(o for o in operands if o.type != operands[0].type)
             raise refuse("VSC226", wrong.span, f"cannot join {operands[0].type} and {wrong.type}")
