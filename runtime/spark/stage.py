@@ -118,7 +118,9 @@ class StageProcessor(StatefulProcessor):
             counters.mark("process", started)
             counters.merge(result.metrics)
             committed = state.commit(f"{epoch()}-{self._stage}-{partition}-{uuid.uuid4().hex}")
-            counters.state(StateSize(base.estimated_rows(), committed.size, task.held, len(committed.blobs)))
+            counters.state(
+                StateSize(base.estimated_rows() + state.kv.written, committed.size, task.held, len(committed.blobs))
+            )
         counters.mark("commit", started)
         for node, batch in result.batches:
             out.extend(router.route(node, batch, partition, counters))

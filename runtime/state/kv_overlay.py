@@ -33,6 +33,11 @@ class OverlayKV:
         self._range_starts: list[bytes] = []
         self._range_ends: list[bytes] = []
 
+    @property
+    def written(self) -> int:
+        """How many rows were written, those left out that were deleted again."""
+        return sum(value is not None for value in self._rows.values())
+
     def get(self, key: bytes) -> bytes | None:
         """Return the value of `key`, or None."""
         if key in self._rows:

@@ -118,7 +118,10 @@ def _package(name: str, lowest: tuple[int, ...], below: tuple[int, ...]) -> Chec
 
 def _loopback() -> Check:
     try:
-        with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname(), timeout=5):
+        with (
+            socket.create_server(("127.0.0.1", 0)) as server,
+            socket.create_connection(server.getsockname(), timeout=5),
+        ):
             return Check("loopback", f"127.0.0.1 takes connections (port {server.getsockname()[1]})")
     except OSError as error:
         return Check(
