@@ -127,6 +127,7 @@ _CONNECTORS = {
     "VSC507": "columns that `rate` does not give",
     "VSC508": "columns that a Kafka format cannot hold",
     "VSC509": "a column that csv cannot hold",
+    "VSC510": "a column that is called as one that the sink adds",
 }
 
 _RUN_TIME = {

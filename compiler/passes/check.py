@@ -57,7 +57,7 @@ def check(
     findings = (
         *before, *cyclic, *of_kinds, *of_stores, *of_versioning, *of_schemas, *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses),
-        *check_formats(topology, shapes, stores, connectors),
+        *check_formats(topology, kinds, shapes, stores, connectors),
         *check_usage(topology),
     )  # fmt: skip
     errors = [finding.span for finding in findings if _is_error(finding)]

@@ -8,6 +8,7 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.passes.columns import types_in
 from vsc.compiler.passes.connectors import Connectors
+from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.schemas import Shapes
 from vsc.compiler.passes.stores import Stores
 from vsc.compiler.source import Span
@@ -20,8 +21,10 @@ __all__ = ["check_formats"]
 _RATE: dict[str, DataType] = {"value": BIGINT, "at": TIMESTAMP}
 
 
-def check_formats(topology: Topology, shapes: Shapes, stores: Stores, connectors: Connectors) -> tuple[Finding, ...]:
-    """What does not go together: columns and format (VSC507 to 509), history and a source without a time (VSC401)."""
+def check_formats(
+    topology: Topology, kinds: Kinds, shapes: Shapes, stores: Stores, connectors: Connectors
+) -> tuple[Finding, ...]:
+    """What does not go together: columns and connector (VSC507 to 510), history and no time of a row (VSC401)."""
     findings: list[Finding] = []
     for name, declaration in topology.nodes.items():
         shape, connector = shapes.get(name), connectors.sources.get(name)
@@ -35,6 +38,7 @@ def check_formats(topology: Topology, shapes: Shapes, stores: Stores, connectors
         shape, connector = shapes.get(sink.name.text), connectors.sinks.get(index)
         if shape is not None and connector is not None:
             findings.extend(_format(connector, sink.connector, sink.name.text, shape.schema))
+            findings.extend(_added(topology, kinds, sink, connector, shape.schema))
     return tuple(findings)
 
 
@@ -79,6 +83,29 @@ def _format(connector: Connector, clause: syntax.ConnectorClause, node: str, sch
                 yield _cannot_hold(places["format"], "VSC509", message, "use `format = 'json'` or `'parquet'`")
     if connector.kind == "kafka":
         yield from _kafka(options, places, clause, node, schema)
+
+
+def _added(
+    topology: Topology, kinds: Kinds, sink: syntax.SinkDecl, connector: Connector, schema: Schema
+) -> Iterator[Finding]:
+    """Columns of a node that are called as those that its sink adds; Spark compares names without their case."""
+    node = sink.name.text
+    added: tuple[str, ...]
+    of_stream = kinds.get(node) == "stream"
+    options = {option.name.text: option.name.span for option in sink.connector.options if not option.quoted}
+    if of_stream:
+        added = ("_timestamp",) if dict(connector.options).get("with_timestamp") is True else ()
+    else:
+        added = ("_change", "_timestamp") if connector.kind == "files" else ()
+    for column in (*schema.key, *schema.value):
+        if column.name.lower() not in added:
+            continue
+        yield Finding(
+            "VSC510", options["with_timestamp"] if of_stream else sink.name.span,
+            f"the sink adds a column `{column.name.lower()}`, and `{node}` has one of that name",
+            (Label(topology.nodes[node].name.span, f"`{node}` has the column `{column.name}`"),),
+            f"{'remove `with_timestamp`, or give' if of_stream else 'give'} the column of `{node}` another name",
+        )  # fmt: skip
 
 
 def _kafka(
