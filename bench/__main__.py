@@ -6,6 +6,7 @@ The exit status is 1 when a floor is missed. ``--quick`` is to see that the benc
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from bench import join, report, stage, store
@@ -22,11 +23,12 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results.md")
     arguments = parser.parse_args()
     workload, few = QUICK if arguments.quick else FULL
+    load = os.getloadavg()[0]
     joins = join.run(workload, few)
     alone = stage.measure(workload)
     stored = store.measure(workload.versions, KEYS)
     lines = stored.lines(workload.versions, KEYS)
-    page = report.render(workload, few, joins, alone, stored.rates, lines)
+    page = report.render(workload, few, joins, alone, stored.rates, lines, load)
     print("\n" + page)
     arguments.output.write_text(page)
     return 0 if all(floor.held for floor in report.floors(joins, stored.rates)) else 1

@@ -60,13 +60,14 @@ def render(
     stage: StageRates,
     store: Mapping[str, float],
     store_lines: list[str],
+    load: float,
 ) -> str:
-    """The whole page."""
+    """The whole page. `load` is the machine's load average before anything was measured: above 0.5 it was not idle."""
     return "\n".join(
         [
             "# Results",
             "",
-            f"Written by `make bench`, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. {_machine()}",
+            f"Written by `make bench`, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. {_machine()} Load average before: {load:.1f}.",
             "",
             "## Stream-table join",
             "",
