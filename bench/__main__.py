@@ -1,6 +1,6 @@
 """``python -m bench [--quick] [--output FILE]``: measures everything, prints the page and writes it.
 
-The exit status is 1 when a floor is missed. ``--quick`` is to see that the benchmarks run, not for figures.
+The exit status is 1 when a floor is missed. ``--quick`` is to see that the benchmarks run: its figures mean nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> int:
     page = report.render(workload, few, joins, alone, stored.rates, lines, load)
     print("\n" + page)
     arguments.output.write_text(page)
-    return 0 if all(floor.held for floor in report.floors(joins, stored.rates)) else 1
+    return 0 if arguments.quick or all(floor.held for floor in report.floors(joins, stored.rates)) else 1
 
 
 if __name__ == "__main__":

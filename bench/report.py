@@ -62,7 +62,7 @@ def render(
     store_lines: list[str],
     load: float,
 ) -> str:
-    """The whole page. `load` is the machine's load average before anything was measured: above 0.5 it was not idle."""
+    """The whole page. `load` is the load average before anything was measured: above 0.5 the machine was not idle."""
     return "\n".join(
         [
             "# Results",
