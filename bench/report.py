@@ -67,7 +67,8 @@ def render(
         [
             "# Results",
             "",
-            f"Written by `make bench`, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. {_machine()} Load average before: {load:.1f}.",
+            f"Written by `make bench`, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. {_machine()} "
+            f"Load average before: {load:.1f}.",
             "",
             "## Stream-table join",
             "",
