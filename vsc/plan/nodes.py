@@ -160,21 +160,21 @@ class StreamTableJoin:
     op: Choice["stream_table_join"] = "stream_table_join"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToStream:
     """A table's changes as a stream: each new row is a record, a tombstone is a record without value."""
 
     op: Choice["to_stream"] = "to_stream"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Merge:
     """The records of several streams of one key, as they come. Value columns go by name, not by position."""
 
     op: Choice["merge"] = "merge"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Explode:
     """One record for each element of the array that `item` computes; `item.name` is the column that holds it.
 
@@ -185,7 +185,7 @@ class Explode:
     op: Choice["explode"] = "explode"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamGlobalJoin:
     """A stream record joined with a global table's newest row by the key that `on` computes (KIP-99).
 
@@ -199,7 +199,7 @@ class StreamGlobalJoin:
     op: Choice["stream_global_join"] = "stream_global_join"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TableTableJoin:
     """A primary-key join of two tables of one key (KIP-914): inputs are (left, right), newest row against newest row.
 
@@ -214,13 +214,14 @@ class TableTableJoin:
     op: Choice["table_table_join"] = "table_table_join"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Subscribe:
     """First step of a foreign-key join: changes of the left table become subscriptions, keyed by the foreign key.
 
     Made by the lowering as ``JOIN#subscribe``, a stream. `foreign_key` sees the left row. Its schema: the key is that
     of the right table; the value is the left table's key columns, its value columns that the join reads, and last
-    ``#instruction`` (int), one of `SubscriptionInstruction`. `left`: of a left join; `versioned`: the left table's status.
+    ``#instruction`` (int; what the numbers mean is the runtime's). `left`: of a left join; `versioned`: the left
+    table's status.
     """
 
     foreign_key: tuple[Item, ...]
@@ -229,7 +230,7 @@ class Subscribe:
     op: Choice["subscribe"] = "subscribe"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """Second step of a foreign-key join, where the right table is: answers subscriptions and the right's changes.
 
@@ -245,7 +246,7 @@ class Answer:
     op: Choice["answer"] = "answer"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GroupChanges:
     """First step of an aggregate over a table: its changes, keyed by the group that each row belongs to.
 
@@ -260,7 +261,7 @@ class GroupChanges:
     op: Choice["group_changes"] = "group_changes"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AggregateCall:
     """One call of an aggregate function: ``count sum avg min max min_by max_by first last collect_list collect_set``.
 
@@ -274,7 +275,7 @@ class AggregateCall:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Window:
     """The window of an aggregate, in ms. `size` is the size, a sliding window's difference or a session's gap;
     `advance` is that of a hopping window and the size of a tumbling one, else 0."""
@@ -285,7 +286,7 @@ class Window:
     grace: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Aggregate:
     """Groups of a stream's records, or of a table's rows (then the input is a `GroupChanges`), by the input's key.
 
@@ -303,7 +304,7 @@ class Aggregate:
     op: Choice["aggregate"] = "aggregate"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Suppress:
     """Holds a table's changes back (KIP-328).
 
