@@ -10,6 +10,7 @@ import numpy as np
 from vsc.plan.nodes import Column, Schema
 from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.layout import MOVED
 from vsc.runtime.records import Batch, Order
 from vsc.runtime.values import to_array
 
@@ -17,13 +18,18 @@ __all__ = ["Collector"]
 
 
 class Collector:
-    """A consumer that keeps what it is given. Numbers the records of one cause from 1, over all nodes of the stage."""
+    """A consumer that keeps what it is given. Numbers the records of one cause from 1, over all nodes of the stage.
 
-    __slots__ = ("_causes", "_context", "_counters", "_empty", "_keys", "_schema", "_times", "_values")
+    `moved`: the records have got another key in the stage. Theirs are the higher numbers, so that they come behind
+    all the others of the same cause, as in Kafka, where they pass through a topic.
+    """
 
-    def __init__(self, schema: Schema, context: Context) -> None:
+    __slots__ = ("_behind", "_causes", "_context", "_counters", "_empty", "_keys", "_schema", "_times", "_values")
+
+    def __init__(self, schema: Schema, context: Context, moved: bool = False) -> None:
         self._schema = schema
         self._context = context
+        self._behind = MOVED if moved else 0
         self._empty: dict[int, Batch] = {}
         self._reset()
 
@@ -39,7 +45,7 @@ class Collector:
         context = self._context
         context.counter += 1
         self._causes.append(context.cause)
-        self._counters.append(context.counter)
+        self._counters.append(self._behind + context.counter)
         self._keys.append(key)
         self._values.append(value)
         self._times.append(time)

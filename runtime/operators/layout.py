@@ -9,19 +9,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vsc.plan.nodes import Filter, Map, Node, Plan, Rekey, Stage, StreamTableJoin
+from vsc.plan.nodes import (
+    Answer,
+    Filter,
+    GroupChanges,
+    Map,
+    Node,
+    Plan,
+    Rekey,
+    Stage,
+    StreamGlobalJoin,
+    StreamTableJoin,
+    Subscribe,
+)
 
 __all__ = [
+    "MOVED",
     "consumers",
     "depth_first",
     "handed_on",
     "hands_out",
+    "moved",
     "outside",
     "owner",
     "provider",
+    "readers",
     "stage_of_store",
     "stored_ancestor",
 ]
+
+
+MOVED = 1 << 48
+"""Added to the counter of what a stage hands out of its `moved` nodes."""
+
+_MADE = ("#rekey", "#changes", "#subscribe", "#answer")
+"""What the lowering adds to the name of a node for those that it makes of the same statement."""
 
 
 def consumers(plan: Plan, stage: Stage, name: str) -> list[Node]:
@@ -33,8 +55,34 @@ def consumers(plan: Plan, stage: Stage, name: str) -> list[Node]:
     return [nodes[n] for n in stage.nodes if name in _fed_by(nodes[n])]
 
 
+def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
+    """The `consumers` of `name`, once for every input at which they take its records, with the input's number."""
+    return [
+        (node, position)
+        for node in consumers(plan, stage, name)
+        for position, fed in enumerate(_fed_by(node))
+        if fed == name
+    ]
+
+
 def _fed_by(node: Node) -> tuple[str, ...]:
-    return node.inputs[:1] if isinstance(node.operation, StreamTableJoin) else node.inputs
+    looks_up = isinstance(node.operation, StreamTableJoin | StreamGlobalJoin)
+    return node.inputs[:1] if looks_up else node.inputs
+
+
+def _moves(node: Node) -> bool:
+    """Whether the node gives its records another key: in Kafka they pass through a topic behind it."""
+    return isinstance(node.operation, Rekey | GroupChanges | Subscribe | Answer)
+
+
+def moved(plan: Plan, stage: Stage) -> frozenset[str]:
+    """The nodes of `stage` whose records have got another key in it: they leave behind all that a cause gives here."""
+    found: set[str] = set()
+    for name in stage.nodes:
+        node = plan.node(name)
+        if _moves(node) or not found.isdisjoint(_fed_by(node)):
+            found.add(name)
+    return frozenset(found)
 
 
 def provider(plan: Plan, name: str) -> int:
@@ -64,7 +112,9 @@ def hands_out(plan: Plan, stage: Stage, observe: Iterable[str]) -> frozenset[str
 
 def owner(name: str) -> str:
     """The node that the user wrote, for one that the lowering made (``JOIN#rekey`` belongs to ``JOIN``)."""
-    return name.removesuffix("#rekey")
+    for suffix in _MADE:
+        name = name.removesuffix(suffix)
+    return name
 
 
 def outside(plan: Plan, stage: Stage, name: str) -> int:

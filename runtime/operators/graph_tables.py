@@ -1,0 +1,44 @@
+"""Builds the operators of table nodes."""
+
+from __future__ import annotations
+
+from vsc.plan.nodes import Filter, Map, Materialize, Node, Source, ToTable
+from vsc.runtime.operators import evaluate, filter, map, materialize, old_values, source_table, to_table
+from vsc.runtime.operators.building import Built, Parts
+from vsc.runtime.operators.put import ChangeConsumer, TablePut
+
+__all__ = ["table_operator"]
+
+
+def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
+    """The operator of a table node; ValueError for one that makes no table."""
+    context, old = parts.context, parts.old_wanted(node.name)
+    store = parts.tables.get(node.name)
+    put = None if store is None else TablePut(node.name, store, context, forward)
+    match node.operation:
+        case Source():
+            _check_stored(node, old, put)
+            return source_table.SourceTable(put, old, forward).process
+        case ToTable(deleted):
+            _check_stored(node, old, put)
+            table = source_table.SourceTable(put, old, forward)
+            holds = None if deleted is None else evaluate.condition(node.name, deleted, [parts.schema(node)])
+            return to_table.ToTable(table, holds, context).process
+        case Filter(predicate):
+            holds = evaluate.condition(node.name, predicate, [parts.schema(node)])
+            dedupe = old_values.dedupes(parts.plan, node)
+            return filter.TableFilter(holds, dedupe, old, put, context, forward).process
+        case Map(items):
+            values = evaluate.items(node.name, items, [parts.schema(node)])
+            return map.TableMap(values, old, put, context, forward).process
+        case Materialize():
+            if put is None:
+                raise ValueError(f"node '{node.name}': materialize without a store")
+            return materialize.Materialize(put, old).process
+        case other:
+            raise ValueError(f"node '{node.name}': {other.op} does not make a table")
+
+
+def _check_stored(node: Node, old_wanted: bool, put: TablePut | None) -> None:
+    if old_wanted and put is None:
+        raise ValueError(f"node '{node.name}': a reader of its changes needs their old rows, and it has no store")
