@@ -251,8 +251,9 @@ class GroupChanges:
     """First step of an aggregate over a table: its changes, keyed by the group that each row belongs to.
 
     Made by the lowering as ``AGGREGATE#changes``, a stream. Its value: ``#old`` (boolean: is there a row to take back),
-    ``#new`` (boolean: is there a row to add), then the table's columns that the aggregate reads (key columns too) once
-    as ``old#NAME`` and once as ``new#NAME``. `columns` names them. `versioned`: the table's status.
+    ``#new`` (boolean: is there a row to add), then the table's columns that the aggregate reads, once
+    as ``old#NAME`` and once as ``new#NAME``. `columns` names them: first the table's key columns, all of them, whether
+    the aggregate reads them or not (they tell which row is taken back). `versioned`: the table's status.
     """
 
     group: tuple[Item, ...]
