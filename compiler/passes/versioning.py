@@ -118,8 +118,8 @@ def _is_windowed(topology: Topology, name: str, windowed: set[str]) -> bool:
             return window is not None
         case syntax.Filter() | syntax.Map() | syntax.Materialize() | syntax.Suppress():
             return declaration.operation.input.name.text in windowed
-        case syntax.Join(left=left, right=right):
-            return left.name.text in windowed and right.name.text in windowed
+        case syntax.Join(left=left, right=right, on=on):
+            return left.name.text in windowed and (bool(on) or right.name.text in windowed)
         case _:
             return False
 
