@@ -24,7 +24,8 @@ class Dropped(StrEnum):
     """Why a record was dropped.
 
     ``expired``: refused by the store's grace; ``no_value``: a stream record without value reached an operator that
-    needs one (D14); ``null_join_key``: a part of the key that a join or a `rekey` computed is null.
+    needs one (D14); ``null_join_key``: a part of the key that a join or a `rekey` computed is null; ``out_of_order``: a
+    change of a versioned table that is not its key's newest reached an operator that goes by the newest (KIP-914).
     """
 
     NULL_KEY = "null_key"
@@ -34,6 +35,7 @@ class Dropped(StrEnum):
     EXPIRED = "expired"
     NO_VALUE = "no_value"
     NULL_JOIN_KEY = "null_join_key"
+    OUT_OF_ORDER = "out_of_order"
     EXPRESSION_FAILED = "expression_failed"
 
 

@@ -108,6 +108,11 @@ class Order:
         """One stage further: `counters` (from 1) is the place among what the stage handed out for the same cause."""
         return Order(self.time, self.origin, self.offset, np.column_stack([self.path, counters]))
 
+    def behind(self, place: int) -> Order:
+        """The same order among themselves, under one path that begins with `place`."""
+        first = np.full(len(self), place, dtype=np.int64)
+        return Order(self.time, self.origin, self.offset, np.column_stack([first, self.path]))
+
     @staticmethod
     def empty(depth: int = 0) -> Order:
         """No records."""

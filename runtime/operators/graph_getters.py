@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from vsc.plan.nodes import Filter, Map
-from vsc.runtime.operators import evaluate, getters
+from vsc.plan.nodes import Filter, Map, Node, TableTableJoin
+from vsc.runtime.operators import evaluate, getters, table_table_join
 from vsc.runtime.operators.building import Parts
 
-__all__ = ["getter"]
+__all__ = ["getter", "pair"]
 
 
 def getter(parts: Parts, name: str) -> getters.Getter:
@@ -23,5 +23,14 @@ def getter(parts: Parts, name: str) -> getters.Getter:
         case Map(computed):
             values = evaluate.items(name, computed, [parts.schema(node)])
             return getters.mapped(getter(parts, node.inputs[0]), values)
+        case TableTableJoin() as join:
+            left, right = (getter(parts, read) for read in node.inputs)
+            return table_table_join.join_getter(left, right, pair(parts, node, join))
         case _:
             raise ValueError(f"table '{name}' has no store to look into")
+
+
+def pair(parts: Parts, node: Node, join: TableTableJoin) -> table_table_join.Pair:
+    """The result of `join` for a row of each side."""
+    schemas = [parts.nodes[name].schema for name in node.inputs]
+    return table_table_join.joined(join.mode, evaluate.items(node.name, join.items, schemas))

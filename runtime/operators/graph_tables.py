@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from vsc.plan.nodes import Filter, Map, Materialize, Node, Source, ToTable
-from vsc.runtime.operators import evaluate, filter, map, materialize, old_values, source_table, to_table
-from vsc.runtime.operators.building import Built, Parts
+from vsc.plan.nodes import Filter, Map, Materialize, Node, Source, TableTableJoin, ToTable
+from vsc.runtime.operators import (
+    evaluate,
+    filter,
+    map,
+    materialize,
+    old_values,
+    source_table,
+    table_table_join,
+    to_table,
+)
+from vsc.runtime.operators.building import Built, Consumer, Parts
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.graph_getters import getter, pair
 from vsc.runtime.operators.put import ChangeConsumer, TablePut
 
 __all__ = ["table_operator"]
@@ -35,6 +46,8 @@ def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
             if put is None:
                 raise ValueError(f"node '{node.name}': materialize without a store")
             return materialize.Materialize(put, old).process
+        case TableTableJoin() as join:
+            return _table_table_join(parts, node, join, old, _kept(put, forward))
         case other:
             raise ValueError(f"node '{node.name}': {other.op} does not make a table")
 
@@ -42,3 +55,29 @@ def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
 def _check_stored(node: Node, old_wanted: bool, put: TablePut | None) -> None:
     if old_wanted and put is None:
         raise ValueError(f"node '{node.name}': a reader of its changes needs their old rows, and it has no store")
+
+
+def _table_table_join(
+    parts: Parts, node: Node, operation: TableTableJoin, old: bool, send: ChangeConsumer
+) -> tuple[Consumer, Consumer]:
+    left, right = node.inputs
+    pairs = pair(parts, node, operation)
+
+    def side(is_left: bool, versioned: bool, other: str) -> Consumer:
+        return table_table_join.TableTableJoin(
+            node.name, operation.mode, is_left, versioned, getter(parts, other), pairs, old, parts.context, send
+        ).process
+
+    return side(True, operation.left_versioned, right), side(False, operation.right_versioned, left)
+
+
+def _kept(put: TablePut | None, forward: ChangeConsumer) -> ChangeConsumer:
+    """What takes a change whose old row is known: the node's own store, or its consumers."""
+    if put is None:
+        return forward
+    write = put.process
+
+    def keep(kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+        write(kb, key, new, old, time)
+
+    return keep

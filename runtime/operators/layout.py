@@ -17,6 +17,7 @@ from vsc.plan.nodes import (
     Node,
     Plan,
     Rekey,
+    Source,
     Stage,
     StreamGlobalJoin,
     StreamTableJoin,
@@ -29,6 +30,7 @@ __all__ = [
     "depth_first",
     "handed_on",
     "hands_out",
+    "is_broadcast",
     "moved",
     "outside",
     "owner",
@@ -103,6 +105,12 @@ def handed_on(plan: Plan, stage: Stage) -> dict[str, tuple[int, ...]]:
             if provider(plan, source.node) == stage.id:
                 found.setdefault(source.node, []).append(later.id)
     return {name: tuple(ids) for name, ids in found.items()}
+
+
+def is_broadcast(plan: Plan, name: str) -> bool:
+    """Whether every partition gets all records of `name`: a global table's."""
+    operation = plan.node(name).operation
+    return isinstance(operation, Source) and operation.global_
 
 
 def hands_out(plan: Plan, stage: Stage, observe: Iterable[str]) -> frozenset[str]:

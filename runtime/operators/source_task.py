@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Node, Plan, Schema, Source
+from vsc.plan.nodes import Node, Plan, Rekey, Schema, Source
 from vsc.plan.types import TIMESTAMP
 from vsc.runtime.errors import BadRowError
 from vsc.runtime.metrics import Dropped, Group, Metrics
@@ -96,7 +96,7 @@ class SourceTask:
         if len(batch):
             clock = int(batch.order.time[-1])
         done = {source: batch}
-        self._descend(source, done, Stateless(self._plan, self._options, metrics))
+        self._descend(source, source, done, Stateless(self._plan, self._options, metrics))
         found = []
         for place, name in enumerate(self._walks[source], start=1):
             if name in self._handed_out:
@@ -105,10 +105,14 @@ class SourceTask:
                 found.append((name, replace(out, order=out.order.extended(counters))))
         return StageResult(tuple(found), metrics, clock)
 
-    def _descend(self, name: str, done: dict[str, Batch], stateless: Stateless) -> None:
+    def _descend(self, source: str, name: str, done: dict[str, Batch], stateless: Stateless) -> None:
         for node in consumers(self._plan, self._stage, name):
-            done[node.name] = stateless.apply(node, done[name])
-            self._descend(node.name, done, stateless)
+            place = self._walks[source].index(node.name) + 1
+            made = stateless.apply(node, done[name], place)
+            if isinstance(node.operation, Rekey) and made.order.depth:
+                made = replace(made, order=made.order.behind(place))
+            done[node.name] = made
+            self._descend(source, node.name, done, stateless)
 
     # ------------------------------------------------------------------------------------------------- rows to records
 

@@ -19,6 +19,7 @@ from vsc.plan.nodes import Operation, Plan, Schema, Stage, StreamTableJoin
 from vsc.runtime.operators.context import Context, RunOptions
 from vsc.runtime.operators.graph import StageGraph
 from vsc.runtime.operators.layout import hands_out
+from vsc.runtime.operators.partition import encoded_keys
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.source_task import SourceRows, SourceTask
 from vsc.runtime.operators.stores import TableStore
@@ -187,9 +188,9 @@ def _merged_order(batches: Sequence[Batch], permutation: np.ndarray[Any, Any]) -
 
 def _records(batch: Batch, schema: Schema, codec: KeyCodec) -> list[tuple[Any, ...]]:
     """The rows of a batch as (encoded key, key columns, value columns or None, event time)."""
-    distinct, index = codec.encode_columns(batch.keys)
+    distinct, index = encoded_keys(batch, codec)
     columns = [to_values(array, c.type) for array, c in zip(batch.keys, schema.key, strict=True)]
-    keys = zip(*columns, strict=True)
+    keys: Any = zip(*columns, strict=True) if columns else [()] * len(batch)
     columns = [to_values(array, c.type) for array, c in zip(batch.values, schema.value, strict=True)]
     values: Any = zip(*columns, strict=True) if columns else [()] * len(batch)
     if not batch.present.all():

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.layout import handed_on
-from vsc.runtime.records import Batch, partition_of
+from vsc.runtime.operators.layout import handed_on, is_broadcast
+from vsc.runtime.operators.partition import split
+from vsc.runtime.records import Batch
 from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.wire import SINK, WireRow, blobs
 from vsc.runtime.state.keys import KeyCodec
@@ -34,26 +33,17 @@ class Router:
         if not len(batch):
             return
         if node in self._stages:
-            for partition, part in self._split(node, batch):
+            for partition, part in split(batch, self._codec(node), self._partitions, is_broadcast(self._plan, node)):
                 for blob in blobs(part):
                     for stage in self._stages[node]:
                         yield WireRow(stage, node, partition, blob)
         sinks = self._sinks.get(node, ())
-        if sinks:
+        if sinks and not (here and is_broadcast(self._plan, node)):
             for sink in sinks:
                 counters.written(sink, len(batch))
             for blob in blobs(batch):
                 for sink in sinks:
                     yield WireRow(SINK, sink, here, blob)
 
-    def _split(self, node: str, batch: Batch) -> Iterator[tuple[int, Batch]]:
-        if self._partitions == 1:
-            yield 0, batch
-            return
-        codec = KeyCodec(tuple(c.type for c in self._plan.node(node).schema.key))
-        unique, index = codec.encode_columns(batch.keys)
-        target = partition_of(unique, self._partitions)[index]
-        for partition in range(self._partitions):
-            chosen = np.flatnonzero(target == partition)
-            if len(chosen):
-                yield partition, batch.take(chosen)
+    def _codec(self, node: str) -> KeyCodec:
+        return KeyCodec(tuple(c.type for c in self._plan.node(node).schema.key))
