@@ -33,9 +33,9 @@ def aggregate(
 
 
 def _changes(checked: CheckedTopology, name: str, read: str, shape: Shape, used: frozenset[str]) -> tuple[Node, Schema]:
-    """The table's changes under the keys of their groups, and the rows that they hold."""
+    """The table's changes under the keys of their groups, and the rows that they hold, each with its key."""
     schema = checked.shapes[read].schema
-    columns = only((*schema.key, *schema.value), used)
+    columns = (*schema.key, *only(schema.value, used))
     value = (
         Column("#old", BOOLEAN),
         Column("#new", BOOLEAN),

@@ -77,8 +77,11 @@ def _where_it_is_kept(node: Node, by_name: Mapping[str, Node], places: Mapping[s
 
 
 def _emitting(node: Node, places: frozenset[int]) -> int:
-    """The level whose changes of `node` go on: the first that keeps it, for a source table not the one that reads."""
-    if node.kind == "table" and isinstance(node.operation, Source):
+    """The level whose changes of `node` go on: the first that keeps it, for a source table not the one that reads.
+
+    A global table is kept by every partition, so that its rows go on, once, from where they are read.
+    """
+    if node.kind == "table" and isinstance(node.operation, Source) and not node.operation.global_:
         return min(level for level in places if level > 0)
     return min(places)
 
