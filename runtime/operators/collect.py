@@ -10,7 +10,6 @@ import numpy as np
 from vsc.plan.nodes import Column, Schema
 from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.layout import MOVED
 from vsc.runtime.records import Batch, Order
 from vsc.runtime.values import to_array
 
@@ -20,16 +19,15 @@ __all__ = ["Collector"]
 class Collector:
     """A consumer that keeps what it is given. Numbers the records of one cause from 1, over all nodes of the stage.
 
-    `moved`: the records have got another key in the stage. Theirs are the higher numbers, so that they come behind
-    all the others of the same cause, as in Kafka, where they pass through a topic.
+    `moved`: the records have got another key in the stage.
     """
 
-    __slots__ = ("_behind", "_causes", "_context", "_counters", "_empty", "_keys", "_schema", "_times", "_values")
+    __slots__ = ("_causes", "_context", "_counters", "_empty", "_keys", "_moved", "_schema", "_times", "_values")
 
     def __init__(self, schema: Schema, context: Context, moved: bool = False) -> None:
         self._schema = schema
         self._context = context
-        self._behind = MOVED if moved else 0
+        self._moved = moved
         self._empty: dict[int, Batch] = {}
         self._reset()
 
@@ -45,7 +43,7 @@ class Collector:
         context = self._context
         context.counter += 1
         self._causes.append(context.cause)
-        self._counters.append(self._behind + context.counter)
+        self._counters.append(context.counter)
         self._keys.append(key)
         self._values.append(value)
         self._times.append(time)
@@ -65,7 +63,7 @@ class Collector:
         batch = Batch(
             self._schema,
             origins,
-            order.take(causes).extended(np.array(self._counters, dtype=np.int64)),
+            order.take(causes).extended(np.array(self._counters, dtype=np.int64), self._moved),
             np.array(self._times, dtype=np.int64),
             np.fromiter((v is not None for v in values), dtype=np.bool_, count=len(values)),
             _arrays(list(zip(*self._keys, strict=True)), self._schema.key),

@@ -25,7 +25,6 @@ from vsc.plan.nodes import (
 )
 
 __all__ = [
-    "MOVED",
     "consumers",
     "depth_first",
     "handed_on",
@@ -40,9 +39,6 @@ __all__ = [
     "stored_ancestor",
 ]
 
-
-MOVED = 1 << 48
-"""Added to the counter of what a stage hands out of its `moved` nodes."""
 
 _MADE = ("#rekey", "#changes", "#subscribe", "#answer")
 """What the lowering adds to the name of a node for those that it makes of the same statement."""
@@ -78,7 +74,7 @@ def _moves(node: Node) -> bool:
 
 
 def moved(plan: Plan, stage: Stage) -> frozenset[str]:
-    """The nodes of `stage` whose records have got another key in it: they leave behind all that a cause gives here."""
+    """The nodes of `stage` whose records have got another key in it."""
     found: set[str] = set()
     for name in stage.nodes:
         node = plan.node(name)

@@ -26,7 +26,7 @@ from vsc.runtime.operators.columnar.operators import (
 from vsc.runtime.operators.columnar.support import dedupes, hand_out_order, old_wanted, supports
 from vsc.runtime.operators.columnar.tables import TableColumns, open_columns
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.layout import MOVED, hands_out, moved, stored_ancestor
+from vsc.runtime.operators.layout import hands_out, moved, stored_ancestor
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.records import Batch, Int64s, Order, Origin, processing_order, unified_origins
 from vsc.runtime.state.keys import KeyCodec
@@ -83,8 +83,8 @@ class ColumnarStage:
                     found[leaving] = _nothing(schema, origins, order.depth)
                     continue
                 given[flow.cause] += 1
-                counters = given[flow.cause] + (MOVED if leaving in self._moved else 0)
-                extended = order.take(permutation[flow.cause]).extended(counters)
+                counters, behind = given[flow.cause], leaving in self._moved
+                extended = order.take(permutation[flow.cause]).extended(counters, behind)
                 found[leaving] = Batch(schema, origins, extended, flow.time, flow.present, flow.keys, flow.values)
         return [(name, found[name]) for name in self._handed_out]
 
