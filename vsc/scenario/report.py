@@ -123,18 +123,30 @@ def _difference(expected: Sequence[Record], seen: Sequence[Record], color: bool)
         if kind == "equal":
             yield from (_line("=", "", one, False) for one in left[a:b])
             continue
-        pairs = min(b - a, d - c)
-        for i in range(pairs):
-            yield _line("-", "expected", left[a + i], color)
-            yield _line("+", "seen", right[c + i], color)
-            yield from _columns(expected[a + i], seen[c + i])
-        yield from (_line("-", "expected", one, color) for one in left[a + pairs : b])
-        yield from (_line("+", "seen", one, color) for one in right[c + pairs : d])
+        for one, other in _paired(expected[a:b], seen[c:d]):
+            if one is not None:
+                yield _line("-", "expected", _record(one), color)
+            if other is not None:
+                yield _line("+", "seen", _record(other), color)
+            if one is not None and other is not None:
+                yield from _columns(one, other)
+
+
+def _paired(expected: Sequence[Record], seen: Sequence[Record]) -> Iterator[tuple[Record | None, Record | None]]:
+    """Each expected record beside the next one of its key that was seen; records without partner in their places."""
+    at = 0
+    for one in expected:
+        found = next((i for i in range(at, len(seen)) if is_same(seen[i].key, one.key)), None)
+        if found is None:
+            yield one, None
+            continue
+        yield from ((None, other) for other in seen[at:found])
+        yield one, seen[found]
+        at = found + 1
+    yield from ((None, other) for other in seen[at:])
 
 
 def _columns(expected: Record, seen: Record) -> Iterator[str]:
-    if expected.key != seen.key:
-        return  # two records that have nothing to do with each other
     if expected.value is not None and seen.value is not None:
         for name, value in expected.value.items():
             if not is_same(value, seen.value[name]):
