@@ -111,6 +111,8 @@ WRONG_STEPS = [
     ("- rates: {currency: a, ok: ^yes}", "`ok` is boolean: 'yes'", "true or false"),
     ("- rates: {currency: a, raw: ^abc}", "`raw` is binary: 'abc'", "!!binary"),
     ("- rates: {currency: a, more: {^c: 1}}", "there is no key in `more`: `c`", ""),
+    ("- ^rates: [{currency: a, at: 1}, {currency: a}]", "a row of `rates` lacks `at`", "`timestamp:`"),
+    ("- orders: {id: a}\n  timestamp: ^9007199254740993", "`timestamp` is too far from 1970", ""),
     ("- delete: {^rates: {currency: a}}", "a delete needs its time", "`timestamp:`"),
     ("- delete: {rates: ^{}}\n  timestamp: 1", "the key of `rates` lacks `currency`", ""),
     ("- delete: {rates: {currency: a, ^ok: true}}\n  timestamp: 1", "no column in a key of `rates`: `ok`", ""),

@@ -20,7 +20,7 @@ from vsc.runtime.operators.layout import owner
 from vsc.scenario.document import Document, ScenarioError
 from vsc.scenario.model import Delete, Drain, Expectation, Pipe, Place, Question, Scenario, ScenarioFile, Step
 from vsc.scenario.values import read_time, read_value
-from vsc.testing import Record, VersionedRecord
+from vsc.testing import Record, VersionedRecord, timestamp_column
 
 __all__ = ["RefusedTopology", "load"]
 
@@ -172,12 +172,23 @@ class _Steps:
         assert isinstance(source.operation, Source)
         if word == "delete":
             return self._delete(key, value, source, time)
-        if time is None and source.operation.timestamp is None:
-            raise document.error(
-                key, f"`{source.name}` has no `timestamp` clause: its rows have no time", "put `timestamp:` beside them"
-            )
         rows = self._rows(value, source, source.operation.columns, "a row of")
+        if time is None:
+            self._check_timed(key, source.name, source.operation, rows)
         return Pipe(source.name, rows, time)
+
+    def _check_timed(
+        self, key: yaml.ScalarNode, name: str, source: Source, rows: tuple[Mapping[str, Any], ...]
+    ) -> None:
+        """Refuses rows that have no time of their own."""
+        if source.timestamp is None:
+            message = f"`{name}` has no `timestamp` clause: its rows have no time"
+        else:
+            column = timestamp_column(source)
+            if column is None or all(column in row for row in rows):
+                return
+            message = f"a row of `{name}` lacks `{column}`, which is its time"
+        raise self._document.error(key, message, "put `timestamp:` beside it")
 
     def _delete(self, key: yaml.ScalarNode, value: yaml.Node, source: Node, time: int | None) -> Delete:
         if time is None:

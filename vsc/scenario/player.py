@@ -1,8 +1,7 @@
 """Plays a scenario on the test driver.
 
 Guarantees: a scenario ends with the first step that gives something else than expected, with all that is wrong after
-that step. What the topology refuses at run time (an expression that fails, a row of a wrong type) is an outcome, not an
-exception; a bug of vsc is an exception.
+that step. An expression that fails on a row is an outcome, not an exception; a bug of vsc is an exception.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def play(scenario: Scenario) -> Outcome:
             try:
                 _do(driver, step)
                 wrong = _look(driver, step)
-            except (VscRuntimeError, ValueError) as error:
+            except VscRuntimeError as error:
                 return Outcome(scenario, (Stopped(step.place, step.number, str(error)),))
             if wrong:
                 return Outcome(scenario, wrong)

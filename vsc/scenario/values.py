@@ -26,6 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGER = re.compile(r"[-+]?[0-9]{1,40}")
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
 _NOT_FINITE = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
+_LARGEST_TIME = 2**53  # ms: what the test driver takes
 _BINARY_TAG = "tag:yaml.org,2002:binary"
 
 
@@ -52,7 +53,10 @@ def read_time(document: Document, node: yaml.Node, what: str) -> int:
         raise document.error(
             node, f"{what} is a time in milliseconds or as ISO text (2026-03-02T10:00:00Z), not {scalar.value!r}"
         ) from None
-    return found if isinstance(found, int) else (found - _EPOCH) // timedelta(milliseconds=1)
+    milliseconds = found if isinstance(found, int) else (found - _EPOCH) // timedelta(milliseconds=1)
+    if abs(milliseconds) > _LARGEST_TIME:
+        raise document.error(node, f"{what} is too far from 1970")
+    return milliseconds
 
 
 def is_same(one: Any, other: Any) -> bool:
