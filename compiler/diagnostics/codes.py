@@ -1,7 +1,8 @@
 """Every diagnostic code: how serious it is, and its title. A code is never used for anything else again.
 
-VSC190 was used before version 1.0 ("a form that is not there yet"). By their first digit: 0 syntax, 1 names, kinds and structure, 2 schemas, types and keys, 3 versioning, 4 time,
+By their first digit: 0 syntax, 1 names, kinds and structure, 2 schemas, types and keys, 3 versioning, 4 time,
 5 connectors, 9 run time. Each has a page, ``docs/diagnostics/VSCnnn.md``, which `vsc explain` prints.
+VSC190, once "a form that is not there yet", is used up.
 """
 
 from __future__ import annotations
@@ -143,6 +144,7 @@ _RUN_TIME = {
     "VSC905": "a source that cannot be read",
     "VSC906": "a sink that cannot be written to",
     "VSC907": "a run that cannot start as it was asked for",
+    "VSC908": "a suppress that is full",
 }
 
 _WARNINGS = {

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from vsc.plan.nodes import Node, Plan, Schema, Stage
 from vsc.runtime.operators import layout, old_values
 from vsc.runtime.operators.context import Context
-from vsc.runtime.operators.grace import GraceBuffer
 from vsc.runtime.operators.stores import TableStore, open_table
 from vsc.runtime.state.kv import OrderedKV
 
-__all__ = ["Built", "Consumer", "Parts", "ports"]
+__all__ = ["Built", "Consumer", "Parts", "Waiting", "ports"]
 
 Consumer = Callable[..., None]
 """A `RecordConsumer` or a `ChangeConsumer`, as the node that feeds it is a stream or a table."""
@@ -20,15 +20,28 @@ Built = Consumer | tuple[Consumer, ...]
 """A node's operator: one consumer for all of its inputs, or one for each, in the order of the node's inputs."""
 
 
+class Waiting(Protocol):
+    """An operator in which something waits for stream time to go on: records, windows, rows that are held back."""
+
+    def __len__(self) -> int:
+        """How much waits."""
+
+    def take_all(self) -> Sequence[tuple[Any, ...]]:
+        """Takes out all that waits, in the order in which it would come out; the first member of each ascends."""
+
+    def release(self, waiting: Any) -> None:
+        """Lets one of them go its way."""
+
+
 class Parts:
-    """A stage that is being built. `tables` are its stores and `waiting` its grace buffers, by node."""
+    """A stage that is being built. `tables` are its stores and `waiting` what holds things back, by node."""
 
     def __init__(self, plan: Plan, stage: Stage, kv: OrderedKV, context: Context) -> None:
         self.plan, self.stage, self.kv, self.context = plan, stage, kv, context
         self.nodes = {n.name: n for n in plan.nodes}
         own = [self.nodes[name] for name in stage.nodes]
         self.tables: dict[str, TableStore] = {n.name: open_table(kv, stage, n) for n in own if n.store is not None}
-        self.waiting: dict[str, GraceBuffer] = {}
+        self.waiting: dict[str, Waiting] = {}
 
     def schema(self, node: Node) -> Schema:
         """The schema of the node's (first) input."""

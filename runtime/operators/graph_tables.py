@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vsc.plan.nodes import Filter, Map, Materialize, Node, Source, TableTableJoin, ToTable
+from vsc.plan.nodes import Aggregate, Filter, Map, Materialize, Node, Source, Suppress, TableTableJoin, ToTable
 from vsc.runtime.operators import (
     evaluate,
     filter,
@@ -10,13 +10,17 @@ from vsc.runtime.operators import (
     materialize,
     old_values,
     source_table,
+    suppress,
     table_table_join,
     to_table,
 )
+from vsc.runtime.operators.aggregate import aggregate_operator
 from vsc.runtime.operators.building import Built, Consumer, Parts
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.graph_getters import getter, pair
 from vsc.runtime.operators.put import ChangeConsumer, TablePut
+from vsc.runtime.operators.stores import store_prefix
+from vsc.runtime.state.suppressed import Suppressed
 
 __all__ = ["table_operator"]
 
@@ -48,6 +52,10 @@ def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
             return materialize.Materialize(put, old).process
         case TableTableJoin() as join:
             return _table_table_join(parts, node, join, old, _kept(put, forward))
+        case Aggregate() as aggregate:
+            return aggregate_operator(parts, node, aggregate, put, forward)
+        case Suppress() as operation:
+            return _suppress(parts, node, operation, put, forward)
         case other:
             raise ValueError(f"node '{node.name}': {other.op} does not make a table")
 
@@ -81,3 +89,12 @@ def _kept(put: TablePut | None, forward: ChangeConsumer) -> ChangeConsumer:
         write(kb, key, new, old, time)
 
     return keep
+
+
+def _suppress(parts: Parts, node: Node, operation: Suppress, put: TablePut | None, forward: ChangeConsumer) -> Consumer:
+    held = Suppressed(parts.kv, store_prefix(parts.stage, node.name) + b"s")
+    old = parts.old_wanted(node.name)
+    schema = parts.schema(node)
+    holding = suppress.Suppress(node.name, operation, schema, held, put, old, parts.context, forward)
+    parts.waiting[node.name] = holding
+    return holding.process

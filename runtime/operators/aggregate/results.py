@@ -1,0 +1,47 @@
+"""Sends an aggregate's results on: through its result table if it has one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.put import ChangeConsumer, TablePut
+
+__all__ = ["Result", "Results"]
+
+
+class Result(NamedTuple):
+    """A change of the result table; `old` is what the aggregate itself knows, and counts only without a store."""
+
+    kb: bytes
+    key: Row
+    new: Row | None
+    old: Row | None
+    time: int
+
+
+class Results:
+    """`old_wanted`: whether somebody downstream needs the old row. With a store it is the store's newest (D18)."""
+
+    __slots__ = ("_forward", "_old", "_put", "old_wanted", "stored")
+
+    def __init__(self, put: TablePut | None, old_wanted: bool, forward: ChangeConsumer) -> None:
+        self._put = put
+        self._old = old_wanted
+        self._forward = forward
+        self.old_wanted = old_wanted and put is None
+        self.stored = put is not None
+
+    def send(self, result: Result) -> None:
+        """Writes and sends one result."""
+        kb, key, new, old, time = result
+        put = self._put
+        if put is None:
+            self._forward(kb, key, new, old, True, time)
+        else:
+            put.process(kb, key, new, put.newest(kb) if self._old else None, time)
+
+    def forget(self, kb: bytes) -> None:
+        """Removes a row that nothing can ask for any more; nobody is told."""
+        if self._put is not None:
+            self._put.forget(kb)
