@@ -13,6 +13,7 @@ from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.operators.put import RecordConsumer
+from vsc.runtime.state.keys import KeyCodec
 
 __all__ = ["NEW", "OLD", "GroupChanges", "travelling"]
 
@@ -30,12 +31,13 @@ class GroupChanges:
     """`versioned`: the table's status; then a change that is not its key's newest is dropped, as Kafka does, and
     counted. A row with a null in its group's key belongs to no group: it is dropped and counted (D5)."""
 
-    __slots__ = ("_columns", "_context", "_forward", "_group", "_name", "_versioned")
+    __slots__ = ("_columns", "_context", "_encode", "_forward", "_group", "_name", "_versioned")
 
     def __init__(
         self,
         name: str,
         group: Values,
+        keys: KeyCodec,
         columns: tuple[tuple[bool, int], ...],
         versioned: bool,
         context: Context,
@@ -43,6 +45,7 @@ class GroupChanges:
     ) -> None:
         self._name = name
         self._group = group
+        self._encode = keys.encode
         self._columns = columns
         self._versioned = versioned
         self._context = context
@@ -85,7 +88,7 @@ class GroupChanges:
     def _send(self, old: Row | None, new: Row | None, group: Row, time: int) -> None:
         rows = (old, new)
         columns = [_column(rows[is_new], place) for is_new, place in self._columns]
-        self._forward(b"", group, (old is not None, new is not None, *columns), time)
+        self._forward(self._encode(group), group, (old is not None, new is not None, *columns), time)
 
 
 def _column(row: Row | None, place: int) -> Any:

@@ -17,7 +17,8 @@ __all__ = ["StreamGroups", "TableGroups", "Travelled"]
 class StreamGroups:
     """The groups of a stream: each record gives its group a new result, at the highest time of its records.
 
-    A record without value is dropped and counted (D14); so is one on which an expression fails, if the options say so.
+    A record without value is dropped and counted (D14); so is one on which an expression fails, if the options say so,
+    and one whose result a versioned store refuses (it is no part of its group then, as in Kafka Streams).
     """
 
     __slots__ = ("_calls", "_context", "_name", "_results", "_state")
@@ -49,6 +50,10 @@ class StreamGroups:
         except NodeFailure as failure:
             state.discard()
             self._context.failed(failure)
+            return
+        if self._results.refuses(group.time):
+            state.discard()
+            self._context.dropped(self._name, Dropped.EXPIRED)
             return
         state.put(kb, calls.encode(group))
         state.commit()

@@ -6,40 +6,53 @@ from typing import NamedTuple
 
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.put import ChangeConsumer, TablePut
+from vsc.runtime.operators.stores import TableStore
 
 __all__ = ["Result", "Results"]
 
 
 class Result(NamedTuple):
-    """A change of the result table; `old` is what the aggregate itself knows, and counts only without a store."""
+    """A change of the result table; `old` is what the aggregate itself knows, and counts only without a store.
+
+    `replaces` False: it goes on as the first of its key, even if it is not.
+    """
 
     kb: bytes
     key: Row
     new: Row | None
     old: Row | None
     time: int
+    replaces: bool = True
 
 
 class Results:
     """`old_wanted`: whether somebody downstream needs the old row. With a store it is the store's newest (D18)."""
 
-    __slots__ = ("_forward", "_old", "_put", "old_wanted", "stored")
+    __slots__ = ("_forward", "_grace", "_old", "_put", "_store", "old_wanted", "stored")
 
-    def __init__(self, put: TablePut | None, old_wanted: bool, forward: ChangeConsumer) -> None:
+    def __init__(
+        self, put: TablePut | None, old_wanted: bool, forward: ChangeConsumer, store: TableStore | None, grace: int
+    ) -> None:
         self._put = put
         self._old = old_wanted
         self._forward = forward
+        self._store = store if store is not None and store.versioned else None
+        self._grace = grace
         self.old_wanted = old_wanted and put is None
         self.stored = put is not None
 
+    def refuses(self, time: int) -> bool:
+        """Whether the store is versioned and would refuse a result at `time`."""
+        return self._store is not None and time < self._store.stream_time - self._grace
+
     def send(self, result: Result) -> None:
         """Writes and sends one result."""
-        kb, key, new, old, time = result
+        kb, key, new, old, time, replaces = result
         put = self._put
         if put is None:
             self._forward(kb, key, new, old, True, time)
         else:
-            put.process(kb, key, new, put.newest(kb) if self._old else None, time)
+            put.process(kb, key, new, put.newest(kb) if self._old and replaces else None, time)
 
     def forget(self, kb: bytes) -> None:
         """Removes a row that nothing can ask for any more; nobody is told."""

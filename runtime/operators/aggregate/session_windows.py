@@ -31,7 +31,6 @@ class SessionWindows(WindowedAggregate):
             self._late += 1
             return
         joined = span == (time, time)
-        before = self._before(kb, key, span, found[0][1]) if found and joined else None
         if not joined:
             for one, group in found:
                 self._take_back(kb, key, one, group)
@@ -40,7 +39,9 @@ class SessionWindows(WindowedAggregate):
         merged.time = span.end
         self._write(kb, span, merged, fresh=not (found and joined))
         self._context.metrics.peak(owner(self._name), LONGEST_SESSION, span.end - span.start)
-        self._changed(kb, key, span, merged, before)
+        if not self._final:
+            # Kafka sends it without an old row, even where a record of the same moment joins a session of one moment.
+            self._sent.append(self._result(kb, key, span, merged, None)._replace(replaces=False))
 
     def _reached(self, kb: bytes, time: int) -> list[tuple[Span, Group]]:
         """The group's sessions that a record at `time` belongs to, by time: those that are closed are gone (D16)."""
