@@ -12,7 +12,7 @@ from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.operators.getters import Getter
 from vsc.runtime.operators.put import RecordConsumer
-from vsc.runtime.operators.subscribe import Instruction
+from vsc.runtime.operators.subscribe import UNCHANGED, Instruction
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.subscriptions import Subscription, SubscriptionStore
@@ -22,13 +22,66 @@ __all__ = ["Answer"]
 _Timed = tuple[Row, int] | None
 
 
-class Answer:
-    """`left`: of a left join; `versioned`: the right table's status; `schema`: the left row's, as it travels."""
+class _Held:
+    """The answers that one source record has given rise to so far. `send` lets them out as if they were given at once.
 
-    __slots__ = (
-        "_context", "_forward", "_get", "_key_width", "_keys", "_left", "_name", "_rows", "_store", "_values",
-        "_versioned",
-    )  # fmt: skip
+    Kafka compares an answer with the left row when it arrives, and ignores it if that is another one by then. Where one
+    record changes both tables (a table that is joined with itself), the left row has always changed by then: so an
+    answer waits here until all is known that the record gives rise to, and is `forget`-ed where its row has changed.
+    """
+
+    __slots__ = ("_answers", "_context", "_forward", "_of_row", "_root")
+
+    def __init__(self, context: Context, forward: RecordConsumer) -> None:
+        self._context = context
+        self._forward = forward
+        self._root: tuple[int, int, int] | None = None
+        self._answers: list[tuple[int, int, Row, Row | None, int] | None] = []
+        self._of_row: dict[tuple[bytes, bytes], list[int]] = {}
+
+    def begin(self) -> None:
+        """A record is going to be processed: if another source record is behind it, what is held goes out."""
+        order, cause = self._context.order, self._context.cause
+        root = (int(order.time[cause]), int(order.origin[cause]), int(order.offset[cause]))
+        if root != self._root:
+            self.send()
+            self._root = root
+
+    def add(self, foreign_key: bytes, left_key: bytes, key: Row, value: Row | None, time: int) -> None:
+        """Holds an answer, at its place among what the stage hands out."""
+        context = self._context
+        context.counter += 1
+        self._of_row.setdefault((foreign_key, left_key), []).append(len(self._answers))
+        self._answers.append((context.cause, context.counter, key, value, time))
+
+    def forget(self, foreign_key: bytes, left_key: bytes) -> None:
+        """The left row has changed: its answers so far are void."""
+        for place in self._of_row.pop((foreign_key, left_key), ()):
+            self._answers[place] = None
+
+    def send(self) -> None:
+        """Lets all out."""
+        if not self._answers:
+            return
+        context = self._context
+        now = context.cause, context.counter
+        for answer in self._answers:
+            if answer is not None:
+                context.cause, context.counter = answer[0], answer[1] - 1
+                self._forward(b"", *answer[2:])
+        context.cause, context.counter = now
+        self._answers = []
+        self._of_row = {}
+
+
+class Answer:
+    """`left`: of a left join; `versioned`: the right table's status; `schema`: the left row's, as it travels.
+
+    `finish` has to be called behind the last record of a batch.
+    """
+
+    __slots__ = ("_context", "_get", "_held", "_key_width", "_keys", "_left", "_name", "_rows", "_store", "_values",
+                 "_versioned", "finish")  # fmt: skip
 
     def __init__(
         self,
@@ -52,40 +105,47 @@ class Answer:
         self._get = get
         self._store = store
         self._context = context
-        self._forward = forward
+        self._held = _Held(context, forward)
+        self.finish = self._held.send
 
     def subscription(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
         """Takes a record of the join's `Subscribe`."""
         assert value is not None
-        left_key, columns, instruction = value[: self._key_width], value[self._key_width : -1], value[-1]
-        match Instruction(instruction):
+        left_key, columns, number = value[: self._key_width], value[self._key_width : -1], value[-1]
+        encoded = self._keys.encode(left_key)
+        self._held.begin()
+        if not number & UNCHANGED:
+            self._held.forget(kb, encoded)
+        left = (left_key + columns, time)
+        match Instruction(number & ~UNCHANGED):
             case Instruction.DELETE:
-                self._store.delete(kb, self._keys.encode(left_key))
+                self._store.delete(kb, encoded)
             case Instruction.DELETE_AND_ANSWER:
-                self._store.delete(kb, self._keys.encode(left_key))
+                self._store.delete(kb, encoded)
                 right = self._right(kb, key)
-                self._forward(b"", left_key, None, time if right is None else max(time, right[1]))
+                self._held.add(kb, encoded, left_key, None, time if right is None else max(time, right[1]))
             case Instruction.GONE:
-                self._forward(b"", left_key, None, time)
+                self._held.add(kb, encoded, left_key, None, time)
             case Instruction.ALONE:
-                self._answer(left_key, (left_key + columns, time), None, time)
+                self._answer(kb, encoded, left_key, left, None, time)
             case kept:
-                encoded = self._keys.encode(left_key)
                 self._store.put(kb, Subscription(encoded, self._rows.encode(columns), time))
                 right = self._right(kb, key)
                 if right is not None or kept is Instruction.KEEP:
                     at = time if right is None else max(time, right[1])
-                    self._answer(left_key, (left_key + columns, time), right, at)
+                    self._answer(kb, encoded, left_key, left, right, at)
 
     def change(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
         """Takes a change of the right table."""
         if self._versioned and not latest:
             self._context.dropped(self._name, Dropped.OUT_OF_ORDER)
             return
+        self._held.begin()
         right = None if new is None else (key + new, time)
         for encoded, row, subscribed in self._store.of(kb):
             left_key = self._keys.decode(encoded)
-            self._answer(left_key, (left_key + self._rows.decode(row), subscribed), right, time)
+            left = (left_key + self._rows.decode(row), subscribed)
+            self._answer(kb, encoded, left_key, left, right, time)
 
     def _right(self, kb: bytes, key: Row) -> _Timed:
         """The right table's newest row; None where there is none or, counted, where it cannot be computed."""
@@ -96,9 +156,11 @@ class Answer:
             return None
         return None if isinstance(found, Missed) else (key + found[0], found[1])
 
-    def _answer(self, left_key: Row, left: tuple[Row, int], right: _Timed, time: int) -> None:
+    def _answer(
+        self, kb: bytes, encoded: bytes, left_key: Row, left: tuple[Row, int], right: _Timed, time: int
+    ) -> None:
         if right is None and not self._left:
-            self._forward(b"", left_key, None, time)
+            self._held.add(kb, encoded, left_key, None, time)
             return
         row, at = (None, None) if right is None else right
         try:
@@ -106,4 +168,4 @@ class Answer:
         except NodeFailure as failure:
             self._context.failed(failure)
             return
-        self._forward(b"", left_key, result, time)
+        self._held.add(kb, encoded, left_key, result, time)

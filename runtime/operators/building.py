@@ -34,7 +34,10 @@ class Waiting(Protocol):
 
 
 class Parts:
-    """A stage that is being built. `tables` are its stores and `waiting` what holds things back, by node."""
+    """A stage that is being built. `tables` are its stores and `waiting` what holds things back, by node.
+
+    `finishers` are called, each in its turn, behind the last record of a batch.
+    """
 
     def __init__(self, plan: Plan, stage: Stage, kv: OrderedKV, context: Context) -> None:
         self.plan, self.stage, self.kv, self.context = plan, stage, kv, context
@@ -42,6 +45,7 @@ class Parts:
         own = [self.nodes[name] for name in stage.nodes]
         self.tables: dict[str, TableStore] = {n.name: open_table(kv, stage, n) for n in own if n.store is not None}
         self.waiting: dict[str, Waiting] = {}
+        self.finishers: list[Callable[[], None]] = []
 
     def schema(self, node: Node) -> Schema:
         """The schema of the node's (first) input."""

@@ -28,6 +28,7 @@ class StageGraph:
 
     `entries` takes the records of each input; `collectors` hold what is handed out, by node; `tables` are the stores
     and `waiting` the grace buffers of the stage, by node, in the stage's order.
+    `finishers` have to be called behind the last record of a batch.
     """
 
     def __init__(self, plan: Plan, stage: Stage, kv: OrderedKV, context: Context, handed_out: frozenset[str]) -> None:
@@ -49,6 +50,7 @@ class StageGraph:
             self._built[name] = build(self._parts, node, self._forward(name))
         waiting = self._parts.waiting
         self.waiting = {name: waiting[name] for name in stage.nodes if name in waiting}
+        self.finishers = tuple(self._parts.finishers)
         self.entries: dict[str, RecordConsumer] = {name: self._entry(name) for name in inputs}
 
     def _entry(self, name: str) -> RecordConsumer:

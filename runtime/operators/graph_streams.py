@@ -75,7 +75,10 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             table = parts.schema(node)
             mapped = evaluate.items(node.name, group, [table])
             columns = group_changes.travelling(table, node.schema)
-            return group_changes.GroupChanges(node.name, mapped, columns, versioned, parts.context, forward).process
+            keys = KeyCodec([c.type for c in node.schema.key])
+            return group_changes.GroupChanges(
+                node.name, mapped, keys, columns, versioned, parts.context, forward
+            ).process
         case Subscribe() as step:
             return _subscribe(parts, node, step, forward)
         case Answer() as step:
@@ -131,4 +134,5 @@ def _answer(parts: Parts, node: Node, operation: Answer, forward: RecordConsumer
         getter(parts, right.name), SubscriptionStore(parts.kv, store_prefix(parts.stage, node.name)),
         parts.context, forward,
     )  # fmt: skip
+    parts.finishers.append(step.finish)
     return step.subscription, step.change

@@ -16,7 +16,7 @@ from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.operators.put import RecordConsumer
 from vsc.runtime.state.keys import KeyCodec
 
-__all__ = ["Instruction", "Subscribe", "no_key"]
+__all__ = ["UNCHANGED", "Instruction", "Subscribe", "no_key"]
 
 
 class Instruction(IntEnum):
@@ -34,6 +34,10 @@ class Instruction(IntEnum):
     """The left row refers to nothing: answer with it alone, and keep nothing."""
     GONE = 5
     """The left row is gone and refers to nothing: answer that there is no result, and keep nothing."""
+
+
+UNCHANGED = 8
+"""Added to an instruction where the left row is what it was before: answers on the way to it stay valid."""
 
 
 def no_key(types: tuple[DataType, ...]) -> Row:
@@ -107,7 +111,7 @@ class Subscribe:
             self._send(before, key, None, Instruction.DELETE, time)
             self._send(now, key, new, Instruction.KEEP, time)
         else:
-            self._send(now, key, new, Instruction.KEEP_IF_VALUE, time)
+            self._send(now, key, new, Instruction.KEEP_IF_VALUE | self._unchanged(new, old), time)
 
     def _left_join(
         self, key: Row, new: Row | None, now: Row | None, old: Row | None, before: Row | None, time: int
@@ -117,7 +121,7 @@ class Subscribe:
         if before is not None and (now is None or not self._same(before, now)):
             self._send(before, key, None, Instruction.DELETE, time)
         if now is not None:
-            self._send(now, key, new, Instruction.KEEP, time)
+            self._send(now, key, new, Instruction.KEEP | self._unchanged(new, old), time)
         else:
             self._send(self._none, key, new, Instruction.GONE if new is None else Instruction.ALONE, time)
 
@@ -131,6 +135,10 @@ class Subscribe:
     def _same(self, one: Row, other: Row) -> bool:
         return self._keys.encode(one) == self._keys.encode(other)
 
-    def _send(self, foreign_key: Row, key: Row, row: Row | None, instruction: Instruction, time: int) -> None:
+    @staticmethod
+    def _unchanged(new: Row | None, old: Row | None) -> int:
+        return UNCHANGED if new == old else 0
+
+    def _send(self, foreign_key: Row, key: Row, row: Row | None, instruction: int, time: int) -> None:
         columns = [None if row is None else row[i] for i in self._columns]
-        self._forward(b"", foreign_key, (*key, *columns, instruction.value), time)
+        self._forward(b"", foreign_key, (*key, *columns, int(instruction)), time)

@@ -143,6 +143,7 @@ class StageTask:
             context.cause = cause
             context.counter = 0
             entries[row](*records[row])
+        self._finish()
 
     def _release(self, name: str, place: int) -> None:
         """Lets out what waits in node `name`: each is a cause of its own, behind everything."""
@@ -160,6 +161,11 @@ class StageTask:
             context.cause = cause
             context.counter = 0
             buffer.release(one)
+        self._finish()
+
+    def _finish(self) -> None:
+        for finish in self._graph.finishers:
+            finish()
 
     def _gather(self, found: dict[str, list[Batch]]) -> None:
         for name, collector in self._graph.collectors.items():
