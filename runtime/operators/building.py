@@ -8,8 +8,9 @@ from typing import Any, Protocol
 from vsc.plan.nodes import Node, Plan, Schema, Stage
 from vsc.runtime.operators import layout, old_values
 from vsc.runtime.operators.context import Context
-from vsc.runtime.operators.stores import TableStore, open_table
+from vsc.runtime.operators.stores import TableStore, open_table, store_prefix
 from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.state.suppressed import Suppressed
 
 __all__ = ["Built", "Consumer", "Parts", "Waiting", "ports"]
 
@@ -45,7 +46,14 @@ class Parts:
         own = [self.nodes[name] for name in stage.nodes]
         self.tables: dict[str, TableStore] = {n.name: open_table(kv, stage, n) for n in own if n.store is not None}
         self.waiting: dict[str, Waiting] = {}
+        self._suppressed: dict[str, Suppressed] = {}
         self.finishers: list[Callable[[], None]] = []
+
+    def suppressed(self, name: str) -> Suppressed:
+        """What the `suppress` of that name holds back: one object for the operator and for look-ups."""
+        if name not in self._suppressed:
+            self._suppressed[name] = Suppressed(self.kv, store_prefix(self.stage, name) + b"s")
+        return self._suppressed[name]
 
     def schema(self, node: Node) -> Schema:
         """The schema of the node's (first) input."""

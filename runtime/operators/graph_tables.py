@@ -19,8 +19,6 @@ from vsc.runtime.operators.building import Built, Consumer, Parts
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.graph_getters import getter, pair
 from vsc.runtime.operators.put import ChangeConsumer, TablePut
-from vsc.runtime.operators.stores import store_prefix
-from vsc.runtime.state.suppressed import Suppressed
 
 __all__ = ["table_operator"]
 
@@ -92,7 +90,7 @@ def _kept(put: TablePut | None, forward: ChangeConsumer) -> ChangeConsumer:
 
 
 def _suppress(parts: Parts, node: Node, operation: Suppress, put: TablePut | None, forward: ChangeConsumer) -> Consumer:
-    held = Suppressed(parts.kv, store_prefix(parts.stage, node.name) + b"s")
+    held = parts.suppressed(node.name)
     old = parts.old_wanted(node.name)
     schema = parts.schema(node)
     holding = suppress.Suppress(node.name, operation, schema, held, put, old, parts.context, forward)

@@ -55,6 +55,11 @@ class Suppressed:
         # No key comes out before this time: most records find so by a comparison.
         self._first = 0
 
+    def get(self, key: bytes) -> SuppressedRow | None:
+        """What is held for a key; None if nothing is."""
+        data = self._kv.get(self._rows + key)
+        return None if data is None else _decode(key, data)
+
     def hold(self, place: int, key: bytes, row: bytes | None, before: bytes | None, timestamp: int, now: int) -> None:
         """Hold `row` for `key`; `place` and `before` count only if the key is not held yet. `now`: the stream time."""
         found = self._kv.get(self._rows + key)
