@@ -54,7 +54,7 @@ def check(
     kinds, of_kinds = check_kinds(topology, order)
     stores, of_stores = check_stores(topology, order, kinds)
     statuses, of_versioning = check_versioning(topology, order, kinds, stores)
-    windows, of_windows = check_windows(topology, order, kinds)
+    windows, of_windows = check_windows(topology, order, kinds, statuses)
     shapes, of_schemas = check_schemas(source, topology, order, kinds, windows)
     connectors, of_connectors = check_connectors(topology, kinds)
     findings = (

@@ -14,6 +14,7 @@ from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options, too_long
+from vsc.compiler.passes.versioning import Statuses
 from vsc.compiler.topology import Topology
 from vsc.plan import Suppress, Window
 from vsc.plan.record import record
@@ -49,9 +50,11 @@ class Windows:
     suppressed: Mapping[str, Suppress]
 
 
-def check_windows(topology: Topology, order: tuple[str, ...], kinds: Kinds) -> tuple[Windows, tuple[Finding, ...]]:
+def check_windows(
+    topology: Topology, order: tuple[str, ...], kinds: Kinds, statuses: Statuses
+) -> tuple[Windows, tuple[Finding, ...]]:
     """The windows, and what is wrong with their options, with joins of windows, with `suppress`."""
-    pass_ = _Windows(topology, kinds, {}, set(), {}, [])
+    pass_ = _Windows(topology, kinds, statuses, {}, set(), {}, [])
     for name in order:
         declaration = topology.nodes[name]
         if not isinstance(declaration, syntax.SourceDecl) and name in kinds:
@@ -65,6 +68,7 @@ class _Windows:
 
     topology: Topology
     kinds: Kinds
+    statuses: Statuses
     tables: dict[str, Window]
     doubtful: set[str]
     suppressed: dict[str, Suppress]
@@ -163,8 +167,9 @@ class _Windows:
             return operation.limit.milliseconds
         window, doubtful = self._of(operation.input)
         if window is None:
-            if not doubtful:
-                name = operation.input.name.text
+            name = operation.input.name.text
+            status = self.statuses.get(name)
+            if not doubtful and not (status is not None and status.versioned):  # a versioned table is refused as such
                 wrong.append(
                     Finding("VSC130", operation.input.span, f"`{name}` has no windows that could close", (),
                             f"aggregate with a `window`, or write `suppress {name} until time limit 1 minute`")
