@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from vsc.plan.nodes import Plan, Source
+from vsc.runtime.operators.key_width import partition_codecs
 from vsc.runtime.operators.layout import handed_on, is_broadcast, stage_of_store
 from vsc.runtime.operators.partition import split
 from vsc.runtime.operators.source_task import SourceRows, SourceTask
@@ -48,6 +49,7 @@ class LocalRuntime:
         self._emits = [frozenset(s.emits) & observed for s in plan.stages]
         self._routes = [handed_on(plan, s) for s in plan.stages]
         self._codecs = {n.name: KeyCodec([c.type for c in n.schema.key]) for n in plan.nodes}
+        self._partitioned = partition_codecs(plan)
         self._tasks = [
             [StageTask(plan, s.id, open_kv(s.id, p), options, observed, engine) for p in range(partitions)]
             for s in plan.stages[1:]
@@ -70,7 +72,8 @@ class LocalRuntime:
         stage = stage_of_store(self._plan, name)
         if stage is None or self._plan.node(name).store is None:
             return None
-        partition = int(partition_of([self._codecs[name].encode(key)], self._partitions)[0])
+        codec = self._partitioned[name]
+        partition = int(partition_of([codec.encode(key[: len(codec.types)])], self._partitions)[0])
         return self._tasks[stage.id - 1][partition].table(name)
 
     def encode_key(self, name: str, key: Sequence[object]) -> bytes:
@@ -108,7 +111,7 @@ class LocalRuntime:
             if name in self._emits[stage] and not (broadcast and partition):
                 seen.setdefault(name, []).append(batch)  # each partition gives all of a global table: one is enough
             for target in self._routes[stage].get(name, ()):
-                for to, part in split(batch, self._codecs[name], self._partitions, broadcast):
+                for to, part in split(batch, self._partitioned[name], self._partitions, broadcast):
                     queues[target][to].append((name, part))
 
 

@@ -17,13 +17,16 @@ def encoded_keys(batch: Batch, codec: KeyCodec) -> tuple[list[bytes], Int64s]:
 
     The records of a stream without key have one key, the empty one.
     """
-    if batch.keys:
-        return codec.encode_columns(batch.keys)
+    if codec.types:
+        return codec.encode_columns(batch.keys[: len(codec.types)])
     return [codec.encode(())], np.zeros(len(batch), dtype=np.int64)
 
 
 def split(batch: Batch, codec: KeyCodec, partitions: int, broadcast: bool = False) -> Iterator[tuple[int, Batch]]:
-    """The batch's records by partition; all of them for each if they are `broadcast`. Empty parts are left out."""
+    """The batch's records by partition; all of them for each if they are `broadcast`. Empty parts are left out.
+
+    `codec` is of the leading key columns that the records are partitioned by (`partition_codecs`).
+    """
     if broadcast or partitions == 1:
         yield from ((partition, batch) for partition in range(partitions))
         return

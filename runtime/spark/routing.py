@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vsc.plan.nodes import Plan
+from vsc.runtime.operators.key_width import partition_codecs
 from vsc.runtime.operators.layout import handed_on, is_broadcast
 from vsc.runtime.operators.partition import split
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.wire import SINK, WireRow, blobs
-from vsc.runtime.state.keys import KeyCodec
 
 __all__ = ["Router"]
 
@@ -23,6 +23,7 @@ class Router:
         self._plan = plan
         this = next(s for s in plan.stages if s.id == stage)
         self._stages = handed_on(plan, this)
+        self._codecs = partition_codecs(plan)
         self._sinks: dict[str, list[str]] = {}
         for sink in plan.sinks:
             if sink.node in this.emits:
@@ -33,7 +34,7 @@ class Router:
         if not len(batch):
             return
         if node in self._stages:
-            for partition, part in split(batch, self._codec(node), self._partitions, is_broadcast(self._plan, node)):
+            for partition, part in split(batch, self._codecs[node], self._partitions, is_broadcast(self._plan, node)):
                 for blob in blobs(part):
                     for stage in self._stages[node]:
                         yield WireRow(stage, node, partition, blob)
@@ -44,6 +45,3 @@ class Router:
             for blob in blobs(batch):
                 for sink in sinks:
                     yield WireRow(SINK, sink, here, blob)
-
-    def _codec(self, node: str) -> KeyCodec:
-        return KeyCodec(tuple(c.type for c in self._plan.node(node).schema.key))

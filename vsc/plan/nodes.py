@@ -356,6 +356,8 @@ class Sink:
 class StageInput:
     """Records of `node` (of an earlier stage) enter a stage, partitioned by that node's key.
 
+    The bounds of a window at the end of a key do not count: a group's windows, and what is joined with them, stay in
+    one place.
     `broadcast`: every partition gets all of them (a global table).
     """
 
