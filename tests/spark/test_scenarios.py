@@ -1,6 +1,6 @@
 """Every scenario of the examples on Spark: its rows as files, cut at random into micro-batches and source partitions.
 
-D12 orders the rows of a micro-batch by time: only such cuts are made as leave the order of the steps what it is. So what
+D12 orders the rows of a micro-batch by time: only cuts are made that leave the order of the steps what it is. So what
 the test driver gives for the steps is what Spark has to give: the same records per key, in the same order.
 """
 
