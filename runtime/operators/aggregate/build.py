@@ -44,9 +44,7 @@ def aggregate_operator(
         return StreamGroups(node.name, calls, state, results, parts.context).process
     changes = parts.nodes[node.inputs[0]]
     if not isinstance(changes.operation, GroupChanges):
-        raise ValueError(
-            f"node '{node.name}': a table is aggregated by its grouped changes only"
-        )
+        raise ValueError(f"node '{node.name}': a table is aggregated by its grouped changes only")
     table = parts.nodes[changes.inputs[0]]
     travelled = Travelled(changes.schema, operation.row, table.schema)
     return TableGroups(node.name, calls, travelled, state, results, parts.context).process

@@ -12,9 +12,10 @@ __all__ = ["Result", "Results"]
 
 
 class Result(NamedTuple):
-    """A change of the result table; `old` is what the aggregate itself knows, and counts only without a store.
+    """A change of the result table.
 
-    `replaces` False: it goes on as the first of its key, even if it is not.
+    `old` is what the aggregate knows; with a store the old row is that store's newest (D18), unless the aggregate is
+    `sure`: Kafka Streams does not always send what it has sent before.
     """
 
     kb: bytes
@@ -22,19 +23,19 @@ class Result(NamedTuple):
     new: Row | None
     old: Row | None
     time: int
-    replaces: bool = True
+    sure: bool = False
 
 
 class Results:
-    """`old_wanted`: whether somebody downstream needs the old row. With a store it is the store's newest (D18)."""
+    """`asked`: whether somebody downstream needs the old row; `old_wanted`: and there is no store to look it up in."""
 
-    __slots__ = ("_forward", "_grace", "_old", "_put", "_store", "old_wanted", "stored")
+    __slots__ = ("_forward", "_grace", "_put", "_store", "asked", "old_wanted", "stored")
 
     def __init__(
         self, put: TablePut | None, old_wanted: bool, forward: ChangeConsumer, store: TableStore | None, grace: int
     ) -> None:
         self._put = put
-        self._old = old_wanted
+        self.asked = old_wanted
         self._forward = forward
         self._store = store if store is not None and store.versioned else None
         self._grace = grace
@@ -47,12 +48,12 @@ class Results:
 
     def send(self, result: Result) -> None:
         """Writes and sends one result."""
-        kb, key, new, old, time, replaces = result
+        kb, key, new, old, time, sure = result
         put = self._put
         if put is None:
             self._forward(kb, key, new, old, True, time)
         else:
-            put.process(kb, key, new, put.newest(kb) if self._old and replaces else None, time)
+            put.process(kb, key, new, old if sure or not self.asked else put.newest(kb), time)
 
     def forget(self, kb: bytes) -> None:
         """Removes a row that nothing can ask for any more; nobody is told."""

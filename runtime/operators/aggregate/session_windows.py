@@ -41,7 +41,7 @@ class SessionWindows(WindowedAggregate):
         self._context.metrics.peak(owner(self._name), LONGEST_SESSION, span.end - span.start)
         if not self._final:
             # Kafka sends it without an old row, even where a record of the same moment joins a session of one moment.
-            self._sent.append(self._result(kb, key, span, merged, None)._replace(replaces=False))
+            self._sent.append(self._result(kb, key, span, merged, None)._replace(sure=True))
 
     def _reached(self, kb: bytes, time: int) -> list[tuple[Span, Group]]:
         """The group's sessions that a record at `time` belongs to, by time: those that are closed are gone (D16)."""

@@ -124,12 +124,15 @@ class SlidingWindows(WindowedAggregate):
         if not self._open(start):
             return
         span = self._span_at(start, start)
-        group = self._calls.empty()
+        group, before = self._calls.empty(), None
         if kept is not None:
             group = kept.group.copy()
             self._put_entries(new.kb, start, kept.entries)
+            if self._results.asked and not self._final:
+                # Kafka sends what the window began with as its old row.
+                before = self._result(new.kb, new.key, span, group, None).new
         group.time = new.at.time
-        self._add(new, span, group, None, fresh=True)
+        self._add(new, span, group, before, fresh=True)
 
     def _right_of_previous(self, new: _Arrival) -> None:
         """The window that begins right behind the record before this one, unless it is there."""
@@ -151,7 +154,8 @@ class SlidingWindows(WindowedAggregate):
         self._calls.add(group, new.args, new.at, self._state.kv, self._scope(new.kb, span.start))
         group.time = max(group.time, new.at.time)
         self._write(new.kb, span, group, fresh)
-        self._changed(new.kb, new.key, span, group, before)
+        if not self._final:
+            self._sent.append(self._result(new.kb, new.key, span, group, before)._replace(sure=fresh))
 
     def _open(self, start: int) -> bool:
         """Whether a window takes records still; a record that it does not take is counted."""
@@ -163,6 +167,9 @@ class SlidingWindows(WindowedAggregate):
     def _windows(self, kb: bytes, first: int, last: int, reverse: bool = False) -> Iterator[tuple[int, Group]]:
         """The group's windows that begin from `first` to `last`, as they are before the record."""
         rows = self._state.groups + kb
+        first = max(first, self._hidden_up_to() + 1)
+        if first > last:
+            return
         found = list(self._state.kv.scan(rows + _NUMBER.pack(first), rows + _NUMBER.pack(last + 1), reverse))
         for row, data in found:
             yield _NUMBER.unpack_from(row, len(rows))[0], self._calls.decode(data)
@@ -187,9 +194,20 @@ class SlidingWindows(WindowedAggregate):
     def _closed_up_to(self) -> int:
         return self._close_time() - self._window.size - 1
 
+    def _hidden_up_to(self) -> int:
+        """Up to where windows are no longer found by a record.
+
+        Kafka's window store shows none that begins its retention (grace and twice the difference) or more before the
+        latest one. Final results are not lost to that (D15): they are taken from all windows.
+        """
+        if self._final:
+            return -1
+        hidden = self._state.highest - self._window.grace - 2 * self._window.size
+        return min(hidden, self._closed_up_to())  # never one that is open still
+
     def _forgotten_up_to(self) -> int:
         # A record that is just not too late looks back over the windows up to twice the difference before it.
-        return self._close_time() - 3 * self._window.size - 1
+        return max(self._hidden_up_to(), self._close_time() - 3 * self._window.size - 1)
 
     def _clock_to_close(self, place: int) -> int:
         return place + self._window.size + self._window.grace + 1
