@@ -119,7 +119,7 @@ def test_a_refused_topology_writes_nothing(bad: str, tmp_path: Path, capsys: pyt
         (["check"], "the following arguments are required: FILE"),
         (["check", "x", "--form", "json"], "unrecognized arguments"),
         (["check", "x", "--format", "xml"], "invalid choice: 'xml'"),
-        (["compile", "{folder}/good.vdsl", "--emit", "svg"], "--emit svg is not there yet"),
+        (["compile", "{folder}/good.vdsl", "--emit", "spark"], "--emit spark is not there yet"),
         (["compile", "{folder}/good.vdsl", "--emit", "spark"], "--emit spark is not there yet"),
         (["compile", "{folder}/good.vdsl", "--var", "smallest=1", "-o", "{folder}/no/plan"],
          "{folder}/no/plan cannot be written"),
