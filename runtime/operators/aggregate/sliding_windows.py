@@ -39,6 +39,7 @@ class _Arrival:
     args: Sequence[tuple[object, ...]]
     at: At
     starts: set[int]
+    made: set[int]
     right: _Kept | None = None
     left: _Kept | None = None
     previous: int | None = None
@@ -51,7 +52,7 @@ class SlidingWindows(WindowedAggregate):
         if time + self._window.size < self._close_time():
             self._late += 1
             return
-        new = _Arrival(kb, key, args, self._state.arrive(time), set())
+        new = _Arrival(kb, key, args, self._state.arrive(time), set(), set())
         if time < self._window.size:
             self._early(new)
         else:
@@ -123,6 +124,12 @@ class SlidingWindows(WindowedAggregate):
         """A new window of what `kept` holds and the record, if it is open."""
         if not self._open(start):
             return
+        if start in new.made:
+            # The window that ends at the record may be the one that begins behind the record before: Kafka makes and
+            # sends it twice.
+            self._state.open -= 1
+            self._state.clear(self._scope(new.kb, start))
+        new.made.add(start)
         span = self._span_at(start, start)
         group, before = self._calls.empty(), None
         if kept is not None:
