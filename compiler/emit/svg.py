@@ -16,7 +16,7 @@ from vsc.plan.record import record
 
 __all__ = ["emit_svg"]
 
-_CHARACTER, _LINE, _PADDING = 6.6, 15, 10
+_CHARACTER, _LINE, _PADDING = 7.3, 15, 10
 _GAP_X, _GAP_Y, _MARGIN, _HEAD, _LANE = 90, 18, 24, 22, 6
 _FILL = {"stream": "#e8f1fb", "table": "#fdf3e0", "global table": "#f3e8fb", "sink": "#eeeeee"}
 _STYLE = (
