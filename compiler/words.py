@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["duration"]
+from vsc.plan import Window
+
+__all__ = ["duration", "window"]
 
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
 
@@ -17,3 +19,14 @@ def duration(milliseconds: int) -> str:
     if rest or not parts:
         parts.append(f"{rest} ms")
     return " ".join(parts)
+
+
+def window(found: Window) -> str:
+    """A window as the language writes it: ``tumbling (size = 1 hour, grace = 10 minutes)``."""
+    measure = {"sliding": "difference", "session": "gap"}.get(found.kind, "size")
+    options = [f"{measure} = {duration(found.size)}"]
+    if found.kind == "hopping":
+        options.append(f"advance = {duration(found.advance)}")
+    if found.grace:
+        options.append(f"grace = {duration(found.grace)}")
+    return f"{found.kind} ({', '.join(options)})"

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 __all__ = [
     "BadRowError",
+    "BufferFullError",
     "CheckpointError",
     "ConfigurationError",
     "ExpressionError",
@@ -81,3 +82,9 @@ class ConfigurationError(VscRuntimeError):
     """A run that cannot start as asked for: an unresolved variable, a connector that ``vsc run`` refuses, ..."""
 
     code = "VSC907"
+
+
+class BufferFullError(VscRuntimeError):
+    """A `suppress` that may not hold any more, where ``when_full = 'fail'`` was asked for."""
+
+    code = "VSC908"

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from vsc.plan.nodes import Plan, Source
-from vsc.runtime.operators.layout import handed_on, stage_of_store
+from vsc.runtime.operators.key_width import partition_codecs
+from vsc.runtime.operators.layout import handed_on, is_broadcast, stage_of_store
+from vsc.runtime.operators.partition import split
 from vsc.runtime.operators.source_task import SourceRows, SourceTask
 from vsc.runtime.operators.stores import TableStore
 from vsc.runtime.operators.task import Engine, RunOptions, StageTask
@@ -49,6 +49,7 @@ class LocalRuntime:
         self._emits = [frozenset(s.emits) & observed for s in plan.stages]
         self._routes = [handed_on(plan, s) for s in plan.stages]
         self._codecs = {n.name: KeyCodec([c.type for c in n.schema.key]) for n in plan.nodes}
+        self._partitioned = partition_codecs(plan)
         self._tasks = [
             [StageTask(plan, s.id, open_kv(s.id, p), options, observed, engine) for p in range(partitions)]
             for s in plan.stages[1:]
@@ -71,7 +72,8 @@ class LocalRuntime:
         stage = stage_of_store(self._plan, name)
         if stage is None or self._plan.node(name).store is None:
             return None
-        partition = int(partition_of([self._codecs[name].encode(key)], self._partitions)[0])
+        codec = self._partitioned[name]
+        partition = int(partition_of([codec.encode(key[: len(codec.types)])], self._partitions)[0])
         return self._tasks[stage.id - 1][partition].table(name)
 
     def encode_key(self, name: str, key: Sequence[object]) -> bytes:
@@ -86,17 +88,18 @@ class LocalRuntime:
             result = self._source.process(source, chunk, clocks.get(chunk.origin))
             clocks[chunk.origin] = result.clock
             self.metrics.merge(result.metrics)
-            self._route(0, result.batches, queues, seen)
+            self._route(0, 0, result.batches, queues, seen)
         for stage, tasks in enumerate(self._tasks, start=1):
             for partition, task in enumerate(tasks):
                 result = task.process(queues[stage][partition], drain)
                 self.metrics.merge(result.metrics)
-                self._route(stage, result.batches, queues, seen)
+                self._route(stage, partition, result.batches, queues, seen)
         return {name: parts[0] if len(parts) == 1 else Batch.concat(parts).sorted() for name, parts in seen.items()}
 
     def _route(
         self,
         stage: int,
+        partition: int,
         batches: Sequence[tuple[str, Batch]],
         queues: list[list[list[tuple[str, Batch]]]],
         seen: dict[str, list[Batch]],
@@ -104,18 +107,12 @@ class LocalRuntime:
         for name, batch in batches:
             if not len(batch):
                 continue
-            if name in self._emits[stage]:
-                seen.setdefault(name, []).append(batch)
+            broadcast = is_broadcast(self._plan, name)
+            if name in self._emits[stage] and not (broadcast and partition):
+                seen.setdefault(name, []).append(batch)  # each partition gives all of a global table: one is enough
             for target in self._routes[stage].get(name, ()):
-                for partition, part in self._partitioned(name, batch):
-                    queues[target][partition].append((name, part))
-
-    def _partitioned(self, name: str, batch: Batch) -> list[tuple[int, Batch]]:
-        if self._partitions == 1:
-            return [(0, batch)]
-        distinct, index = self._codecs[name].encode_columns(batch.keys)
-        of_row = partition_of(distinct, self._partitions)[index]
-        return [(int(p), batch.filter(of_row == p)) for p in np.unique(of_row)]
+                for to, part in split(batch, self._partitioned[name], self._partitions, broadcast):
+                    queues[target][to].append((name, part))
 
 
 class EpochRow(NamedTuple):

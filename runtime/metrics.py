@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-__all__ = ["RETENTION_NEEDED", "Dropped", "Group", "Metrics", "Missed"]
+__all__ = ["HELD_RECORDS", "LONGEST_SESSION", "RETENTION_NEEDED", "Dropped", "Group", "Metrics", "Missed"]
 
 
 class Group(StrEnum):
@@ -24,7 +24,9 @@ class Dropped(StrEnum):
     """Why a record was dropped.
 
     ``expired``: refused by the store's grace; ``no_value``: a stream record without value reached an operator that
-    needs one (D14); ``null_join_key``: a part of the key that a join or a `rekey` computed is null.
+    needs one (D14); ``null_join_key``: a part of the key that a join or a `rekey` computed is null; ``out_of_order``: a
+    change of a versioned table that is not its key's newest reached an operator that goes by the newest (KIP-914);
+    ``window_closed``: a record came too late for a window, counted once for each window that it would have changed.
     """
 
     NULL_KEY = "null_key"
@@ -34,6 +36,8 @@ class Dropped(StrEnum):
     EXPIRED = "expired"
     NO_VALUE = "no_value"
     NULL_JOIN_KEY = "null_join_key"
+    OUT_OF_ORDER = "out_of_order"
+    WINDOW_CLOSED = "window_closed"
     EXPRESSION_FAILED = "expression_failed"
 
 
@@ -47,6 +51,12 @@ class Missed(StrEnum):
 
 RETENTION_NEEDED = "retention_needed"
 """Name of the peak that a join reports: the history retention in ms that would have served all its look-ups."""
+
+HELD_RECORDS = "held_records"
+"""Name of the peak that windows and `suppress` report: the most windows that were open, or rows held, at one time."""
+
+LONGEST_SESSION = "longest_session"
+"""Name of the peak that session windows report: the time in ms that the longest session spanned."""
 
 
 class Metrics:

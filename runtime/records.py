@@ -10,7 +10,8 @@ The order of a record is (time, origin, offset, path), compared lexicographicall
 * ``origin``: the source partition that the record, or what gave rise to it, was read from: by rank, then partition;
 * ``offset``: its place in that source partition;
 * ``path``: one counter for each stage that the record's cause has passed through. A stage numbers what it hands out
-  for one cause **from 1**, so that a shorter path, padded with 0, comes before everything that it gave rise to.
+  for one cause **from 1**, so that a shorter path, padded with 0, comes before everything that it gave rise to. The
+  first counter also grows by `MOVED` with each repartition: what has passed through fewer comes first.
 
 Two records that enter one stage never compare equal, unless one record of one node enters it twice.
 Not for single records: the record-by-record engine has its own light form of one.
@@ -32,6 +33,7 @@ from vsc.runtime.errors import StateError
 from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Metrics, Missed
 
 __all__ = [
+    "MOVED",
     "RETENTION_NEEDED",
     "Batch",
     "Dropped",
@@ -76,6 +78,10 @@ class Origin:
         return (self.rank, self.part, self.source)
 
 
+MOVED = 1 << 48
+"""What the first part of a path grows by with each repartition: far more than one cause gives in a stage."""
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """The order of n records, as columns; see the module. `path` has shape (n, stages passed)."""
@@ -104,9 +110,16 @@ class Order:
             return self.path
         return np.hstack([self.path, np.zeros((len(self), missing), dtype=np.int64)])
 
-    def extended(self, counters: Int64s) -> Order:
-        """One stage further: `counters` (from 1) is the place among what the stage handed out for the same cause."""
-        return Order(self.time, self.origin, self.offset, np.column_stack([self.path, counters]))
+    def extended(self, counters: Int64s, moved: bool = False) -> Order:
+        """One stage further: `counters` (from 1) is the place among what the stage handed out for the same cause.
+
+        `moved`: with another key. In Kafka such records pass through a topic, and are taken from it when all is done
+        that the cause gives rise to without: they come behind whatever has passed through fewer topics.
+        """
+        path = np.column_stack([self.path, counters])
+        if moved:
+            path[:, 0] += MOVED
+        return Order(self.time, self.origin, self.offset, path)
 
     @staticmethod
     def empty(depth: int = 0) -> Order:

@@ -28,7 +28,7 @@ from vsc.runtime.records import Batch, Origin
 from vsc.runtime.state.kv import OrderedKV, RocksKV
 from vsc.runtime.values import from_python, to_array, to_python, to_values
 
-__all__ = ["Record", "StoreView", "TopologyTestDriver", "VersionedRecord"]
+__all__ = ["Record", "StoreView", "TopologyTestDriver", "VersionedRecord", "timestamp_column"]
 
 Row = Mapping[str, Any]
 _LARGEST_TIME = 2**53
@@ -95,7 +95,7 @@ class TopologyTestDriver:
         node, operation = self._source(source)
         _check_columns(node, row, operation.columns)
         filled = dict(row)
-        column = _timestamp_column(operation)
+        column = timestamp_column(operation)
         if operation.timestamp is None or (column is not None and column not in filled):
             _check_time(source, timestamp)
             if column is not None:
@@ -251,7 +251,7 @@ def _options(on_bad_row: str, on_error: str) -> RunOptions:
     return RunOptions("fail" if on_bad_row == "fail" else "drop", "fail" if on_error == "fail" else "drop")
 
 
-def _timestamp_column(source: Source) -> str | None:
+def timestamp_column(source: Source) -> str | None:
     """The column that the timestamp clause names, if it is nothing but a column (widened, perhaps)."""
     expr = None if source.timestamp is None else source.timestamp.expr
     while isinstance(expr, expressions.Cast):

@@ -2,6 +2,7 @@
 
 By their first digit: 0 syntax, 1 names, kinds and structure, 2 schemas, types and keys, 3 versioning, 4 time,
 5 connectors, 9 run time. Each has a page, ``docs/diagnostics/VSCnnn.md``, which `vsc explain` prints.
+VSC190, once "a form that is not there yet", is used up.
 """
 
 from __future__ import annotations
@@ -67,13 +68,18 @@ _STRUCTURE = {
     "VSC114": "an unknown field of a struct",
     "VSC115": "an aggregate where there is but one row",
     "VSC116": "`event_time` where there is none",
+    "VSC117": "a column that is not grouped by",
+    "VSC118": "an aggregate inside an aggregate",
     "VSC120": "a global table where none can stand",
     "VSC121": "two inputs of a join with one name",
     "VSC122": "two stores of one name",
     "VSC124": "an unknown option of a clause",
     "VSC125": "an option's value that does not fit",
     "VSC126": "an option that is given twice",
-    "VSC190": "a form that is not there yet",
+    "VSC127": "an unknown kind of window",
+    "VSC128": "a missing option of a clause",
+    "VSC130": "windows that are to close where there are none",
+    "VSC131": "a join of tables whose windows differ",
 }
 
 _SCHEMAS = {
@@ -139,6 +145,7 @@ _RUN_TIME = {
     "VSC905": "a source that cannot be read",
     "VSC906": "a sink that cannot be written to",
     "VSC907": "a run that cannot start as it was asked for",
+    "VSC908": "a suppress that is full",
 }
 
 _WARNINGS = {

@@ -21,7 +21,7 @@ def emit_dot(plan: Plan) -> str:
     for id_, sink in sink_places(plan):
         lines.append(f"  {id_} [shape=note, label={_quoted(sink.connector.kind)}];")
     for arrow in arrows(plan):
-        look = ' [style=bold, label="repartition"]' if arrow.repartition else ""
+        look = f' [style=bold, label="{arrow.label}"]' if arrow.label else ""
         lines.append(f"  {arrow.start} -> {arrow.end}{look};")
     return "\n".join([*lines, "}"]) + "\n"
 

@@ -27,7 +27,12 @@ def emit_graph(plan: Plan) -> str:
             for sink in plan.sinks
         ],
         "stages": [
-            {"id": stage.id, "nodes": list(stage.nodes), "inputs": [entry.node for entry in stage.inputs]}
+            {
+                "id": stage.id,
+                "nodes": list(stage.nodes),
+                "inputs": [entry.node for entry in stage.inputs],
+                "broadcast": [entry.node for entry in stage.inputs if entry.broadcast],
+            }
             for stage in plan.stages
         ],
     }

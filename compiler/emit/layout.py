@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vsc.plan import Node, Plan, Sink, Source
+from vsc.compiler.words import duration, window
+from vsc.plan import Aggregate, Node, Plan, Sink, Source, StreamTableJoin, Suppress, Window
 from vsc.plan.record import record
 
 __all__ = ["Arrow", "Place", "arrows", "description", "places", "sink_places"]
@@ -19,11 +20,20 @@ class Place:
 
 @record
 class Arrow:
-    """Records go from the place `start` to the place or sink `end`; `repartition`: through a shuffle, by key."""
+    """Records go from the place `start` to the place or sink `end`.
+
+    `repartition`: through a shuffle, by key; `broadcast`: all of them to every partition.
+    """
 
     start: str
     end: str
-    repartition: bool
+    repartition: bool = False
+    broadcast: bool = False
+
+    @property
+    def label(self) -> str:
+        """How the records get there; empty where they stay."""
+        return "repartition" if self.repartition else "broadcast" if self.broadcast else ""
 
 
 def places(plan: Plan) -> tuple[Place, ...]:
@@ -49,20 +59,35 @@ def arrows(plan: Plan) -> tuple[Arrow, ...]:
     for place in places(plan):
         node = place.node
         if isinstance(node.operation, Source) and place.stage > 0:
-            found.append(Arrow(at[node.name, 0], place.id, True))
+            everywhere = node.operation.global_
+            found.append(Arrow(at[node.name, 0], place.id, not everywhere, everywhere))
         for name in node.inputs:
             inside = at.get((name, place.stage))
             found.append(Arrow(inside or emitting[name], place.id, inside is None))
-    found.extend(Arrow(emitting[sink.node], id_, False) for id_, sink in sink_places(plan))
+    found.extend(Arrow(emitting[sink.node], id_) for id_, sink in sink_places(plan))
     return tuple(found)
 
 
 def description(node: Node) -> tuple[str, ...]:
-    """A node in a few words: its name, what it is, its key."""
+    """A node in a few words: its name, what it is, its key, its window, what it waits for, its status and store."""
     key = ", ".join(column.name for column in node.schema.key)
-    lines = [node.name, f"{node.operation.op} ({node.kind})".replace("_", " ")]
+    kind = "global table" if isinstance(node.operation, Source) and node.operation.global_ else node.kind
+    lines = [node.name, f"{node.operation.op} ({kind})".replace("_", " ")]
     if key:
         lines.append(f"key {key}")
+    match node.operation:
+        case Aggregate(window=Window() as found, final=final):
+            lines.append(window(found) + (", final" if final else ""))
+        case StreamTableJoin(grace=int() as grace):
+            lines.append(f"grace {duration(grace)}")
+        case Suppress(wait=wait):
+            lines.append(f"wait {duration(wait)}")
+        case _:
+            pass
     if node.status is not None:
         lines.append("versioned" if node.status.versioned else "unversioned")
+    if node.store is not None and node.store.retention is not None and node.store.grace is not None:
+        lines.append(f"retention {duration(node.store.retention)}")
+        if node.store.grace != node.store.retention:
+            lines.append(f"store grace {duration(node.store.grace)}")
     return tuple(lines)

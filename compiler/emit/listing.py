@@ -5,20 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from vsc.compiler.words import duration
+from vsc.compiler.words import duration, window
 from vsc.plan import (
+    Aggregate,
+    Answer,
     Column,
     Connector,
+    Explode,
     Filter,
+    GroupChanges,
     Item,
     Map,
     Materialize,
+    Merge,
     Node,
     Plan,
     Rekey,
     Source,
     Store,
+    StreamGlobalJoin,
     StreamTableJoin,
+    Subscribe,
+    Suppress,
+    TableTableJoin,
+    ToStream,
     ToTable,
 )
 
@@ -67,15 +77,62 @@ def _operation(node: Node) -> Iterator[tuple[str, str]]:
             yield "map", f"{inputs[0]} select {_items(items)}"
         case Rekey(items=items):
             yield "rekey", f"{inputs[0]} by {_items(items)}"
+        case Explode(item=item):
+            yield "explode", f"{inputs[0]} by {_items((item,))}"
+        case Merge():
+            yield "merge", ", ".join(inputs)
+        case ToStream():
+            yield "changes", f"of {inputs[0]}"
         case ToTable(delete_when=delete_when):
             yield "to_table", inputs[0] + (f" delete when {_one_line(delete_when.text)}" if delete_when else "")
         case Materialize():
             yield "copy of", inputs[0]
+        case Suppress(until=until):
+            yield "suppress", f"{inputs[0]} until {until.replace('_', ' ')}, {_held_back(node.operation)}"
+        case Aggregate() as aggregate:
+            yield from _aggregate(aggregate, inputs[0])
+        case _:
+            yield from _join(node, inputs)
+
+
+def _join(node: Node, inputs: list[str]) -> Iterator[tuple[str, str]]:
+    """The joins, and the steps of a foreign-key join and of a table's aggregate that the lowering adds."""
+    match node.operation:
         case StreamTableJoin(left=left, as_of=as_of, grace=grace, items=items):
             how = "as of the record's time" if as_of else "as it is"
             waits = f", grace {duration(grace)}" if grace is not None else ""
             yield "left join" if left else "join", f"{inputs[0]} with {inputs[1]} {how}{waits}"
             yield "select", _items(items)
+        case StreamGlobalJoin(left=left, on=on, items=items):
+            yield "left join" if left else "join", f"{inputs[0]} with {inputs[1]} on {_items(on)}"
+            yield "select", _items(items)
+        case TableTableJoin(mode=mode, items=items):
+            yield "join" if mode == "inner" else f"{mode} join", f"{inputs[0]} with {inputs[1]} by their key"
+            yield "select", _items(items)
+        case Subscribe(foreign_key=key, left=left):
+            yield "subscribe", f"for the rows of {inputs[0]} on {_items(key)}{', left' if left else ''}"
+        case Answer(items=items):
+            yield "answer", f"{inputs[0]} with {inputs[1]}"
+            yield "select", _items(items)
+        case GroupChanges(group=group):
+            yield "changes", f"of {inputs[0]} by {_items(group)}"
+
+
+def _aggregate(aggregate: Aggregate, read: str) -> Iterator[tuple[str, str]]:
+    yield "aggregate", read
+    if aggregate.window is not None:
+        yield "window", window(aggregate.window) + (", emit final" if aggregate.final else "")
+    yield "select", _items(aggregate.items)
+
+
+def _held_back(suppress: Suppress) -> str:
+    bounds = []
+    if suppress.max_records is not None:
+        bounds.append(f"{suppress.max_records} records")
+    if suppress.max_bytes is not None:
+        bounds.append(f"{suppress.max_bytes} bytes")
+    text = f"wait {duration(suppress.wait)}"
+    return f"{text}, at most {' and '.join(bounds)}, then {suppress.when_full}" if bounds else text
 
 
 def _items(items: tuple[Item, ...]) -> str:

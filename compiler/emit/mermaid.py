@@ -20,7 +20,7 @@ def emit_mermaid(plan: Plan) -> str:
     for id_, sink in sink_places(plan):
         lines.append(f'  {id_}[/"{_escaped(sink.connector.kind)}"/]')
     for arrow in arrows(plan):
-        way = "== repartition ==>" if arrow.repartition else "-->"
+        way = f"== {arrow.label} ==>" if arrow.label else "-->"
         lines.append(f"  {arrow.start} {way} {arrow.end}")
     for place in places(plan):
         if place.node.status is not None:

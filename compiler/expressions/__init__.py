@@ -4,8 +4,18 @@
 names are what passes need to make scopes and to compare types.
 """
 
+from vsc.compiler.expressions.aggregates import AggregateCalls
 from vsc.compiler.expressions.coercion import coerce, common_type
-from vsc.compiler.expressions.infer import Typed, is_aggregate_call, type_expression
-from vsc.compiler.expressions.scope import Scope, ScopeInput
+from vsc.compiler.expressions.infer import is_aggregate_call, type_expression
+from vsc.compiler.expressions.scope import Scope, ScopeInput, Typed
 
-__all__ = ["Scope", "ScopeInput", "Typed", "coerce", "common_type", "is_aggregate_call", "type_expression"]
+__all__ = [
+    "AggregateCalls",
+    "Scope",
+    "ScopeInput",
+    "Typed",
+    "coerce",
+    "common_type",
+    "is_aggregate_call",
+    "type_expression",
+]

@@ -31,11 +31,10 @@ from vsc.compiler.expressions.operators import (
     negate,
 )
 from vsc.compiler.expressions.refusal import Refused, refuse
-from vsc.compiler.expressions.scope import Scope, field_of
+from vsc.compiler.expressions.scope import Scope, Typed, field_of
 from vsc.compiler.source import Span
 from vsc.plan.expressions import Call, Cast, Expr, Literal
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
-from vsc.plan.record import record
 from vsc.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -48,7 +47,7 @@ from vsc.plan.types import (
     DecimalType,
 )
 
-__all__ = ["MAX_DEPTH", "MAX_SIZE", "Typed", "is_aggregate_call", "type_expression"]
+__all__ = ["MAX_DEPTH", "MAX_SIZE", "is_aggregate_call", "type_expression"]
 
 MAX_DEPTH = 100
 """How deep expressions may be nested. Chains of one associative operator count once, however long."""
@@ -58,14 +57,6 @@ MAX_SIZE = 5_000
 
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
 _CHAINS = {"and", "or", "||"}
-
-
-@record
-class Typed:
-    """A typed expression: `expr` is None iff `findings` has an error."""
-
-    expr: Expr | None
-    findings: tuple[Finding, ...] = ()
 
 
 def type_expression(expr: syntax.Expression, scope: Scope) -> Typed:
@@ -254,6 +245,10 @@ class _Typer:
 
     def _call(self, expr: syntax.FunctionCall) -> Expr | None:
         name = expr.name.text
+        if name in AGGREGATES and self.scope.aggregate is not None:
+            typed = self.scope.aggregate(expr)
+            self.findings.extend(typed.findings)
+            return typed.expr
         if name in AGGREGATES:
             message = f"`{name}` takes many rows together: it has no meaning for one"
             raise refuse("VSC115", expr.span, message, "select it in an `aggregate ... group by`")

@@ -7,17 +7,27 @@ unqualified key name means; a qualified name is that input's own value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.diagnostics.suggest import nearest
 from vsc.compiler.expressions.refusal import Refused, refuse
 from vsc.plan.expressions import Call, Column, Expr, Literal
 from vsc.plan.nodes import Schema
+from vsc.plan.record import record
 from vsc.plan.types import STRING, ArrayType, StructType
 
-__all__ = ["Scope", "ScopeInput", "field_of"]
+__all__ = ["Scope", "ScopeInput", "Typed", "field_of"]
+
+
+@record
+class Typed:
+    """A typed expression: `expr` is None iff `findings` has an error."""
+
+    expr: Expr | None
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +62,16 @@ class Scope:
     """The inputs of an expression.
 
     `key` are the names of the result's key columns and what they are; None: the key columns of the first input.
-    `allow_event_time` is false where a record has no time yet (the clauses of a source).
+    `allow_event_time` is false where a record has no time yet (the clauses of a source). `aggregate` types the call of
+    an aggregate function; without it there is no such call. `grouped` are the columns of the rows of a group, of which
+    only those that are grouped by mean anything outside of such a call.
     """
 
     inputs: tuple[ScopeInput, ...]
     allow_event_time: bool = True
     key: tuple[tuple[str, Expr], ...] | None = None
+    aggregate: Callable[[syntax.FunctionCall], Typed] | None = None
+    grouped: frozenset[str] = frozenset()
 
     def input(self, name: str) -> ScopeInput | None:
         """The input called `name`; None if there is none."""
@@ -87,6 +101,8 @@ class Scope:
         column = source.column(name.text)
         if column is not None:
             return column
+        if name.text in self.grouped:
+            raise _not_grouped(name)
         raise refuse(
             "VSC110",
             name.span,
@@ -109,6 +125,8 @@ class Scope:
             )
         if found:
             return found[0][1]
+        if name.text in self.grouped:
+            raise _not_grouped(name)
         raise self._unknown(name, rest)
 
     def _unknown(self, name: syntax.Name, rest: list[syntax.Name]) -> Refused:
@@ -143,6 +161,11 @@ def field_of(base: Expr, name: syntax.Name) -> Expr:
     names = [member.name for member in base.type.fields]
     message = f"the struct has no field `{name.text}`"
     raise refuse("VSC114", name.span, message, _suggestion(name.text, names) or f"its fields are {_listing(names)}")
+
+
+def _not_grouped(name: syntax.Name) -> Refused:
+    message = f"the rows of a group can have different values of `{name.text}`"
+    return refuse("VSC117", name.span, message, f"write `max({name.text})`, or group by `{name.text}` as well")
 
 
 def _suggestion(name: str, candidates: list[str]) -> str | None:

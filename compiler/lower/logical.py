@@ -1,4 +1,4 @@
-"""What is computed: a plan node for every statement, and a re-key in front of every join that needs one."""
+"""What is computed: a plan node for every statement, and in front of joins and aggregates what those need."""
 
 from __future__ import annotations
 
@@ -6,25 +6,29 @@ from collections.abc import Iterator
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
+from vsc.compiler.lower.foreign import foreign_key_join
+from vsc.compiler.lower.groups import aggregate
+from vsc.compiler.lower.travel import columns_read, rekeyed
 from vsc.compiler.passes.check import CheckedTopology
-from vsc.compiler.passes.schemas import Shape
+from vsc.compiler.passes.kinds import join_form
+from vsc.compiler.passes.shapes import Shape
 from vsc.plan import (
-    Column,
+    Explode,
     Filter,
-    Item,
     Map,
     Materialize,
+    Merge,
     Node,
     Operation,
     Rekey,
-    Schema,
     Sink,
     Source,
+    StreamGlobalJoin,
     StreamTableJoin,
+    TableTableJoin,
+    ToStream,
     ToTable,
 )
-from vsc.plan.expressions import Call, Cast, Expr, Literal
-from vsc.plan.expressions import Column as ColumnExpr
 
 __all__ = ["nodes", "sinks"]
 
@@ -59,24 +63,42 @@ def _lowered(checked: CheckedTopology, name: str, ranks: dict[str, int]) -> Iter
     inputs = tuple(read.name.text for read in checked.topology.inputs(name))
     operation: Operation
     match declaration.operation:
+        case syntax.Join() as join:
+            added, operation, inputs = _join(checked, name, join, shape, inputs)
+            yield from added
+        case syntax.Aggregate() as written:
+            added, operation, read = aggregate(checked, name, written)
+            yield from added
+            inputs = (read,)
+        case written:
+            operation = _simple(checked, name, written, shape)
+    yield _node(checked, name, shape, operation, inputs, line)
+
+
+def _simple(checked: CheckedTopology, name: str, written: syntax.Operation, shape: Shape) -> Operation:
+    """The operation of a statement that is one node."""
+    match written:
         case syntax.Filter():
             assert shape.condition is not None
-            operation = Filter(shape.condition)
+            return Filter(shape.condition)
         case syntax.Map():
-            operation = Map(shape.items)
+            return Map(shape.items)
+        case syntax.Rekey():
+            return Rekey(shape.items)
+        case syntax.Explode():
+            return Explode(shape.items[0])
+        case syntax.Merge():
+            return Merge()
         case syntax.ToTable():
-            operation = ToTable(shape.condition)
+            return ToTable(shape.condition)
+        case syntax.ToStream():
+            return ToStream()
         case syntax.Materialize():
-            operation = Materialize()
-        case syntax.Join() as join:
-            if shape.rekeyed is not None:
-                rekey = _rekey(checked, name, shape, shape.rekeyed, inputs[0], line)
-                yield rekey
-                inputs = (rekey.name, inputs[1])
-            operation = _join(checked, join, shape)
+            return Materialize()
+        case syntax.Suppress():
+            return checked.windows.suppressed[name]
         case other:
-            raise AssertionError(f"{type(other).__name__} was not refused")
-    yield _node(checked, name, shape, operation, inputs, line)
+            raise AssertionError(f"{type(other).__name__} is more than one node")
 
 
 def _node(
@@ -91,39 +113,34 @@ def _source(checked: CheckedTopology, declaration: syntax.SourceDecl, shape: Sha
     return Source(connector, shape.columns, shape.timestamp, shape.condition, rank, declaration.kind == "global table")
 
 
-def _join(checked: CheckedTopology, join: syntax.Join, shape: Shape) -> StreamTableJoin:
+def _join(
+    checked: CheckedTopology, name: str, join: syntax.Join, shape: Shape, inputs: tuple[str, ...]
+) -> tuple[tuple[Node, ...], Operation, tuple[str, ...]]:
+    """The nodes in front of a join, its operation, and what it reads."""
+    form = join_form(checked.kinds, join)
+    if form == "table-table" and join.on:
+        added = foreign_key_join(checked, name, join)
+        return added, ToTable(None), (added[-1].name,)
+    if form == "table-table":
+        left, right = (checked.statuses[table].versioned for table in inputs)
+        return (), TableTableJoin(join.mode, left, right, shape.items), inputs
+    if form == "stream-global":
+        return (), StreamGlobalJoin(join.mode == "left", shape.on, shape.items), inputs
+    operation = _stream_table_join(checked, join, shape)
+    if shape.rekeyed is None:
+        return (), operation, inputs
+    used = columns_read(item.expr for item in shape.items)
+    moved = rekeyed(checked, name, shape.rekeyed, inputs[0], used)
+    return (moved,), operation, (moved.name, inputs[1])
+
+
+def _stream_table_join(checked: CheckedTopology, join: syntax.Join, shape: Shape) -> StreamTableJoin:
     grace = None
     if join.grace is not None:
         assert isinstance(join.grace.duration, syntax.Duration)
         grace = join.grace.duration.milliseconds
     as_of = checked.statuses[join.right.name.text].versioned
     return StreamTableJoin(join.mode == "left", as_of, grace, shape.items)
-
-
-def _rekey(
-    checked: CheckedTopology, join: str, shape: Shape, rekeyed: tuple[Schema, tuple[Item, ...]], read: str, line: int
-) -> Node:
-    """The stream under its new key, with the columns that the join reads: others need not travel."""
-    name = f"{join}#rekey"
-    while name in checked.topology.nodes:
-        name += "#"
-    schema, items = rekeyed
-    used = {column for item in shape.items for column in _left_columns(item.expr)}
-    value: tuple[Column, ...] = tuple(column for column in schema.value if column.name in used)
-    return Node(name, "stream", Schema(schema.key, value), Rekey(items), (read,), line)
-
-
-def _left_columns(expr: Expr) -> Iterator[str]:
-    match expr:
-        case ColumnExpr(input=0, name=name):
-            yield name
-        case Cast(arg=arg):
-            yield from _left_columns(arg)
-        case Call(args=args):
-            for arg in args:
-                yield from _left_columns(arg)
-        case ColumnExpr() | Literal():
-            return
 
 
 def _line(checked: CheckedTopology, statement: syntax.Statement) -> int:

@@ -11,11 +11,12 @@ from vsc.compiler.passes.cycles import check_cycles
 from vsc.compiler.passes.formats import check_formats
 from vsc.compiler.passes.kinds import Kinds, check_kinds
 from vsc.compiler.passes.retention import check_retention
-from vsc.compiler.passes.schemas import Shapes, check_schemas
+from vsc.compiler.passes.schemas import check_schemas
+from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores, check_stores
-from vsc.compiler.passes.unsupported import check_supported
 from vsc.compiler.passes.usage import check_usage
 from vsc.compiler.passes.versioning import Statuses, check_versioning
+from vsc.compiler.passes.windows import Windows, check_windows
 from vsc.compiler.source import SourceFile
 from vsc.compiler.topology import Topology
 
@@ -36,6 +37,7 @@ class CheckedTopology:
     stores: Stores
     statuses: Statuses
     connectors: Connectors
+    windows: Windows
     seal: object
 
     def __post_init__(self) -> None:
@@ -52,19 +54,19 @@ def check(
     kinds, of_kinds = check_kinds(topology, order)
     stores, of_stores = check_stores(topology, order, kinds)
     statuses, of_versioning = check_versioning(topology, order, kinds, stores)
-    shapes, of_schemas = check_schemas(source, topology, order, kinds)
+    windows, of_windows = check_windows(topology, order, kinds, statuses)
+    shapes, of_schemas = check_schemas(source, topology, order, kinds, windows)
     connectors, of_connectors = check_connectors(topology, kinds)
     findings = (
-        *before, *cyclic, *of_kinds, *of_stores, *of_versioning, *of_schemas, *of_connectors,
+        *before, *cyclic, *of_kinds, *of_stores, *of_versioning, *of_windows, *of_schemas,
+        *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses),
         *check_formats(topology, kinds, shapes, stores, connectors),
         *check_usage(topology),
     )  # fmt: skip
-    errors = [finding.span for finding in findings if _is_error(finding)]
-    findings += check_supported(topology, kinds, errors)
     if any(_is_error(finding) for finding in findings):
         return None, findings
-    checked = CheckedTopology(source, topology, order, kinds, shapes, stores, statuses, connectors, _SEAL)
+    checked = CheckedTopology(source, topology, order, kinds, shapes, stores, statuses, connectors, windows, _SEAL)
     return checked, findings
 
 

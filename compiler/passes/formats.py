@@ -9,7 +9,7 @@ from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.passes.columns import types_in
 from vsc.compiler.passes.connectors import Connectors
 from vsc.compiler.passes.kinds import Kinds
-from vsc.compiler.passes.schemas import Shapes
+from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology

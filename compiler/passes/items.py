@@ -27,13 +27,15 @@ class ItemRules:
 
     `key` is the result's key before it is renamed. `own` names, by input and column, the columns that are the result's
     key for certain, so that listing one by its qualified name is listing the key. `starred` are the columns that ``*``
-    stands for, by input. `change` says what to do instead of giving a key column another value.
+    stands for, by input. `change` says what to do instead of giving a key column another value. `fixed` are the key
+    columns that keep their names: the bounds of a window.
     """
 
     key: tuple[Column, ...]
     own: frozenset[tuple[str, str]]
     starred: tuple[tuple[str, tuple[Column, ...]], ...]
     change: str
+    fixed: frozenset[str] = frozenset()
 
 
 @record
@@ -76,6 +78,7 @@ def select(source: SourceFile, items: Sequence[syntax.Item], scope: Scope, rules
             findings.extend(_nameless(source, item, scope))
             continue
         outputs.append(_Output(name.text, item.span, item.expr, source.slice(item.expr.span)))
+    findings.extend(_fixed(renamed, rules))
     key = tuple(_renamed(column, renamed.get(column.name)) for column in rules.key)
     findings.extend(_clashes(key, renamed, outputs, rules))
     made, wrong = _typed(outputs, scope)
@@ -89,6 +92,15 @@ def _renamed(column: Column, item: syntax.SelectItem | None) -> Column:
     if item is None or item.alias is None:
         return column
     return Column(item.alias.text, column.type)
+
+
+def _fixed(renamed: dict[str, syntax.SelectItem], rules: ItemRules) -> list[Finding]:
+    return [
+        Finding("VSC208", item.alias.span, f"`{name}` is a bound of the window, and keeps its name", (),
+                f"write `{name}`, or leave it out: it is there anyway")
+        for name, item in renamed.items()
+        if name in rules.fixed and item.alias is not None and item.alias.text != name
+    ]  # fmt: skip
 
 
 # ----------------------------------------------------------------------------------------------------------- listing

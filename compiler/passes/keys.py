@@ -19,7 +19,7 @@ from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.expressions import Expr
 from vsc.plan.record import record
 
-__all__ = ["JoinKey", "declared_key", "equal_keys", "join_on", "new_key"]
+__all__ = ["JoinKey", "declared_key", "equal_keys", "join_on", "new_key", "under_key"]
 
 
 @record
@@ -157,6 +157,25 @@ def new_key(
         names = [(item.name, part.span) for item, part in zip(items, parts, strict=True)]
         findings.extend(finding for finding, _ in equal_names(names, "VSC203"))
     return tuple(items), findings
+
+
+def under_key(schema: Schema, on: tuple[Item, ...]) -> tuple[Schema, tuple[Item, ...]]:
+    """A stream under the key that `on` computes, and what computes it.
+
+    A column that is a key column as it stands moves there, all others stay, and keep their names.
+    """
+    names = {column.name for column in (*schema.key, *schema.value)}
+    key: list[Column] = []
+    for index, item in enumerate(on):
+        plain = isinstance(item.expr, ColumnExpr) and item.expr.name not in {column.name for column in key}
+        name = item.expr.name if isinstance(item.expr, ColumnExpr) and plain else f"on#{index}"
+        while not plain and name in names:
+            name += "#"
+        key.append(Column(name, item.expr.type))
+    moved = {column.name for column in key}
+    value = tuple(column for column in (*schema.key, *schema.value) if column.name not in moved)
+    items = tuple(Item(column.name, item.expr, item.text) for column, item in zip(key, on, strict=True))
+    return Schema(tuple(key), value), items
 
 
 def _plain_name(expr: Expr) -> str | None:

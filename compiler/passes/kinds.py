@@ -14,7 +14,7 @@ from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology
 
-__all__ = ["Kind", "Kinds", "check_kinds", "join_form"]
+__all__ = ["JoinForm", "Kind", "Kinds", "check_kinds", "join_form"]
 
 Kind = Choice["stream", "table", "global table"]
 Kinds = Mapping[str, Kind]

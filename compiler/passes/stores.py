@@ -1,7 +1,8 @@
 """Which node has a store, and what its clause asks for.
 
-A store is asked for by a clause, or implied: a stream-table join reads its table from the nearest store on the way back
-to the table's source, and where there is none, the source (or `to_table`) gets one.
+A store is asked for by a clause, or implied. A join, a `suppress` and an aggregate of a table read their table from the
+nearest store on the way back to its source, and where there is none, what it begins with gets one. An aggregate and a
+global table have a store always.
 """
 
 from __future__ import annotations
@@ -137,28 +138,54 @@ def _bad_length(option: syntax.Option) -> Finding | None:
 
 
 def _implied(topology: Topology, kinds: Kinds, clauses: Mapping[str, Clause]) -> frozenset[str]:
-    found = set()
+    found: set[str] = set()
     for name in kinds:
         declaration = topology.nodes[name]
-        if isinstance(declaration, syntax.SourceDecl) or not isinstance(declaration.operation, syntax.Join):
+        if isinstance(declaration, syntax.SourceDecl):
+            if declaration.kind == "global table":
+                found.add(name)
             continue
-        if join_form(kinds, declaration.operation) == "stream-table":
-            stored = _first_stored(topology, declaration.operation.right.name.text, clauses)
-            if stored not in clauses:
-                found.add(stored)
-    return frozenset(found)
+        if isinstance(declaration.operation, syntax.Aggregate):
+            found.add(name)
+        for read in _looked_into(declaration.operation, kinds):
+            found.update(_stored_behind(topology, read.name.text, clauses))
+    return frozenset(found - clauses.keys())
 
 
-def _first_stored(topology: Topology, table: str, clauses: Mapping[str, Clause]) -> str:
-    """The nearest node on the way back that has a store, or else the one that must get one."""
+def _looked_into(operation: syntax.Operation, kinds: Kinds) -> tuple[syntax.Input, ...]:
+    """The inputs whose rows an operation looks up, or of which it has to know the row before a change."""
+    match operation:
+        case syntax.Join(left=left, right=right):
+            form = join_form(kinds, operation)
+            return () if form is None else (left, right) if form == "table-table" else (right,)
+        case syntax.Suppress(input=read):
+            return (read,)
+        case syntax.Aggregate(input=read) if kinds.get(read.name.text) == "table":
+            return (read,)
+        case _:
+            return ()
+
+
+def _stored_behind(topology: Topology, table: str, clauses: Mapping[str, Clause]) -> set[str]:
+    """The nodes whose stores `table` is read from: itself, or the nearest on the way back that must have one.
+
+    Filters, maps and `suppress` are computed from what they read. So is a join by the primary key, and its inputs have
+    stores on its own account.
+    """
     while table not in clauses:
-        declaration = topology.nodes[table]
+        declaration = topology.nodes.get(table)
+        if declaration is None:
+            return set()
         if isinstance(declaration, syntax.SourceDecl):
             break
-        if not isinstance(declaration.operation, syntax.Filter | syntax.Map):
-            break
-        table = declaration.operation.input.name.text
-    return table
+        match declaration.operation:
+            case syntax.Filter(input=read) | syntax.Map(input=read) | syntax.Suppress(input=read):
+                table = read.name.text
+            case syntax.Join(on=on) if not on:
+                return set()
+            case _:
+                break
+    return {table}
 
 
 def _taken_names(topology: Topology, order: tuple[str, ...], stores: Stores) -> list[Finding]:

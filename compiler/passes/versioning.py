@@ -118,8 +118,8 @@ def _is_windowed(topology: Topology, name: str, windowed: set[str]) -> bool:
             return window is not None
         case syntax.Filter() | syntax.Map() | syntax.Materialize() | syntax.Suppress():
             return declaration.operation.input.name.text in windowed
-        case syntax.Join(left=left, right=right):
-            return left.name.text in windowed and right.name.text in windowed
+        case syntax.Join(left=left, right=right, on=on):
+            return left.name.text in windowed and (bool(on) or right.name.text in windowed)
         case _:
             return False
 
@@ -214,7 +214,7 @@ def _doubtful(
         yield Finding(
             "VSC312", clause.span,
             f"`{join}` joins a versioned and an unversioned table: what `{name}` keeps of it is no consistent history",
-            tuple(_status_label(read, statuses) for read in (left, right)),
+            tuple(label for read in (left, right) for label in _status_labels(topology, read, stores, statuses)),
             "let both tables of the join be versioned, or none",
         )  # fmt: skip
 
@@ -237,6 +237,8 @@ def _mixed_join(topology: Topology, name: str, kinds: Kinds, stores: Stores, sta
                 return None
 
 
-def _status_label(read: syntax.Input, statuses: Statuses) -> Label:
-    status = statuses[read.name.text]
-    return Label(read.span, f"`{read.name.text}` is {'versioned' if status.versioned else 'unversioned'}")
+def _status_labels(topology: Topology, read: syntax.Input, stores: Stores, statuses: Statuses) -> tuple[Label, ...]:
+    """What an input of a join is, and the way from the node that decided it."""
+    name, status = read.name.text, statuses[read.name.text]
+    own = Label(read.span, f"`{name}` is {'versioned' if status.versioned else 'unversioned'}")
+    return own, decided_label(topology, stores, status), *way_labels(topology, name, status)

@@ -17,13 +17,17 @@ __all__ = ["Collector"]
 
 
 class Collector:
-    """A consumer that keeps what it is given. Numbers the records of one cause from 1, over all nodes of the stage."""
+    """A consumer that keeps what it is given. Numbers the records of one cause from 1, over all nodes of the stage.
 
-    __slots__ = ("_causes", "_context", "_counters", "_empty", "_keys", "_schema", "_times", "_values")
+    `moved`: the records have got another key in the stage.
+    """
 
-    def __init__(self, schema: Schema, context: Context) -> None:
+    __slots__ = ("_causes", "_context", "_counters", "_empty", "_keys", "_moved", "_schema", "_times", "_values")
+
+    def __init__(self, schema: Schema, context: Context, moved: bool = False) -> None:
         self._schema = schema
         self._context = context
+        self._moved = moved
         self._empty: dict[int, Batch] = {}
         self._reset()
 
@@ -59,7 +63,7 @@ class Collector:
         batch = Batch(
             self._schema,
             origins,
-            order.take(causes).extended(np.array(self._counters, dtype=np.int64)),
+            order.take(causes).extended(np.array(self._counters, dtype=np.int64), self._moved),
             np.array(self._times, dtype=np.int64),
             np.fromiter((v is not None for v in values), dtype=np.bool_, count=len(values)),
             _arrays(list(zip(*self._keys, strict=True)), self._schema.key),

@@ -9,21 +9,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vsc.plan.nodes import Filter, Map, Node, Plan, Rekey, Stage, StreamTableJoin
+from vsc.plan.nodes import (
+    Answer,
+    Filter,
+    GroupChanges,
+    Map,
+    Node,
+    Plan,
+    Rekey,
+    Source,
+    Stage,
+    StreamGlobalJoin,
+    StreamTableJoin,
+    Subscribe,
+)
 
 __all__ = [
     "consumers",
-    "dedupes",
     "depth_first",
     "handed_on",
     "hands_out",
-    "old_wanted",
+    "is_broadcast",
+    "moved",
     "outside",
     "owner",
     "provider",
+    "readers",
     "stage_of_store",
     "stored_ancestor",
 ]
+
+
+_MADE = ("#rekey", "#changes", "#subscribe", "#answer")
+"""What the lowering adds to the name of a node for those that it makes of the same statement."""
 
 
 def consumers(plan: Plan, stage: Stage, name: str) -> list[Node]:
@@ -35,8 +53,34 @@ def consumers(plan: Plan, stage: Stage, name: str) -> list[Node]:
     return [nodes[n] for n in stage.nodes if name in _fed_by(nodes[n])]
 
 
+def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
+    """The `consumers` of `name`, once for every input at which they take its records, with the input's number."""
+    return [
+        (node, position)
+        for node in consumers(plan, stage, name)
+        for position, fed in enumerate(_fed_by(node))
+        if fed == name
+    ]
+
+
 def _fed_by(node: Node) -> tuple[str, ...]:
-    return node.inputs[:1] if isinstance(node.operation, StreamTableJoin) else node.inputs
+    looks_up = isinstance(node.operation, StreamTableJoin | StreamGlobalJoin)
+    return node.inputs[:1] if looks_up else node.inputs
+
+
+def _moves(node: Node) -> bool:
+    """Whether the node gives its records another key: in Kafka they pass through a topic behind it."""
+    return isinstance(node.operation, Rekey | GroupChanges | Subscribe | Answer)
+
+
+def moved(plan: Plan, stage: Stage) -> frozenset[str]:
+    """The nodes of `stage` whose records have got another key in it."""
+    found: set[str] = set()
+    for name in stage.nodes:
+        node = plan.node(name)
+        if _moves(node) or not found.isdisjoint(_fed_by(node)):
+            found.add(name)
+    return frozenset(found)
 
 
 def provider(plan: Plan, name: str) -> int:
@@ -59,6 +103,12 @@ def handed_on(plan: Plan, stage: Stage) -> dict[str, tuple[int, ...]]:
     return {name: tuple(ids) for name, ids in found.items()}
 
 
+def is_broadcast(plan: Plan, name: str) -> bool:
+    """Whether every partition gets all records of `name`: a global table's."""
+    operation = plan.node(name).operation
+    return isinstance(operation, Source) and operation.global_
+
+
 def hands_out(plan: Plan, stage: Stage, observe: Iterable[str]) -> frozenset[str]:
     """The nodes whose records `stage` returns: read by later stages, or emitted here and observed."""
     return frozenset(handed_on(plan, stage)) | (frozenset(observe) & frozenset(stage.emits))
@@ -66,7 +116,9 @@ def hands_out(plan: Plan, stage: Stage, observe: Iterable[str]) -> frozenset[str
 
 def owner(name: str) -> str:
     """The node that the user wrote, for one that the lowering made (``JOIN#rekey`` belongs to ``JOIN``)."""
-    return name.removesuffix("#rekey")
+    for suffix in _MADE:
+        name = name.removesuffix(suffix)
+    return name
 
 
 def outside(plan: Plan, stage: Stage, name: str) -> int:
@@ -89,25 +141,6 @@ def stored_ancestor(plan: Plan, name: str) -> Node | None:
     while node.store is None and isinstance(node.operation, Filter | Map):
         node = plan.node(node.inputs[0])
     return node if node.store is not None else None
-
-
-def dedupes(plan: Plan, node: Node) -> bool:
-    """D7: on an unversioned table that has a store, repeated tombstones of a filter are not sent on."""
-    table = plan.node(node.inputs[0])
-    versioned = table.status is not None and table.status.versioned
-    return not versioned and stored_ancestor(plan, table.name) is not None
-
-
-def old_wanted(plan: Plan, stage: Stage, name: str) -> bool:
-    """Whether a consumer of table `name` asks for the row that was the newest before a change."""
-    for node in consumers(plan, stage, name):
-        if node.kind != "table" or node.store is not None:
-            continue  # a store of its own knows what it held
-        if isinstance(node.operation, Filter) and dedupes(plan, node):
-            return True
-        if isinstance(node.operation, Filter | Map) and old_wanted(plan, stage, node.name):
-            return True
-    return False
 
 
 def stage_of_store(plan: Plan, name: str) -> Stage | None:

@@ -35,6 +35,10 @@ class TablePut:
         self._forward = forward
         self.newest = store.newest
 
+    def forget(self, kb: bytes) -> None:
+        """Removes a row of an unversioned store and tells nobody: its key will not be asked for again."""
+        self._put(kb, None, 0)
+
     def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, time: int) -> None:
         """Writes `new`; `old` is what goes on as the change's old row."""
         outcome = self._put(kb, new, time)

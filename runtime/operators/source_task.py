@@ -20,7 +20,7 @@ from vsc.runtime.errors import BadRowError
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.operators.columns import compute, nulled, true_rows
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.layout import consumers, depth_first, hands_out
+from vsc.runtime.operators.layout import consumers, depth_first, hands_out, moved
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.stateless import Stateless, settled
 from vsc.runtime.records import Batch, Int64s, Mask, Order, Origin
@@ -82,6 +82,7 @@ class SourceTask:
         self._options = options
         self._nodes = {n.name: n for n in plan.nodes}
         self._handed_out = hands_out(plan, self._stage, observe)
+        self._moved = moved(plan, self._stage)
         sources = [n for n in self._stage.nodes if isinstance(self._nodes[n].operation, Source)]
         self._walks = {name: depth_first(plan, self._stage, name) for name in sources}
 
@@ -96,19 +97,20 @@ class SourceTask:
         if len(batch):
             clock = int(batch.order.time[-1])
         done = {source: batch}
-        self._descend(source, done, Stateless(self._plan, self._options, metrics))
+        self._descend(source, source, done, Stateless(self._plan, self._options, metrics))
         found = []
         for place, name in enumerate(self._walks[source], start=1):
             if name in self._handed_out:
                 out = done[name]
                 counters = np.full(len(out), place, dtype=np.int64)
-                found.append((name, replace(out, order=out.order.extended(counters))))
+                found.append((name, replace(out, order=out.order.extended(counters, name in self._moved))))
         return StageResult(tuple(found), metrics, clock)
 
-    def _descend(self, name: str, done: dict[str, Batch], stateless: Stateless) -> None:
+    def _descend(self, source: str, name: str, done: dict[str, Batch], stateless: Stateless) -> None:
         for node in consumers(self._plan, self._stage, name):
-            done[node.name] = stateless.apply(node, done[name])
-            self._descend(node.name, done, stateless)
+            place = self._walks[source].index(node.name) + 1
+            done[node.name] = stateless.apply(node, done[name], place)
+            self._descend(source, node.name, done, stateless)
 
     # ------------------------------------------------------------------------------------------------- rows to records
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow.compute as pc
 
-from vsc.plan.nodes import Filter, Map, Node, Plan, Rekey
+from vsc.plan.nodes import Explode, Filter, Map, Merge, Node, Plan, Rekey
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.operators.columns import Computed, compute, nulled, true_rows
 from vsc.runtime.operators.context import RunOptions, expression_error
+from vsc.runtime.operators.explode import element_place
 from vsc.runtime.operators.layout import owner
+from vsc.runtime.operators.merge import value_order
 from vsc.runtime.operators.rekey import kept_columns
 from vsc.runtime.records import Batch, Int64s, Mask, Origin
 
@@ -42,8 +45,12 @@ class Stateless:
         self._options = options
         self._metrics = metrics
 
-    def apply(self, node: Node, batch: Batch) -> Batch:
-        """The records of `node` that those of its input give."""
+    def apply(self, node: Node, batch: Batch, place: int = 0) -> Batch:
+        """The records of `node` that those of one of its inputs give.
+
+        `place` is the node's among those that hand records out: what makes several records of one puts it, and each
+        record's number, into their order.
+        """
         match node.operation:
             case Filter():
                 return self._filter(node, node.operation, batch)
@@ -51,6 +58,11 @@ class Stateless:
                 return self._map(node, node.operation, batch)
             case Rekey():
                 return self._rekey(node, node.operation, batch)
+            case Merge():
+                values = tuple(batch.values[i] for i in value_order(batch.schema, node.schema))
+                return replace(batch, schema=node.schema, values=values)
+            case Explode():
+                return self._explode(node, node.operation, batch, place)
             case other:
                 raise ValueError(f"node '{node.name}': {other.op} needs a store, and stage 0 has none")
 
@@ -84,6 +96,23 @@ class Stateless:
         values = tuple(columns[i] for i in kept_columns(batch.schema, node.schema))
         rekeyed = replace(batch, schema=node.schema, keys=computed.columns, values=values)
         return rekeyed.filter(kept & ~null)
+
+    def _explode(self, node: Node, operation: Explode, batch: Batch, place: int) -> Batch:
+        self._count(node, Dropped.NO_VALUE, ~batch.present)
+        batch = batch.filter(batch.present)
+        computed = compute(node.name, [operation.item], batch.schema, batch.columns, batch.timestamps, batch.present)
+        (arrays,) = computed.columns
+        kept = self._kept(computed, batch)
+        if not kept.all():
+            batch, arrays = batch.filter(kept), arrays.filter(kept)
+        causes = pc.list_parent_indices(arrays).to_numpy(zero_copy_only=False).astype(np.int64)
+        first = np.searchsorted(causes, causes)
+        at = element_place(batch.schema, operation.item.name)
+        many = batch.take(causes)
+        values = (*many.values[:at], pc.list_flatten(arrays), *many.values[at + 1 :])
+        order = many.order.extended(np.full(len(causes), place, dtype=np.int64))
+        order = order.extended(np.arange(1, len(causes) + 1, dtype=np.int64) - first)
+        return replace(many, schema=node.schema, order=order, values=values)
 
     def _kept(self, computed: Computed, batch: Batch) -> Mask:
         if not computed.failures:

@@ -19,7 +19,7 @@ class StreamTableJoin:
     """Joins each record at once; see `grace` for the one that waits.
 
     `store` is the table's own or the one behind its filters and maps: its stream time tells by how much a look-up was
-    too old. `as_of` False: the newest row.
+    too old; None where there is no such store, and nothing is read as of a time. `as_of` False: the newest row.
     """
 
     __slots__ = ("_as_of", "_context", "_forward", "_get", "_left", "_name", "_store", "_values")
@@ -30,7 +30,7 @@ class StreamTableJoin:
         left: bool,
         as_of: bool,
         get: Getter,
-        store: TableStore,
+        store: TableStore | None,
         values: Values,
         context: Context,
         forward: RecordConsumer,
@@ -70,5 +70,5 @@ class StreamTableJoin:
     def _missed(self, reason: Missed, time: int) -> None:
         metrics = self._context.metrics
         metrics.count(self._name, Group.MISSED_LOOKUPS, reason)
-        if reason is Missed.OLDER_THAN_RETENTION:
+        if reason is Missed.OLDER_THAN_RETENTION and self._store is not None:
             metrics.peak(self._name, RETENTION_NEEDED, self._store.stream_time - time)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from vsc.plan.nodes import Operation, Plan, Schema, Stage, StreamTableJoin
+from vsc.plan.nodes import Aggregate, Operation, Plan, Schema, Stage, StreamTableJoin, Suppress
 from vsc.runtime.operators.context import Context, RunOptions
 from vsc.runtime.operators.graph import StageGraph
 from vsc.runtime.operators.layout import hands_out
+from vsc.runtime.operators.partition import encoded_keys
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.source_task import SourceRows, SourceTask
 from vsc.runtime.operators.stores import TableStore
@@ -76,7 +77,8 @@ class StageTask:
     def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
         """Processes the records of `inputs` (node, batch) in D12's order.
 
-        `drain`: afterwards everything that waits in a grace buffer comes out, as if the input had ended. Raises
+        `drain`: afterwards everything that waits (for its grace, for its window's end, in a `suppress`) comes out, as
+        if the input had ended; what one node lets out goes through the next ones before these are drained. Raises
         ExpressionError where an expression fails and the options do not say that the record is to be dropped.
         """
         present = [(name, batch) for name, batch in inputs if len(batch)]
@@ -102,8 +104,8 @@ class StageTask:
 
     @property
     def held(self) -> int:
-        """How many records wait in the stage's grace buffers."""
-        if not any(isinstance(o, StreamTableJoin) and o.grace is not None for o in self._operations()):
+        """How many records, windows without final result and suppressed rows wait in the stage."""
+        if not any(_holds(o) for o in self._operations()):
             return 0
         return sum(len(buffer) for buffer in self._graph.waiting.values())
 
@@ -141,9 +143,10 @@ class StageTask:
             context.cause = cause
             context.counter = 0
             entries[row](*records[row])
+        self._finish()
 
     def _release(self, name: str, place: int) -> None:
-        """Lets out what waits in front of join `name`: each record is a cause of its own, behind everything."""
+        """Lets out what waits in node `name`: each is a cause of its own, behind everything."""
         buffer, context = self._graph.waiting[name], self._context
         waiting = buffer.take_all()
         count = len(waiting)
@@ -151,17 +154,34 @@ class StageTask:
         context.order = Order(
             np.full(count, _END_OF_TIME, dtype=np.int64),
             np.zeros(count, dtype=np.int32),
-            np.array([time for time, _, _ in waiting], dtype=np.int64),
+            np.array([one[0] for one in waiting], dtype=np.int64),
             np.arange(1, count + 1, dtype=np.int64).reshape(count, 1),
         )
         for cause, one in enumerate(waiting):
             context.cause = cause
             context.counter = 0
             buffer.release(one)
+        self._finish()
+
+    def _finish(self) -> None:
+        for finish in self._graph.finishers:
+            finish()
 
     def _gather(self, found: dict[str, list[Batch]]) -> None:
         for name, collector in self._graph.collectors.items():
             found.setdefault(name, []).append(collector.drain())
+
+
+def _holds(operation: Operation) -> bool:
+    match operation:
+        case StreamTableJoin(grace=grace):
+            return grace is not None
+        case Aggregate(final=final):
+            return final
+        case Suppress():
+            return True
+        case _:
+            return False
 
 
 def _columnar(
@@ -187,9 +207,9 @@ def _merged_order(batches: Sequence[Batch], permutation: np.ndarray[Any, Any]) -
 
 def _records(batch: Batch, schema: Schema, codec: KeyCodec) -> list[tuple[Any, ...]]:
     """The rows of a batch as (encoded key, key columns, value columns or None, event time)."""
-    distinct, index = codec.encode_columns(batch.keys)
+    distinct, index = encoded_keys(batch, codec)
     columns = [to_values(array, c.type) for array, c in zip(batch.keys, schema.key, strict=True)]
-    keys = zip(*columns, strict=True)
+    keys: Any = zip(*columns, strict=True) if columns else [()] * len(batch)
     columns = [to_values(array, c.type) for array, c in zip(batch.values, schema.value, strict=True)]
     values: Any = zip(*columns, strict=True) if columns else [()] * len(batch)
     if not batch.present.all():

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.layout import handed_on
-from vsc.runtime.records import Batch, partition_of
+from vsc.runtime.operators.key_width import partition_codecs
+from vsc.runtime.operators.layout import handed_on, is_broadcast
+from vsc.runtime.operators.partition import split
+from vsc.runtime.records import Batch
 from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.wire import SINK, WireRow, blobs
-from vsc.runtime.state.keys import KeyCodec
 
 __all__ = ["Router"]
 
@@ -24,6 +23,7 @@ class Router:
         self._plan = plan
         this = next(s for s in plan.stages if s.id == stage)
         self._stages = handed_on(plan, this)
+        self._codecs = partition_codecs(plan)
         self._sinks: dict[str, list[str]] = {}
         for sink in plan.sinks:
             if sink.node in this.emits:
@@ -34,26 +34,14 @@ class Router:
         if not len(batch):
             return
         if node in self._stages:
-            for partition, part in self._split(node, batch):
+            for partition, part in split(batch, self._codecs[node], self._partitions, is_broadcast(self._plan, node)):
                 for blob in blobs(part):
                     for stage in self._stages[node]:
                         yield WireRow(stage, node, partition, blob)
         sinks = self._sinks.get(node, ())
-        if sinks:
+        if sinks and not (here and is_broadcast(self._plan, node)):
             for sink in sinks:
                 counters.written(sink, len(batch))
             for blob in blobs(batch):
                 for sink in sinks:
                     yield WireRow(SINK, sink, here, blob)
-
-    def _split(self, node: str, batch: Batch) -> Iterator[tuple[int, Batch]]:
-        if self._partitions == 1:
-            yield 0, batch
-            return
-        codec = KeyCodec(tuple(c.type for c in self._plan.node(node).schema.key))
-        unique, index = codec.encode_columns(batch.keys)
-        target = partition_of(unique, self._partitions)[index]
-        for partition in range(self._partitions):
-            chosen = np.flatnonzero(target == partition)
-            if len(chosen):
-                yield partition, batch.take(chosen)

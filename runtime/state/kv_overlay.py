@@ -1,4 +1,4 @@
-"""An ordered map above another one: writes stay in memory, reads see both, the one below is never written to.
+"""An ordered map above another one: writes stay in memory, reads see both; only `commit` writes to the one below.
 
 That is how a micro-batch works on committed state: what it writes becomes one changelog, which is applied to the map
 below once the micro-batch is known to be committed; a failed attempt leaves nothing behind.
@@ -98,6 +98,20 @@ class OverlayKV:
         puts = [(key, value) for key, value in self._rows.items() if value is not None]
         ranges: list[Range] = list(zip(self._range_starts, self._range_ends, strict=True))
         return encode_changelog(ranges, deletes, puts)
+
+    def commit(self) -> None:
+        """Write everything to the map below, in one atomic write; afterwards the overlay is empty."""
+        if self._rows or self._range_starts:
+            deletes = [key for key, value in self._rows.items() if value is None]
+            puts = [(key, value) for key, value in self._rows.items() if value is not None]
+            self._base.write(puts, deletes, list(zip(self._range_starts, self._range_ends, strict=True)))
+            self.discard()
+
+    def discard(self) -> None:
+        """Forget everything that was written since the overlay was made or last committed."""
+        self._rows = {}
+        self._keys = SortedKeys()
+        self._range_starts, self._range_ends = [], []
 
     def _shown(self, key: bytes) -> Iterator[tuple[bytes, bytes]]:
         # The row may have been deleted while a scan was under way.

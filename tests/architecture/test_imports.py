@@ -18,6 +18,7 @@ DOORS = {
     "pandas": ("vsc.runtime.spark",),
     "pyarrow": ("vsc.runtime", "vsc.testing"),
     "numpy": ("vsc.runtime", "vsc.testing"),
+    "yaml": ("vsc.scenario",),
     "rich": ("vsc.cli", "vsc.runtime.spark"),
 }
 """Who may import a library: these modules, what is in them, and modules beside them whose name starts with theirs."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -71,3 +73,48 @@ def test_every_form_ends_with_one_line_feed(plan: Plan) -> None:
     for emit in EMITTERS.values():
         text = emit(plan)
         assert text.endswith("\n") and not text.endswith("\n\n")
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_the_svg_is_well_formed_and_shows_every_node_in_each_of_its_stages(plan: Plan) -> None:
+    root = ElementTree.fromstring(EMITTERS["svg"](plan))
+    names = [text.text for text in root.iter(f"{SVG}text") if text.get("class") == "name"]
+    assert sorted(n for n in names if n) == sorted([*(n for s in plan.stages for n in s.nodes), "console"])
+    assert [t.text for t in root.iter(f"{SVG}text") if t.get("class") == "head"] == ["stage 0", "stage 1"]
+    assert "it is materialized versioned" in [title.text for title in root.iter(f"{SVG}title")]
+    assert not [e for e in root.iter() if e.tag not in {SVG + t for t in SHAPES}]
+
+
+SHAPES = ("svg", "title", "style", "defs", "marker", "path", "rect", "text", "g")
+
+
+def test_the_boxes_of_an_svg_do_not_overlap_and_lie_inside_of_it() -> None:
+    text = (Path(__file__).parents[1] / "golden" / "shop.vdsl").read_text(encoding="utf-8")
+    root = ElementTree.fromstring(EMITTERS["svg"](compile_topology(text)))
+    boxes = [
+        tuple(float(box.get(side, "nan")) for side in ("x", "y", "width", "height"))
+        for box in root.iter(f"{SVG}rect")
+        if box.get("class") == "box"
+    ]
+    assert len(boxes) > 30
+    for index, (x, y, width, height) in enumerate(boxes):
+        assert 0 < x < x + width < float(root.get("width", "0"))
+        assert 0 < y < y + height < float(root.get("height", "0"))
+        for x2, y2, width2, height2 in boxes[index + 1 :]:
+            assert x + width <= x2 or x2 + width2 <= x or y + height <= y2 or y2 + height2 <= y
+
+
+def test_an_svg_without_a_sink_or_of_one_node_can_be_drawn() -> None:
+    one = compile_topology("stream s (k string) from memory () key k;")
+    assert ElementTree.fromstring(EMITTERS["svg"](one)).tag == f"{SVG}svg"
+
+
+def test_pictures_show_windows_waits_and_what_every_partition_gets() -> None:
+    shop = compile_topology((Path(__file__).parents[1] / "golden" / "shop.vdsl").read_text(encoding="utf-8"))
+    for form in ("dot", "svg"):
+        text = EMITTERS[form](shop)
+        for shown in ("hopping (size = 1 hour, advance = 15 minutes, grace = 5 minutes)", "wait 10 seconds"):
+            assert shown in text
+        assert text.count("broadcast") == 1 and "global table" in text and "retention 7 days" in text

@@ -4,10 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from vsc.compiler import check_topology, compile_topology
+from vsc.compiler import compile_topology
 from vsc.compiler.passes.check import CheckedTopology
-from vsc.plan import Map, Node, Plan, Rekey, Source, Store, StreamTableJoin
-from vsc.plan.expressions import Cast
+from vsc.plan import (
+    Aggregate,
+    Answer,
+    GroupChanges,
+    Item,
+    Map,
+    Node,
+    Plan,
+    Rekey,
+    Source,
+    Store,
+    StreamGlobalJoin,
+    StreamTableJoin,
+    Subscribe,
+    Suppress,
+    TableTableJoin,
+    ToTable,
+    Window,
+)
+from vsc.plan.expressions import Call, Cast
 from vsc.plan.expressions import Column as C
 from vsc.plan.types import BIGINT, INT, STRING
 
@@ -129,28 +147,111 @@ def test_sinks_are_numbered_in_the_order_of_the_file() -> None:
 
 def test_a_checked_topology_comes_from_check_alone() -> None:
     with pytest.raises(TypeError, match=r"passes\.check"):
-        CheckedTopology(*([None] * 8), seal=object())  # type: ignore[arg-type]
+        CheckedTopology(*([None] * 9), seal=object())  # type: ignore[arg-type]
 
 
-def test_forms_that_cannot_run_are_named_and_nothing_else_is_said() -> None:
-    text = """
-    topology shop;
-    stream clicks (page string, visitor string, price decimal(12, 2), at timestamp)
-    from files (path = 'clicks', format = 'json') key page timestamp at;
-    global table countries (code string, name string) from memory () key code;
-    stream lines = explode clicks by array(1, 2) as part;
-    stream both = merge clicks, clicks2;
-    stream clicks2 = map clicks select *;
-    stream by_visitor = rekey clicks by visitor;
-    table by_page = aggregate clicks group by page select count(*) as n, sum(price) as total materialize as pages;
-    table hourly =
-      aggregate clicks group by page window tumbling (size = 1 hour, grace = 10 minutes) emit changes
-      select max_by(visitor, at) as last_visitor;
-    table done = suppress hourly until window closes;
-    stream changes = to_stream by_page;
-    sink done to console (); sink changes to console (); sink lines to noop (); sink both to noop ();
-    stream named = join by_visitor with countries on visitor select name;
-    sink named to noop ();
-    """
-    assert {d.code for d in check_topology(text)} == {"VSC190"}
-    assert len(check_topology(text)) == 8
+SHOP = """
+stream clicks (page string, visitor string, price decimal(12, 2), at timestamp) from memory () key page timestamp at;
+table pages (page string, site string, weight int) from memory () key page;
+table sites (site string, country string, rank int) from memory () key site;
+global table countries (code string, name string) from memory () key code;
+"""
+
+
+def shop(text: str) -> Plan:
+    return compile_topology(SHOP + text)
+
+
+def value(node: Node) -> list[str]:
+    return [column.name for column in node.schema.value]
+
+
+def test_a_foreign_key_join_is_subscriptions_answers_and_a_table() -> None:
+    found = shop("table j = left join pages with sites on site select weight + rank as n, country;")
+    subscribe, answer, join_ = found.nodes[-3:]
+    assert (subscribe.name, subscribe.inputs) == ("j#subscribe", ("pages",))
+    assert value(subscribe) == ["page", "weight", "#instruction"]
+    assert subscribe.operation == Subscribe((Item("site", C(0, "site", STRING), "site"),), True, False)
+    assert (answer.name, answer.inputs) == ("j#answer", ("j#subscribe", "sites"))
+    assert isinstance(answer.operation, Answer)
+    assert [c.name for c in answer.operation.left_schema.key] == ["page"]
+    assert [c.name for c in answer.operation.left_schema.value] == ["weight"]
+    assert join_.inputs == ("j#answer",) and isinstance(join_.operation, ToTable)
+    assert join_.schema == answer.schema and names(join_) == (["page"], ["n", "country"])
+    assert found.node("pages").store == Store("pages", "unversioned", implied=True)
+    assert found.node("sites").store == Store("sites", "unversioned", implied=True)
+    assert join_.store is None
+
+
+def test_an_aggregate_by_the_key_reads_its_stream_as_it_is() -> None:
+    found = shop("table n = aggregate clicks group by page as p select count(*) as n, count(*) + 1 as m;")
+    node = found.nodes[-1]
+    assert node.inputs == ("clicks",) and isinstance(node.operation, Aggregate)
+    assert [call.text for call in node.operation.calls] == ["count(*)"]
+    assert names(node) == (["p"], ["n", "m"])
+    assert node.store == Store("n", "unversioned", implied=True)
+
+
+def test_an_aggregate_by_another_key_moves_what_its_calls_read() -> None:
+    found = shop("table n = aggregate clicks group by visitor as v, upper(page) as p select max(page) as m;")
+    moved, node = found.nodes[-2:]
+    assert (moved.name, names(moved)) == ("n#rekey", (["visitor", "on#1"], ["page"]))
+    assert node.inputs == ("n#rekey",) and names(node) == (["v", "p"], ["m"])
+    assert isinstance(node.operation, Aggregate) and node.operation.row == moved.schema
+
+
+def test_the_changes_of_a_table_travel_with_its_key() -> None:
+    found = shop("table n = aggregate pages group by site select site as where_, sum(weight) as total;")
+    changes, node = found.nodes[-2:]
+    assert (changes.name, changes.kind) == ("n#changes", "stream")
+    assert value(changes) == ["#old", "#new", "old#page", "old#weight", "new#page", "new#weight"]
+    assert isinstance(changes.operation, GroupChanges) and changes.operation.columns == ("page", "weight")
+    assert isinstance(node.operation, Aggregate) and names(node) == (["where_"], ["total"])
+    assert node.operation.over == "table" and [c.name for c in node.operation.row.value] == ["page", "weight"]
+    assert node.operation.calls[0].type == BIGINT
+    assert found.node("pages").store is not None
+
+
+def test_an_item_sees_the_group_under_its_new_name() -> None:
+    node = shop("table n = aggregate clicks group by page select page as p, page || '!' as x;").nodes[-1]
+    assert isinstance(node.operation, Aggregate)
+    assert node.operation.items[0].expr.args[0] == C(0, "p", STRING)  # type: ignore[union-attr]
+
+
+def test_types_of_aggregates() -> None:
+    node = shop("table n = aggregate clicks group by visitor select sum(price) as s, avg(price) as a, "
+                "avg(1) as i, collect_list(at) as l, min_by(page, at) as p;").nodes[-1]  # fmt: skip
+    assert [str(column.type) for column in node.schema.value] == [
+        "decimal(22,2)", "decimal(16,6)", "double", "array<timestamp>", "string",
+    ]  # fmt: skip
+
+
+def test_windows_and_what_suppress_waits_for() -> None:
+    found = shop(
+        "table w = aggregate clicks group by page window session (gap = 2 minutes, grace = 30 seconds) emit final "
+        "select count(*) as n; table f = filter w where n > 1;"
+        "table s = suppress f until window closes (max_bytes = 9);"
+        "table l = suppress pages until time limit 5 seconds (max_records = 2);"
+    )
+    window = found.node("w")
+    assert [str(c.type) for c in window.schema.key] == ["string", "timestamp", "timestamp"]
+    assert isinstance(window.operation, Aggregate) and window.operation.final
+    assert window.operation.window == Window("session", 120_000, 0, 30_000)
+    assert found.node("s").operation == Suppress("window_closes", 150_000, None, 9, "fail")
+    assert found.node("l").operation == Suppress("time_limit", 5_000, 2, None, "emit")
+    assert found.node("pages").store == Store("pages", "unversioned", implied=True)
+
+
+def test_an_outer_join_has_the_key_of_whichever_side_is_there() -> None:
+    node = shop("table j = outer join pages with sites select page as k, pages.page as a, page || '!' as b;").nodes[-1]
+    both = Call("coalesce", (C(0, "page", STRING), C(1, "site", STRING)), STRING)
+    assert isinstance(node.operation, TableTableJoin)
+    assert node.operation.items[0].expr == C(0, "page", STRING)
+    assert node.operation.items[1].expr.args[0] == both  # type: ignore[union-attr]
+
+
+def test_a_global_table_is_handed_to_every_partition() -> None:
+    found = shop("stream j = left join clicks with countries on upper(visitor) select name;")
+    assert isinstance(found.nodes[-1].operation, StreamGlobalJoin)
+    assert [entry.node for entry in found.stages[1].inputs if entry.broadcast] == ["countries"]
+    assert found.node("countries").store == Store("countries", "unversioned", implied=True)

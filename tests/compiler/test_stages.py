@@ -101,6 +101,63 @@ CASES: dict[str, tuple[str, Stages]] = {
         "stream f = filter s where n > 0; stream i = join f with t on g select m; stream j = join s with u select m;",
         [("s s2 t u f i#rekey", "", "s s2 f i#rekey"), ("t u i j", "s t u i#rekey", "t u i j")],
     ),
+    "merged streams of two sources stay in stage 0": (
+        "stream m = merge s, s2; stream r = rekey m by g; stream e = explode r by array(n) as x;",
+        [("s s2 t u m r e", "", "s s2 m r e"), ("t u", "t u", "t u")],
+    ),
+    "two ways from one source meet in a stage": (
+        "stream f = filter s where n > 0; stream m = merge s, f;",
+        [("s s2 t u", "", "s s2"), ("t u f m", "s t u", "t u f m")],
+    ),
+    "a table's changes as a stream, in the table's stage": (
+        "stream o = to_stream t; stream r = rekey o by m; stream f = filter r where k is not null;",
+        [("s s2 t u", "", "s s2"), ("t u o r f", "t u", "t u o r f")],
+    ),
+    "what goes by the new key of a stream is one stage later": (
+        "stream r = rekey s by g; stream q = rekey r by h; table a = to_table q;"
+        "stream o = to_stream a; stream w = rekey o by n; table b = to_table w;",
+        [("s s2 t u r q", "", "s s2 r q"), ("t u a o w", "t u q", "t u a o w"), ("b", "w", "b")],
+    ),
+    "tables of one key are joined where both are": (
+        "table j = outer join t with u select m2 as m; ".replace("m2", "t.m") + "table f = filter j where m > 0;",
+        [("s s2 t u", "", "s s2"), ("t u j f", "t u", "t u j f")],
+    ),
+    "a table is joined with an aggregate of another key's changes": (
+        "table a = aggregate t group by m select count(*) as c; table b = to_table q;"
+        "stream q = rekey s by n; table j = join a with b select c;",
+        [
+            ("s s2 t u q", "", "s s2 q"),
+            ("t u a#changes", "t u", "t u a#changes"),
+            ("a b j", "a#changes q", "a b j"),
+        ],
+    ),
+    "an aggregate of a table by its own key stays": (
+        "table a = aggregate t group by k select sum(m) as c;",
+        [("s s2 t u", "", "s s2"), ("t u a#changes a", "t u", "t u a#changes a")],
+    ),
+    "a foreign-key join: subscriptions, answers, result": (
+        "table f (f string, r string) from memory () key f; table j = join f with t on r select m;",
+        [
+            ("s s2 t u f", "", "s s2"),
+            ("u f j#subscribe", "u f", "u f j#subscribe"),
+            ("t j#answer", "t j#subscribe", "t j#answer"),
+            ("j", "j#answer", "j"),
+        ],
+    ),
+    "an aggregate behind a repartition is kept again where it is read later": (
+        "table a = aggregate s group by g select count(*) as c; stream j = join s2 with a on g select h, c;"
+        "stream i = join j with a on h select a.c as d;",
+        [
+            ("s s2 t u a#rekey j#rekey", "", "s s2 a#rekey j#rekey"),
+            ("t u a j i#rekey", "t u a#rekey j#rekey", "t u a j i#rekey"),
+            ("a i", "a#rekey i#rekey", "i"),
+        ],
+    ),
+    "a join with a global table runs behind stage 0, its result is where the stream is": (
+        "global table w (k string, x bigint) from memory () key k;"
+        "stream j = join s with w on g select x, n; table c = aggregate j group by k select sum(x) as y;",
+        [("s s2 t u w", "", "s s2 w"), ("t u w j c", "s t u w", "t u j c")],
+    ),
     "declared after its use": (
         "stream j = join f with c select c.n as m; table c = to_table f; stream f = filter s where n > 0;",
         [("s s2 t u f", "", "s s2 f"), ("t u c j", "t u f", "t u c j")],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,10 @@ def play(recording: Recording, case: dict[str, Any], partitions: int = 1) -> Non
         for number, step in enumerate(case["steps"]):
             _feed(driver, step)
             for node in recording.observe:
-                found = [{"key": r.key, "value": r.value, "timestamp": r.timestamp} for r in driver.read(node)]
+                found = [
+                    {"key": _recorded(r.key), "value": _recorded(r.value), "timestamp": r.timestamp}
+                    for r in driver.read(node)
+                ]
                 assert found == step["expect"].get(node, []), f"{recording.name}, step {number} ({step}), node {node}"
         for question in case.get("stores", ()):
             answer = driver.store(question["store"]).get(question["key"], as_of=question["as_of"])
@@ -39,6 +43,17 @@ def play(recording: Recording, case: dict[str, Any], partitions: int = 1) -> Non
             if answer is not None:
                 found_row = {"value": answer.value, "valid_from": answer.valid_from, "valid_to": answer.valid_to}
             assert found_row == question["expect"], f"{recording.name}, {question}"
+
+
+def _recorded(row: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A row as the recordings have it: the bounds of windows in milliseconds."""
+    if row is None:
+        return None
+    return {name: _milliseconds(v) if isinstance(v, datetime) else v for name, v in row.items()}
+
+
+def _milliseconds(moment: datetime) -> int:
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def _feed(driver: TopologyTestDriver, step: dict[str, Any]) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from vsc.compiler import check_topology
+from vsc.scenario import load, play
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -31,6 +33,13 @@ def test_the_python_in_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     (block,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     exec(compile(block, "README.md", "exec"), {})
+
+
+def test_the_scenario_in_the_documents_holds(tmp_path: Path) -> None:
+    (block,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs/testing.md").read_text(), re.MULTILINE | re.DOTALL)
+    shutil.copy(ROOT / "examples/payments/topology.vdsl", tmp_path)
+    (scenario,) = load(str(tmp_path / "a.scenario.yaml"), block).scenarios
+    assert play(scenario).wrong == ()
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES])

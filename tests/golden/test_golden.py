@@ -18,7 +18,9 @@ from vsc.plan import load
 
 HERE = Path(__file__).parent
 TOPOLOGIES = sorted(HERE.glob("*.vdsl"))
-_SUFFIX = {"plan": "plan.json", "topology": "txt", "graph": "graph.json", "mermaid": "mmd", "dot": "dot"}
+_SUFFIX = {
+    "plan": "plan.json", "topology": "txt", "graph": "graph.json", "mermaid": "mmd", "dot": "dot", "svg": "svg",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", EMITTERS)

@@ -13,7 +13,7 @@ from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.local import EpochRow, LocalRuntime, order_epoch
 from vsc.runtime.operators.task import RunOptions, SourceRows, SourceTask, StageTask
-from vsc.runtime.records import Batch, Origin
+from vsc.runtime.records import MOVED, Batch, Origin
 from vsc.runtime.state.kv import MemoryKV, OrderedKV
 from vsc.runtime.values import to_array
 
@@ -223,11 +223,12 @@ def test_what_waits_is_counted_and_comes_out_in_order() -> None:
     fed = [EpochRow("s", "", i, {"k": "a", "v": "b", "a": "c"}, t) for i, t in enumerate((0, 1, 8, 9))]
     ((_, chunk),) = rows(topology, fed)
     result = stage.process(source.process("s", chunk).batches)
-    # both came out with the third record, each followed by what it gave: numbered from 1, over all nodes
+    # both came out with the third record: numbered from 1 over all nodes, and what has got another key comes last
     found = dict(result.batches)
     assert found["j"].order.offset.tolist() == found["x#rekey"].order.offset.tolist() == [2, 2]
     assert found["j"].order.path[:, -1].tolist() == [1, 3]
     assert found["x#rekey"].order.path[:, -1].tolist() == [2, 4]
+    assert (found["x#rekey"].order.path[:, 0] - found["j"].order.path[:, 0]).tolist() == [MOVED, MOVED]
     assert stage.held == 2
     drained = stage.process([], drain=True)
     assert sum(len(batch) for name, batch in drained.batches if name == "j") == 2

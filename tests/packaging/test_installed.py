@@ -10,8 +10,8 @@ import pytest
 
 from tests.packaging.conftest import Vsc
 
-EXAMPLES = ("flights", "payments", "sensors")
-HEAVY = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict")
+EXAMPLES = ("flights", "fraud", "inventory", "orders", "payments", "prices", "revenue", "sensors")
+HEAVY = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "yaml")
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -67,6 +67,14 @@ def test_check_loads_no_heavy_library(ask: Vsc, root: Path, example: str) -> Non
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
     assert "vsc.compiler" in loaded
     assert sorted(name for name in loaded if name.split(".")[0] in HEAVY) == []
+
+
+def test_the_scenarios_of_the_examples_hold(ask: Vsc, root: Path) -> None:
+    done = ask("-m", "vsc", "test", root / "examples")
+    if ask("-c", "import rocksdict, yaml").returncode:
+        assert (done.returncode, "vsc[test]" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
+    else:
+        assert (done.returncode, done.stderr.endswith(" passed, 0 failed\n")) == (0, True), done.stdout
 
 
 def test_a_missing_extra_is_named(ask: Vsc, root: Path, tmp_path: Path) -> None:

@@ -28,10 +28,10 @@ COMMANDS = {
     "store": "look into the state of a checkpoint",
     "doctor": "find what keeps Spark from running here",
 }
-_MISSING = frozenset({"test", "store"})  # not there yet
+_MISSING = frozenset({"store"})  # not there yet
 _EXTRAS = {
     "pyspark": "spark", "pandas": "spark", "google": "spark", "rich": "spark",
-    "pyarrow": "test", "numpy": "test", "rocksdict": "test",
+    "pyarrow": "test", "numpy": "test", "rocksdict": "test", "yaml": "test",
     "confluent_kafka": "kafka", "psycopg": "postgres",
 }  # fmt: skip
 

@@ -160,7 +160,172 @@ class StreamTableJoin:
     op: Choice["stream_table_join"] = "stream_table_join"
 
 
-Operation = Source | Filter | Map | Rekey | ToTable | Materialize | StreamTableJoin
+@record
+class ToStream:
+    """A table's changes as a stream: each new row is a record, a tombstone is a record without value."""
+
+    op: Choice["to_stream"] = "to_stream"
+
+
+@record
+class Merge:
+    """The records of several streams of one key, as they come. Value columns go by name, not by position."""
+
+    op: Choice["merge"] = "merge"
+
+
+@record
+class Explode:
+    """One record for each element of the array that `item` computes; `item.name` is the column that holds it.
+
+    The element column replaces a value column of that name, or stands behind the others.
+    """
+
+    item: Item
+    op: Choice["explode"] = "explode"
+
+
+@record
+class StreamGlobalJoin:
+    """A stream record joined with a global table's newest row by the key that `on` computes (KIP-99).
+
+    Inputs are (stream, global table); `on` sees the stream's record, `items` see both. The result keeps the stream's
+    key. A null in `on`: dropped by an inner join, kept without partner by a left one.
+    """
+
+    left: bool
+    on: tuple[Item, ...]
+    items: tuple[Item, ...]
+    op: Choice["stream_global_join"] = "stream_global_join"
+
+
+@record
+class TableTableJoin:
+    """A primary-key join of two tables of one key (KIP-914): inputs are (left, right), newest row against newest row.
+
+    `left_versioned`, `right_versioned`: the side's status; a versioned side drops what is not its key's newest.
+    `items` see the left row as input 0, the right one as input 1; a missing side's columns are null.
+    """
+
+    mode: Choice["inner", "left", "outer"]
+    left_versioned: bool
+    right_versioned: bool
+    items: tuple[Item, ...]
+    op: Choice["table_table_join"] = "table_table_join"
+
+
+@record
+class Subscribe:
+    """First step of a foreign-key join: changes of the left table become subscriptions, keyed by the foreign key.
+
+    Made by the lowering as ``JOIN#subscribe``, a stream. `foreign_key` sees the left row. Its schema: the key is that
+    of the right table; the value is the left table's key columns, its value columns that the join reads, and last
+    ``#instruction`` (int; what the numbers mean is the runtime's). `left`: of a left join; `versioned`: the left
+    table's status.
+    """
+
+    foreign_key: tuple[Item, ...]
+    left: bool
+    versioned: bool
+    op: Choice["subscribe"] = "subscribe"
+
+
+@record
+class Answer:
+    """Second step of a foreign-key join, where the right table is: answers subscriptions and the right's changes.
+
+    Made by the lowering as ``JOIN#answer``, a stream keyed as the left table; inputs are (``JOIN#subscribe``, right).
+    `items` see the left row (schema `left_schema`, as it travelled with its subscription) as input 0 and the right
+    row as input 1. `versioned`: the right table's status. The join's own node is a `ToTable` that reads it.
+    """
+
+    left: bool
+    versioned: bool
+    left_schema: Schema
+    items: tuple[Item, ...]
+    op: Choice["answer"] = "answer"
+
+
+@record
+class GroupChanges:
+    """First step of an aggregate over a table: its changes, keyed by the group that each row belongs to.
+
+    Made by the lowering as ``AGGREGATE#changes``, a stream. Its value: ``#old`` (boolean: is there a row to take back),
+    ``#new`` (boolean: is there a row to add), then the table's columns that the aggregate reads, once
+    as ``old#NAME`` and once as ``new#NAME``. `columns` names them: first the table's key columns, all of them, whether
+    the aggregate reads them or not (they tell which row is taken back). `versioned`: the table's status.
+    """
+
+    group: tuple[Item, ...]
+    columns: tuple[str, ...]
+    versioned: bool
+    op: Choice["group_changes"] = "group_changes"
+
+
+@record
+class AggregateCall:
+    """One call of an aggregate function: ``count sum avg min max min_by max_by first last collect_list collect_set``.
+
+    `args` see the aggregated row (`Aggregate.row`) as input 0; ``count(*)`` has none. `type` is the result's.
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    distinct: bool
+    type: DataType
+    text: str
+
+
+@record
+class Window:
+    """The window of an aggregate, in ms. `size` is the size, a sliding window's difference or a session's gap;
+    `advance` is that of a hopping window and the size of a tumbling one, else 0."""
+
+    kind: Choice["tumbling", "hopping", "sliding", "session"]
+    size: int
+    advance: int
+    grace: int
+
+
+@record
+class Aggregate:
+    """Groups of a stream's records, or of a table's rows (then the input is a `GroupChanges`), by the input's key.
+
+    `row` is the schema of the aggregated rows: for a stream the input's, for a table key () and the columns that
+    travelled. `items` see the group's key columns (a window's bounds too) and the calls' results, as columns ``#0``,
+    ``#1``, ..., as input 0. `final`: a window's result is sent once, when it closes (KIP-825).
+    """
+
+    over: Choice["stream", "table"]
+    row: Schema
+    calls: tuple[AggregateCall, ...]
+    items: tuple[Item, ...]
+    window: Window | None
+    final: bool
+    op: Choice["aggregate"] = "aggregate"
+
+
+@record
+class Suppress:
+    """Holds a table's changes back (KIP-328).
+
+    `until` ``window_closes``: one final row a window, `wait` ms (its grace; a session's gap too) behind the window's
+    end. ``time_limit``: at most one change a key in `wait` ms. `max_records` and `max_bytes` bound what is held; when
+    full, the oldest is sent early (``emit``) or the query fails (``fail``).
+    """
+
+    until: Choice["window_closes", "time_limit"]
+    wait: int
+    max_records: int | None
+    max_bytes: int | None
+    when_full: Choice["emit", "fail"] | None
+    op: Choice["suppress"] = "suppress"
+
+
+Operation = (
+    Source | Filter | Map | Rekey | ToTable | Materialize | StreamTableJoin | ToStream | Merge | Explode
+    | StreamGlobalJoin | TableTableJoin | Subscribe | Answer | GroupChanges | Aggregate | Suppress
+)  # fmt: skip
 
 
 @record
@@ -189,9 +354,15 @@ class Sink:
 
 @record
 class StageInput:
-    """Records of `node` (of an earlier stage) enter a stage, partitioned by that node's key."""
+    """Records of `node` (of an earlier stage) enter a stage, partitioned by that node's key.
+
+    The bounds of a window at the end of a key do not count: a group's windows, and what is joined with them, stay in
+    one place.
+    `broadcast`: every partition gets all of them (a global table).
+    """
 
     node: str
+    broadcast: bool = False
 
 
 @record

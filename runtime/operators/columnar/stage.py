@@ -26,7 +26,8 @@ from vsc.runtime.operators.columnar.operators import (
 from vsc.runtime.operators.columnar.support import hand_out_order, supports
 from vsc.runtime.operators.columnar.tables import TableColumns, open_columns
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.layout import dedupes, hands_out, old_wanted, stored_ancestor
+from vsc.runtime.operators.layout import hands_out, moved, stored_ancestor
+from vsc.runtime.operators.old_values import dedupes, wanted
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.records import Batch, Int64s, Order, Origin, processing_order, unified_origins
 from vsc.runtime.state.keys import KeyCodec
@@ -50,6 +51,7 @@ class ColumnarStage:
         handed_out = hands_out(plan, self._stage, observe)
         reachable = [*self._stage.nodes, *(i for i in self._inputs if i not in self._stage.nodes)]
         self._handed_out = [name for name in reachable if name in handed_out]
+        self._moved = moved(plan, self._stage)
         self._leaving = {i: hand_out_order(plan, self._stage, i, handed_out) for i in self._inputs}
         self._codec = KeyCodec([c.type for c in self._nodes[self._inputs[0]].schema.key])
 
@@ -82,7 +84,8 @@ class ColumnarStage:
                     found[leaving] = _nothing(schema, origins, order.depth)
                     continue
                 given[flow.cause] += 1
-                extended = order.take(permutation[flow.cause]).extended(given[flow.cause])
+                counters, behind = given[flow.cause], leaving in self._moved
+                extended = order.take(permutation[flow.cause]).extended(counters, behind)
                 found[leaving] = Batch(schema, origins, extended, flow.time, flow.present, flow.keys, flow.values)
         return [(name, found[name]) for name in self._handed_out]
 
@@ -143,7 +146,7 @@ class _Run:
         dedupe = isinstance(node.operation, Filter) and dedupes(self._plan, node)
         return TableColumnsOperator(
             node.name, predicate, isinstance(node.operation, ToTable), rows, self._tables.get(node.name), dedupe,
-            old_wanted(self._plan, self._stage, node.name), self.metrics,
+            wanted(self._plan, self._stage, node.name), self.metrics,
         )  # fmt: skip
 
     def _join(self, node: Node, operation: StreamTableJoin) -> JoinColumns:

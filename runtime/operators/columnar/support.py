@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from vsc.plan.nodes import Filter, Map, Materialize, Node, Plan, Rekey, Source, Stage, StreamTableJoin, ToTable
-from vsc.runtime.operators.layout import consumers, dedupes, old_wanted, outside, stored_ancestor
+from vsc.runtime.operators.layout import consumers, outside, stored_ancestor
+from vsc.runtime.operators.old_values import dedupes, wanted
 
 __all__ = ["hand_out_order", "roots", "supports"]
 
@@ -25,9 +26,9 @@ def supports(plan: Plan, stage: Stage) -> bool:
 
 
 def _supported(plan: Plan, stage: Stage, node: Node, origin: dict[str, str]) -> bool:
-    if isinstance(node.operation, Filter) and node.store is not None and node.store.kind == "versioned":
-        return not dedupes(plan, node) and not old_wanted(plan, stage, node.name)
     match node.operation:
+        case Filter() if node.kind == "table" and node.store is not None and node.store.kind == "versioned":
+            return not dedupes(plan, node) and not wanted(plan, stage, node.name)
         case Source() | ToTable():
             return node.kind == "table" and (node.store is not None or node.name not in _inputs(stage))
         case Filter() | Map() | Rekey() | Materialize():
@@ -37,6 +38,8 @@ def _supported(plan: Plan, stage: Stage, node: Node, origin: dict[str, str]) -> 
             behind = stored_ancestor(plan, table)
             stored_here = behind is not None and behind.name in stage.nodes
             return grace is None and stored_here and origin.get(stream) != origin.get(table)
+        case _:
+            return False
 
 
 def _inputs(stage: Stage) -> set[str]:

@@ -1,0 +1,136 @@
+"""The calls that only an `aggregate` may select: what they take, what type they have, which of them there are.
+
+The types are Spark SQL's in ANSI mode. A sum of integers is a bigint, an average of numbers a double, a decimal has
+ten (``sum``) or four (``avg``) digits more. Narrower than Spark: strings are not read as numbers.
+"""
+
+from __future__ import annotations
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.expressions.coercion import INTEGERS, convert, is_numeric, is_orderable
+from vsc.compiler.expressions.infer import type_expression
+from vsc.compiler.expressions.scope import Scope, Typed
+from vsc.compiler.source import SourceFile, Span
+from vsc.plan.expressions import Column, Expr
+from vsc.plan.nodes import AggregateCall
+from vsc.plan.types import BIGINT, DOUBLE, INTERVAL, VOID, ArrayType, DataType, DecimalType
+
+__all__ = ["AggregateCalls"]
+
+_SIGNATURES = {
+    "count": "count(*)",
+    "sum": "sum(number)",
+    "avg": "avg(number)",
+    "min": "min(value)",
+    "max": "max(value)",
+    "min_by": "min_by(value, order)",
+    "max_by": "max_by(value, order)",
+    "first": "first(value)",
+    "last": "last(value)",
+    "collect_list": "collect_list(value)",
+    "collect_set": "collect_set(value)",
+}
+_MOST_DIGITS = 38
+
+
+class AggregateCalls:
+    """Collects the calls of one `select`. `row` is what their arguments see: the rows that are aggregated.
+
+    Equal calls are one. The result of the call with the number n is the column ``#n`` of input 0.
+    """
+
+    def __init__(self, source: SourceFile, row: Scope) -> None:
+        self._source = source
+        self._row = Scope(row.inputs, row.allow_event_time, aggregate=_nested)
+        self._found: list[AggregateCall] = []
+
+    @property
+    def calls(self) -> tuple[AggregateCall, ...]:
+        """The calls so far, each once."""
+        return tuple(self._found)
+
+    def take(self, call: syntax.FunctionCall) -> Typed:
+        """The column that holds the result of `call`, or what is wrong with it."""
+        name = call.name.text
+        typed = [type_expression(arg, self._row) for arg in call.args]
+        findings = tuple(finding for one in typed for finding in one.findings)
+        if findings:
+            return Typed(None, findings)
+        wrong = _wrong_form(call)
+        if wrong is not None:
+            return Typed(None, (wrong,))
+        args = tuple(one.expr for one in typed if one.expr is not None)
+        bad = _wrong_types(call, args)
+        if bad is not None:
+            return Typed(None, (bad,))
+        if name in ("sum", "avg"):
+            args = (_summed(args[0]),)
+        text = self._source.slice(call.span)
+        return Typed(self._column(AggregateCall(name, args, call.distinct, _type(name, args), text)))
+
+    def _column(self, call: AggregateCall) -> Expr:
+        for number, known in enumerate(self._found):
+            if (known.function, known.args, known.distinct) == (call.function, call.args, call.distinct):
+                return Column(0, f"#{number}", known.type)
+        self._found.append(call)
+        return Column(0, f"#{len(self._found) - 1}", call.type)
+
+
+def _nested(call: syntax.FunctionCall) -> Typed:
+    message = f"`{call.name.text}` is inside another aggregate: it has no rows of its own to take together"
+    help = "aggregate twice: a second `aggregate` reads the table that the first one makes"
+    return Typed(None, (Finding("VSC118", call.span, message, (), help),))
+
+
+def _wrong_form(call: syntax.FunctionCall) -> Finding | None:
+    name = call.name.text
+    if name != "count" and (call.star or call.distinct):
+        word = "*" if call.star else "distinct"
+        message = f"`{name}` does not take `{word}`"
+        return Finding("VSC222", call.span, message, (), f"write `{_SIGNATURES[name]}`")
+    wanted = 0 if call.star else 2 if name in ("min_by", "max_by") else 1
+    if len(call.args) == wanted:
+        return None
+    message = f"`{name}` takes {wanted} argument{'' if wanted == 1 else 's'}, not {len(call.args)}"
+    return Finding("VSC222", call.span, message, (), f"write `{_SIGNATURES[name]}`")
+
+
+def _wrong_types(call: syntax.FunctionCall, args: tuple[Expr, ...]) -> Finding | None:
+    name = call.name.text
+    if name in ("sum", "avg") and not is_numeric(args[0].type):
+        return _refused(name, call.args[0].span, args[0].type, "a number", "cast it to a number")
+    ordered = {"min": args[:1], "max": args[:1], "min_by": args[1:], "max_by": args[1:], "collect_set": args}
+    distinct = args if call.distinct else ()
+    for arg in ordered.get(name, distinct):
+        if not is_orderable(arg.type):
+            place = call.args[args.index(arg)].span
+            return _refused(name, place, arg.type, "values that can be compared", "choose another expression")
+    for arg, written in zip(args, call.args, strict=True):
+        if arg.type in (INTERVAL, VOID):
+            return _refused(name, written.span, arg.type, "the value of a column", "choose another expression")
+    return None
+
+
+def _refused(name: str, span: Span, type_: DataType, wanted: str, action: str) -> Finding:
+    return Finding("VSC221", span, f"`{name}` takes {wanted}, and this is a {type_}", (), action)
+
+
+def _summed(arg: Expr) -> Expr:
+    if isinstance(arg.type, DecimalType):
+        return arg
+    return convert(arg, BIGINT if arg.type in INTEGERS else DOUBLE)
+
+
+def _type(name: str, args: tuple[Expr, ...]) -> DataType:
+    if name == "count":
+        return BIGINT
+    type_ = args[0].type
+    if name in ("collect_list", "collect_set"):
+        return ArrayType(type_)
+    if name not in ("sum", "avg"):
+        return type_
+    if isinstance(type_, DecimalType):
+        precision, scale = (10, 0) if name == "sum" else (4, 4)
+        return DecimalType(min(type_.precision + precision, _MOST_DIGITS), min(type_.scale + scale, _MOST_DIGITS))
+    return DOUBLE if name == "avg" else type_

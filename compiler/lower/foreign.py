@@ -1,0 +1,32 @@
+"""A foreign-key join: the left table's subscriptions, their answers where the right table is, and the result."""
+
+from __future__ import annotations
+
+from vsc.compiler import syntax
+from vsc.compiler.lower.travel import added_name, columns_read, only
+from vsc.compiler.passes.check import CheckedTopology
+from vsc.plan import Answer, Column, Node, Schema, Subscribe
+from vsc.plan.types import INT
+
+__all__ = ["foreign_key_join"]
+
+
+def foreign_key_join(checked: CheckedTopology, name: str, join: syntax.Join) -> tuple[Node, Node]:
+    """The nodes ``NAME#subscribe`` and ``NAME#answer``; the join itself is a `ToTable` that reads the second."""
+    shape = checked.shapes[name]
+    left, right = join.left.name.text, join.right.name.text
+    left_schema = checked.shapes[left].schema
+    travelling = Schema(left_schema.key, only(left_schema.value, columns_read(item.expr for item in shape.items)))
+    line = checked.source.position(checked.topology.nodes[name].span.start).line
+    key = tuple(Column(f"on#{index}", column.type) for index, column in enumerate(checked.shapes[right].schema.key))
+    value = (*travelling.key, *travelling.value, Column("#instruction", INT))
+    keeps = join.mode == "left"
+    subscribe = Node(
+        added_name(checked, name, "subscribe"), "stream", Schema(key, value),
+        Subscribe(shape.on, keeps, checked.statuses[left].versioned), (left,), line,
+    )  # fmt: skip
+    answer = Node(
+        added_name(checked, name, "answer"), "stream", shape.schema,
+        Answer(keeps, checked.statuses[right].versioned, travelling, shape.items), (subscribe.name, right), line,
+    )  # fmt: skip
+    return subscribe, answer

@@ -1,0 +1,49 @@
+"""An aggregate: the rows of a stream under their group's key, or a table's changes, and what is computed of them."""
+
+from __future__ import annotations
+
+from vsc.compiler import syntax
+from vsc.compiler.lower.travel import added_name, columns_read, only, rekeyed
+from vsc.compiler.passes.check import CheckedTopology
+from vsc.compiler.passes.keys import under_key
+from vsc.compiler.passes.shapes import Shape
+from vsc.plan import Aggregate, Column, GroupChanges, Node, Schema
+from vsc.plan.expressions import Column as ColumnExpr
+from vsc.plan.types import BOOLEAN
+
+__all__ = ["aggregate"]
+
+
+def aggregate(
+    checked: CheckedTopology, name: str, operation: syntax.Aggregate
+) -> tuple[tuple[Node, ...], Aggregate, str]:
+    """The nodes in front of the aggregate `name`, its operation, and the name of the node that it reads."""
+    read, shape = operation.input.name.text, checked.shapes[name]
+    used = columns_read(arg for call in shape.calls for arg in call.args)
+    if checked.kinds[read] == "table":
+        changes, row = _changes(checked, name, read, shape, used)
+        return (changes,), Aggregate("table", row, shape.calls, shape.items, None, False), changes.name
+    schema = checked.shapes[read].schema
+    window = checked.windows.tables.get(name)
+    final = operation.window is not None and operation.window.emit == "final"
+    if [item.expr for item in shape.group] == [ColumnExpr(0, c.name, c.type) for c in schema.key]:
+        return (), Aggregate("stream", schema, shape.calls, shape.items, window, final), read
+    moved = rekeyed(checked, name, under_key(schema, shape.group), read, used)
+    return (moved,), Aggregate("stream", moved.schema, shape.calls, shape.items, window, final), moved.name
+
+
+def _changes(checked: CheckedTopology, name: str, read: str, shape: Shape, used: frozenset[str]) -> tuple[Node, Schema]:
+    """The table's changes under the keys of their groups, and the rows that they hold, each with its key."""
+    schema = checked.shapes[read].schema
+    columns = (*schema.key, *only(schema.value, used))
+    value = (
+        Column("#old", BOOLEAN),
+        Column("#new", BOOLEAN),
+        *(Column(f"old#{column.name}", column.type) for column in columns),
+        *(Column(f"new#{column.name}", column.type) for column in columns),
+    )
+    key = tuple(Column(item.name, item.expr.type) for item in shape.group)
+    operation = GroupChanges(shape.group, tuple(c.name for c in columns), checked.statuses[read].versioned)
+    line = checked.source.position(checked.topology.nodes[name].span.start).line
+    changes = Node(added_name(checked, name, "changes"), "stream", Schema(key, value), operation, (read,), line)
+    return changes, Schema((), columns)

@@ -1,0 +1,103 @@
+"""The lowest stage in which each node of a plan can run: its *level*.
+
+* A stream source: 0. What is stateless and reads streams: the highest of its inputs.
+* What needs the records of one key in one place (a table, a join, a merge of two ways from one source) at least 1, and
+  above every input whose records do not stand where their key belongs.
+* A stateless stream node at least 1 where both it and its input are read by key. Kafka Streams takes a record depth
+  first, each consumer in the order of its declaration, and only one stage can do that for both of them.
+
+Records *stand* where their key belongs after a repartition. They do not behind an operation that gives them another
+key: in front of the next that goes by their key they go to another stage. That is a repartition topic of Kafka's:
+what a cause gives rise to without one is worked on before what goes through one, since its order is the longer path.
+
+The rows of a windowed table stand where their key without the window belongs, all of one group in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from vsc.plan import (
+    Aggregate,
+    Answer,
+    Explode,
+    Filter,
+    GroupChanges,
+    Map,
+    Merge,
+    Node,
+    Rekey,
+    Source,
+    StreamGlobalJoin,
+    Subscribe,
+    ToTable,
+)
+from vsc.plan.expressions import Column
+
+__all__ = ["find_levels", "is_made_of_stream"]
+
+
+def find_levels(nodes: Sequence[Node]) -> dict[str, int]:
+    """The level of every node; for a source table that of the first stage that can keep it."""
+    by_name = {node.name: node for node in nodes}
+    keyed = {node.name for node in nodes if _is_keyed(node)} | _meeting(nodes)
+    together = _read_together(nodes, keyed)
+    levels: dict[str, int] = {}
+    moving: set[str] = set()  # nodes whose records do not stand where their key belongs
+    for node in nodes:
+        by_key = node.name in keyed
+        least = 1 if by_key or node.name in together or isinstance(node.operation, StreamGlobalJoin) else 0
+        above = [levels[name] + (1 if by_key and name in moving else 0) for name in node.inputs]
+        level = levels[node.name] = max([least, *above])
+        carried = any(name in moving and levels[name] == level for name in node.inputs)
+        if _changes_key(node, by_name) or (carried and not by_key):
+            moving.add(node.name)
+    return levels
+
+
+def is_made_of_stream(node: Node) -> bool:
+    """Whether a table begins with `node`: what it comes from are the records of a stream."""
+    return isinstance(node.operation, ToTable | Aggregate)
+
+
+def _is_keyed(node: Node) -> bool:
+    """Whether a node has to have the records of one key in one place."""
+    stateless = Source | Filter | Map | Merge | Explode | Rekey | StreamGlobalJoin
+    return node.kind == "table" or not isinstance(node.operation, stateless)
+
+
+def _changes_key(node: Node, by_name: Mapping[str, Node]) -> bool:
+    match node.operation:
+        case Rekey() | Subscribe() | Answer():
+            return True
+        case GroupChanges(group=group):
+            key = by_name[node.inputs[0]].schema.key
+            return [item.expr for item in group] != [Column(0, column.name, column.type) for column in key]
+        case _:
+            return False
+
+
+def _meeting(nodes: Sequence[Node]) -> set[str]:
+    """The merges in which two ways from one node meet again: only in a stage can each record go one after the other."""
+    behind: dict[str, frozenset[str]] = {}
+    found = set()
+    for node in nodes:
+        ways = [behind[name] for name in node.inputs]
+        behind[node.name] = frozenset({node.name}).union(*ways)
+        if isinstance(node.operation, Merge) and len(behind[node.name]) <= sum(map(len, ways)):
+            found.add(node.name)
+    return found
+
+
+def _read_together(nodes: Sequence[Node], keyed: set[str]) -> frozenset[str]:
+    """The stateless stream nodes that lead to a reader by key, as does their input without them."""
+    by_key = {name for node in nodes if node.name in keyed for name in node.inputs}
+    leading = set(by_key)
+    found = set()
+    for node in reversed(nodes):
+        if node.name in keyed or isinstance(node.operation, Source | Rekey) or node.name not in leading:
+            continue
+        leading.update(node.inputs)
+        if not by_key.isdisjoint(node.inputs):
+            found.add(node.name)
+    return frozenset(found)

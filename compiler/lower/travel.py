@@ -1,0 +1,53 @@
+"""What the nodes that the lowering adds have in common: their names, and the columns that travel through them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from vsc.compiler.passes.check import CheckedTopology
+from vsc.plan import Column, Item, Node, Rekey, Schema
+from vsc.plan.expressions import Call, Cast, Expr, Literal
+from vsc.plan.expressions import Column as ColumnExpr
+
+__all__ = ["added_name", "columns_read", "only", "rekeyed"]
+
+
+def added_name(checked: CheckedTopology, node: str, suffix: str) -> str:
+    """The name of a node that is added in front of `node`: ``NODE#suffix``, unless the user called one so."""
+    name = f"{node}#{suffix}"
+    while name in checked.topology.nodes:
+        name += "#"
+    return name
+
+
+def columns_read(exprs: Iterable[Expr]) -> frozenset[str]:
+    """The columns of input 0 that any of `exprs` reads."""
+    return frozenset(name for expr in exprs for name in _columns(expr))
+
+
+def only(columns: Iterable[Column], names: frozenset[str]) -> tuple[Column, ...]:
+    """Those of `columns` that are called one of `names`."""
+    return tuple(column for column in columns if column.name in names)
+
+
+def rekeyed(
+    checked: CheckedTopology, node: str, key: tuple[Schema, tuple[Item, ...]], read: str, used: frozenset[str]
+) -> Node:
+    """The stream `read` under its new key, with the columns that `node` reads: others need not travel."""
+    schema, items = key
+    line = checked.source.position(checked.topology.nodes[node].span.start).line
+    value = only(schema.value, used)
+    return Node(added_name(checked, node, "rekey"), "stream", Schema(schema.key, value), Rekey(items), (read,), line)
+
+
+def _columns(expr: Expr) -> Iterator[str]:
+    match expr:
+        case ColumnExpr(input=0, name=name):
+            yield name
+        case Cast(arg=arg):
+            yield from _columns(arg)
+        case Call(args=args):
+            for arg in args:
+                yield from _columns(arg)
+        case ColumnExpr() | Literal():
+            return

@@ -1,0 +1,106 @@
+"""The columns of an aggregate: its group, the bounds of its window, and what is selected.
+
+An item is an expression over the group's columns and calls of aggregate functions, whose arguments see the rows of the
+group. A column that is grouped by is known by its own name too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.expressions import AggregateCalls, Scope, ScopeInput
+from vsc.compiler.passes.columns import equal_names
+from vsc.compiler.passes.items import ItemRules, scope_input, select, visible
+from vsc.compiler.passes.keys import new_key
+from vsc.compiler.passes.shapes import Shape, ShapeResult
+from vsc.compiler.source import SourceFile
+from vsc.plan import Call, Cast, Column, Item, Schema
+from vsc.plan.expressions import Column as ColumnExpr
+from vsc.plan.expressions import Expr
+from vsc.plan.types import TIMESTAMP
+
+__all__ = ["WINDOW_BOUNDS", "aggregate_shape"]
+
+WINDOW_BOUNDS = ("window_start", "window_end")
+"""The last key columns of a windowed table, both of type ``timestamp``."""
+
+
+def aggregate_shape(source: SourceFile, operation: syntax.Aggregate, schema: Schema, stream: bool) -> ShapeResult:
+    """The shape of an aggregate over rows with `schema`, those of a stream or of a table."""
+    read = scope_input(operation.input, 0, schema)
+    row = Scope((read,), allow_event_time=stream)
+    group, findings = new_key(source, operation.group, row)
+    bounds = tuple(Column(name, TIMESTAMP) for name in WINDOW_BOUNDS) if operation.window is not None else ()
+    findings.extend(_hidden_bounds(operation, group, bounds))
+    findings.extend(_stars(operation))
+    if findings:
+        return None, findings
+    key = (*(Column(item.name, item.expr.type) for item in group), *bounds)
+    calls = AggregateCalls(source, row)
+    plain = {i.expr.name: i.name for i in group if isinstance(i.expr, ColumnExpr)}
+    scope = Scope(
+        (_group_input(read, plain, key),),
+        allow_event_time=False,
+        key=tuple((column.name, ColumnExpr(0, column.name, column.type)) for column in key),
+        aggregate=calls.take,
+        grouped=frozenset(read.names()),
+    )
+    name = visible(operation.input)
+    own = frozenset((name, column) for column, grouped in plain.items() if column == grouped)
+    change = "give the column another name"
+    found = select(source, operation.items, scope, ItemRules(key, own, (), change, frozenset(b.name for b in bounds)))
+    findings.extend(found.findings)
+    if found.schema is None or findings:
+        return None, findings
+    renamed = {old.name: new.name for old, new in zip(key, found.schema.key, strict=True)}
+    items = tuple(Item(item.name, _with_names(item.expr, renamed), item.text) for item in found.items)
+    columns = zip(group, found.schema.key, strict=False)
+    group = tuple(replace(item, name=column.name) for item, column in columns)
+    return Shape(found.schema, items, group=group, calls=calls.calls), findings
+
+
+def _group_input(read: ScopeInput, plain: Mapping[str, str], key: tuple[Column, ...]) -> ScopeInput:
+    """The input as items see it: with the columns that are grouped by as they stand, under their own names."""
+    types = {column.name: column.type for column in key}
+    columns = tuple(Column(name, types[grouped]) for name, grouped in plain.items())
+    return replace(read, schema=Schema((), columns), physical=dict(plain))
+
+
+def _hidden_bounds(
+    operation: syntax.Aggregate, group: tuple[Item, ...], bounds: tuple[Column, ...]
+) -> Iterator[Finding]:
+    if operation.window is None or len(group) != len(operation.group):
+        return
+    place = operation.window.span
+    names = [(item.name, part.span) for item, part in zip(group, operation.group, strict=True)]
+    taken = {name.lower(): (name, span) for name, span in names}
+    for bound in bounds:
+        if bound.name not in taken:
+            continue
+        name, span = taken[bound.name]
+        for finding, _ in equal_names([(bound.name, place), (name, span)], "VSC203"):
+            label = Label(place, f"the window has a key column `{bound.name}`")
+            yield replace(finding, labels=(label,), help="give it another name: `as ...`")
+
+
+def _stars(operation: syntax.Aggregate) -> Iterator[Finding]:
+    for item in operation.items:
+        if isinstance(item, syntax.StarItem):
+            message = "`*` has no meaning here: the rows of a group have different values"
+            yield Finding("VSC117", item.span, message, (), "select calls like `count(*) as n`: the group is there")
+
+
+def _with_names(expr: Expr, names: Mapping[str, str]) -> Expr:
+    """`expr` with the key columns under their new names."""
+    match expr:
+        case ColumnExpr(name=name):
+            return replace(expr, name=names.get(name, name))
+        case Cast(arg=arg):
+            return replace(expr, arg=_with_names(arg, names))
+        case Call(args=args):
+            return replace(expr, args=tuple(_with_names(arg, names) for arg in args))
+        case _:
+            return expr

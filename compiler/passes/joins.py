@@ -1,0 +1,90 @@
+"""The columns of a join: the key that its inputs meet by, the key of its result, and what is selected.
+
+A join with a stream keeps the stream's key, or has the one that its `on` gives; a join of tables has the left one's.
+An unqualified key column is the result's, a qualified one that input's own: of an outer join they can differ.
+"""
+
+from __future__ import annotations
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.expressions import Scope
+from vsc.compiler.passes.items import ItemRules, scope_input, select, visible
+from vsc.compiler.passes.keys import JoinKey, equal_keys, join_on, under_key
+from vsc.compiler.passes.kinds import JoinForm
+from vsc.compiler.passes.shapes import Shape, ShapeResult
+from vsc.compiler.source import SourceFile
+from vsc.plan import Call, Column, Item, Schema
+from vsc.plan.expressions import Column as ColumnExpr
+from vsc.plan.expressions import Expr
+
+__all__ = ["join_shape"]
+
+
+def join_shape(
+    source: SourceFile, join: syntax.Join, form: JoinForm, left: Schema, right: Schema, fixed: frozenset[str]
+) -> ShapeResult:
+    """The shape of a join of two inputs with these schemas. `fixed` are the key columns that keep their names."""
+    if visible(join.left) == visible(join.right):
+        message = f"both inputs of this join are called `{visible(join.right)}`"
+        label = Label(join.left.span, "the other one")
+        help = f"give them names: `{join.left.name.text} as a with {join.right.name.text} as b`"
+        return None, [Finding("VSC121", join.right.span, message, (label,), help)]
+    key, findings = _meeting_key(source, join, left, right)
+    if key is None:
+        return None, findings
+    rekeyed = under_key(left, key.on) if form == "stream-table" and join.on and key.complete else None
+    columns = _result_key(join, form, key, left, right, rekeyed)
+    own = [column.name for column, expr in columns if expr == ColumnExpr(0, column.name, column.type)]
+    inputs = (scope_input(join.left, 0, left), scope_input(join.right, 1, right))
+    scope = Scope(inputs, key=tuple((column.name, expr) for column, expr in columns))
+    names = {column.name for column, _ in columns}
+    starred = tuple(c for c in (*left.key, *left.value) if c.name not in names)
+    rules = ItemRules(
+        tuple(column for column, _ in columns),
+        frozenset((visible(join.left), name) for name in own if join.mode != "outer"),
+        ((visible(join.left), starred), (visible(join.right), right.value)),
+        "give the column another name",
+        fixed,
+    )
+    found = select(source, join.items, scope, rules)
+    findings.extend(found.findings)
+    if found.schema is None or findings:
+        return None, findings
+    moved = rekeyed is not None and rekeyed[0] != left
+    on = key.on if form != "stream-table" else ()
+    return Shape(found.schema, found.items, rekeyed=rekeyed if moved else None, on=on), findings
+
+
+def _meeting_key(
+    source: SourceFile, join: syntax.Join, left: Schema, right: Schema
+) -> tuple[JoinKey | None, list[Finding]]:
+    """The key that both inputs meet by; its names are those of the result, unless the result keeps the left's."""
+    if not right.key:
+        return None, []
+    if not join.on:
+        return equal_keys(join, left, right)
+    return join_on(source, join, right, Scope((scope_input(join.left, 0, left),)))
+
+
+def _result_key(
+    join: syntax.Join,
+    form: JoinForm,
+    key: JoinKey,
+    left: Schema,
+    right: Schema,
+    rekeyed: tuple[Schema, tuple[Item, ...]] | None,
+) -> list[tuple[Column, Expr]]:
+    """The key columns of a join's result, and what each of them is among the columns of its inputs."""
+    if join.mode == "outer" and form == "table-table" and not join.on:
+        pairs = zip(left.key, right.key, strict=True)
+        return [(a, Call("coalesce", (_column(0, a), _column(1, b)), a.type)) for a, b in pairs]
+    if form != "stream-table":
+        columns = physical = left.key
+    else:
+        columns, physical = key.columns, rekeyed[0].key if rekeyed is not None else key.columns
+    return [(column, _column(0, at)) for column, at in zip(columns, physical, strict=True)]
+
+
+def _column(index: int, column: Column) -> ColumnExpr:
+    return ColumnExpr(index, column.name, column.type)

@@ -1,0 +1,198 @@
+"""The calls of an aggregate: their arguments, their accumulators, and the result row that is computed from them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from vsc.plan.expressions import Column as ColumnExpr
+from vsc.plan.nodes import Aggregate, AggregateCall, Column, Node, Schema
+from vsc.plan.types import BIGINT, DataType
+from vsc.runtime.expressions import ExpressionFailure, compile_row
+from vsc.runtime.operators import evaluate
+from vsc.runtime.operators.aggregate import collected, numbers, running
+from vsc.runtime.operators.aggregate.entries import At, Entries
+from vsc.runtime.operators.aggregate.order import order_bytes
+from vsc.runtime.operators.context import NodeFailure
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.state.kv_base import OrderedKV
+from vsc.runtime.state.rows import RowCodec
+
+__all__ = ["Accumulator", "Calls", "Group"]
+
+_TAG = struct.Struct(">H")
+_NONE: Any = None
+"""The entries of an accumulator that has none: it never looks."""
+
+
+class Accumulator(Protocol):
+    """One call's part of a group: cells (of `types`) in the group's row, and entries beside it.
+
+    `cells` are those of all calls of the group; this one's begin at `i`.
+    """
+
+    @property
+    def types(self) -> tuple[DataType, ...]:
+        """The types of its cells."""
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether it keeps entries."""
+
+    def start(self) -> tuple[Any, ...]:
+        """The cells of an empty group."""
+
+    def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row in. Raises ExpressionFailure where the result would leave its type for good."""
+
+    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row back that was added; `at` has the identity of then."""
+
+    def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
+        """Takes in what another group of the same stream holds."""
+
+    def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
+        """The value of the call. Raises ExpressionFailure where it does not fit its type."""
+
+
+class Group:
+    """What is known of one group: the time of its result, how many rows it has, the cells of its calls."""
+
+    __slots__ = ("cells", "rows", "time")
+
+    def __init__(self, time: int, rows: int, cells: list[Any]) -> None:
+        self.time, self.rows, self.cells = time, rows, cells
+
+    def copy(self) -> Group:
+        """A group that changes on its own."""
+        return Group(self.time, self.rows, list(self.cells))
+
+
+class Calls:
+    """The calls and the items of `node`, which is an `Aggregate`. All state lies in `Group` and `Entries`."""
+
+    def __init__(self, node: Node, operation: Aggregate) -> None:
+        table = operation.over == "table"
+        self._name = node.name
+        self._calls = operation.calls
+        self._args = [[compile_row(arg, [operation.row]) for arg in call.args] for call in operation.calls]
+        self._accumulators = [_accumulator(call, table) for call in operation.calls]
+        self._at: list[int] = []
+        types: list[DataType] = []
+        for accumulator in self._accumulators:
+            self._at.append(len(types))
+            types.extend(accumulator.types)
+        self._row = RowCodec([BIGINT, BIGINT, *types])
+        self._start = [cell for a in self._accumulators for cell in a.start()]
+        self._steps = [
+            (n, accumulator, i, _TAG.pack(n) if accumulator.has_entries else None)
+            for n, (accumulator, i) in enumerate(zip(self._accumulators, self._at, strict=True))
+        ]
+        self.has_entries = any(a.has_entries for a in self._accumulators)
+        columns = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
+        self._plain = _plain(operation)
+        self._items = evaluate.items(node.name, operation.items, [Schema(node.schema.key, columns)])
+
+    # ------------------------------------------------------------------------------------------------- the group
+
+    def empty(self) -> Group:
+        """A group without rows."""
+        return Group(-1, 0, list(self._start))
+
+    def decode(self, data: bytes) -> Group:
+        """The group that `encode` made bytes of."""
+        time, rows, *cells = self._row.decode(data)
+        assert isinstance(time, int) and isinstance(rows, int)
+        return Group(time, rows, cells)
+
+    def encode(self, group: Group) -> bytes:
+        """A group's row in the store."""
+        return self._row.encode((group.time, group.rows, *group.cells))
+
+    # ------------------------------------------------------------------------------------------------ its rows
+
+    def args(self, row: Row, time: int) -> Sequence[tuple[Any, ...]]:
+        """The arguments of all calls for a row; NodeFailure if one of them fails."""
+        found = []
+        for call, functions in zip(self._calls, self._args, strict=True):
+            try:
+                found.append(tuple([f(row, None, time, None) for f in functions]))
+            except ExpressionFailure as failure:
+                raise NodeFailure(self._name, call.text, failure.reason) from failure
+        return found
+
+    def add(self, group: Group, args: Sequence[tuple[Any, ...]], at: At, kv: OrderedKV, prefix: bytes) -> None:
+        """Takes a row in; the group's time is left alone."""
+        group.rows += 1
+        for n, accumulator, i, tag in self._steps:
+            try:
+                accumulator.add(group.cells, i, args[n], at, _entries(kv, prefix, tag))
+            except ExpressionFailure as failure:
+                raise NodeFailure(self._name, self._calls[n].text, failure.reason) from failure
+
+    def remove(self, group: Group, args: Sequence[tuple[Any, ...]], at: At, kv: OrderedKV, prefix: bytes) -> None:
+        """Takes a row back."""
+        group.rows -= 1
+        for n, accumulator, i, tag in self._steps:
+            accumulator.remove(group.cells, i, args[n], at, _entries(kv, prefix, tag))
+
+    def merge(self, group: Group, other: Group, kv: OrderedKV, prefix: bytes, others: bytes) -> None:
+        """Takes in the rows of another group, whose entries lie under `others`."""
+        group.rows += other.rows
+        for n, accumulator, i, tag in self._steps:
+            try:
+                accumulator.merge(group.cells, i, other.cells, _entries(kv, prefix, tag), _entries(kv, others, tag))
+            except ExpressionFailure as failure:
+                raise NodeFailure(self._name, self._calls[n].text, failure.reason) from failure
+
+    def result(self, group: Group, key: Row, kv: OrderedKV, prefix: bytes) -> Row:
+        """The value columns of the group's result; `key` are the result's key columns. NodeFailure if one fails."""
+        values = []
+        for n, accumulator, i, tag in self._steps:
+            try:
+                values.append(accumulator.result(group.cells, i, _entries(kv, prefix, tag)))
+            except ExpressionFailure as failure:
+                raise NodeFailure(self._name, self._calls[n].text, failure.reason) from failure
+        if self._plain:
+            return tuple(values)
+        return self._items((*key, *values), None, group.time, None)
+
+
+def _entries(kv: OrderedKV, prefix: bytes, tag: bytes | None) -> Entries:
+    return _NONE if tag is None else Entries(kv, prefix + tag)
+
+
+def _plain(operation: Aggregate) -> bool:
+    """Whether the items are the calls' results, one for one."""
+    names = [i.expr.name if isinstance(i.expr, ColumnExpr) else "" for i in operation.items]
+    return names == [f"#{n}" for n in range(len(operation.calls))]
+
+
+def _accumulator(call: AggregateCall, table: bool) -> Accumulator:
+    of = [arg.type for arg in call.args]
+    if call.distinct and call.function != "count":
+        raise ValueError(f"{call.text}: 'distinct' is for count alone")
+    match call.function:
+        case "count":
+            return numbers.CountDistinct(order_bytes(of[0])) if call.distinct else numbers.Count()
+        case "sum" | "avg" as function:
+            average = function == "avg"
+            if not numbers.is_float(of[0]):
+                return numbers.ExactSum(of[0], call.type, average, checked=not table)
+            return numbers.ExactFloatSum(average) if table else numbers.RunningFloatSum(average)
+        case "min" | "max" as function:
+            extreme = collected.KeptExtreme if table else running.Extreme
+            return extreme(of[0], function == "max")
+        case "min_by" | "max_by" as function:
+            extreme_by = collected.KeptExtremeBy if table else running.ExtremeBy
+            return extreme_by(of[0], of[1], function == "max_by")
+        case "first" | "last" as function:
+            first_last = collected.KeptFirstLast if table else running.FirstLast
+            return first_last(of[0], function == "last")
+        case "collect_list":
+            return collected.CollectList(of[0])
+        case "collect_set":
+            return collected.CollectSet(of[0])
+        case other:
+            raise ValueError(f"{call.text}: unknown aggregate function {other}")

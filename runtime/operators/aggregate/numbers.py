@@ -1,0 +1,279 @@
+"""Accumulators of numbers: count, sum and avg.
+
+Integers and decimals are summed exactly, in as many digits as it takes, and refused as ANSI mode does when the result
+does not fit its type. Doubles over a stream are summed in order of arrival, as Spark and Kafka Streams users know it;
+over a table the exact sum is kept, as mantissa and exponent, so that taking a row back leaves no trace of it.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal
+from typing import Any
+
+from vsc.plan.types import BIGINT, BINARY, DOUBLE, INT, DataType, DecimalType, ScalarType
+from vsc.runtime.expressions import ExpressionFailure
+from vsc.runtime.operators.aggregate.entries import At, Entries
+
+__all__ = ["Count", "CountDistinct", "ExactFloatSum", "ExactSum", "RunningFloatSum"]
+
+_WIDE = Context(prec=100)
+_BIGINT_MAX = 2**63 - 1
+_BIGINT_MIN = -(2**63)
+
+
+class Count:
+    """``count(*)`` and ``count(e)``."""
+
+    types: tuple[DataType, ...] = (BIGINT,)
+    has_entries = False
+
+    def start(self) -> tuple[Any, ...]:
+        """The cells of an empty group."""
+        return (0,)
+
+    def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row in; `cells[i:]` are this accumulator's."""
+        if not args or args[0] is not None:
+            cells[i] += 1
+
+    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row back."""
+        if not args or args[0] is not None:
+            cells[i] -= 1
+
+    def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
+        """Takes in the rows of another group of the same stream."""
+        cells[i] += other[i]
+
+    def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
+        """The value of the call."""
+        return cells[i]
+
+
+class CountDistinct(Count):
+    """``count(distinct e)``: a row for each value, with how often it is there."""
+
+    has_entries = True
+
+    def __init__(self, encode: Any) -> None:
+        self._encode = encode
+
+    def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row in."""
+        if args[0] is None:
+            return
+        value = self._encode(args[0])
+        found = entries.get(value)
+        cells[i] += found is None
+        entries.put(value, _to_bytes(1 + _from_bytes(found or b"")))
+
+    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row back."""
+        if args[0] is None:
+            return
+        value = self._encode(args[0])
+        left = _from_bytes(entries.get(value) or b"") - 1
+        if left > 0:
+            entries.put(value, _to_bytes(left))
+        elif left == 0:
+            entries.delete(value)
+            cells[i] -= 1
+
+    def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
+        """Takes in the rows of another group."""
+        for value, times in list(others.scan()):
+            found = entries.get(value)
+            cells[i] += found is None
+            entries.put(value, _to_bytes(_from_bytes(found or b"") + _from_bytes(times)))
+
+
+class ExactSum:
+    """``sum`` and ``avg`` of integers and decimals: cells are how many values, and their exact sum.
+
+    `checked`: refuse a row that takes the sum out of its type, as soon as it is added (over a stream nothing can bring
+    it back); else the result is refused as long as it is out of it.
+    """
+
+    types: tuple[DataType, ...] = (BIGINT, BINARY)
+    has_entries = False
+
+    def __init__(self, of: DataType, to: DataType, average: bool, checked: bool) -> None:
+        self._scale = of.scale if isinstance(of, DecimalType) else None
+        self._to = to
+        self._average = average
+        self._checked = checked and not average
+
+    def start(self) -> tuple[Any, ...]:
+        """The cells of an empty group."""
+        return 0, b""
+
+    def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row in."""
+        if args[0] is not None:
+            self._change(cells, i, 1, self._exact(args[0]))
+
+    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row back."""
+        if args[0] is not None:
+            self._change(cells, i, -1, -self._exact(args[0]))
+
+    def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
+        """Takes in the rows of another group."""
+        self._change(cells, i, other[i], _from_bytes(other[i + 1]))
+
+    def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
+        """The sum or the mean; null if there was no value."""
+        count, total = cells[i], _from_bytes(cells[i + 1])
+        if count == 0:
+            return None
+        return self._mean(total, count) if self._average else self._sum(total)
+
+    def _change(self, cells: list[Any], i: int, count: int, value: int) -> None:
+        total = _from_bytes(cells[i + 1]) + value
+        if self._checked:
+            self._sum(total)
+        cells[i] += count
+        cells[i + 1] = _to_bytes(total)
+
+    def _exact(self, value: Any) -> int:
+        return value if self._scale is None else int(value.scaleb(self._scale, _WIDE))
+
+    def _sum(self, total: int) -> Any:
+        if isinstance(self._to, DecimalType):
+            return _decimal(total, self._to)
+        if not _BIGINT_MIN <= total <= _BIGINT_MAX:
+            raise ExpressionFailure("[ARITHMETIC_OVERFLOW] long overflow")
+        return total
+
+    def _mean(self, total: int, count: int) -> Any:
+        if not isinstance(self._to, DecimalType):
+            return total / count
+        shifted = total * 10 ** (self._to.scale - (self._scale or 0))
+        half_up = (2 * abs(shifted) + count) // (2 * count)
+        return _decimal(half_up if shifted >= 0 else -half_up, self._to)
+
+
+class RunningFloatSum:
+    """``sum`` and ``avg`` of floats over a stream: added up in order of arrival."""
+
+    types: tuple[DataType, ...] = (BIGINT, DOUBLE)
+    has_entries = False
+
+    def __init__(self, average: bool) -> None:
+        self._average = average
+
+    def start(self) -> tuple[Any, ...]:
+        """The cells of an empty group."""
+        return 0, 0.0
+
+    def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row in."""
+        if args[0] is not None:
+            cells[i] += 1
+            cells[i + 1] += args[0]
+
+    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Never called: a stream's rows are not taken back."""
+        raise AssertionError("a running sum takes nothing back")
+
+    def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
+        """Takes in the rows of another group."""
+        cells[i] += other[i]
+        cells[i + 1] += other[i + 1]
+
+    def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
+        """The sum or the mean; null if there was no value."""
+        count, total = cells[i], cells[i + 1]
+        if count == 0:
+            return None
+        return total / count if self._average else total
+
+
+class ExactFloatSum:
+    """``sum`` and ``avg`` of floats over a table: the exact sum as mantissa times a power of two.
+
+    Cells: how many values, NaNs, infinities and negative infinities there are; mantissa; exponent.
+    """
+
+    types: tuple[DataType, ...] = (BIGINT, BIGINT, BIGINT, BIGINT, BINARY, INT)
+    has_entries = False
+
+    def __init__(self, average: bool) -> None:
+        self._average = average
+
+    def start(self) -> tuple[Any, ...]:
+        """The cells of an empty group."""
+        return 0, 0, 0, 0, b"", 0
+
+    def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row in."""
+        if args[0] is not None:
+            self._change(cells, i, args[0], 1)
+
+    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row back."""
+        if args[0] is not None:
+            self._change(cells, i, args[0], -1)
+
+    def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
+        """Never called: a table has no windows."""
+        raise AssertionError("groups of a table are not merged")
+
+    def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
+        """The sum or the mean; null if there is no value."""
+        count, nans, infinities, negative, mantissa, exponent = cells[i : i + 6]
+        if count == 0:
+            return None
+        if nans or (infinities and negative):
+            return math.nan
+        if infinities or negative:
+            return math.inf if infinities else -math.inf
+        total = _rounded(_from_bytes(mantissa), exponent)
+        return total / count if self._average else total
+
+    def _change(self, cells: list[Any], i: int, value: float, sign: int) -> None:
+        cells[i] += sign
+        if math.isnan(value):
+            cells[i + 1] += sign
+        elif math.isinf(value):
+            cells[i + (2 if value > 0 else 3)] += sign
+        else:
+            cells[i + 4], cells[i + 5] = _added(_from_bytes(cells[i + 4]), cells[i + 5], value, sign)
+
+
+def _added(mantissa: int, exponent: int, value: float, sign: int) -> tuple[bytes, int]:
+    numerator, denominator = value.as_integer_ratio()
+    power = 1 - denominator.bit_length()  # the denominator is a power of two
+    lowest = min(exponent, power)
+    total = (mantissa << (exponent - lowest)) + sign * (numerator << (power - lowest))
+    if total == 0:
+        return b"", 0
+    spare = (total & -total).bit_length() - 1
+    return _to_bytes(total >> spare), lowest + spare
+
+
+def _rounded(mantissa: int, exponent: int) -> float:
+    try:
+        return float(mantissa << exponent) if exponent >= 0 else mantissa / (1 << -exponent)
+    except OverflowError:
+        return math.inf if mantissa > 0 else -math.inf
+
+
+def _decimal(unscaled: int, data_type: DecimalType) -> Decimal:
+    if abs(unscaled) >= 10**data_type.precision:
+        raise ExpressionFailure(f"[NUMERIC_VALUE_OUT_OF_RANGE] the result does not fit {data_type}")
+    return Decimal(unscaled).scaleb(-data_type.scale, _WIDE)
+
+
+def _to_bytes(value: int) -> bytes:
+    return value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True) if value else b""
+
+
+def _from_bytes(data: bytes) -> int:
+    return int.from_bytes(data, "little", signed=True)
+
+
+def is_float(data_type: DataType) -> bool:
+    """Whether values of the type are floats."""
+    return isinstance(data_type, ScalarType) and data_type.name in ("float", "double")

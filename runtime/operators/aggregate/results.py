@@ -1,0 +1,61 @@
+"""Sends an aggregate's results on: through its result table if it has one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.put import ChangeConsumer, TablePut
+from vsc.runtime.operators.stores import TableStore
+
+__all__ = ["Result", "Results"]
+
+
+class Result(NamedTuple):
+    """A change of the result table.
+
+    `old` is what the aggregate knows; with a store the old row is that store's newest (D18), unless the aggregate is
+    `sure`: Kafka Streams does not always send what it has sent before.
+    """
+
+    kb: bytes
+    key: Row
+    new: Row | None
+    old: Row | None
+    time: int
+    sure: bool = False
+
+
+class Results:
+    """`asked`: whether somebody downstream needs the old row; `old_wanted`: and there is no store to look it up in."""
+
+    __slots__ = ("_forward", "_grace", "_put", "_store", "asked", "old_wanted", "stored")
+
+    def __init__(
+        self, put: TablePut | None, old_wanted: bool, forward: ChangeConsumer, store: TableStore | None, grace: int
+    ) -> None:
+        self._put = put
+        self.asked = old_wanted
+        self._forward = forward
+        self._store = store if store is not None and store.versioned else None
+        self._grace = grace
+        self.old_wanted = old_wanted and put is None
+        self.stored = put is not None
+
+    def refuses(self, time: int) -> bool:
+        """Whether the store is versioned and would refuse a result at `time`."""
+        return self._store is not None and time < self._store.stream_time - self._grace
+
+    def send(self, result: Result) -> None:
+        """Writes and sends one result."""
+        kb, key, new, old, time, sure = result
+        put = self._put
+        if put is None:
+            self._forward(kb, key, new, old, True, time)
+        else:
+            put.process(kb, key, new, old if sure or not self.asked else put.newest(kb), time)
+
+    def forget(self, kb: bytes) -> None:
+        """Removes a row that nothing can ask for any more; nobody is told."""
+        if self._put is not None:
+            self._put.forget(kb)

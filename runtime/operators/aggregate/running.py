@@ -1,0 +1,122 @@
+"""Accumulators over streams that need only what they have seen so far: min, max, min_by, max_by, first, last.
+
+Each keeps the one row that counts, in cells; a row that comes later either takes its place or does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from vsc.plan.types import BIGINT, DataType
+from vsc.runtime.operators.aggregate.entries import At, Entries
+from vsc.runtime.operators.aggregate.order import comparable
+
+__all__ = ["Extreme", "ExtremeBy", "FirstLast"]
+
+
+class _Running:
+    """An accumulator that takes nothing back."""
+
+    types: tuple[DataType, ...] = ()
+    has_entries = False
+
+    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Never called: a stream's rows are not taken back."""
+        raise AssertionError("a running value takes nothing back")
+
+
+class Extreme(_Running):
+    """``min`` and ``max``: of equal values the one that came first."""
+
+    def __init__(self, of: DataType, greatest: bool) -> None:
+        self.types = (of,)
+        self._greatest = greatest
+        self._comparable: Callable[[Any], Any] = comparable(of)
+
+    def start(self) -> tuple[Any, ...]:
+        """The cell of an empty group."""
+        return (None,)
+
+    def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row in."""
+        value, before = args[0], cells[i]
+        if value is None:
+            return
+        if before is None:
+            cells[i] = value
+            return
+        new, old = self._comparable(value), self._comparable(before)
+        if (new > old) if self._greatest else (new < old):
+            cells[i] = value
+
+    def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
+        """Takes in the rows of another group."""
+        self.add(cells, i, (other[i],), At(0, 0), entries)
+
+    def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
+        """The least or greatest value; null if there was none."""
+        return cells[i]
+
+
+class ExtremeBy(_Running):
+    """``min_by`` and ``max_by``: of rows that are equal in what they are ordered by, the one that came last (as in
+    Spark). Cells: the value, what it is ordered by, its arrival."""
+
+    def __init__(self, of: DataType, by: DataType, greatest: bool) -> None:
+        self.types = (of, by, BIGINT)
+        self._greatest = greatest
+        self._comparable: Callable[[Any], Any] = comparable(by)
+
+    def start(self) -> tuple[Any, ...]:
+        """The cells of an empty group."""
+        return None, None, 0
+
+    def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row in."""
+        value, by = args
+        if by is not None and self._wins(by, at.arrival, cells[i + 1], cells[i + 2]):
+            cells[i : i + 3] = value, by, at.arrival
+
+    def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
+        """Takes in the rows of another group."""
+        self.add(cells, i, (other[i], other[i + 1]), At(0, other[i + 2]), entries)
+
+    def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
+        """The value of the row that is first or last in order; null if there was none."""
+        return cells[i]
+
+    def _wins(self, by: Any, arrival: int, before: Any, arrived: int) -> bool:
+        if before is None:
+            return True
+        new, old = self._comparable(by), self._comparable(before)
+        if new == old:
+            return arrival > arrived
+        return bool(new > old) is self._greatest
+
+
+class FirstLast(_Running):
+    """``first`` and ``last`` by (event time, arrival), nulls too. Cells: value, its time (-1: none), its arrival."""
+
+    def __init__(self, of: DataType, last: bool) -> None:
+        self.types = (of, BIGINT, BIGINT)
+        self._last = last
+
+    def start(self) -> tuple[Any, ...]:
+        """The cells of an empty group."""
+        return None, -1, 0
+
+    def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
+        """Takes a row in."""
+        place, before = (at.time, at.arrival), (cells[i + 1], cells[i + 2])
+        if before[0] < 0 or (place > before) is self._last:
+            cells[i : i + 3] = args[0], at.time, at.arrival
+
+    def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
+        """Takes in the rows of another group."""
+        if other[i + 1] >= 0:
+            self.add(cells, i, (other[i],), At(other[i + 1], other[i + 2]), entries)
+
+    def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
+        """The value of the first or the last row; null without one."""
+        return cells[i]

@@ -1,0 +1,44 @@
+"""`explode`: one record for each element of an array."""
+
+from __future__ import annotations
+
+from vsc.plan.nodes import Schema
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.evaluate import Row, Values
+from vsc.runtime.operators.put import RecordConsumer
+
+__all__ = ["Explode", "element_place"]
+
+
+def element_place(before: Schema, element: str) -> int:
+    """Where the element stands among the value columns: in place of the column of that name, or behind all."""
+    names = [c.name for c in before.value]
+    return names.index(element) if element in names else len(names)
+
+
+class Explode:
+    """A null or an empty array gives no record. A record without value has no array: it is dropped and counted."""
+
+    __slots__ = ("_array", "_context", "_forward", "_name", "_place")
+
+    def __init__(self, name: str, array: Values, place: int, context: Context, forward: RecordConsumer) -> None:
+        self._name = name
+        self._array = array
+        self._place = place
+        self._context = context
+        self._forward = forward
+
+    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+        """Takes a stream's record."""
+        if value is None:
+            self._context.dropped(self._name, Dropped.NO_VALUE)
+            return
+        try:
+            (elements,) = self._array(key + value, None, time, None)
+        except NodeFailure as failure:
+            self._context.failed(failure)
+            return
+        before, behind = value[: self._place], value[self._place + 1 :]
+        for element in elements or ():
+            self._forward(kb, key, (*before, element, *behind), time)

@@ -1,0 +1,138 @@
+"""Builds the operators of stream nodes."""
+
+from __future__ import annotations
+
+from vsc.plan.nodes import (
+    Answer,
+    Explode,
+    Filter,
+    GroupChanges,
+    Map,
+    Merge,
+    Node,
+    Rekey,
+    StreamGlobalJoin,
+    StreamTableJoin,
+    Subscribe,
+    ToStream,
+)
+from vsc.runtime.operators import (
+    answer,
+    evaluate,
+    explode,
+    filter,
+    grace,
+    group_changes,
+    map,
+    merge,
+    rekey,
+    stream_global_join,
+    stream_table_join,
+    subscribe,
+    to_stream,
+)
+from vsc.runtime.operators.building import Built, Parts
+from vsc.runtime.operators.graph_getters import getter
+from vsc.runtime.operators.put import RecordConsumer
+from vsc.runtime.operators.stores import open_buffer, store_prefix
+from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.subscriptions import SubscriptionStore
+
+__all__ = ["stream_operator"]
+
+
+def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
+    """The operator of a stream node; ValueError for one that cannot run in a stage with state."""
+    match node.operation:
+        case Filter(predicate):
+            before = parts.schema(node)
+            holds = evaluate.condition(node.name, predicate, [before])
+            return filter.StreamFilter(holds, len(before.value), parts.context, forward).process
+        case Map(items):
+            values = evaluate.items(node.name, items, [parts.schema(node)])
+            return map.StreamMap(values, parts.context, forward).process
+        case Rekey(items):
+            before = parts.schema(node)
+            key = evaluate.items(node.name, items, [before])
+            kept = rekey.kept_columns(before, node.schema)
+            return rekey.Rekey(node.name, key, kept, parts.context, forward).process
+        case StreamTableJoin() as join:
+            return _stream_table_join(parts, node, join, forward)
+        case StreamGlobalJoin() as join:
+            return _stream_global_join(parts, node, join, forward)
+        case Merge():
+            inputs = [parts.nodes[name].schema for name in node.inputs]
+            orders = [merge.value_order(before, node.schema) for before in inputs]
+            return tuple(merge.Merge(order, forward).process for order in orders)
+        case Explode(item):
+            before = parts.schema(node)
+            array = evaluate.items(node.name, [item], [before])
+            place = explode.element_place(before, item.name)
+            return explode.Explode(node.name, array, place, parts.context, forward).process
+        case ToStream():
+            return to_stream.ToStream(forward).process
+        case GroupChanges(group, versioned=versioned):
+            table = parts.schema(node)
+            mapped = evaluate.items(node.name, group, [table])
+            columns = group_changes.travelling(table, node.schema)
+            keys = KeyCodec([c.type for c in node.schema.key])
+            return group_changes.GroupChanges(
+                node.name, mapped, keys, columns, versioned, parts.context, forward
+            ).process
+        case Subscribe() as step:
+            return _subscribe(parts, node, step, forward)
+        case Answer() as step:
+            return _answer(parts, node, step, forward)
+        case other:
+            raise ValueError(f"node '{node.name}': {other.op} of a stream cannot run in a stage with state")
+
+
+def _stream_table_join(parts: Parts, node: Node, operation: StreamTableJoin, forward: RecordConsumer) -> RecordConsumer:
+    stream, table = (parts.nodes[name] for name in node.inputs)
+    values = evaluate.items(node.name, operation.items, [stream.schema, table.schema])
+    join = stream_table_join.StreamTableJoin(
+        node.name, operation.left, operation.as_of, getter(parts, table.name), parts.behind(table.name),
+        values, parts.context, forward,
+    )  # fmt: skip
+    if operation.grace is None:
+        return join.process
+    buffer = open_buffer(parts.kv, parts.stage, node.name)
+    waiting = grace.GraceBuffer(node.name, operation.grace, stream.schema, buffer, join, parts.context)
+    parts.waiting[node.name] = waiting
+    return waiting.process
+
+
+def _stream_global_join(
+    parts: Parts, node: Node, operation: StreamGlobalJoin, forward: RecordConsumer
+) -> RecordConsumer:
+    stream, table = (parts.nodes[name].schema for name in node.inputs)
+    return stream_global_join.StreamGlobalJoin(
+        node.name, operation.left, evaluate.items(node.name, operation.on, [stream]),
+        KeyCodec([c.type for c in table.key]), getter(parts, node.inputs[1]),
+        evaluate.items(node.name, operation.items, [stream, table]), parts.context, forward,
+    ).process  # fmt: skip
+
+
+def _subscribe(parts: Parts, node: Node, operation: Subscribe, forward: RecordConsumer) -> Built:
+    """The left row's columns that travel stand, under other names perhaps, in the step that reads the subscriptions."""
+    table = parts.schema(node)
+    readers = [n.operation for n in parts.plan.nodes if node.name in n.inputs]
+    travelling = next(o.left_schema for o in readers if isinstance(o, Answer))
+    names = [c.name for c in table.key + table.value]
+    return subscribe.Subscribe(
+        node.name, evaluate.items(node.name, operation.foreign_key, [table]),
+        KeyCodec([c.type for c in node.schema.key]), operation.left, operation.versioned,
+        tuple(names.index(c.name) - len(table.key) for c in travelling.value), parts.context, forward,
+    ).process  # fmt: skip
+
+
+def _answer(parts: Parts, node: Node, operation: Answer, forward: RecordConsumer) -> Built:
+    right = parts.nodes[node.inputs[1]]
+    step = answer.Answer(
+        node.name, operation.left, operation.versioned, operation.left_schema,
+        evaluate.items(node.name, operation.items, [operation.left_schema, right.schema]),
+        getter(parts, right.name), SubscriptionStore(parts.kv, store_prefix(parts.stage, node.name)),
+        parts.context, forward,
+    )  # fmt: skip
+    parts.finishers.append(step.finish)
+    return step.subscription, step.change

@@ -1,0 +1,98 @@
+"""Builds the operators of table nodes."""
+
+from __future__ import annotations
+
+from vsc.plan.nodes import Aggregate, Filter, Map, Materialize, Node, Source, Suppress, TableTableJoin, ToTable
+from vsc.runtime.operators import (
+    evaluate,
+    filter,
+    map,
+    materialize,
+    old_values,
+    source_table,
+    suppress,
+    table_table_join,
+    to_table,
+)
+from vsc.runtime.operators.aggregate import aggregate_operator
+from vsc.runtime.operators.building import Built, Consumer, Parts
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.graph_getters import getter, pair
+from vsc.runtime.operators.put import ChangeConsumer, TablePut
+
+__all__ = ["table_operator"]
+
+
+def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
+    """The operator of a table node; ValueError for one that makes no table."""
+    context, old = parts.context, parts.old_wanted(node.name)
+    store = parts.tables.get(node.name)
+    put = None if store is None else TablePut(node.name, store, context, forward)
+    match node.operation:
+        case Source():
+            _check_stored(node, old, put)
+            return source_table.SourceTable(put, old, forward).process
+        case ToTable(deleted):
+            _check_stored(node, old, put)
+            table = source_table.SourceTable(put, old, forward)
+            holds = None if deleted is None else evaluate.condition(node.name, deleted, [parts.schema(node)])
+            return to_table.ToTable(table, holds, context).process
+        case Filter(predicate):
+            holds = evaluate.condition(node.name, predicate, [parts.schema(node)])
+            dedupe = old_values.dedupes(parts.plan, node)
+            return filter.TableFilter(holds, dedupe, old, put, context, forward).process
+        case Map(items):
+            values = evaluate.items(node.name, items, [parts.schema(node)])
+            return map.TableMap(values, old, put, context, forward).process
+        case Materialize():
+            if put is None:
+                raise ValueError(f"node '{node.name}': materialize without a store")
+            return materialize.Materialize(put, old).process
+        case TableTableJoin() as join:
+            return _table_table_join(parts, node, join, old, _kept(put, forward))
+        case Aggregate() as aggregate:
+            return aggregate_operator(parts, node, aggregate, put, forward)
+        case Suppress() as operation:
+            return _suppress(parts, node, operation, put, forward)
+        case other:
+            raise ValueError(f"node '{node.name}': {other.op} does not make a table")
+
+
+def _check_stored(node: Node, old_wanted: bool, put: TablePut | None) -> None:
+    if old_wanted and put is None:
+        raise ValueError(f"node '{node.name}': a reader of its changes needs their old rows, and it has no store")
+
+
+def _table_table_join(
+    parts: Parts, node: Node, operation: TableTableJoin, old: bool, send: ChangeConsumer
+) -> tuple[Consumer, Consumer]:
+    left, right = node.inputs
+    pairs = pair(parts, node, operation)
+
+    def side(is_left: bool, versioned: bool, other: str) -> Consumer:
+        return table_table_join.TableTableJoin(
+            node.name, operation.mode, is_left, versioned, getter(parts, other), pairs, old, parts.context, send
+        ).process
+
+    return side(True, operation.left_versioned, right), side(False, operation.right_versioned, left)
+
+
+def _kept(put: TablePut | None, forward: ChangeConsumer) -> ChangeConsumer:
+    """What takes a change whose old row is known: the node's own store, or its consumers."""
+    if put is None:
+        return forward
+    write = put.process
+
+    def keep(kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+        write(kb, key, new, old, time)
+
+    return keep
+
+
+def _suppress(parts: Parts, node: Node, operation: Suppress, put: TablePut | None, forward: ChangeConsumer) -> Consumer:
+    held = parts.suppressed(node.name)
+    old = parts.old_wanted(node.name)
+    schema = parts.schema(node)
+    holding = suppress.Suppress(node.name, operation, schema, held, put, old, parts.context, forward)
+    parts.waiting[node.name] = holding
+    return holding.process

@@ -1,0 +1,31 @@
+"""`merge`: the records of several streams, each as it comes, with the value columns in one order."""
+
+from __future__ import annotations
+
+from vsc.plan.nodes import Schema
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.put import RecordConsumer
+
+__all__ = ["Merge", "value_order"]
+
+
+def value_order(before: Schema, after: Schema) -> tuple[int, ...]:
+    """Where the value columns of the merged stream stand among those of one of its inputs: they go by name."""
+    names = [c.name for c in before.value]
+    return tuple(names.index(c.name) for c in after.value)
+
+
+class Merge:
+    """Takes the records of one of the inputs."""
+
+    __slots__ = ("_chosen", "_forward")
+
+    def __init__(self, chosen: tuple[int, ...], forward: RecordConsumer) -> None:
+        self._chosen = None if chosen == tuple(range(len(chosen))) else chosen
+        self._forward = forward
+
+    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+        """Takes a stream's record; one without value goes on without one."""
+        if value is not None and self._chosen is not None:
+            value = tuple([value[i] for i in self._chosen])
+        self._forward(kb, key, value, time)

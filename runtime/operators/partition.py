@@ -1,0 +1,36 @@
+"""To which partition a record belongs: one answer for the test driver and for Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from vsc.runtime.records import Batch, Int64s, partition_of
+from vsc.runtime.state.keys import KeyCodec
+
+__all__ = ["encoded_keys", "split"]
+
+
+def encoded_keys(batch: Batch, codec: KeyCodec) -> tuple[list[bytes], Int64s]:
+    """The distinct encoded keys of a batch, and for each record which of them is its own.
+
+    The records of a stream without key have one key, the empty one.
+    """
+    if codec.types:
+        return codec.encode_columns(batch.keys[: len(codec.types)])
+    return [codec.encode(())], np.zeros(len(batch), dtype=np.int64)
+
+
+def split(batch: Batch, codec: KeyCodec, partitions: int, broadcast: bool = False) -> Iterator[tuple[int, Batch]]:
+    """The batch's records by partition; all of them for each if they are `broadcast`. Empty parts are left out.
+
+    `codec` is of the leading key columns that the records are partitioned by (`partition_codecs`).
+    """
+    if broadcast or partitions == 1:
+        yield from ((partition, batch) for partition in range(partitions))
+        return
+    distinct, index = encoded_keys(batch, codec)
+    of_record = partition_of(distinct, partitions)[index]
+    for partition in np.unique(of_record).tolist():
+        yield partition, batch.filter(of_record == partition)

@@ -1,0 +1,69 @@
+"""Join of a stream with a global table (KIP-99): a record meets the newest row of the key that it computes.
+
+The table is whole in every partition, so the stream stays where it is and keeps its key.
+"""
+
+from __future__ import annotations
+
+from vsc.runtime.metrics import Dropped, Group, Missed
+from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.evaluate import Row, Values
+from vsc.runtime.operators.getters import Getter
+from vsc.runtime.operators.put import RecordConsumer
+from vsc.runtime.state.keys import KeyCodec
+
+__all__ = ["StreamGlobalJoin"]
+
+
+class StreamGlobalJoin:
+    """`on` computes the table's key; a null in it has no partner: a left join keeps the record, an inner one drops
+    and counts it. A record without value is dropped and counted (D14)."""
+
+    __slots__ = ("_context", "_forward", "_get", "_keys", "_left", "_name", "_on", "_values")
+
+    def __init__(
+        self,
+        name: str,
+        left: bool,
+        on: Values,
+        keys: KeyCodec,
+        get: Getter,
+        values: Values,
+        context: Context,
+        forward: RecordConsumer,
+    ) -> None:
+        self._name = name
+        self._left = left
+        self._on = on
+        self._keys = keys
+        self._get = get
+        self._values = values
+        self._context = context
+        self._forward = forward
+
+    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+        """Takes a stream's record."""
+        if value is None:
+            self._context.dropped(self._name, Dropped.NO_VALUE)
+            return
+        row = key + value
+        try:
+            result = self._joined(row, time)
+        except NodeFailure as failure:
+            self._context.failed(failure)
+            return
+        if result is not None:
+            self._forward(kb, key, result, time)
+
+    def _joined(self, row: Row, time: int) -> Row | None:
+        wanted = self._on(row, None, time, None)
+        if None in wanted:
+            if not self._left:
+                self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
+                return None
+            return self._values(row, None, time, None)
+        found = self._get(self._keys.encode(wanted), wanted, None)
+        if not isinstance(found, Missed):
+            return self._values(row, wanted + found[0], time, found[1])
+        self._context.metrics.count(self._name, Group.MISSED_LOOKUPS, found)
+        return self._values(row, None, time, None) if self._left else None

@@ -1,0 +1,125 @@
+"""Primary-key join of two tables (KIP-914): a change on one side meets the newest row of the other one.
+
+A side that is versioned drops what is not its key's newest; one that is not takes each change for the newest. Nothing
+is ever read as of a time. The result's time is the higher one of both sides', or the only one's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from vsc.runtime.metrics import Dropped, Missed
+from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.evaluate import Row, Values
+from vsc.runtime.operators.getters import Getter
+from vsc.runtime.operators.put import ChangeConsumer
+from vsc.runtime.operators.stores import Found
+
+__all__ = ["Mode", "Pair", "TableTableJoin", "join_getter", "joined"]
+
+Mode = Literal["inner", "left", "outer"]
+
+Timed = tuple[Row, int] | None
+"""A side's row (key columns first) and its time, or None where it has none."""
+
+Pair = Callable[[Timed, Timed], Row | None]
+"""The result for a left and a right row; None: there is none."""
+
+
+def joined(mode: Mode, values: Values) -> Pair:
+    """The result of two sides, as the mode says which of them may be absent."""
+    needs_left, needs_right = mode != "outer", mode == "inner"
+
+    def pair(left: Timed, right: Timed) -> Row | None:
+        if left is None:
+            return None if needs_left or right is None else values(None, right[0], None, right[1])
+        if right is None:
+            return None if needs_right else values(left[0], None, left[1], None)
+        return values(left[0], right[0], left[1], right[1])
+
+    return pair
+
+
+class TableTableJoin:
+    """One side of a join. `is_left`: this is the left one; `versioned`: its status; `other`: looks into the other.
+
+    `send` takes the result's change: the consumers, or the join's own store. `old_wanted`: whether somebody downstream
+    needs what the result was before.
+    """
+
+    __slots__ = ("_context", "_get", "_is_left", "_mode", "_name", "_old", "_pair", "_send", "_versioned")
+
+    def __init__(
+        self,
+        name: str,
+        mode: Mode,
+        is_left: bool,
+        versioned: bool,
+        other: Getter,
+        pair: Pair,
+        old_wanted: bool,
+        context: Context,
+        send: ChangeConsumer,
+    ) -> None:
+        self._name = name
+        self._mode = mode
+        self._is_left = is_left
+        self._versioned = versioned
+        self._get = other
+        self._pair = pair
+        self._old = old_wanted
+        self._context = context
+        self._send = send
+
+    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+        """Takes a change of this side."""
+        if self._versioned and not latest:
+            self._context.dropped(self._name, Dropped.OUT_OF_ORDER)
+            return
+        try:
+            other = _timed(key, self._get(kb, key, None))
+            if self._gives_nothing(new, old, other):
+                return
+            result = self._result(key, new, time, other)
+        except NodeFailure as failure:
+            self._context.failed(failure)
+            return
+        before = self._before(key, old, time, other) if self._old else None
+        self._send(kb, key, result, before, latest, time if other is None else max(time, other[1]))
+
+    def _gives_nothing(self, new: Row | None, old: Row | None, other: Timed) -> bool:
+        if other is not None:
+            return False
+        if self._mode == "inner" or (self._mode == "left" and not self._is_left):
+            return True
+        return new is None and old is None
+
+    def _result(self, key: Row, row: Row | None, time: int, other: Timed) -> Row | None:
+        own: Timed = None if row is None else (key + row, time)
+        return self._pair(own, other) if self._is_left else self._pair(other, own)
+
+    def _before(self, key: Row, old: Row | None, time: int, other: Timed) -> Row | None:
+        try:
+            return self._result(key, old, time, other)
+        except NodeFailure:
+            return None  # it failed, and was dealt with, when it was the result
+
+
+def join_getter(left: Getter, right: Getter, pair: Pair) -> Getter:
+    """The getter of a join without a store: it joins anew what both sides hold now."""
+
+    def get(kb: bytes, key: Row, as_of: int | None) -> Found | Missed:
+        if as_of is not None:
+            raise ValueError("the result of a join without a versioned store cannot be read as of a time")
+        ours, theirs = left(kb, key, None), right(kb, key, None)
+        row = pair(_timed(key, ours), _timed(key, theirs))
+        if row is None:
+            return ours if isinstance(ours, Missed) else Missed.NO_RECORD
+        return row, max(found[1] for found in (ours, theirs) if not isinstance(found, Missed)), None
+
+    return get
+
+
+def _timed(key: Row, found: Found | Missed) -> Timed:
+    return None if isinstance(found, Missed) else (key + found[0], found[1])

@@ -1,0 +1,76 @@
+"""The subscriptions of a foreign-key join: for every foreign key the left keys that refer to it, with their rows.
+
+Layout, format version 1 (root: the length of the store's prefix as two bytes, big endian, and the prefix)::
+
+    root "m"                          "VSUB", u16 format version (little endian)
+    root "s" foreign key, left key    i64 timestamp (little endian), the left row
+
+Guarantees: those of one foreign key come in the order of the left keys' bytes (no encoded key is the beginning of
+another one, see `keys`). Not for more than one join.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from vsc.runtime.errors import StateError
+from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
+
+__all__ = ["FORMAT_VERSION", "Subscription", "SubscriptionStore"]
+
+FORMAT_VERSION: Final = 1
+
+_META: Final = struct.Struct("<4sH")
+_TIME: Final = struct.Struct("<q")
+_MARK: Final = _META.pack(b"VSUB", FORMAT_VERSION)
+
+
+class Subscription(NamedTuple):
+    """One left row that refers to a foreign key: its encoded key, its encoded row, and its time in ms."""
+
+    left_key: bytes
+    row: bytes
+    timestamp: int
+
+
+class SubscriptionStore:
+    """The subscriptions in an ordered map, under a prefix of their own."""
+
+    __slots__ = ("_begun", "_kv", "_meta", "_rows")
+
+    def __init__(self, kv: OrderedKV, prefix: bytes) -> None:
+        """Open the store that `kv` has under `prefix`; `StateError` when what lies there is something else."""
+        root = store_root(prefix)
+        self._kv, self._meta, self._rows = kv, root + b"m", root + b"s"
+        found = kv.get(self._meta)
+        self._begun = found is not None
+        if found is not None and found != _MARK:
+            raise StateError(
+                f"what lies here are not subscriptions of format version {FORMAT_VERSION}, or they are damaged",
+                "use the version of vsc that wrote them, or build the state anew",
+            )
+
+    def put(self, foreign_key: bytes, subscription: Subscription) -> None:
+        """Write a subscription; it takes the place of the one of its left key to the same foreign key."""
+        left_key, row, timestamp = subscription
+        puts = [(self._rows + foreign_key + left_key, _TIME.pack(timestamp) + row)]
+        if not self._begun:
+            puts.append((self._meta, _MARK))
+        self._kv.write(puts)
+        self._begun = True
+
+    def delete(self, foreign_key: bytes, left_key: bytes) -> None:
+        """Remove a subscription, if it is there."""
+        self._kv.write((), [self._rows + foreign_key + left_key])
+
+    def of(self, foreign_key: bytes) -> list[Subscription]:
+        """Return the subscriptions to `foreign_key`, in the order of their left keys."""
+        start = self._rows + foreign_key
+        return [_decode(key[len(start) :], data) for key, data in self._kv.scan(start, prefix_end(start))]
+
+
+def _decode(left_key: bytes, data: bytes) -> Subscription:
+    if len(data) < _TIME.size:
+        raise StateError("a subscription is damaged: it is too short")
+    return Subscription(left_key, data[_TIME.size :], _TIME.unpack_from(data)[0])

@@ -1,0 +1,138 @@
+"""The buffer of `suppress`: one row a key, in the order in which the keys come out.
+
+Layout, format version 1 (root: the length of the buffer's prefix as two bytes, big endian, and the prefix)::
+
+    root "m"           "VSTP", u16 format version, u16 zero, then i64: stream time, rows, bytes (little endian)
+    root "k" key       i64 the time by which it is ordered, i64 the event time of the row (little endian), u8 (bit 0:
+                       there is a row, bit 1: there is the row before), u32 length of the row, the row, the row before
+    root "t" time key  nothing (time: eight bytes, big endian)
+
+Guarantees: a key keeps the time with which it came in, and the row that it had before then, for as long as it is
+held, whatever becomes of its row; keys come out in the order of (time, the key's bytes); stream time is what the caller
+says, and outlives a restart, as all of it does. Not for deciding what comes out when: that is the operator's.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from vsc.runtime.errors import StateError
+from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
+
+__all__ = ["FORMAT_VERSION", "Suppressed", "SuppressedRow"]
+
+FORMAT_VERSION: Final = 1
+
+_MAGIC: Final = b"VSTP"
+_META: Final = struct.Struct("<4sHHqqq")
+_ROW: Final = struct.Struct("<qqBI")
+_NUMBER: Final = struct.Struct(">Q")
+_FAR: Final = 2**63 - 1
+
+
+class SuppressedRow(NamedTuple):
+    """What is held for a key: where it stands in time, its newest row and that row's event time, and the row that the
+    key had when it came in (each None: a tombstone, or none)."""
+
+    place: int
+    key: bytes
+    row: bytes | None
+    before: bytes | None
+    timestamp: int
+
+
+class Suppressed:
+    """Rows that are held back, in an ordered map under a prefix of their own."""
+
+    __slots__ = ("_first", "_kv", "_meta", "_rows", "_times", "bytes", "count", "stream_time")
+
+    def __init__(self, kv: OrderedKV, prefix: bytes) -> None:
+        """Open the buffer that `kv` has under `prefix`; `StateError` when what lies there is something else."""
+        root = store_root(prefix)
+        self._kv, self._meta, self._rows, self._times = kv, root + b"m", root + b"k", root + b"t"
+        self.stream_time, self.count, self.bytes = _read_meta(kv.get(self._meta))
+        # No key comes out before this time: most records find so by a comparison.
+        self._first = 0
+
+    def get(self, key: bytes) -> SuppressedRow | None:
+        """What is held for a key; None if nothing is."""
+        data = self._kv.get(self._rows + key)
+        return None if data is None else _decode(key, data)
+
+    def hold(self, place: int, key: bytes, row: bytes | None, before: bytes | None, timestamp: int, now: int) -> None:
+        """Hold `row` for `key`; `place` and `before` count only if the key is not held yet. `now`: the stream time."""
+        found = self._kv.get(self._rows + key)
+        puts = []
+        if found is None:
+            self.count += 1
+            puts.append((self._times + _NUMBER.pack(place) + key, b""))
+            self._first = min(self._first, place)
+        else:
+            held = _decode(key, found)
+            place, before = held.place, held.before
+            self.bytes -= len(key) + len(found)
+        flags = (row is not None) | (before is not None) << 1
+        data = _ROW.pack(place, timestamp, flags, len(row or b"")) + (row or b"") + (before or b"")
+        self.bytes += len(key) + len(data)
+        self.stream_time = now
+        puts.append((self._rows + key, data))
+        puts.append(self._meta_row())
+        self._kv.write(puts)
+
+    def first(self, until: int = _FAR) -> SuppressedRow | None:
+        """The first of what is held, if its time is at most `until`."""
+        if not self.count or until < self._first:
+            return None
+        skip = len(self._times)
+        for index, _ in self._kv.scan(self._times, prefix_end(self._times)):
+            (self._first,) = _NUMBER.unpack_from(index, skip)
+            if self._first > until:
+                return None
+            key = index[skip + _NUMBER.size :]
+            data = self._kv.get(self._rows + key)
+            if data is None:
+                raise StateError("the buffer of a suppress is damaged: a key has no row")
+            return _decode(key, data)
+        return None
+
+    def release(self, held: SuppressedRow) -> None:
+        """Remove what is held for a key."""
+        row = self._rows + held.key
+        self.count -= 1
+        self.bytes -= len(held.key) + _ROW.size + len(held.row or b"") + len(held.before or b"")
+        self._kv.write([self._meta_row()], [row, self._times + _NUMBER.pack(held.place) + held.key])
+
+    def all(self) -> list[SuppressedRow]:
+        """All that is held, in order."""
+        skip = len(self._times) + _NUMBER.size
+        keys = [index[skip:] for index, _ in self._kv.scan(self._times, prefix_end(self._times))]
+        rows = self._kv.get_many([self._rows + key for key in keys])
+        return [_decode(key, data) for key, data in zip(keys, rows, strict=True) if data is not None]
+
+    def move_clock(self, now: int) -> None:
+        """Set the stream time."""
+        self.stream_time = now
+        self._kv.write([self._meta_row()])
+
+    def _meta_row(self) -> tuple[bytes, bytes]:
+        return self._meta, _META.pack(_MAGIC, FORMAT_VERSION, 0, self.stream_time, self.count, self.bytes)
+
+
+def _decode(key: bytes, data: bytes) -> SuppressedRow:
+    place, timestamp, flags, length = _ROW.unpack_from(data)
+    end = _ROW.size + length
+    row = data[_ROW.size : end] if flags & 1 else None
+    return SuppressedRow(place, key, row, data[end:] if flags & 2 else None, timestamp)
+
+
+def _read_meta(data: bytes | None) -> tuple[int, int, int]:
+    if data is None:
+        return -1, 0, 0
+    if len(data) != _META.size or data[:4] != _MAGIC or struct.unpack_from("<H", data, 4)[0] != FORMAT_VERSION:
+        raise StateError(
+            f"what lies here is not the buffer of a suppress in format version {FORMAT_VERSION}, or it is damaged",
+            "use the version of vsc that wrote it, or build the state anew",
+        )
+    _, _, _, time, count, size = _META.unpack(data)
+    return time, count, size

@@ -1,0 +1,187 @@
+"""``vsc test``: what it runs, what it shows, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from vsc.cli import main
+
+TOPOLOGY = """\
+stream orders (id string, amount int) from memory () key id;
+table stock (id string, pieces int, at bigint) from memory () key id timestamp at
+materialize versioned (retention = 1 day);
+stream seen = left join orders with stock select amount, 12 / amount as part, pieces;
+sink seen to console ();
+"""
+GOOD = """\
+topology: ../t.vdsl
+scenarios:
+  - name: what is joined, and what was removed
+    steps:
+      - stock: {id: a, pieces: 3, at: 10}
+      - delete: {stock: {id: a}}
+        timestamp: 20
+        expect:
+          stock:
+            - {key: {id: a}, value: {pieces: 3, at: 10}, timestamp: 10}
+            - {key: {id: a}, value: null, timestamp: 20}
+      - orders: [{id: a, amount: 2}, {id: b, amount: null}]
+        timestamp: 15
+      - orders: {id: a, amount: 4}
+        timestamp: 25
+        expect:
+          seen:
+            - {key: {id: a}, value: {amount: 2, part: 6, pieces: 3}, timestamp: 15}
+            - {key: {id: b}, value: {amount: null, part: null, pieces: null}, timestamp: 15}
+            - {key: {id: a}, value: {amount: 4, part: 3.0, pieces: null}, timestamp: 25}
+        stores:
+          - {store: stock, key: {id: a}, expect: null}
+          - {store: stock, key: {id: a}, as_of: 19, expect: {value: {pieces: 3, at: 10}, valid_from: 10, valid_to: 20}}
+"""
+FAILING = """\
+topology: ../t.vdsl
+scenarios:
+  - name: first
+    steps:
+      - orders: {id: a, amount: 2}
+        timestamp: 15
+        expect:
+          seen:
+            - {key: {id: z}, value: null, timestamp: 1}
+            - {key: {id: a}, value: {amount: 2, part: 7, pieces: null}, timestamp: 16}
+        stores:
+          - {store: stock, key: {id: a}, expect: {value: {pieces: 1, at: 1}, valid_from: 1, valid_to: null}}
+      - orders: {id: a, amount: 0}
+        timestamp: 1
+  - name: "second \\x01 <&>"
+    steps:
+      - orders: {id: a, amount: 0}
+        timestamp: 1
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "t.vdsl").write_text(TOPOLOGY)
+    for name, text in [("good/a", GOOD), ("failing/b", FAILING), ("failing/.hidden/c", "not read")]:
+        path = tmp_path / f"{name}.scenario.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_scenarios_that_hold_end_with_0(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["test", "good", "good/a.scenario.yaml", str(folder / "good")]) == 0
+    assert capsys.readouterr() == (
+        "good/a.scenario.yaml\n  ok     what is joined, and what was removed\n",
+        "1 passed, 0 failed\n",
+    )
+
+
+def test_one_that_fails_shows_expected_and_seen_by_place(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["test", "."]) == 1
+    out, err = capsys.readouterr()
+    assert err == "1 passed, 2 failed\n"
+    lines = out.splitlines()
+    assert lines[:9] == [
+        "./failing/b.scenario.yaml",
+        "  FAILED first",
+        "    ./failing/b.scenario.yaml:8:11: after step 1 `seen` gave other records: 2 expected, 1 seen",
+        "      - expected key: {id: z}, value: null, timestamp: 1",
+        "      - expected key: {id: a}, value: {amount: 2, part: 7.0, pieces: null}, timestamp: 16",
+        "      + seen     key: {id: a}, value: {amount: 2, part: 6.0, pieces: null}, timestamp: 15",
+        "          part: 7.0 expected, 6.0 seen",
+        "          timestamp: 16 expected, 15 seen",
+        "    ./failing/b.scenario.yaml:12:13: after step 1 the store `stock` answers otherwise for {id: a}",
+    ]
+    assert lines[9:11] == [
+        "      - expected value: {pieces: 1, at: 1}, valid_from: 1, valid_to: null",
+        "      + seen     null",
+    ]
+    assert "./failing/b.scenario.yaml:17:9: step 1 failed: [VSC902] 'seen'" in out
+
+
+def test_junit_counts_failures_and_errors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["test", "good", "failing", "--format", "junit"]) == 1
+    out, err = capsys.readouterr()
+    assert err == "1 passed, 2 failed\n"
+    root = ElementTree.fromstring(out)
+    assert root.attrib == {"name": "vsc test", "tests": "3", "failures": "1", "errors": "1"}
+    good, failing = root
+    assert (good.get("name"), good.get("tests"), good.get("failures")) == ("good/a.scenario.yaml", "1", "0")
+    first, second = failing
+    assert (first.get("classname"), first.get("name"), first.get("line")) == ("failing.b", "first", "3")
+    (failure,), (error,) = first, second
+    assert failure.tag == "failure" and "+ seen     key: {id: a}" in (failure.text or "")
+    assert second.get("name") == "second \\u0001 <&>"
+    assert error.tag == "error" and "division by zero" in (error.get("message") or "")
+
+
+def test_the_report_goes_to_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["test", "good", "--format", "junit", "-o", "report.xml"]) == 0
+    assert capsys.readouterr() == ("", "1 passed, 0 failed\n")
+    assert ElementTree.parse(folder / "report.xml").getroot().get("tests") == "1"
+
+
+def test_a_file_that_cannot_be_used_keeps_all_from_running(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "good/b.scenario.yaml").write_text("topology: ../t.vdsl\nscenarioes: []\n")
+    assert main(["test", "good"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "error: good/b.scenario.yaml:2:1: there is no key in the file: `scenarioes`\n"
+        "  help: did you mean `scenarios`?\n",
+    )
+
+
+def test_a_refused_topology_ends_with_1_and_shows_its_findings(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "t.vdsl").write_text(TOPOLOGY.replace("amount int", "amount in"))
+    assert main(["test", "."]) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("error[VSC016]") == 1
+    assert "error: ./good/a.scenario.yaml:1:11: the topology t.vdsl is refused\n" in err
+    assert "error: ./failing/b.scenario.yaml:1:11: the topology t.vdsl is refused\n" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["t.vdsl"], "t.vdsl is no scenario file"),
+        (["no.scenario.yaml"], "there is no file no.scenario.yaml"),
+        (["empty"], "there is no scenario file in empty"),
+        (["good", "--format", "xml"], "invalid choice: 'xml'"),
+        ([], "the following arguments are required: PATH"),
+    ],
+)
+def test_wrong_use_ends_with_2(
+    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "empty").mkdir()
+    assert main(["test", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("package", ["yaml", "rocksdict"])
+def test_a_missing_extra_is_named(
+    package: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(sys.modules):
+        if name.startswith(("vsc.scenario", "vsc.testing", "vsc.runtime", package)):
+            monkeypatch.delitem(sys.modules, name)
+
+    class Missing:
+        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+            if name.partition(".")[0] == package:
+                raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
+    assert main(["test", "good"]) == 2
+    assert capsys.readouterr().err == (
+        f"error: this needs the package `{package}`, which is not installed\nhelp: pip install 'vsc[test]'\n"
+    )

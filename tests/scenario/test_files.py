@@ -1,0 +1,196 @@
+"""What is wrong with a scenario file is told before anything runs: path, line, column, and what was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vsc.scenario import RefusedTopology, ScenarioError, ScenarioFile, load
+from vsc.scenario.model import Delete, Drain, Pipe
+
+TOPOLOGY = """\
+stream orders (id string, amount int) from memory () key id;
+table rates (
+  currency string, rate decimal(6, 2), day date, at timestamp, ok boolean, ratio double, small float, raw binary,
+  tags array<string>, more struct<a: int, b: string>, counts map<string, bigint>
+)
+from memory () key currency timestamp at materialize versioned (retention = 1 day);
+table names (id string, name string) from memory () key id materialize as by_id;
+stream large = filter orders where amount > ${smallest};
+sink large to console ();
+"""
+HEAD = "topology: t.vdsl\nvariables: {smallest: 5}\nscenarios:\n  - name: a\n    steps:\n"
+
+Read = Callable[[str], ScenarioFile]
+
+
+@pytest.fixture
+def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Read:
+    (tmp_path / "t.vdsl").write_text(TOPOLOGY)
+    (tmp_path / "bad.vdsl").write_text("stream s (id strin) from memory () key id;\nsink s to console ();\n")
+    monkeypatch.chdir(tmp_path)
+    return lambda text: load("a.scenario.yaml", text)
+
+
+def _step(read: Read, text: str) -> Any:
+    file = read(HEAD + "".join(f"      {line}\n" for line in text.splitlines()))
+    return file.scenarios[0].steps[0]
+
+
+ROW = """\
+- rates:
+    currency: NO
+    rate: 1.1
+    day: 2026-03-02
+    at: 2026-03-02T10:00:00+01:00
+    ok: true
+    ratio: 1e3
+    small: 0.1
+    raw: !!binary aGk=
+    tags: [a, 12, null, 'null']
+    more: {b: yes}
+    counts: {x: 1}
+"""
+
+
+def test_values_are_those_of_their_columns_whatever_yaml_would_make_of_them(read: Read) -> None:
+    action = _step(read, ROW).action
+    assert isinstance(action, Pipe) and action.timestamp is None
+    assert action.rows[0] == {
+        "currency": "NO",
+        "rate": Decimal("1.10"),
+        "day": date(2026, 3, 2),
+        "at": datetime(2026, 3, 2, 9, tzinfo=UTC),
+        "ok": True,
+        "ratio": 1000.0,
+        "small": 0.10000000149011612,
+        "raw": b"hi",
+        "tags": ["a", "12", None, "null"],
+        "more": {"a": None, "b": "yes"},
+        "counts": {"x": 1},
+    }
+
+
+def test_steps_pipe_delete_and_drain(read: Read) -> None:
+    assert _step(read, "- orders: [{id: a}, {id: b}]\n  timestamp: 7").action == Pipe(
+        "orders", ({"id": "a"}, {"id": "b"}), 7
+    )
+    assert _step(read, "- pipe: {orders: {id: a}}\n  timestamp: 1970-01-01").action == Pipe("orders", ({"id": "a"},), 0)
+    assert _step(read, "- delete: {rates: {currency: EUR}}\n  timestamp: 7").action == Delete(
+        "rates", ({"currency": "EUR"},), 7
+    )
+    assert _step(read, "- drain: true").action == Drain()
+
+
+def test_a_scenario_has_its_own_variables_and_partitions(read: Read) -> None:
+    text = HEAD.replace("- name: a", "- name: a\n    variables: {smallest: 9}\n    partitions: 3")
+    (scenario,) = read(text + "      - drain: true\n").scenarios
+    assert (scenario.variables, scenario.partitions, scenario.place.line) == ({"smallest": "9"}, 3, 4)
+
+
+WRONG_STEPS = [
+    ("- ^ordrs: {id: a}", "there is no source `ordrs`", "did you mean `orders`?"),
+    ("- ^large: {id: a}", "`large` is not a source", "orders"),
+    ("- ^orders: {id: a}", "`orders` has no `timestamp` clause", "`timestamp:`"),
+    ("- orders: {id: a}\n  ^rates: {}", "a step is for one source; the second here is `rates`", "each step has"),
+    ("- ^expect: {}", "a step is for one source; here is none", "drain"),
+    ("- orders: {id: a, ^amont: 1}\n  timestamp: 1", "no column in a row of `orders`: `amont`", "`amount`"),
+    ("- orders: {id: a, amount: ^1.5}\n  timestamp: 1", "`amount` is int: '1.5'", ""),
+    ("- orders: {id: a, amount: ^'1'}\n  timestamp: 1", "`amount` is int: '1'", "leave out the quotes"),
+    ("- orders: {id: a, amount: ^3000000000}\n  timestamp: 1", "`amount` is int: '3000000000'", ""),
+    ("- orders: {id: a, amount: ^[1]}\n  timestamp: 1", "`amount` is int, not a list", ""),
+    ("- orders: {id: a}\n  timestamp: ^soon", "`timestamp` is a time in milliseconds", ""),
+    ("- orders: {id: a, ^id: b}\n  timestamp: 1", "`id` is here a second time; the first is at 6:18", ""),
+    ("- rates: {currency: a, rate: ^1.234}", "`rate` is decimal(6,2): '1.234'", ""),
+    ("- rates: {currency: a, rate: ^12345}", "`rate` is decimal(6,2): '12345'", ""),
+    ("- rates: {currency: a, ok: ^yes}", "`ok` is boolean: 'yes'", "true or false"),
+    ("- rates: {currency: a, raw: ^abc}", "`raw` is binary: 'abc'", "!!binary"),
+    ("- rates: {currency: a, more: {^c: 1}}", "there is no key in `more`: `c`", ""),
+    ("- ^rates: [{currency: a, at: 1}, {currency: a}]", "a row of `rates` lacks `at`", "`timestamp:`"),
+    ("- orders: {id: a}\n  timestamp: ^9007199254740993", "`timestamp` is too far from 1970", ""),
+    ("- delete: {^rates: {currency: a}}", "a delete needs its time", "`timestamp:`"),
+    ("- delete: {rates: ^{}}\n  timestamp: 1", "the key of `rates` lacks `currency`", ""),
+    ("- delete: {rates: {currency: a, ^ok: true}}\n  timestamp: 1", "no column in a key of `rates`: `ok`", ""),
+    ("- drain: ^false", "`drain` is `true`", ""),
+    ("- drain: true\n  timestamp: ^1", "a drain has no timestamp", ""),
+    ("- drain: true\n  expect: {^larg: []}", "there is no node `larg`", "`large`"),
+    ("- drain: true\n  expect: {large: ^{}}", "what `large` gives is a list, not a mapping", ""),
+    ("- drain: true\n  expect: {large: [^{key: {id: a}, value: {}}]}", "lacks `timestamp`", ""),
+    (
+        "- drain: true\n  expect: {large: [{key: {id: a}, value: ^{}, timestamp: 1}]}",
+        "the value of a record of `large` lacks `amount`",
+        "write null",
+    ),
+    ("- drain: true\n  stores: [{store: ^rate, key: {}, expect: null}]", "there is no store `rate`", "`rates`"),
+    ("- drain: true\n  stores: [{store: by_id, key: {id: a}, as_of: ^1, expect: null}]", "`by_id` is unversioned", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "help"), WRONG_STEPS)
+def test_a_wrong_step_is_told_with_its_place(read: Read, text: str, message: str, help: str) -> None:
+    """A caret in the text stands in front of the place that is wrong."""
+    before = text[: text.index("^")].split("\n")
+    with pytest.raises(ScenarioError) as caught:
+        _step(read, text.replace("^", ""))
+    error = caught.value
+    assert message in error.message
+    assert (error.line, error.column) == (5 + len(before), 7 + len(before[-1]))
+    assert help in (error.help or "")
+
+
+WRONG_FILES = [
+    ("", 1, 1, "the file is empty"),
+    ("- a\n", 1, 1, "the file is a mapping, not a list"),
+    ("topology: [\n", 2, 1, "this is not YAML"),
+    ("topology: a\x01b\n", 1, 12, "U+0001"),
+    ("a: " + "[" * 5000, 1, 1, "nested too deeply"),
+    ("a: " + "[" * 80 + "]" * 80, 1, 68, "nested too deeply"),
+    ("topology: t.vdsl\n---\na: 1\n", 2, 1, "this is not YAML"),
+    ("topologi: t.vdsl\nscenarios: []\n", 1, 1, "there is no key in the file: `topologi`"),
+    ("topology: t.vdsl\n", 1, 1, "the file lacks `scenarios`"),
+    ("topology: t.vdsl\ntopology: t.vdsl\n", 2, 1, "`topology` is here a second time; the first is at 1:1"),
+    ("topology: t.vdsl\nscenarios: []\n", 2, 12, "there is no scenario"),
+    ("topology: !!python/name:os.system x\nscenarios: []\n", 1, 11, "the tag !!python/name:os.system"),
+    ("topology: !own x\nscenarios: []\n", 1, 11, "the tag !own"),
+    ("topology: t.vdsl\nscenarios: &a [*a]\n", 2, 12, "an alias stands inside of what it names"),
+    ("topology: t.vdsl\nscenarios: [{<<: {}}]\n", 2, 14, "merge keys"),
+    ("topology: no.vdsl\nscenarios: []\n", 1, 11, "there is no file no.vdsl"),
+    (HEAD.replace("- name: a", "- name: ''") + "      - drain: true\n", 4, 11, "`name` is empty"),
+    (HEAD.replace("- name: a", "- name: a\n    partitions: 0") + "      - drain: true\n", 5, 17, "`partitions`"),
+    (
+        HEAD + "      - drain: true\n  - {name: a, steps: [{drain: true}]}\n",
+        7,
+        5,
+        "already is a scenario `a`, on line 4",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "column", "message"), WRONG_FILES)
+def test_a_wrong_file_is_told_with_its_place(read: Read, text: str, line: int, column: int, message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        read(text)
+    assert message in caught.value.message
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert str(caught.value).startswith(f"a.scenario.yaml:{line}:{column}: ")
+
+
+def test_aliases_are_fine_while_they_do_not_explode(read: Read) -> None:
+    text = "- orders: [&one {id: a, amount: 9}, *one]\n  timestamp: 1\n  expect: {large: []}"
+    assert len(_step(read, text).action.rows) == 2
+    layers = ["x0: &x0 [1,1,1,1,1,1,1,1,1,1]"]
+    layers += [f"x{n}: &x{n} [{','.join([f'*x{n - 1}'] * 10)}]" for n in range(1, 9)]
+    with pytest.raises(ScenarioError, match="more than 1000000 values"):
+        read("\n".join(layers))
+
+
+def test_a_refused_topology_brings_its_findings(read: Read) -> None:
+    with pytest.raises(RefusedTopology) as caught:
+        read("topology: bad.vdsl\nscenarios: [{name: a, steps: [{drain: true}]}]\n")
+    assert (caught.value.line, caught.value.column) == (1, 11)
+    assert [found.code for found in caught.value.diagnostics] == ["VSC016"]

@@ -1,0 +1,103 @@
+"""``vsc test``: runs scenario files on the test driver. Never starts a JVM."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from vsc.cli.common import print_payload, read_text, use_color, write_file
+from vsc.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from vsc.scenario import ScenarioError, ScenarioFile
+
+__all__ = ["add_arguments", "execute"]
+
+_SUFFIX = ".scenario.yaml"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="+", help=f"a scenario file (*{_SUFFIX}), or a folder to look for them in"
+    )
+    parser.add_argument("--format", choices=("text", "junit"), default="text", help="default: text")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write there instead of to standard output")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Runs the scenarios; 1 if one failed or a topology is refused, 2 if a file cannot be used, else 0."""
+    texts = {path: read_text(path) for path in _files(args.paths)}
+    from vsc.scenario import play, report
+
+    files, status = _load(texts)
+    if status:
+        return status
+    outcomes = [play(scenario) for file in files for scenario in file.scenarios]
+    if args.format == "junit":
+        payload = report.junit(outcomes)
+    else:
+        payload = report.text(outcomes, args.output is None and use_color(sys.stdout))
+    if args.output is None:
+        print_payload(payload)
+    else:
+        write_file(args.output, payload)
+    print(report.summary(outcomes), file=sys.stderr)
+    return 1 if any(outcome.wrong for outcome in outcomes) else 0
+
+
+def _files(paths: Sequence[str]) -> list[str]:
+    """The scenario files that `paths` name or hold, each once. Raises `UsageError`."""
+    found: dict[str, str] = {}
+    for path in paths:
+        if os.path.isdir(path):
+            inside = list(_inside(path))
+            if not inside:
+                raise UsageError(f"there is no scenario file in {path}", f"their names end in {_SUFFIX}")
+        elif os.path.exists(path) and not path.endswith(_SUFFIX):
+            raise UsageError(f"{path} is no scenario file", f"their names end in {_SUFFIX}")
+        else:
+            inside = [path]
+        for file in inside:
+            found.setdefault(os.path.realpath(file), file)
+    return list(found.values())
+
+
+def _inside(folder: str) -> Iterator[str]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (os.path.join(parent, name) for name in sorted(names) if name.endswith(_SUFFIX))
+
+
+def _load(texts: dict[str, str]) -> tuple[list[ScenarioFile], int]:
+    """The files, and the exit status: if one cannot be used, all that is wrong is told and nothing is run."""
+    from vsc.scenario import RefusedTopology, ScenarioError, load
+
+    files, status = [], 0
+    told: set[str] = set()
+    for path, text in texts.items():
+        try:
+            files.append(load(path, text))
+        except ScenarioError as error:
+            refused = error.topology if isinstance(error, RefusedTopology) else None
+            _tell(error, shown=refused in told)
+            if refused is not None:
+                told.add(refused)
+            status = max(status, 2 if refused is None else 1)
+    return files, status
+
+
+def _tell(error: ScenarioError, shown: bool) -> None:
+    from vsc.scenario import RefusedTopology
+
+    if isinstance(error, RefusedTopology) and not shown:
+        from vsc.compiler.diagnostics.render import render_text
+        from vsc.compiler.source import SourceFile
+
+        source = SourceFile(error.topology, error.text)
+        sys.stderr.write(render_text(error.diagnostics, {error.topology: source}, use_color(sys.stderr)))
+
+    print(f"error: {error}", file=sys.stderr)

@@ -1,0 +1,12 @@
+"""Scenario files: what goes into a topology, step by step, and what has to come out of it.
+
+`load` reads a file and checks it against its topology, `play` runs a scenario on the test driver, `report` shows what
+came of it. Not for measuring, and not for Spark: the project's own tests run the same files there.
+"""
+
+from vsc.scenario.document import ScenarioError
+from vsc.scenario.loader import RefusedTopology, load
+from vsc.scenario.model import Scenario, ScenarioFile, Step
+from vsc.scenario.player import Outcome, play
+
+__all__ = ["Outcome", "RefusedTopology", "Scenario", "ScenarioError", "ScenarioFile", "Step", "load", "play"]

@@ -1,0 +1,187 @@
+"""A YAML file as nodes that know their places, read strictly.
+
+Guarantees: every error names path, line and column; no tag makes anything but plain values; a key stands in a mapping
+once; aliases neither run in circles nor make a small file large. What a scalar *is* is left open here: it depends on
+the column that it is for (`NO` is a string in a string column), so values keep their text.
+
+Not for what a scenario means: that is `vsc.scenario.loader`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import yaml
+
+from vsc.compiler.diagnostics.suggest import nearest
+
+__all__ = ["Document", "ScenarioError"]
+
+_TAG = "tag:yaml.org,2002:"
+_SCALARS = frozenset(_TAG + name for name in ("null", "bool", "int", "float", "str", "binary", "timestamp", "value"))
+_DEEPEST = 64
+_LARGEST = 1_000_000  # nodes, each alias counted with all that is behind it
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+
+
+class ScenarioError(Exception):
+    """A scenario file that cannot be used: where (1-based), what is wrong, and what to do about it."""
+
+    def __init__(self, path: str, line: int, column: int, message: str, help: str | None = None) -> None:
+        super().__init__(message)
+        self.path, self.line, self.column, self.message, self.help = path, line, column, message, help
+
+    def __str__(self) -> str:
+        text = f"{self.path}:{self.line}:{self.column}: {self.message}"
+        return text if self.help is None else f"{text}\n  help: {self.help}"
+
+
+class Document:
+    """The nodes of one file. Raises `ScenarioError` when the text is not one document of plain YAML."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        try:
+            root = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            line, column = (0, 0) if mark is None else (mark.line, mark.column)
+            raise ScenarioError(path, line + 1, column + 1, f"this is not YAML: {error.problem}") from None
+        except yaml.reader.ReaderError as error:
+            before = text[: error.position]
+            column = len(before) - before.rfind("\n")
+            raise ScenarioError(
+                path, before.count("\n") + 1, column, f"this is not YAML: a character U+{error.character:04X}"
+            ) from None
+        except RecursionError:
+            raise ScenarioError(path, 1, 1, "this is nested too deeply") from None
+        if root is None:
+            raise ScenarioError(path, 1, 1, "the file is empty", "it needs `topology` and `scenarios`")
+        self.root: yaml.Node = root
+        self._check(root, {}, 0)
+
+    # ------------------------------------------------------------------------------------------------------ places
+
+    def error(self, node: yaml.Node, message: str, help: str | None = None) -> ScenarioError:
+        """The error at `node`, to be raised."""
+        return ScenarioError(self.path, *self.place(node), message, help)
+
+    def unknown(self, node: yaml.Node, what: str, name: str, known: Iterable[str]) -> ScenarioError:
+        """The error for a `name` at `node` that is none of `known`; it suggests the nearest one."""
+        names = list(known)
+        near = nearest(name, names)
+        help = f"did you mean `{near}`?" if near else f"there are {', '.join(names)}" if names else None
+        return self.error(node, f"there is no {what} `{name}`", help)
+
+    @staticmethod
+    def place(node: yaml.Node) -> tuple[int, int]:
+        """Line and column where `node` begins, from 1 on."""
+        return node.start_mark.line + 1, node.start_mark.column + 1
+
+    # ------------------------------------------------------------------------------------------------------ shapes
+
+    def mapping(self, node: yaml.Node, what: str) -> dict[str, tuple[yaml.ScalarNode, yaml.Node]]:
+        """The entries of a mapping by their keys' text: the key's node and the value's."""
+        if not isinstance(node, yaml.MappingNode):
+            raise self.error(node, f"{what} is a mapping, not {_shape(node)}")
+        found = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise self.error(key, f"a name in {what} is text, not {_shape(key)}")
+            found[key.value] = (key, value)
+        return found
+
+    def fields(
+        self, node: yaml.Node, what: str, required: tuple[str, ...], optional: tuple[str, ...] = ()
+    ) -> dict[str, yaml.Node]:
+        """The values of a mapping that has all of `required`, perhaps some of `optional`, and nothing else."""
+        entries = self.mapping(node, what)
+        for name, (key, _) in entries.items():
+            if name not in required and name not in optional:
+                raise self.unknown(key, f"key in {what}:", name, (*required, *optional))
+        for name in required:
+            if name not in entries:
+                raise self.error(node, f"{what} lacks `{name}`")
+        return {name: value for name, (_, value) in entries.items()}
+
+    def sequence(self, node: yaml.Node, what: str) -> list[yaml.Node]:
+        """The elements of a list."""
+        if not isinstance(node, yaml.SequenceNode):
+            raise self.error(node, f"{what} is a list, not {_shape(node)}")
+        return list(node.value)
+
+    def scalar(self, node: yaml.Node, what: str) -> yaml.ScalarNode:
+        """`node`, if it is a single value other than null."""
+        if not isinstance(node, yaml.ScalarNode) or self.is_null(node):
+            raise self.error(node, f"{what}, not {_shape(node)}")
+        return node
+
+    def text(self, node: yaml.Node, what: str) -> str:
+        """The text of a single value that is not empty."""
+        text: str = self.scalar(node, f"{what} is text").value
+        if not text.strip():
+            raise self.error(node, f"{what} is empty")
+        return text
+
+    def integer(self, node: yaml.Node, what: str) -> int:
+        """The value of a plain whole number."""
+        scalar = self.scalar(node, f"{what} is a whole number")
+        if scalar.style is not None or len(scalar.value) > 30 or not _INTEGER.fullmatch(scalar.value):
+            raise self.error(node, f"{what} is a whole number, not {scalar.value!r}")
+        return int(scalar.value)
+
+    @staticmethod
+    def is_null(node: yaml.Node) -> bool:
+        """Whether `node` is ``null``, ``~`` or nothing at all."""
+        return isinstance(node, yaml.ScalarNode) and node.tag == _TAG + "null"
+
+    # ------------------------------------------------------------------------------------------------------ checks
+
+    def _check(self, node: yaml.Node, sizes: dict[int, int | None], depth: int) -> int:
+        """Checks `node` and all below; returns how many nodes that are. `sizes`: those done, None while under way."""
+        if id(node) in sizes:
+            done = sizes[id(node)]
+            if done is None:
+                raise self.error(node, "an alias stands inside of what it names")
+            return done
+        if depth > _DEEPEST:
+            raise self.error(node, "this is nested too deeply")
+        sizes[id(node)] = None
+        size = 1
+        if isinstance(node, yaml.ScalarNode):
+            allowed = node.tag in _SCALARS or node.tag == _TAG + "merge"
+        elif isinstance(node, yaml.SequenceNode):
+            allowed = node.tag == _TAG + "seq"
+            size += sum(self._check(element, sizes, depth + 1) for element in node.value)
+        else:
+            assert isinstance(node, yaml.MappingNode)
+            allowed = node.tag == _TAG + "map"
+            self._check_keys(node)
+            size += sum(self._check(part, sizes, depth + 1) for entry in node.value for part in entry)
+        if not allowed:
+            raise self.error(node, f"the tag {node.tag.replace(_TAG, '!!')} is not for scenario files")
+        if size > _LARGEST:
+            raise self.error(node, f"with its aliases this is more than {_LARGEST} values")
+        sizes[id(node)] = size
+        return size
+
+    def _check_keys(self, node: yaml.MappingNode) -> None:
+        first: dict[tuple[str, str], yaml.Node] = {}
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.tag == _TAG + "merge":
+                raise self.error(key, "merge keys (`<<`) are not for scenario files", "write the entries out")
+            before = first.setdefault((key.tag, key.value), key)
+            if before is not key:
+                line, column = self.place(before)
+                raise self.error(key, f"`{key.value}` is here a second time; the first is at {line}:{column}")
+
+
+def _shape(node: yaml.Node) -> str:
+    if isinstance(node, yaml.MappingNode):
+        return "a mapping"
+    if isinstance(node, yaml.SequenceNode):
+        return "a list"
+    return "null" if Document.is_null(node) else repr(node.value)

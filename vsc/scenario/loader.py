@@ -1,0 +1,287 @@
+"""From the text of a scenario file to scenarios that fit their topology.
+
+Guarantees: whatever is wrong with a file is found here, before anything runs, and named with its place; a scenario that
+was loaded only holds sources, nodes, columns and stores that its topology has, and values of their types.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from vsc.compiler import TopologyError, compile_topology
+from vsc.compiler.diagnostics.model import Diagnostic
+from vsc.plan.nodes import Column, Node, Plan, Source
+from vsc.runtime.operators.layout import owner
+from vsc.scenario.document import Document, ScenarioError
+from vsc.scenario.model import Delete, Drain, Expectation, Pipe, Place, Question, Scenario, ScenarioFile, Step
+from vsc.scenario.values import read_time, read_value
+from vsc.testing import Record, VersionedRecord, timestamp_column
+
+__all__ = ["RefusedTopology", "load"]
+
+_BESIDE = ("timestamp", "expect", "stores")
+_VERBS = ("pipe", "delete", "drain")
+
+
+class RefusedTopology(ScenarioError):
+    """The file's topology has errors. `topology` is its path, `text` what is in it."""
+
+    def __init__(
+        self, document: Document, node: yaml.Node, topology: str, text: str, found: Sequence[Diagnostic]
+    ) -> None:
+        super().__init__(document.path, *document.place(node), f"the topology {topology} is refused")
+        self.topology, self.text, self.diagnostics = topology, text, tuple(found)
+
+
+def load(path: str, text: str) -> ScenarioFile:
+    """The scenarios of the file at `path`, whose text is `text`. Raises ScenarioError, also RefusedTopology."""
+    document = Document(path, text)
+    fields = document.fields(document.root, "the file", ("topology", "scenarios"), ("variables",))
+    topology = _Topology(document, fields["topology"])
+    shared = _variables(document, fields.get("variables"))
+    found: dict[str, Scenario] = {}
+    for node in document.sequence(fields["scenarios"], "`scenarios`"):
+        scenario = _scenario(document, node, topology, shared)
+        if scenario.name in found:
+            line = found[scenario.name].place.line
+            raise document.error(node, f"there already is a scenario `{scenario.name}`, on line {line}")
+        found[scenario.name] = scenario
+    if not found:
+        raise document.error(fields["scenarios"], "there is no scenario in the file")
+    return ScenarioFile(path, tuple(found.values()))
+
+
+class _Topology:
+    """The topology of a file, compiled once for each set of variables."""
+
+    def __init__(self, document: Document, node: yaml.Node) -> None:
+        self._document, self._node = document, node
+        self.path = Path(os.path.normpath(os.path.join(os.path.dirname(document.path), document.text(node, "a path"))))
+        self._plans: dict[tuple[tuple[str, str], ...], Plan] = {}
+        try:
+            self._text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise document.error(
+                node, f"there is no file {self.path}", "a topology's path starts at the scenario file's folder"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise document.error(node, f"{self.path} cannot be read: {error}") from None
+
+    def plan(self, variables: Mapping[str, str]) -> Plan:
+        """The plan with these variables. Raises RefusedTopology."""
+        key = tuple(sorted(variables.items()))
+        if key not in self._plans:
+            try:
+                self._plans[key] = compile_topology(self._text, path=str(self.path), variables=dict(variables))
+            except TopologyError as error:
+                raise RefusedTopology(
+                    self._document, self._node, str(self.path), self._text, error.diagnostics
+                ) from None
+        return self._plans[key]
+
+
+def _variables(document: Document, node: yaml.Node | None) -> dict[str, str]:
+    if node is None:
+        return {}
+    return {
+        name: str(document.scalar(value, f"the variable `{name}` is a single value").value)
+        for name, (_, value) in document.mapping(node, "`variables`").items()
+    }
+
+
+def _scenario(document: Document, node: yaml.Node, topology: _Topology, shared: Mapping[str, str]) -> Scenario:
+    fields = document.fields(node, "a scenario", ("name", "steps"), ("variables", "partitions"))
+    variables = {**shared, **_variables(document, fields.get("variables"))}
+    partitions = document.integer(fields["partitions"], "`partitions`") if "partitions" in fields else 1
+    if not 1 <= partitions <= 1024:
+        raise document.error(fields["partitions"], "`partitions` is a number from 1 to 1024")
+    reader = _Steps(document, topology.plan(variables))
+    steps = document.sequence(fields["steps"], "`steps`")
+    if not steps:
+        raise document.error(fields["steps"], "a scenario without steps says nothing")
+    return Scenario(
+        document.path,
+        Place(*document.place(node)),
+        document.text(fields["name"], "`name`"),
+        topology.path,
+        variables,
+        partitions,
+        tuple(reader.step(one, number) for number, one in enumerate(steps, start=1)),
+    )
+
+
+class _Steps:
+    """Reads the steps of scenarios against one plan."""
+
+    def __init__(self, document: Document, plan: Plan) -> None:
+        self._document = document
+        self._nodes = {n.name: n for n in plan.nodes if owner(n.name) == n.name}
+        self._sources = {name: n for name, n in self._nodes.items() if isinstance(n.operation, Source)}
+        stored = [n for n in plan.nodes if n.store is not None]
+        self._stores = {n.name: n for n in stored} | {n.store.name: n for n in stored if n.store is not None}
+
+    def step(self, node: yaml.Node, number: int) -> Step:
+        document = self._document
+        entries = document.mapping(node, "a step")
+        inputs = [name for name in entries if name not in _BESIDE]
+        if len(inputs) != 1:
+            if inputs:
+                told = f"; the second here is `{inputs[1]}`"
+                place: yaml.Node = entries[inputs[1]][0]
+            else:
+                told, place = "; here is none", node
+            raise document.error(
+                place, f"a step is for one source{told}", "each step has a source's name, `pipe`, `delete` or `drain`"
+            )
+        key, value = entries[inputs[0]]
+        time_node = entries["timestamp"][1] if "timestamp" in entries else None
+        time = None if time_node is None else read_time(document, time_node, "`timestamp`")
+        action = self._action(key, value, time)
+        if isinstance(action, Drain) and time_node is not None:
+            raise document.error(time_node, "a drain has no timestamp")
+        return Step(
+            Place(*document.place(node)),
+            number,
+            action,
+            tuple(self._expectations(entries["expect"][1])) if "expect" in entries else (),
+            tuple(self._questions(entries["stores"][1])) if "stores" in entries else (),
+        )
+
+    # ------------------------------------------------------------------------------------------------------- input
+
+    def _action(self, key: yaml.ScalarNode, value: yaml.Node, time: int | None) -> Pipe | Delete | Drain:
+        document, word = self._document, key.value
+        if word == "drain":
+            if not isinstance(value, yaml.ScalarNode) or value.value != "true":
+                raise document.error(value, "`drain` is `true`")
+            return Drain()
+        if word in _VERBS:
+            entries = document.mapping(value, f"`{word}`")
+            if len(entries) != 1:
+                raise document.error(value, f"`{word}` holds one source's name")
+            ((key, value),) = entries.values()
+        source = self._sources.get(key.value)
+        if source is None:
+            self._refuse_source(key, ("pipe", "delete", "drain", *_BESIDE) if word == key.value else ())
+            raise AssertionError
+        assert isinstance(source.operation, Source)
+        if word == "delete":
+            return self._delete(key, value, source, time)
+        rows = self._rows(value, source, source.operation.columns, "a row of")
+        if time is None:
+            self._check_timed(key, source.name, source.operation, rows)
+        return Pipe(source.name, rows, time)
+
+    def _check_timed(
+        self, key: yaml.ScalarNode, name: str, source: Source, rows: tuple[Mapping[str, Any], ...]
+    ) -> None:
+        """Refuses rows that have no time of their own."""
+        if source.timestamp is None:
+            message = f"`{name}` has no `timestamp` clause: its rows have no time"
+        else:
+            column = timestamp_column(source)
+            if column is None or all(column in row for row in rows):
+                return
+            message = f"a row of `{name}` lacks `{column}`, which is its time"
+        raise self._document.error(key, message, "put `timestamp:` beside it")
+
+    def _delete(self, key: yaml.ScalarNode, value: yaml.Node, source: Node, time: int | None) -> Delete:
+        if time is None:
+            raise self._document.error(key, "a delete needs its time", "put `timestamp:` beside it")
+        keys = self._rows(value, source, source.schema.key, "a key of")
+        for found in keys:
+            missing = [c.name for c in source.schema.key if found.get(c.name) is None]
+            if missing:
+                raise self._document.error(value, f"the key of `{source.name}` lacks `{missing[0]}`")
+        return Delete(source.name, keys, time)
+
+    def _refuse_source(self, key: yaml.ScalarNode, words: tuple[str, ...]) -> None:
+        if key.value in self._nodes:
+            raise self._document.error(
+                key, f"`{key.value}` is not a source: it is computed", f"the sources are {', '.join(self._sources)}"
+            )
+        raise self._document.unknown(key, "source", key.value, (*self._sources, *words))
+
+    def _rows(
+        self, node: yaml.Node, source: Node, columns: tuple[Column, ...], what: str
+    ) -> tuple[Mapping[str, Any], ...]:
+        rows = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        return tuple(self._columns(row, columns, f"{what} `{source.name}`", complete=False) for row in rows)
+
+    # ------------------------------------------------------------------------------------------------ expectations
+
+    def _expectations(self, node: yaml.Node) -> list[Expectation]:
+        document = self._document
+        found = []
+        for name, (key, records) in document.mapping(node, "`expect`").items():
+            if name not in self._nodes:
+                raise document.unknown(key, "node", name, self._nodes)
+            read = [self._record(one, self._nodes[name]) for one in document.sequence(records, f"what `{name}` gives")]
+            found.append(Expectation(Place(*document.place(key)), name, tuple(read)))
+        return found
+
+    def _record(self, node: yaml.Node, of: Node) -> Record:
+        document, what = self._document, f"a record of `{of.name}`"
+        needed = ("key", "value", "timestamp") if of.schema.key else ("value", "timestamp")
+        fields = document.fields(node, what, needed, ("key",))
+        key = self._columns(fields["key"], of.schema.key, f"the key of {what}") if "key" in fields else {}
+        value = None
+        if not document.is_null(fields["value"]):
+            value = self._columns(fields["value"], of.schema.value, f"the value of {what}")
+        return Record(key, value, read_time(document, fields["timestamp"], "`timestamp`"))
+
+    def _questions(self, node: yaml.Node) -> list[Question]:
+        return [self._question(one) for one in self._document.sequence(node, "`stores`")]
+
+    def _question(self, node: yaml.Node) -> Question:
+        document = self._document
+        fields = document.fields(node, "a question to a store", ("store", "key", "expect"), ("as_of",))
+        name = document.text(fields["store"], "`store`")
+        stored = self._stores.get(name)
+        if stored is None:
+            raise document.unknown(fields["store"], "store", name, self._stores)
+        assert stored.store is not None
+        as_of = None
+        if "as_of" in fields and not document.is_null(fields["as_of"]):
+            as_of = read_time(document, fields["as_of"], "`as_of`")
+            if stored.store.kind != "versioned":
+                raise document.error(fields["as_of"], f"`{name}` is unversioned: it cannot be read as of a time")
+        key = self._columns(fields["key"], stored.schema.key, f"the key of `{name}`")
+        answer = None if document.is_null(fields["expect"]) else self._answer(fields["expect"], stored)
+        return Question(Place(*document.place(node)), name, key, as_of, answer)
+
+    def _answer(self, node: yaml.Node, stored: Node) -> VersionedRecord:
+        document, what = self._document, f"an answer of `{stored.name}`"
+        fields = document.fields(node, what, ("value", "valid_from", "valid_to"))
+        value = self._columns(fields["value"], stored.schema.value, f"the value of {what}")
+        to = fields["valid_to"]
+        return VersionedRecord(
+            value,
+            read_time(document, fields["valid_from"], "`valid_from`"),
+            None if document.is_null(to) else read_time(document, to, "`valid_to`"),
+        )
+
+    def _columns(
+        self, node: yaml.Node, columns: tuple[Column, ...], what: str, complete: bool = True
+    ) -> dict[str, Any]:
+        """The values of a mapping from columns; `complete`: of every one of `columns`."""
+        document = self._document
+        entries = document.mapping(node, what)
+        types = {c.name: c.type for c in columns}
+        for name, (key, _) in entries.items():
+            if name not in types:
+                raise document.unknown(key, f"column in {what}:", name, types)
+        missing = [f"`{name}`" for name in types if name not in entries]
+        if complete and missing:
+            raise document.error(
+                node, f"{what} lacks {', '.join(missing)}", "every column is compared: write null where there is none"
+            )
+        return {
+            name: read_value(document, value, types[name], f"`{name}`", complete)
+            for name, (_, value) in entries.items()
+        }

@@ -1,0 +1,95 @@
+"""Scenarios as frozen values, checked against their topology. Lines and columns are those of the YAML, from 1 on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vsc.testing import Record, VersionedRecord
+
+__all__ = ["Delete", "Drain", "Expectation", "Pipe", "Place", "Question", "Scenario", "ScenarioFile", "Step"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line and a column of the scenario file."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pipe:
+    """Rows for a source, one after the other; `timestamp` in ms, None: the timestamp column has it."""
+
+    source: str
+    rows: tuple[Mapping[str, Any], ...]
+    timestamp: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Tombstones of a source table, or records without value of a source stream: keys and a time in ms."""
+
+    source: str
+    keys: tuple[Mapping[str, Any], ...]
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """The end of the input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The records of a node since it was last checked."""
+
+    place: Place
+    node: str
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a store answers for a key, as of a time in ms (None: the newest); `answer` None: nothing."""
+
+    place: Place
+    store: str
+    key: Mapping[str, Any]
+    as_of: int | None
+    answer: VersionedRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is done, and what is looked at afterwards. `number` counts from 1."""
+
+    place: Place
+    number: int
+    action: Pipe | Delete | Drain
+    expect: tuple[Expectation, ...]
+    stores: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One run of a topology from its beginning."""
+
+    path: str
+    place: Place
+    name: str
+    topology: Path
+    variables: Mapping[str, str]
+    partitions: int
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioFile:
+    """The scenarios of one file."""
+
+    path: str
+    scenarios: tuple[Scenario, ...]

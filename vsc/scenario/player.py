@@ -1,0 +1,110 @@
+"""Plays a scenario on the test driver.
+
+Guarantees: a scenario ends with the first step that gives something else than expected, with all that is wrong after
+that step. An expression that fails on a row is an outcome, not an exception; a bug of vsc is an exception.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vsc.runtime.errors import VscRuntimeError
+from vsc.scenario.model import Delete, Drain, Expectation, Pipe, Place, Question, Scenario, Step
+from vsc.scenario.values import is_same
+from vsc.testing import Record, TopologyTestDriver, VersionedRecord
+
+__all__ = ["Outcome", "Stopped", "WrongAnswer", "WrongRecords", "play", "same_record"]
+
+
+@dataclass(frozen=True, slots=True)
+class WrongRecords:
+    """A node gave other records than expected."""
+
+    place: Place
+    step: int
+    node: str
+    expected: tuple[Record, ...]
+    seen: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WrongAnswer:
+    """A store gave another answer than expected."""
+
+    place: Place
+    step: int
+    question: Question
+    seen: VersionedRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A step could not be done: the reason in words."""
+
+    place: Place
+    step: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a scenario: nothing `wrong` is good."""
+
+    scenario: Scenario
+    wrong: tuple[WrongRecords | WrongAnswer | Stopped, ...]
+
+
+def play(scenario: Scenario) -> Outcome:
+    """Plays `scenario` to its end, or to the first step after which something is wrong."""
+    with TopologyTestDriver(scenario.topology, variables=scenario.variables, partitions=scenario.partitions) as driver:
+        for step in scenario.steps:
+            try:
+                _do(driver, step)
+                wrong = _look(driver, step)
+            except VscRuntimeError as error:
+                return Outcome(scenario, (Stopped(step.place, step.number, str(error)),))
+            if wrong:
+                return Outcome(scenario, wrong)
+    return Outcome(scenario, ())
+
+
+def same_record(one: Record, other: Record) -> bool:
+    """Whether two records have the same key, value and time."""
+    return one.timestamp == other.timestamp and is_same(one.key, other.key) and is_same(one.value, other.value)
+
+
+def _do(driver: TopologyTestDriver, step: Step) -> None:
+    match step.action:
+        case Pipe(source, rows, timestamp):
+            for row in rows:
+                driver.pipe(source, row, timestamp=timestamp)
+        case Delete(source, keys, timestamp):
+            for key in keys:
+                driver.delete(source, key, timestamp=timestamp)
+        case Drain():
+            driver.drain()
+
+
+def _look(driver: TopologyTestDriver, step: Step) -> tuple[WrongRecords | WrongAnswer, ...]:
+    records = [_records(driver, step, expectation) for expectation in step.expect]
+    answers = [_answer(driver, step, question) for question in step.stores]
+    return tuple(found for found in (*records, *answers) if found is not None)
+
+
+def _records(driver: TopologyTestDriver, step: Step, expectation: Expectation) -> WrongRecords | None:
+    seen = tuple(driver.read(expectation.node))
+    expected = expectation.records
+    if len(seen) == len(expected) and all(map(same_record, expected, seen)):
+        return None
+    return WrongRecords(expectation.place, step.number, expectation.node, expected, seen)
+
+
+def _answer(driver: TopologyTestDriver, step: Step, question: Question) -> WrongAnswer | None:
+    seen = driver.store(question.store).get(question.key, as_of=question.as_of)
+    expected = question.answer
+    if seen is None or expected is None:
+        same = seen is expected
+    else:
+        same = (seen.valid_from, seen.valid_to) == (expected.valid_from, expected.valid_to)
+        same = same and is_same(seen.value, expected.value)
+    return None if same else WrongAnswer(question.place, step.number, question, seen)

@@ -1,0 +1,181 @@
+"""What a value in a scenario file is: it goes by the type of its column, not by how YAML guesses.
+
+Guarantees: a value is the very one that the test driver hands out for that column (decimals with their scale, floats
+rounded to 32 bits, aware datetimes in UTC), so it can be compared as it is; `is_same` also takes NaN for NaN.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import yaml
+
+from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, StructType
+from vsc.runtime.values import from_python, to_python
+from vsc.scenario.document import Document
+
+__all__ = ["is_same", "read_time", "read_value"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INTEGER = re.compile(r"[-+]?[0-9]{1,40}")
+_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
+_NOT_FINITE = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
+_LARGEST_TIME = 2**53  # ms: what the test driver takes
+_BINARY_TAG = "tag:yaml.org,2002:binary"
+
+
+def read_value(document: Document, node: yaml.Node, type: DataType, what: str, complete: bool) -> Any:
+    """The Python value of `node` for a column of `type`; `what` names the column in errors.
+
+    `complete`: every field of a struct has to be there; else those that are missing are null. Raises ScenarioError.
+    """
+    if document.is_null(node):
+        return None
+    plain = _plain(document, node, type, what, complete)
+    try:
+        return to_python(from_python(plain, type), type)
+    except (ValueError, OverflowError):
+        raise document.error(node, f"{what} is {type}: {_shown(node)} is no value of it") from None
+
+
+def read_time(document: Document, node: yaml.Node, what: str) -> int:
+    """An event time: milliseconds since the epoch, or ISO text (UTC unless it says otherwise). Raises ScenarioError."""
+    scalar = document.scalar(node, f"{what} is a time in milliseconds or as ISO text")
+    try:
+        found = _timestamp(scalar)
+    except (ValueError, OverflowError):
+        raise document.error(
+            node, f"{what} is a time in milliseconds or as ISO text (2026-03-02T10:00:00Z), not {scalar.value!r}"
+        ) from None
+    milliseconds = found if isinstance(found, int) else (found - _EPOCH) // timedelta(milliseconds=1)
+    if abs(milliseconds) > _LARGEST_TIME:
+        raise document.error(node, f"{what} is too far from 1970")
+    return milliseconds
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, NaN being equal to itself."""
+    if isinstance(one, float) and isinstance(other, float):
+        return one == other or (one != one and other != other)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(is_same(value, other[key]) for key, value in one.items())
+    return bool(one == other)
+
+
+def _plain(document: Document, node: yaml.Node, type: DataType, what: str, complete: bool) -> Any:
+    match type:
+        case ArrayType(element):
+            return [
+                read_value(document, one, element, f"an element of {what}", complete)
+                for one in document.sequence(node, f"{what}, {type},")
+            ]
+        case MapType(key_type, value_type):
+            if not isinstance(node, yaml.MappingNode):
+                raise document.error(node, f"{what} is {type}: a mapping, not {_shown(node)}")
+            found = {}
+            for key, value in node.value:
+                name = read_value(
+                    document, document.scalar(key, f"a key of {what} is {key_type}"), key_type, what, True
+                )
+                found[name] = read_value(document, value, value_type, f"a value of {what}", complete)
+            return found
+        case StructType(fields):
+            names = tuple(f.name for f in fields)
+            entries = document.fields(node, what, names if complete else (), names)
+            return {
+                f.name: read_value(document, entries[f.name], f.type, f"{what}.{f.name}", complete)
+                for f in fields
+                if f.name in entries
+            }
+        case _:
+            scalar = document.scalar(node, f"{what} is {type}")
+            name = "decimal" if isinstance(type, DecimalType) else str(type)
+            try:
+                return _READERS[name](scalar)
+            except (ValueError, OverflowError, InvalidOperation):
+                help = "leave out the quotes" if scalar.style is not None and name not in _QUOTED else _HELP.get(name)
+                raise document.error(node, f"{what} is {type}: {_shown(node)} is no value of it", help) from None
+
+
+def _text(scalar: yaml.ScalarNode) -> str:
+    return str(scalar.value)
+
+
+def _unquoted(scalar: yaml.ScalarNode, pattern: re.Pattern[str]) -> str:
+    if scalar.style is not None or not pattern.fullmatch(scalar.value):
+        raise ValueError
+    return str(scalar.value)
+
+
+def _boolean(scalar: yaml.ScalarNode) -> bool:
+    return _unquoted(scalar, re.compile("true|false|True|False|TRUE|FALSE")).lower() == "true"
+
+
+def _integer(scalar: yaml.ScalarNode) -> int:
+    return int(_unquoted(scalar, _INTEGER))
+
+
+def _double(scalar: yaml.ScalarNode) -> float:
+    special = None if scalar.style is not None else _NOT_FINITE.get(scalar.value.lower())
+    return float(special or _unquoted(scalar, _NUMBER))
+
+
+def _decimal(scalar: yaml.ScalarNode) -> Decimal:
+    return Decimal(_unquoted(scalar, _NUMBER))
+
+
+def _timestamp(scalar: yaml.ScalarNode) -> int | datetime:
+    if scalar.style is None and _INTEGER.fullmatch(scalar.value):
+        return int(scalar.value)
+    found = datetime.fromisoformat(scalar.value)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def _date(scalar: yaml.ScalarNode) -> date:
+    return date.fromisoformat(scalar.value)
+
+
+def _binary(scalar: yaml.ScalarNode) -> bytes:
+    if scalar.tag != _BINARY_TAG:
+        raise ValueError
+    try:
+        return base64.b64decode("".join(scalar.value.split()), validate=True)
+    except binascii.Error:
+        raise ValueError from None
+
+
+_READERS: dict[str, Callable[[yaml.ScalarNode], Any]] = {
+    "boolean": _boolean,
+    "tinyint": _integer,
+    "smallint": _integer,
+    "int": _integer,
+    "bigint": _integer,
+    "float": _double,
+    "double": _double,
+    "decimal": _decimal,
+    "string": _text,
+    "binary": _binary,
+    "date": _date,
+    "timestamp": _timestamp,
+}
+_QUOTED = frozenset({"string", "binary", "date", "timestamp"})
+_HELP = {
+    "boolean": "write true or false",
+    "binary": "write !!binary and the bytes in base64",
+    "date": "write it like 2026-03-02",
+    "timestamp": "write milliseconds since 1970, or ISO text like 2026-03-02T10:00:00Z",
+}
+
+
+def _shown(node: yaml.Node) -> str:
+    if isinstance(node, yaml.ScalarNode):
+        return repr(node.value)
+    return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
