@@ -28,7 +28,7 @@ class Workload:
 
     versions: int = 200_000
     batch: int = 400_000
-    warm_up: int = 3
+    warm_up: int = 10
     measured: int = 5
 
     @property
