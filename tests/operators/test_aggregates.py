@@ -185,6 +185,11 @@ def test_floats_have_sparks_order() -> None:
         for n, value in enumerate([-1.5, 0.0, -0.0, float("inf"), float("-inf")]):
             driver.pipe("t", {"k": str(n), "v": value}, timestamp=n)
         value = driver.read("a")[-1].value
-        assert value == {"mn": float("-inf"), "mx": float("inf"), "d": 4, "cs": [-1.5, 0.0, float("inf"), float("-inf")]}
+        assert value == {
+            "mn": float("-inf"),
+            "mx": float("inf"),
+            "d": 4,
+            "cs": [-1.5, 0.0, float("inf"), float("-inf")],
+        }
         driver.pipe("t", {"k": "9", "v": float("nan")}, timestamp=9)
         assert str(driver.read("a")[-1].value["mx"]) == "nan"
