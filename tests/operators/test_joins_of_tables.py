@@ -147,3 +147,15 @@ def test_a_row_goes_from_group_to_group() -> None:
             ("x", (1, 1), 1), ("x", (2, 3), 2), ("x", (1, 2), 3), ("y", (1, 5), 3), ("x", None, 4)
         ]  # fmt: skip
         assert driver.metrics()["dropped_records"] == {"c": {"null_key": 1}}
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_a_table_meets_its_own_aggregate_as_it_was_first(partitions: int) -> None:
+    text = STAFF + (
+        "table c = aggregate staff group by id select sum(n) as n;"
+        "table j = join staff with c select staff.n as own, c.n as sum; sink j to noop ();"
+    )
+    with TopologyTestDriver(text, partitions=partitions) as driver:
+        driver.pipe("staff", {"id": "a", "boss": "x", "n": 1}, timestamp=1)
+        driver.pipe("staff", {"id": "a", "boss": "x", "n": 2}, timestamp=2)
+        assert found(driver, "j") == [("a", (1, 1), 1), ("a", (2, 1), 2), ("a", (2, 2), 2)]
