@@ -23,7 +23,8 @@ FORMS = {
     "stream": f"table x = aggregate s group by a as g {ITEMS};",
     "table": f"table t = to_table s; table x = aggregate t group by a as g {ITEMS};",
     "tumbling": f"table x = aggregate s group by k window tumbling (size = 10 ms, grace = 5 ms) {ITEMS};",
-    "tumbling final": f"table x = aggregate s group by k window tumbling (size = 10 ms, grace = 5 ms) emit final {ITEMS};",
+    "tumbling final": f"""table x = aggregate s group by k window tumbling (size = 10 ms, grace = 5 ms) emit final
+      {ITEMS};""",
     "hopping final": f"""table x = aggregate s group by k window hopping (size = 20 ms, advance = 6 ms) emit final
       {ITEMS};""",
     "sliding": f"table x = aggregate s group by k window sliding (difference = 7 ms, grace = 9 ms) {ITEMS};",
@@ -55,7 +56,8 @@ def some_rows(seed: int, count: int) -> list[EpochRow]:
 
 def played(plan: Plan, fed: list[EpochRow], cuts: int | None) -> dict[str, list[Any]]:
     """What comes of the rows; with `cuts` in epochs cut at random, with a restart behind each."""
-    stores, found = Stores(), {}
+    found: dict[str, list[Any]] = {}
+    stores = Stores()
     runtime = LocalRuntime(plan, stores, ("x",))
     rng = random.Random(cuts)
     rest = fed
@@ -72,7 +74,7 @@ def played(plan: Plan, fed: list[EpochRow], cuts: int | None) -> dict[str, list[
 @pytest.mark.parametrize("form", FORMS)
 def test_cuts_and_restarts_do_not_show(form: str) -> None:
     plan = compile_topology(STREAM + FORMS[form] + "sink x to memory ();", path="t.vdsl")
-    for seed in range(3):
+    for seed in range(2):
         fed = some_rows(seed, 60)
         expected = played(plan, fed, None)
         assert len(expected["x"]) > 5
