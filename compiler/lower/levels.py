@@ -15,7 +15,7 @@ The rows of a windowed table stand where their key without the window belongs, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from vsc.plan import (
     Aggregate,
@@ -32,14 +32,12 @@ from vsc.plan import (
     Subscribe,
     ToTable,
 )
-from vsc.plan.expressions import Column
 
 __all__ = ["find_levels", "is_made_of_stream"]
 
 
 def find_levels(nodes: Sequence[Node]) -> dict[str, int]:
     """The level of every node; for a source table that of the first stage that can keep it."""
-    by_name = {node.name: node for node in nodes}
     keyed = {node.name for node in nodes if _is_keyed(node)} | _meeting(nodes)
     together = _read_together(nodes, keyed)
     levels: dict[str, int] = {}
@@ -50,7 +48,7 @@ def find_levels(nodes: Sequence[Node]) -> dict[str, int]:
         above = [levels[name] + (1 if by_key and name in moving else 0) for name in node.inputs]
         level = levels[node.name] = max([least, *above])
         carried = any(name in moving and levels[name] == level for name in node.inputs)
-        if _changes_key(node, by_name) or (carried and not by_key):
+        if _changes_key(node) or (carried and not by_key):
             moving.add(node.name)
     return levels
 
@@ -66,15 +64,10 @@ def _is_keyed(node: Node) -> bool:
     return node.kind == "table" or not isinstance(node.operation, stateless)
 
 
-def _changes_key(node: Node, by_name: Mapping[str, Node]) -> bool:
-    match node.operation:
-        case Rekey() | Subscribe() | Answer():
-            return True
-        case GroupChanges(group=group):
-            key = by_name[node.inputs[0]].schema.key
-            return [item.expr for item in group] != [Column(0, column.name, column.type) for column in key]
-        case _:
-            return False
+def _changes_key(node: Node) -> bool:
+    """Whether the records leave through a repartition. A table's changes that are grouped always do in Kafka Streams,
+    even by the table's own key: what reads both the table and its aggregate sees the table's change first."""
+    return isinstance(node.operation, Rekey | Subscribe | Answer | GroupChanges)
 
 
 def _meeting(nodes: Sequence[Node]) -> set[str]:

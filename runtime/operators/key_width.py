@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vsc.plan import expressions as exprs
 from vsc.plan.nodes import Aggregate, Answer, GroupChanges, Node, Plan, Rekey, StreamGlobalJoin, Subscribe
 from vsc.runtime.state.keys import KeyCodec
 
@@ -28,9 +27,8 @@ def partition_widths(plan: Plan) -> dict[str, int]:
             name = first[name]
         return name
 
-    nodes = {n.name: n for n in plan.nodes}
     for node in plan.nodes:
-        for one, other in _of_one_key(node, nodes):
+        for one, other in _of_one_key(node):
             first[root(one)] = root(other)
     windowed = {root(n.name) for n in plan.nodes if isinstance(n.operation, Aggregate) and n.operation.window}
     return {n.name: len(n.schema.key) - (_BOUNDS if root(n.name) in windowed else 0) for n in plan.nodes}
@@ -42,19 +40,15 @@ def partition_codecs(plan: Plan) -> dict[str, KeyCodec]:
     return {n.name: KeyCodec([c.type for c in n.schema.key[: widths[n.name]]]) for n in plan.nodes}
 
 
-def _of_one_key(node: Node, nodes: dict[str, Node]) -> Iterator[tuple[str, str]]:
+def _of_one_key(node: Node) -> Iterator[tuple[str, str]]:
     """The pairs of nodes that have to be partitioned alike on account of `node`."""
     match node.operation:
-        case Rekey() | Subscribe():
+        case Rekey() | Subscribe() | GroupChanges():
             return
         case Answer():
             yield node.inputs[0], node.inputs[1]
         case Aggregate(window=window) if window is not None:
             return
-        case GroupChanges(group=group):
-            key = nodes[node.inputs[0]].schema.key
-            if [item.expr for item in group] == [exprs.Column(0, c.name, c.type) for c in key]:
-                yield node.name, node.inputs[0]
         case StreamGlobalJoin():
             yield node.name, node.inputs[0]
         case _:

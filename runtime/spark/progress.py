@@ -200,7 +200,7 @@ def finished_text(event: Finished) -> str:
     rows = f"{event.input_rows:,} rows in, {event.output_rows:,} out"
     text = f"finished: {batches}, {rows}, {event.duration_ms / 1000:,.1f} s"
     if event.held:
-        text += f"; {event.held:,} records wait for their grace to end (--drain lets them out)"
+        text += f"; {event.held:,} records wait for stream time to go on (--drain lets them out)"
     return text
 
 

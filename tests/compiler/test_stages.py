@@ -131,9 +131,9 @@ CASES: dict[str, tuple[str, Stages]] = {
             ("a b j", "a#changes q", "a b j"),
         ],
     ),
-    "an aggregate of a table by its own key stays": (
+    "an aggregate of a table is behind a repartition, by the table's own key too": (
         "table a = aggregate t group by k select sum(m) as c;",
-        [("s s2 t u", "", "s s2"), ("t u a#changes a", "t u", "t u a#changes a")],
+        [("s s2 t u", "", "s s2"), ("t u a#changes", "t u", "t u a#changes"), ("a", "a#changes", "a")],
     ),
     "a foreign-key join: subscriptions, answers, result": (
         "table f (f string, r string) from memory () key f; table j = join f with t on r select m;",

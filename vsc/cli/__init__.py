@@ -1,8 +1,8 @@
 """The command ``vsc``: which command was meant, and what its end means to the shell.
 
 Each command is a module here with ``add_arguments(parser)`` and ``execute(args) -> int``; only the one that was asked
-for is loaded. Exit status: 0 fine, 1 errors in a topology, 2 wrong use, 3 the query failed, 70 a bug in vsc, 130
-interrupted.
+for is loaded. Exit status: 0 fine, 1 errors in a topology or a failed scenario, 2 wrong use, 3 the query failed, 70 a
+bug in vsc, 130 interrupted.
 """
 
 from __future__ import annotations

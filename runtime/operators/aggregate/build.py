@@ -30,7 +30,7 @@ def aggregate_operator(
 ) -> Consumer:
     """The operator of `node`. An aggregate that sends final results only is entered in `parts.waiting`."""
     calls = Calls(node, operation)
-    state = AggregateState(parts.kv, store_prefix(parts.stage, node.name) + b"a")
+    state = AggregateState(parts.kv, store_prefix(parts.stage, node.name) + b"a", calls.numbered)
     kept, store = node.store, parts.tables.get(node.name)
     grace = 0 if kept is None else (kept.grace if kept.grace is not None else kept.retention) or 0
     results = Results(put, parts.old_wanted(node.name), forward, store, grace)

@@ -25,6 +25,8 @@ _TAG = struct.Struct(">H")
 _NONE: Any = None
 """The entries of an accumulator that has none: it never looks."""
 
+_BY_ARRIVAL = (running.ExtremeBy, running.FirstLast)
+
 
 class Accumulator(Protocol):
     """One call's part of a group: cells (of `types`) in the group's row, and entries beside it.
@@ -90,6 +92,8 @@ class Calls:
             for n, (accumulator, i) in enumerate(zip(self._accumulators, self._at, strict=True))
         ]
         self.has_entries = any(a.has_entries for a in self._accumulators)
+        # Whether rows have to be told apart by their arrival: if not, their count need not be kept.
+        self.numbered = any(a.has_entries or isinstance(a, _BY_ARRIVAL) for a in self._accumulators)
         columns = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
         self._plain = _plain(operation)
         self._items = evaluate.items(node.name, operation.items, [Schema(node.schema.key, columns)])

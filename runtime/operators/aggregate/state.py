@@ -33,20 +33,33 @@ _META: Final = struct.Struct("<4sHHqqqqq")
 
 
 class AggregateState:
-    """The groups of one aggregate, its clock and its counters.
+    """The groups of one aggregate, its clock and its counters. `numbered`: rows are told apart by their arrival.
 
-    `stream_time` is the highest time so far (-1 at first), `arrivals` how many rows were taken in, `closed` up to
+    `stream_time` is the highest time so far (-1 at first), `arrivals` how many rows were numbered, `closed` up to
     where windows are closed (-1: none), `highest` the highest window start that was ever written, `open` how many
     windows are not closed.
     """
 
-    __slots__ = ("_kept", "_meta", "arrivals", "closed", "entries", "groups", "highest", "kv", "open", "stream_time",
-                 "times")  # fmt: skip
+    __slots__ = (
+        "_kept",
+        "_meta",
+        "_numbered",
+        "arrivals",
+        "closed",
+        "entries",
+        "groups",
+        "highest",
+        "kv",
+        "open",
+        "stream_time",
+        "times",
+    )
 
-    def __init__(self, kv: OrderedKV, prefix: bytes) -> None:
+    def __init__(self, kv: OrderedKV, prefix: bytes, numbered: bool) -> None:
         """Open what `kv` has under `prefix`; StateError when what lies there is something else."""
         root = store_root(prefix)
         self.kv = OverlayKV(kv)
+        self._numbered = numbered
         self._meta = root + b"m"
         self.groups, self.entries, self.times = root + b"g", root + b"e", root + b"t"
         self._kept = _read_meta(kv.get(self._meta))
@@ -78,7 +91,7 @@ class AggregateState:
 
     def arrive(self, time: int, ident: bytes = b"") -> At:
         """The place of the next row."""
-        self.arrivals += 1
+        self.arrivals += self._numbered
         return At(time, self.arrivals, ident)
 
     def commit(self) -> None:
