@@ -41,7 +41,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end: sums over this run; `held` records still wait in grace buffers."""
+    """The end: sums over this run; `held` counts what still waits: for its grace, its window's end, in a `suppress`."""
 
     batches: int
     input_rows: int
