@@ -17,6 +17,7 @@ from vsc.compiler.passes.keys import JoinKey, declared_key, equal_keys, join_on,
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.source import SourceFile
 from vsc.compiler.topology import Topology
+from vsc.compiler.words import article
 from vsc.plan import Column, Item, Schema
 from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.expressions import Expr
@@ -81,7 +82,7 @@ class _Schemas:
         findings = [finding for finding, _ in equal_names(declared, "VSC201")]
         for column in decl.columns:
             if (problem := value_type_problem(column.type.type)) is not None:
-                message = f"`{column.name.text}` cannot be a {column.type.type}: {problem}"
+                message = f"`{column.name.text}` cannot be {article(column.type.type)}: {problem}"
                 findings.append(Finding("VSC215", column.type.span, message, (), "choose another type"))
         doubtful = bool(findings)
         key, wrong = declared_key(decl)
@@ -109,7 +110,7 @@ class _Schemas:
         fitting = typed.expr if typed.expr.type == TIMESTAMP else coerce(typed.expr, BIGINT)
         if fitting is not None:
             return Item("timestamp", fitting, self.source.slice(expr.span)), []
-        message = f"event time is a timestamp or a bigint of milliseconds, not a {typed.expr.type}"
+        message = f"event time is a timestamp or a bigint of milliseconds, not {article(typed.expr.type)}"
         help = f"write `cast({self.source.slice(expr.span)} as timestamp)`, or choose another column"
         return None, [Finding("VSC402", expr.span, message, (), help)]
 
@@ -149,7 +150,7 @@ class _Schemas:
             return None, list(typed.findings)
         fitting = coerce(typed.expr, BOOLEAN)
         if fitting is None:
-            message = f"`{name}` takes a boolean, and this is a {typed.expr.type}"
+            message = f"`{name}` takes a boolean, and this is {article(typed.expr.type)}"
             return None, [Finding("VSC214", expr.span, message, (), "write a comparison, like `a > 0`")]
         return Item(name, fitting, self.source.slice(expr.span)), []
 
@@ -168,7 +169,7 @@ class _Schemas:
         if typed.expr is None:
             return None, list(typed.findings)
         if not isinstance(typed.expr.type, ArrayType):
-            message = f"`explode` goes by an array, and this is a {typed.expr.type}"
+            message = f"`explode` goes by an array, and this is {article(typed.expr.type)}"
             return None, [Finding("VSC217", operation.expr.span, message, (), "choose a column with an array")]
         if operation.alias.text in {column.name for column in (*schema.key, *schema.value)}:
             message = f"`{operation.input.name.text}` has a column `{operation.alias.text}` already"
