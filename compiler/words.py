@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from vsc.plan import Window
 
-__all__ = ["duration", "window"]
+__all__ = ["article", "duration", "window"]
 
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
+
+
+def article(type: object) -> str:
+    """A type behind its article: ``a bigint``, ``an int``."""
+    text = str(type)
+    return f"{'an' if text[0] in 'aeio' else 'a'} {text}"
 
 
 def duration(milliseconds: int) -> str:

@@ -79,7 +79,7 @@ class SinkError(VscRuntimeError):
 
 
 class ConfigurationError(VscRuntimeError):
-    """A run that cannot start as asked for: an unresolved variable, a connector that ``vsc run`` refuses, ..."""
+    """A run that cannot start as asked for: an unresolved variable, a wrong trigger, a master that is not there."""
 
     code = "VSC907"
 

@@ -33,6 +33,7 @@ from vsc.compiler.expressions.operators import (
 from vsc.compiler.expressions.refusal import Refused, refuse
 from vsc.compiler.expressions.scope import Scope, Typed, field_of
 from vsc.compiler.source import Span
+from vsc.compiler.words import article
 from vsc.plan.expressions import Call, Cast, Expr, Literal
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
 from vsc.plan.types import (
@@ -238,7 +239,9 @@ class _Typer:
             return None
         if not can_cast(typed.type, target):
             name = "try_cast" if expr.safe else "cast"
-            raise refuse("VSC223", expr.type.span, f"`{name}` cannot make a {target} of a value of type {typed.type}")
+            raise refuse(
+                "VSC223", expr.type.span, f"`{name}` cannot make {article(target)} of a value of type {typed.type}"
+            )
         if typed.type in (target, VOID):
             return convert(typed, target)
         return Cast(typed, target, safe=True) if expr.safe else convert(typed, target)

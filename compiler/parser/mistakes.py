@@ -265,6 +265,12 @@ def _other_dialect(place: _Place) -> Explanation | None:
         help = "write `map INPUT select ...`"
     elif place.name == "WHERE" and "SEMICOLON" in place.expected:
         help = "filter in a statement of its own, as in `stream NAME = filter INPUT where ...;`"
+    elif place.word == "outer" and place.word_at(place.index - 1) == "left":
+        help = "write `left join`"
+    elif place.name == "AS" and "EQUAL" in place.expected:
+        help = "write `=`"
+    elif place.name == "SEMICOLON" and place.expected == ["LPAR"]:
+        help = f"write `{place.word_at(place.index - 1)} ()`"
     elif place.name == "STRING" and place.word_at(place.index - 1) in ("date", "timestamp", "interval"):
         help = f"write `cast({place.word} as date)`, `to_timestamp({place.word})`, or a duration such as `1 day`"
     else:

@@ -14,6 +14,7 @@ from vsc.compiler.diagnostics.suggest import nearest
 from vsc.compiler.expressions import Scope, coerce, type_expression
 from vsc.compiler.passes.columns import equal_names, key_type_problem
 from vsc.compiler.source import SourceFile
+from vsc.compiler.words import article
 from vsc.plan import Column, Item, Schema
 from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.expressions import Expr
@@ -114,8 +115,8 @@ def join_on(source: SourceFile, join: syntax.Join, right: Schema, scope: Scope) 
             findings.append(
                 Finding(
                     "VSC212", part.expr.span,
-                    f"this is a {typed.expr.type}, and `{wanted.name}`, the key of `{join.right.name.text}`, "
-                    f"a {wanted.type}",
+                    f"this is {article(typed.expr.type)}, and `{wanted.name}`, the key of `{join.right.name.text}`, "
+                    f"{article(wanted.type)}",
                     (Label(join.right.span, f"its key is {_listed(right.key)}"),),
                     f"write `cast({source.slice(part.expr.span)} as {wanted.type})`, if that is what is meant",
                 )
@@ -148,7 +149,7 @@ def new_key(
             )  # fmt: skip
         elif (problem := key_type_problem(typed.expr.type)) is not None:
             findings.append(
-                Finding("VSC205", part.expr.span, f"a {typed.expr.type} cannot be a key: {problem}", (),
+                Finding("VSC205", part.expr.span, f"{article(typed.expr.type)} cannot be a key: {problem}", (),
                         "choose another expression")
             )  # fmt: skip
         else:

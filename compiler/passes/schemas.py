@@ -19,6 +19,7 @@ from vsc.compiler.passes.shapes import Shape, ShapeResult, Shapes
 from vsc.compiler.passes.windows import Windows
 from vsc.compiler.source import SourceFile
 from vsc.compiler.topology import Topology
+from vsc.compiler.words import article
 from vsc.plan import Column, Item, Schema
 from vsc.plan.record import record
 from vsc.plan.types import BIGINT, BOOLEAN, TIMESTAMP, ArrayType, DataType
@@ -61,7 +62,7 @@ class _Schemas:
         findings = [finding for finding, _ in equal_names(declared, "VSC201")]
         for column in decl.columns:
             if (problem := value_type_problem(column.type.type)) is not None:
-                message = f"`{column.name.text}` cannot be a {column.type.type}: {problem}"
+                message = f"`{column.name.text}` cannot be {article(column.type.type)}: {problem}"
                 findings.append(Finding("VSC215", column.type.span, message, (), "choose another type"))
         doubtful = bool(findings)
         key, wrong = declared_key(decl)
@@ -89,7 +90,7 @@ class _Schemas:
         fitting = typed.expr if typed.expr.type == TIMESTAMP else coerce(typed.expr, BIGINT)
         if fitting is not None:
             return Item("timestamp", fitting, self.source.slice(expr.span)), []
-        message = f"event time is a timestamp or a bigint of milliseconds, not a {typed.expr.type}"
+        message = f"event time is a timestamp or a bigint of milliseconds, not {article(typed.expr.type)}"
         help = f"write `cast({self.source.slice(expr.span)} as timestamp)`, or choose another column"
         return None, [Finding("VSC402", expr.span, message, (), help)]
 
@@ -130,7 +131,7 @@ class _Schemas:
             return None, list(typed.findings)
         fitting = coerce(typed.expr, BOOLEAN)
         if fitting is None:
-            message = f"`{name}` takes a boolean, and this is a {typed.expr.type}"
+            message = f"`{name}` takes a boolean, and this is {article(typed.expr.type)}"
             return None, [Finding("VSC214", expr.span, message, (), "write a comparison, like `a > 0`")]
         return Item(name, fitting, self.source.slice(expr.span)), []
 
@@ -150,7 +151,7 @@ class _Schemas:
         if typed.expr is None:
             return None, list(typed.findings)
         if not isinstance(typed.expr.type, ArrayType):
-            message = f"`explode` goes by an array, and this is a {typed.expr.type}"
+            message = f"`explode` goes by an array, and this is {article(typed.expr.type)}"
             return None, [Finding("VSC217", operation.expr.span, message, (), "choose a column with an array")]
         name, element = operation.alias.text, typed.expr.type.element
         if name in {column.name for column in schema.key}:

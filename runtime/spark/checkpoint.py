@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,7 @@ from vsc.plan import Plan, dump
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.control import DRAIN, START
 from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.hadoop import Files, usable
 
 __all__ = ["Checkpoint", "differences"]
 
@@ -47,19 +48,26 @@ class Checkpoint:
 
     @classmethod
     def open(cls, spark: SparkSession, path: str, plan: Plan, partitions: int | None) -> Checkpoint:
-        """Opens the checkpoint, or makes it. `partitions` None: what it has, else 4. CheckpointError if refused."""
+        """Opens the checkpoint, or a `fresh` one, which `create` writes. CheckpointError if it is refused.
+
+        `partitions` None: what the checkpoint has, else 4.
+        """
         if partitions is not None and partitions < 1:
             raise CheckpointError(f"there cannot be {partitions} partitions", "give a number from 1 on")
-        files = Files(spark, path)
+        if not path.strip():
+            raise CheckpointError("the checkpoint has no name", "give the path of a folder of its own")
+        with _usable(path):
+            return cls._open(Files(spark, path), path, plan, partitions)
+
+    @classmethod
+    def _open(cls, files: Files, path: str, plan: Plan, partitions: int | None) -> Checkpoint:
         if files.exists("vsc/identity.json"):
             return cls._existing(files, plan, partitions)
         found = [name for name in files.names() if not name.startswith(".") and name != "vsc"]
         if found:
             kind = "a checkpoint of another Spark query" if _SPARK_NAMES & set(found) else f"not empty ({found[0]})"
             raise CheckpointError(f"the checkpoint folder {path} is {kind}", "give a folder of its own")
-        created = cls(files, uuid.uuid4().hex, partitions or 4, True)
-        created._create(plan)
-        return created
+        return cls(files, uuid.uuid4().hex, partitions or 4, True)
 
     @classmethod
     def _existing(cls, files: Files, plan: Plan, partitions: int | None) -> Checkpoint:
@@ -87,13 +95,15 @@ class Checkpoint:
             )
         return cls(files, id_, kept, False)
 
-    def _create(self, plan: Plan) -> None:
-        self.files.make("vsc/control")
-        self.files.make("vsc/epochs")
-        self.files.write("vsc/control/0-start.txt", START + "\n")
-        self.files.write("vsc/plan.json", dump(plan))
-        identity = {"format": FORMAT, "id": self.id, "partitions": self.partitions, "plan": plan.name}
-        self.files.write("vsc/identity.json", json.dumps(identity, indent=2) + "\n")
+    def create(self, plan: Plan) -> None:
+        """Writes a fresh checkpoint: from now on it is for `plan` alone. CheckpointError if the folder is unusable."""
+        with _usable(self.files.root):
+            self.files.make("vsc/control")
+            self.files.make("vsc/epochs")
+            self.files.write("vsc/control/0-start.txt", START + "\n")
+            self.files.write("vsc/plan.json", dump(plan))
+            identity = {"format": FORMAT, "id": self.id, "partitions": self.partitions, "plan": plan.name}
+            self.files.write("vsc/identity.json", json.dumps(identity, indent=2) + "\n")
 
     @property
     def control(self) -> str:
@@ -118,6 +128,10 @@ class Checkpoint:
             yield EpochReport.from_dict(json.loads(self.files.read(f"vsc/epochs/{epoch}.json")))
 
 
+def _usable(path: str) -> AbstractContextManager[None]:
+    return usable(CheckpointError, f"the checkpoint folder {path}", "give a folder that can be made and written")
+
+
 def differences(old: Any, new: Any, place: str = "") -> Iterator[str]:
     """How two plans, as JSON, differ in what matters: one phrase a difference, nodes by their name."""
     if isinstance(old, dict) and isinstance(new, dict):
@@ -138,8 +152,7 @@ def differences(old: Any, new: Any, place: str = "") -> Iterator[str]:
 
 
 def _list_differences(old: list[Any], new: list[Any], place: str) -> Iterator[str]:
-    named = all(isinstance(x, dict) and "name" in x for x in old + new) and place == "nodes"
-    if not named:
+    if not all(_names(side) for side in (old, new)):
         if len(old) != len(new):
             yield f"{place} was {_shown(old)}, is {_shown(new)}"
             return
@@ -148,16 +161,23 @@ def _list_differences(old: list[Any], new: list[Any], place: str) -> Iterator[st
             yield from differences(a, b, f"{place}[{label}]")
         return
     before, after = ({x["name"]: x for x in side} for side in (old, new))
+    label = "node '{}'" if place == "nodes" else place + "[{}]"
     for name in after:
         if name not in before:
-            yield f"node '{name}' is new"
+            yield f"{label.format(name)} is new"
     for name in before:
         if name not in after:
-            yield f"node '{name}' is gone"
+            yield f"{label.format(name)} is gone"
         else:
-            yield from differences(before[name], after[name], f"node '{name}'")
+            yield from differences(before[name], after[name], label.format(name))
     if list(before) != list(after) and before.keys() == after.keys():
-        yield "the order of the nodes has changed"
+        yield f"the order of {place} has changed"
+
+
+def _names(items: list[Any]) -> bool:
+    """Whether every item has a name of its own."""
+    found = [x["name"] for x in items if isinstance(x, dict) and "name" in x]
+    return len(found) == len(items) == len(set(found))
 
 
 def _shown(value: Any) -> str:

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-__all__ = ["Files", "is_local", "local_path"]
+from vsc.runtime.errors import VscRuntimeError
+
+__all__ = ["Files", "is_local", "local_path", "usable"]
+
+
+@contextmanager
+def usable(kind: type[VscRuntimeError], what: str, help: str) -> Iterator[None]:
+    """What the file system raises inside becomes a `kind`: `what` names the place, `help` says what to do."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise kind(f"{what} cannot be used: {_first_line(error.java_exception.toString())}", help) from error
+    except (PySparkException, OSError) as error:
+        raise kind(f"{what} cannot be used: {_first_line(str(error))}", help) from error
+
+
+def _first_line(text: str) -> str:
+    return next(iter(text.strip().splitlines()), "for an unknown reason")
 
 
 def is_local(path: str) -> bool:
@@ -94,8 +115,9 @@ class Files:
         self._fs.delete(self._path(name), True)
 
     def make(self, name: str = "") -> None:
-        """Makes a folder and those above it."""
-        self._fs.mkdirs(self._path(name))
+        """Makes a folder and those above it; OSError where that fails."""
+        if not self._fs.mkdirs(self._path(name)):
+            raise OSError(f"{self.path(name)} could not be made")
 
     def _path(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self._root, name) if name else self._root

@@ -55,7 +55,13 @@ class LocalFolders:
         home = base / f"vsc-{self.checkpoint}-{self.run}"
         if not home.is_dir():
             sweep(base, self.checkpoint, keep=home.name)
-            home.mkdir(parents=True, exist_ok=True)
+            try:
+                home.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StateError(
+                    f"the local folder {base} cannot be used: {error.strerror}",
+                    "give --local-dir a folder that executors can make and write",
+                ) from error
         return home
 
 

@@ -19,10 +19,21 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of one resolved connector. `place` is its name in messages, such as ``source 'x'``."""
+    """The options of one resolved connector. `place` is its name in messages, such as ``source 'x' (line 2)``."""
 
     place: str
     connector: Connector
+
+    @classmethod
+    def of_source(cls, node: Node) -> Options:
+        """Those of a source."""
+        assert isinstance(node.operation, Source)
+        return cls(f"source '{node.name}' (line {node.line})", node.operation.connector)
+
+    @classmethod
+    def of_sink(cls, sink: Sink) -> Options:
+        """Those of a sink."""
+        return cls(f"the sink of '{sink.node}' (line {sink.line})", sink.connector)
 
     @property
     def spark(self) -> dict[str, str]:
@@ -70,16 +81,17 @@ def resolve_plan(plan: Plan, variables: Mapping[str, str]) -> Plan:
 def _node(node: Node, variables: Mapping[str, str]) -> Node:
     if not isinstance(node.operation, Source):
         return node
-    connector = _connector(node.operation.connector, variables, f"source '{node.name}' (line {node.line})")
+    connector = _connector(Options.of_source(node), variables)
     return replace(node, operation=replace(node.operation, connector=connector))
 
 
 def _sink(sink: Sink, variables: Mapping[str, str]) -> Sink:
-    place = f"the sink of '{sink.node}' (line {sink.line})"
-    return replace(sink, connector=_connector(sink.connector, variables, place))
+    return replace(sink, connector=_connector(Options.of_sink(sink), variables))
 
 
-def _connector(connector: Connector, variables: Mapping[str, str], place: str) -> Connector:
+def _connector(options: Options, variables: Mapping[str, str]) -> Connector:
+    connector, place = options.connector, options.place
+
     def resolved(pair: tuple[str, Scalar]) -> tuple[str, Scalar]:
         name, value = pair
         if not isinstance(value, str):

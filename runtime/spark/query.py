@@ -105,6 +105,8 @@ def start_query(
     sinks = make_sinks(spark, resolved, opened.id)
     for sink in sinks:
         sink.prepare()
+    if opened.fresh:
+        opened.create(plan)  # not before: a topology whose sink was refused may be mended and run again
     ship(spark)
     writer = EpochWriter(opened, sinks, on_epoch)
     folders = LocalFolders(None if local_dir is None else os.path.abspath(local_dir), opened.id, uuid.uuid4().hex[:12])

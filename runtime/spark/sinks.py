@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
 from vsc.plan.nodes import Node, Plan, Sink
-from vsc.runtime.errors import ConfigurationError, SinkError
+from vsc.runtime.errors import SinkError
 from vsc.runtime.records import Batch, processing_order
-from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.sources import FORMATS
 from vsc.runtime.spark.table_text import table_text
@@ -40,19 +41,22 @@ class EpochSink(Protocol):
 def check_sinks(plan: Plan) -> None:
     """Refuses what can be refused without Spark."""
     for sink in plan.sinks:
-        options = Options(f"the sink of '{sink.node}'", sink.connector)
+        options = Options.of_sink(sink)
         kind = sink.connector.kind
         if kind == "memory":
-            raise ConfigurationError(
+            raise SinkError(
                 f"{options.place} writes to memory (), which only the test driver can read",
                 "give it another connector, console for example",
             )
         if kind in _LATER:
-            raise ConfigurationError(f"{options.place} writes to {kind}, which this version of vsc cannot run yet")
+            raise SinkError(
+                f"{options.place} writes to {kind}, which this version of vsc cannot run yet",
+                "write to files for now",
+            )
         if kind not in ("files", "console", "noop"):
-            raise ConfigurationError(f"{options.place} writes to {kind!r}, which is no sink that vsc knows")
+            raise SinkError(f"{options.place} writes to {kind!r}, which is no sink that vsc knows")
         if kind == "files" and options.text("format") not in FORMATS:
-            raise ConfigurationError(
+            raise SinkError(
                 f"{options.place} has format {options.text('format')!r}, which this version of vsc cannot write",
                 "the formats are " + ", ".join(FORMATS),
             )
@@ -93,7 +97,7 @@ class ConsoleSink:
     def __init__(self, sink: Sink, node: Node) -> None:
         self.id = sink.id
         self._node = node
-        self._timestamp = Options(f"the sink of '{sink.node}'", sink.connector).flag("with_timestamp")
+        self._timestamp = Options.of_sink(sink).flag("with_timestamp")
 
     def prepare(self) -> None:
         """Nothing."""
@@ -119,9 +123,10 @@ class FilesSink:
     def __init__(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> None:
         self.id = sink.id
         self._node = node
-        self._options = Options(f"the sink of '{sink.node}'", sink.connector)
+        self._options = Options.of_sink(sink)
         self._format = self._options.text("format")
-        self._files = Files(spark, self._options.text("path"))
+        with self._usable():
+            self._files = Files(spark, self._options.text("path"))
         # Two sinks of one query may share a folder: the statement's number keeps their names apart.
         self._mark = f"{checkpoint[:16]}-{sink.id.removeprefix('sink-')}"
         self._checkpoint = checkpoint[:16]
@@ -129,7 +134,12 @@ class FilesSink:
         self._timestamp = self._options.flag("with_timestamp")
 
     def prepare(self) -> None:
-        """Refuses a folder with foreign files, unless ``append = true``; removes what a crash left unfinished."""
+        """Makes the folder; refuses foreign files in it, unless ``append``; removes what a crash left unfinished."""
+        with self._usable():
+            self._prepare()
+
+    def _prepare(self) -> None:
+        self._files.make()
         if not self._options.flag("append"):
             self._refuse_foreign()
         for name in self._files.names(self._aside):
@@ -144,6 +154,10 @@ class FilesSink:
             self._stage(batch, epoch)
         self._publish(epoch)
         self._forget(epoch - 2)
+
+    def _usable(self) -> AbstractContextManager[None]:
+        what = f"{self._options.place}: {self._options.text('path')!r}"
+        return usable(SinkError, what, "correct the path, or what keeps it from being written")
 
     def _stage(self, batch: DataFrame, epoch: int) -> None:
         folder = f"{self._aside}/{epoch}"

@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Node, Plan, Source
 from vsc.plan.types import ArrayType, MapType, StructType
-from vsc.runtime.errors import ConfigurationError, SourceError
+from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.csv import CELL_OPTIONS, CsvCells, CsvDialect
-from vsc.runtime.spark.hadoop import Files, is_local, local_path
+from vsc.runtime.spark.hadoop import Files, is_local, local_path, usable
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.pack import BAD, INDEX, PART, START, TIME
 
@@ -43,32 +43,43 @@ def check_sources(plan: Plan) -> None:
     for node in plan.nodes:
         if not isinstance(node.operation, Source):
             continue
-        options = Options(f"source '{node.name}'", node.operation.connector)
+        options = Options.of_source(node)
         kind = node.operation.connector.kind
         if kind == "memory":
-            raise ConfigurationError(
+            raise SourceError(
                 f"{options.place} reads from memory (), which only the test driver can fill",
                 "give it another connector, files for example, or run it with vsc.testing.TopologyTestDriver",
             )
         if kind in _LATER:
-            raise ConfigurationError(f"{options.place} reads from {kind}, which this version of vsc cannot run yet")
+            raise SourceError(
+                f"{options.place} reads from {kind}, which this version of vsc cannot run yet",
+                "read from files for now",
+            )
         if kind not in ("files", "rate"):
-            raise ConfigurationError(f"{options.place} reads from {kind!r}, which is no source that vsc knows")
+            raise SourceError(f"{options.place} reads from {kind!r}, which is no source that vsc knows")
         if kind == "files":
             _check_files(node, options)
+        else:
+            _check_rate(options)
 
 
 def _check_files(node: Node, options: Options) -> None:
     form = options.text("format")
     if form not in FORMATS:
-        raise ConfigurationError(
-            f"{options.place} has format {form!r}, which this version of vsc cannot read", _formats()
-        )
+        raise SourceError(f"{options.place} has format {form!r}, which this version of vsc cannot read", _formats())
     path = options.text("path")
     if is_local(path) and not glob.glob(local_path(path)) and not os.path.exists(local_path(path)):
         raise _missing(options, path)
     if form == "csv":
         _check_csv(node, options)
+
+
+def _check_rate(options: Options) -> None:
+    rows = options.text("rows_per_second")
+    if not (rows.isdecimal() and int(rows) > 0):
+        raise SourceError(
+            f"{options.place}: rows_per_second is a whole number of at least 1, not {rows!r}", "give one, such as 10"
+        )
 
 
 def _formats() -> str:
@@ -89,9 +100,9 @@ def _check_csv(node: Node, options: Options) -> None:
             raise SourceError(f"{options.place}: column {column.name!r} is {column.type}, which a CSV cell cannot hold")
     for name, value in options.spark.items():
         if name.lower() == "header" and value.lower() != "true":
-            raise ConfigurationError(f"{options.place}: CSV columns go by the header, it cannot be switched off")
+            raise SourceError(f"{options.place}: CSV columns go by the header, it cannot be switched off")
         if name.lower() not in CELL_OPTIONS | _TEXT_FORMATS | _FILE_OPTIONS:
-            raise ConfigurationError(
+            raise SourceError(
                 f"{options.place}: vsc cannot honour the option {name!r} for CSV",
                 "those it can are " + ", ".join(sorted(CELL_OPTIONS | _TEXT_FORMATS | _FILE_OPTIONS)),
             )
@@ -101,11 +112,13 @@ def source_frame(spark: SparkSession, node: Node) -> DataFrame:
     """The rows of a source: declared columns, in order, then of `PART`, `START`, `TIME` and `BAD` those that apply."""
     source = node.operation
     assert isinstance(source, Source)
-    options = Options(f"source '{node.name}'", source.connector)
+    options = Options.of_source(node)
     if source.connector.kind == "rate":
         return _rate(spark, source, options)
     path = options.text("path")
-    if not Files(spark, path).matches():
+    with usable(SourceError, f"{options.place}: {path!r}", "correct the path, or what keeps it from being read"):
+        found = Files(spark, path).matches()
+    if not found:
         raise _missing(options, path)
     form = options.text("format")
     if form == "csv":

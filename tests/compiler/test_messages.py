@@ -92,3 +92,18 @@ def test_several_mistakes_are_told_in_the_order_of_their_places() -> None:
     )
     found = [d for d in check_topology(SOURCES + text) if d.severity == "error"]
     assert [(d.line, d.code) for d in found] == [(4, "VSC110"), (5, "VSC207"), (6, "VSC303"), (7, "VSC501")]
+
+
+def test_a_type_has_its_article() -> None:
+    found = one("stream f = filter s where n;", "VSC214")
+    assert found.message == "`where` takes a boolean, and this is a bigint"
+    found = one("stream f = filter s where cast(n as int);", "VSC214")
+    assert found.message == "`where` takes a boolean, and this is an int"
+    found = one("stream f = map s select cast(array(1) as int) as x;", "VSC223")
+    assert found.message == "`cast` cannot make an int of a value of type array<int>"
+
+
+def test_slips_of_who_knows_sql_are_told_the_right_form() -> None:
+    assert one("sink s to noop;", "VSC005").help == "write `noop ()`"
+    assert one("stream j = left outer join s with u select s.n;", "VSC005").help == "write `left join`"
+    assert one("stream f as filter s where n > 1;", "VSC005").help == "write `=`"

@@ -77,6 +77,8 @@ def execute(args: argparse.Namespace) -> int:
             raise UsageError(f"there cannot be {args.partitions} partitions", "give a number from 1 on")
         if args.drain and args.trigger not in ("available-now", "once"):
             raise UsageError("--drain needs an end of the input", "use it with --trigger available-now or once")
+        if args.local_dir is not None and os.path.exists(args.local_dir) and not os.path.isdir(args.local_dir):
+            raise UsageError(f"--local-dir {args.local_dir} is not a folder", "give one that can be written")
         plan = _plan(args.file, given, quiet=args.progress in ("json", "none"))
         _need_packages()
         return _on_spark(args, plan, conf, given)
@@ -104,7 +106,9 @@ def _plan(file: str, given: Mapping[str, str], quiet: bool) -> Plan:
         try:
             return load(text)
         except PlanError as error:
-            raise _Refused(f"error: {file} is no plan that this vsc can run: {error}", 1) from error
+            raise _Refused(
+                f"error[VSC907] {file} is no plan that this vsc can run: {error}\n  help: make it with `vsc compile`", 1
+            ) from error
     from vsc.compiler.diagnostics.render import render_text
     from vsc.compiler.driver import compile_source
 

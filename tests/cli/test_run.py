@@ -1,0 +1,92 @@
+"""``vsc run`` where it is used wrongly or given what it refuses: the exit status and the words, before Spark starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vsc.cli import main
+
+SOURCE = "stream s (a int, b string) from {source} key a;\nsink s to {sink};\n"
+FILES = "files (path = '${in}', format = 'json')"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "good.vdsl").write_text(SOURCE.format(source=FILES, sink="noop ()"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("", "error: the following arguments are required: --checkpoint"),
+        ("--checkpoint ck", "error[VSC907] the variable ${in} has no value (source 's' (line 1), option 'path')"),
+        ("--checkpoint ck --var in=in --trigger soon", "error[VSC907] 'soon' is no trigger"),
+        ("--checkpoint ck --var in=in --partitions 0", "error: there cannot be 0 partitions"),
+        ("--checkpoint ck --var in=in --partitions many", "--partitions: invalid int value: 'many'"),
+        ("--checkpoint ck --var in=in --conf x", "error: --conf takes KEY=VALUE, not `x`"),
+        ("--checkpoint ck --var in", "error: --var takes NAME=VALUE, not `in`"),
+        ("--checkpoint ck --var in=in --drain --trigger 1s", "error: --drain needs an end of the input"),
+        ("--checkpoint ck --var in=in --progress much", "--progress: invalid choice: 'much'"),
+        ("--checkpoint ck --var in=in --local-dir good.vdsl", "error: --local-dir good.vdsl is not a folder"),
+    ],
+)
+def test_wrong_use_ends_with_2(arguments: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        status = main(["run", "good.vdsl", *arguments.split()])
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "")
+    assert words in err
+    assert not (folder / "ck").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "sink", "words"),
+    [
+        ("memory ()", "noop ()", "[VSC905] source 's' (line 1) reads from memory (), which only the test driver"),
+        (
+            "jdbc (url = 'x', table = 'y')",
+            "noop ()",
+            "[VSC905] source 's' (line 1) reads from jdbc, which this",
+        ),
+        (FILES, "memory ()", "[VSC906] the sink of 's' (line 2) writes to memory (), which only the test driver"),
+        (FILES, "delta (path = 'x')", "[VSC906] the sink of 's' (line 2) writes to delta, which this version"),
+        (FILES.replace("json", "${out}"), "noop ()", "[VSC905] source 's' (line 1) has format 'not'"),
+        (FILES, "files (path = 'x', format = '${out}')", "[VSC906] the sink of 's' (line 2) has format 'not'"),
+        (FILES.replace("${in}", "in/*.x"), "noop ()", "source 's' (line 1): there is no file or folder 'in/*.x'"),
+        (FILES.replace("json", "jsn"), "noop ()", "error[VSC505]: `format` cannot be 'jsn'"),
+    ],
+)
+def test_what_cannot_be_run_ends_with_1(
+    source: str, sink: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "other.vdsl").write_text(SOURCE.format(source=source, sink=sink))
+    assert main(["run", "other.vdsl", "--checkpoint", "ck", "--var", "in=in", "--var", "out=not"]) == 1
+    out, err = capsys.readouterr()
+    assert words in err and "help:" in err
+    assert out == "" and not (folder / "ck").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[", "not JSON"),
+        ('{"a": 1}', "at /format_version: expected 1"),
+        ("[" * 100_000, "not a plan"),
+    ],
+)
+def test_a_file_that_is_no_plan_ends_with_1(
+    text: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "plan.json").write_text(text)
+    assert main(["run", "plan.json", "--checkpoint", "ck"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error[VSC907] plan.json is no plan that this vsc can run: ") and words in err
+    assert "help: make it with `vsc compile`" in err
