@@ -73,6 +73,12 @@ def test_what_cannot_be_run_ends_with_1(
     assert out == "" and not (folder / "ck").exists()
 
 
+def test_a_plan_is_known_by_its_text_whatever_its_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", "good.vdsl", "-o", "compiled"]) == 0
+    assert main(["run", "compiled", "--checkpoint", "ck", "--var", "in=nowhere"]) == 1
+    assert "[VSC905] source 's' (line 1): there is no file or folder 'nowhere'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -100,7 +100,7 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
 def _plan(file: str, given: Mapping[str, str], quiet: bool) -> Plan:
     """The plan in `file`, compiled if it is a topology; its warnings are shown unless `quiet`."""
     text = read_text(file)
-    if file.endswith(".json"):
+    if file.endswith(".json") or text.startswith("{"):  # no topology does; a plan may come through a pipe
         from vsc.plan import PlanError, load
 
         try:
