@@ -60,7 +60,7 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
         "batch 1: 10 rows in, 8 out, 500 ms (20 rows/s), state 106 rows 3.0 KiB; dropped 2 null_key"
     )
     assert last.startswith("finished: 2 batches, 20 rows in, 16 out")
-    assert "5 records wait for their grace to end" in last
+    assert "5 records wait for stream time to go on (--drain lets them out)" in last
     assert "in 'priced' 6 look-ups were older than the table's history retention" in last
     assert last.endswith("a retention of 1 hour 31 minutes would have served them")
     assert "look-ups were older" in " ".join(shown("bar"))
