@@ -1,4 +1,6 @@
-"""``python -m bench [--quick] [--output FILE]``: measures everything, prints the page and writes it.
+"""``python -m bench [--quick] [--output FILE] [COMPARISON ...]``: measures everything, prints the page and writes it.
+
+With names of comparisons: measures and prints these alone.
 
 The exit status is 1 when a floor is missed. ``--quick`` is to see that the benchmarks run: its figures mean nothing.
 """
@@ -9,29 +11,36 @@ import argparse
 import os
 from pathlib import Path
 
-from bench import join, report, stage, store
-from bench.workload import KEYS, Workload
-
-FULL = Workload(), Workload(warm_up=1, measured=1)
-QUICK = Workload(20_000, 20_000, 1, 2), Workload(20_000, 20_000, 1, 1)
+from bench import report, stage, store
+from bench.comparisons import NAMES, comparison
+from bench.running import run
+from bench.workload import KEYS
 
 
 def main() -> int:
     """Runs the benchmarks."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="vsc beside its peers")
+    parser.add_argument("names", nargs="*", metavar="COMPARISON", help=f"only these, and no page: {', '.join(NAMES)}")
     parser.add_argument("--quick", action="store_true", help="few rows: does it run?")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results.md")
     arguments = parser.parse_args()
-    workload, few = QUICK if arguments.quick else FULL
+    unknown = sorted(set(arguments.names) - set(NAMES))
+    if unknown:
+        parser.error(f"there is no comparison {', '.join(unknown)}")
     load = os.getloadavg()[0]
-    joins = join.run(workload, few)
-    alone = stage.measure(workload)
-    stored = store.measure(workload.versions, KEYS)
-    lines = stored.lines(workload.versions, KEYS)
-    page = report.render(workload, few, joins, alone, stored.rates, lines, load)
-    print("\n" + page)
-    arguments.output.write_text(page)
-    return 0 if arguments.quick or all(floor.held for floor in report.floors(joins, stored.rates)) else 1
+    compared = [(entry, run(entry, arguments.quick)) for entry in map(comparison, arguments.names or NAMES)]
+    floors = report.ratios(compared)
+    if arguments.names:
+        print("\n" + "\n".join(report.comparison_lines(compared) + report.floor_lines(floors)))
+    else:
+        workload = comparison("stream_table_join").workload
+        alone = stage.measure(workload.quick() if arguments.quick else workload)
+        stored = store.measure(workload.table, KEYS)
+        floors += report.store_floors(stored.rates)
+        page = report.render(compared, alone, stored.lines(workload.table, KEYS), floors, load)
+        print("\n" + page)
+        arguments.output.write_text(page)
+    return 0 if arguments.quick or all(floor.held for floor in floors) else 1
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A Spark session for a measurement, and the rate of a query's batches."""
+"""A Spark session for a measurement, and what is measured in it: a topology of vsc, or a query of Spark's own."""
 
 from __future__ import annotations
 
@@ -6,15 +6,31 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.workload import FILES_A_BATCH, Workload
+
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["Measured", "rate_of", "session"]
+__all__ = ["Measured", "measure_frame", "measure_topology", "session", "stream"]
 
 PARTITIONS = 2
+
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "3g",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": str(PARTITIONS),
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""For everyone: what vsc asks of Spark's state store for itself, its peers have as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +48,69 @@ class Measured:
 
 
 def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """``local[2]`` with two shuffle partitions; Spark's defaults otherwise."""
+    """``local[2]`` with two shuffle partitions and RocksDB for state; Spark's defaults otherwise."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.appName(name).master("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.sql.session.timeZone", "UTC").config("spark.driver.memory", "3g")
-    builder = builder.config("spark.ui.showConsoleProgress", "false")
-    builder = builder.config("spark.sql.shuffle.partitions", str(PARTITIONS))
-    for key, value in (settings or {}).items():
+    builder = SparkSession.builder.appName(name).master("local[2]")
+    for key, value in {**_SETTINGS, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
 
-def rate_of(query: StreamingQuery, warm_up: int, rows: int) -> Measured:
-    """Waits for the end; the rate over all full batches (`rows` rows) but the first `warm_up` ones.
+def stream(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
+    """The files of a folder as a stream, a batch of the workload at a time."""
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES_A_BATCH).parquet(str(folder))
+
+
+def measure_frame(frame: DataFrame, checkpoint: Path, workload: Workload, mode: str = "append") -> Measured:
+    """Runs a query of Spark's to the end of its files, and stops the session. `mode` is its output mode."""
+    writer = frame.writeStream.outputMode(mode).format("noop").option("checkpointLocation", str(checkpoint))
+    found = _rate_of(writer.trigger(availableNow=True).start(), workload)
+    frame.sparkSession.stop()
+    return found
+
+
+def measure_topology(text: str, folder: Path, fed: str, workload: Workload) -> Measured:
+    """Compiles a topology, runs it to the end of its files, and stops the session.
+
+    In `text`, ``${folder}`` is the folder of the comparison's files, ``${files}`` how many of them are a batch, and
+    ``${stream}`` holds the files of the folder `fed`. Where the workload has a table, a run of its own loads it, so
+    that it is there before the stream; then the stream's files are put into their folder and the same checkpoint goes
+    on.
+    """
+    from vsc.compiler import compile_topology
+    from vsc.runtime.spark import start
+
+    spark = session("vsc")
+    given = folder / f"vsc-{fed}"
+    given.mkdir(exist_ok=True)
+    variables = {"folder": str(folder), "stream": str(given), "files": str(FILES_A_BATCH)}
+    plan = compile_topology(text, path="bench.vdsl", variables=variables)
+
+    def started() -> StreamingQuery:
+        return start(plan, spark, checkpoint=str(folder / "vsc-checkpoint"), variables=variables, partitions=PARTITIONS)
+
+    if workload.table:
+        started().awaitTermination()
+    for file in sorted((folder / fed).iterdir()):
+        os.link(file, given / file.name)
+    found = _rate_of(started(), workload)
+    spark.stop()
+    return found
+
+
+def _rate_of(query: StreamingQuery, workload: Workload) -> Measured:
+    """Waits for the end; the rate over all full batches but those that warm up.
 
     A batch's time is Spark's own ``triggerExecution``: planning, logs and commit included.
     """
     query.awaitTermination()
+    rows = workload.batch // FILES_A_BATCH * FILES_A_BATCH
     spent = [(p["numInputRows"], p["durationMs"]["triggerExecution"]) for p in query.recentProgress]
-    full = [(n, ms) for n, ms in spent if n >= rows][warm_up:]
+    full = [(n, ms) for n, ms in spent if n >= rows][workload.warm_up :]
     if not full:
         raise RuntimeError(f"no batch of {rows} rows was left to measure: {spent}")
     total, seconds = rows * len(full), sum(ms for _, ms in full) / 1000

@@ -6,61 +6,47 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from bench.comparison import Comparison, Floor
 from bench.measuring import Measured
 from bench.stage import StageRates
-from bench.workload import KEYS, Workload
 
-__all__ = ["Floor", "floors", "render"]
+__all__ = ["Compared", "comparison_lines", "floor_lines", "ratios", "render", "store_floors"]
 
 _PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "rocksdict")
-_TITLES = {
-    "vsc": "vsc: versioned stream-table join, state kept",
-    "asof_join": "Spark's `ASOF JOIN`, stateless, static table",
-    "handwritten": "`transformWithState` by hand",
-}
+
+Compared = tuple[Comparison, Mapping[str, Measured]]
+"""A comparison and what was measured, by peer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Floor:
-    """A ratio that must not be fallen below."""
-
-    name: str
-    least: float
-    ratio: float
-
-    @property
-    def held(self) -> bool:
-        """Whether it was not."""
-        return self.ratio >= self.least
+def ratios(compared: Sequence[Compared]) -> list[Floor]:
+    """The floors of the comparisons."""
+    found = []
+    for comparison, measured in compared:
+        vsc, *others = comparison.peers
+        for peer in others:
+            if peer.least is not None:
+                ratio = measured[vsc.module].rate / measured[peer.module].rate
+                found.append(Floor(f"{comparison.title} beside {peer.title}", peer.least, ratio))
+    return found
 
 
-def floors(joins: Mapping[str, Measured], store: Mapping[str, float]) -> list[Floor]:
-    """The floors of the project, with what was measured."""
-    rate = joins["vsc"].rate
-    put, get = store["raw rocksdict: put"], store["raw rocksdict: get"]
-    many = [value for name, value in store.items() if name.startswith("RocksDB: put_many")]
+def store_floors(rates: Mapping[str, float]) -> list[Floor]:
+    """The floors of the store."""
+    put, get = rates["raw rocksdict: put"], rates["raw rocksdict: get"]
+    many = [value for name, value in rates.items() if name.startswith("RocksDB: put_many")]
     return [
-        Floor("join beside the stateless ASOF JOIN", 0.7, rate / joins["asof_join"].rate),
-        Floor("join beside the hand-written one", 15.0, rate / joins["handwritten"].rate),
-        Floor("store, put_many beside raw put", 0.5, max(many) / put),
-        Floor("store, get_many as of beside raw get", 0.5, store["RocksDB: get_many as of"] / get),
+        Floor("Store: put_many beside raw put", 0.5, max(many) / put),
+        Floor("Store: get_many as of beside raw get", 0.5, rates["RocksDB: get_many as of"] / get),
     ]
 
 
 def render(
-    workload: Workload,
-    few: Workload,
-    joins: Mapping[str, Measured],
-    stage: StageRates,
-    store: Mapping[str, float],
-    store_lines: list[str],
-    load: float,
+    compared: Sequence[Compared], stage: StageRates, store_lines: list[str], floors: Sequence[Floor], load: float
 ) -> str:
     """The whole page. `load` is the load average before anything was measured: above 0.5 the machine was not idle."""
     return "\n".join(
@@ -70,24 +56,20 @@ def render(
             f"Written by `make bench`, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. {_machine()} "
             f"Load average before: {load:.1f}.",
             "",
-            "## Stream-table join",
+            "Everywhere: parquet in, noop out, checkpoint on, RocksDB for state, `local[2]`, a JVM for each row of a "
+            "table, one after the other on the same files. A rate is rows by Spark's `triggerExecution`, over the "
+            "batches after those that warm up.",
             "",
-            f"{workload.versions:,} versions over {KEYS:,} keys, then {workload.rows:,} stream rows in "
-            f"{workload.measured} batches of {workload.batch:,}, event times all over the history; parquet in, noop "
-            "out, checkpoint on, `local[2]`, a JVM for each row of the table, one after the other. A rate is rows by "
-            f"Spark's `triggerExecution`; the first {workload.warm_up} batches warm up and do not count (hand-written: "
-            f"{few.warm_up} and {few.measured}, of {few.batch:,} rows).",
-            "",
-            *_join_lines(joins),
-            "",
+            *floor_lines(floors),
+            *comparison_lines(compared),
             "## The stage alone",
             "",
-            "The same join in one process on one core: sort, encode keys, RocksDB, decode, result columns.",
+            "The stream-table join in one process on one core: sort, encode keys, RocksDB, decode, result columns.",
             "",
             "| what | rows/s |",
             "|---|---:|",
             f"| load the table | {stage.load:,.0f} |",
-            f"| stream rows, batches of {workload.batch:,} | {stage.stream:,.0f} |",
+            f"| stream rows, batch by batch | {stage.stream:,.0f} |",
             "",
             "Where a batch's time goes (own time, profiled): "
             + ", ".join(f"`{place}` {share:.0%}" for place, share in stage.places)
@@ -97,28 +79,43 @@ def render(
             "",
             *store_lines,
             "",
-            "## Floors",
-            "",
-            "| floor | least | measured | |",
-            "|---|---:|---:|---|",
-            *(f"| {f.name} | {f.least} | {f.ratio:.2f} | {_word(f)} |" for f in floors(joins, store)),
-            "",
         ]
     )
 
 
-def _join_lines(joins: Mapping[str, Measured]) -> list[str]:
-    rate = joins["vsc"].rate
-    lines = ["| what | rows/s | vsc is x times as fast | batches, rows/s |", "|---|---:|---:|---|"]
-    for name, title in _TITLES.items():
-        found = joins[name]
+def comparison_lines(compared: Sequence[Compared]) -> list[str]:
+    """A section for each comparison."""
+    return [line for comparison, measured in compared for line in _section(comparison, measured)]
+
+
+def floor_lines(floors: Sequence[Floor]) -> list[str]:
+    """The table of the floors; nothing if there are none."""
+    if not floors:
+        return []
+    rows = [f"| {f.name} | {f.least} | {f.ratio:.2f} | {'held' if f.held else '**missed**'} |" for f in floors]
+    return ["## Floors", "", "| vsc is x times as fast | least | measured | |", "|---|---:|---:|---|", *rows, ""]
+
+
+def _section(comparison: Comparison, measured: Mapping[str, Measured]) -> list[str]:
+    rate = measured[comparison.peers[0].module].rate
+    rows = []
+    for peer in comparison.peers:
+        found = measured[peer.module]
         batches = ", ".join(f"{batch:,}" for batch in found.batches)
-        lines.append(f"| {title} | {found.rate:,.0f} | {rate / found.rate:.2f} | {batches} |")
-    return lines
+        rows.append(f"| {peer.title} | {found.rate:,.0f} | {rate / found.rate:.2f} | {batches} |")
+    head = ["| what | rows/s | vsc is x times as fast | batches, rows/s |", "|---|---:|---:|---|"]
+    return [f"## {comparison.title}", "", f"{comparison.about} {_amount(comparison)}", "", *head, *rows, ""]
 
 
-def _word(floor: Floor) -> str:
-    return "held" if floor.held else "**missed**"
+def _amount(comparison: Comparison) -> str:
+    work, few = comparison.workload, comparison.few
+    text = f"Batches of {work.batch:,} rows, {work.warm_up} to warm up and {work.measured} measured"
+    if work.table:
+        text = f"{work.table:,} rows of the table; then b{text[1:]}"
+    if few is not None:
+        slow = ", ".join(peer.title for peer in comparison.peers if peer.slow)
+        text += f" ({slow}: batches of {few.batch:,}, {few.warm_up} and {few.measured})"
+    return text + "."
 
 
 def _machine() -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from bench.workload import KEYS, SPAN_MS, Workload
+from bench.workload import KEYS, Workload
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.task import RunOptions, StageTask
@@ -23,6 +23,8 @@ from vsc.runtime.records import Batch, Order, Origin
 from vsc.runtime.state.kv import RocksKV
 
 __all__ = ["StageRates", "measure"]
+
+_SPAN_MS = 100_000_000
 
 _TOPOLOGY = """
 topology bench;
@@ -50,8 +52,8 @@ def measure(workload: Workload) -> StageRates:
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as folder:
         kv = RocksKV(Path(folder) / "state")
         task = StageTask(plan, 1, kv, RunOptions(), frozenset({"priced"}))
-        times = np.sort(rng.integers(0, SPAN_MS, workload.versions))
-        table = _batch(plan, "rates", times, (pa.array(rng.random(workload.versions)),), rng)
+        times = np.sort(rng.integers(0, _SPAN_MS, workload.table))
+        table = _batch(plan, "rates", times, (pa.array(rng.random(workload.table)),), rng)
         load = _timed(task, "rates", table)
         streams = [_stream(plan, workload.batch, rng) for _ in range(workload.measured + 1)]
         spent = [_timed(task, "payments", batch) for batch in streams][1:]
@@ -59,7 +61,7 @@ def measure(workload: Workload) -> StageRates:
         profile.runcall(task.process, [("payments", streams[0])])
         kv.close()
     return StageRates(
-        workload.versions / load,
+        workload.table / load,
         workload.rows / sum(spent),
         tuple(round(workload.batch / seconds) for seconds in spent),
         _places(profile),
@@ -74,7 +76,7 @@ def _timed(task: StageTask, node: str, batch: Batch) -> float:
 
 def _stream(plan: Plan, rows: int, rng: np.random.Generator) -> Batch:
     values = (pa.array(np.arange(rows)), pa.array(rng.random(rows)))
-    return _batch(plan, "payments", rng.integers(0, SPAN_MS, rows), values, rng)
+    return _batch(plan, "payments", rng.integers(0, _SPAN_MS, rows), values, rng)
 
 
 def _batch(plan: Plan, node: str, times: np.ndarray, values: tuple[pa.Array, ...], rng: np.random.Generator) -> Batch:

@@ -1,66 +1,68 @@
-"""The rows of the join benchmark: a table's history, then a stream whose event times lie all over it.
+"""How many rows there are, and the keys and event times that they have in all comparisons.
 
-Everyone gets the same files. A batch is `FILES_A_BATCH` files, so that two cores have something to read.
+All peers of a comparison read the same parquet files. A batch is `FILES_A_BATCH` files, so that two cores have
+something to read.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["FILES_A_BATCH", "KEYS", "SPAN_MS", "Workload", "write_stream", "write_table"]
+__all__ = ["FILES_A_BATCH", "KEYS", "Workload", "keys", "stamps", "write_file"]
 
 KEYS = 10_000
 FILES_A_BATCH = 4
-SPAN_MS = 100_000_000
-"""The table's history in ms, a little more than a day."""
 
-_STAMP = pa.timestamp("us", "UTC")
+_NAMES = pa.array([f"key-{i:06d}" for i in range(KEYS)])
+_QUICK = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """How much there is: rows of the table, rows of a batch of the stream, batches to warm up, batches to measure."""
+    """How much there is.
 
-    versions: int = 200_000
+    `table`: rows that are there before the stream (0: there is none); `batch`: rows of a batch of the stream;
+    `warm_up` and `measured`: how many batches are not counted, and how many are.
+    """
+
+    table: int = 0
     batch: int = 400_000
     warm_up: int = 10
     measured: int = 5
+
+    @property
+    def batches(self) -> int:
+        """The stream's batches, those that warm up included."""
+        return self.warm_up + self.measured
 
     @property
     def rows(self) -> int:
         """The stream's rows that are measured."""
         return self.batch * self.measured
 
+    def quick(self) -> Workload:
+        """Enough to see that everything runs."""
+        return replace(self, table=min(self.table, _QUICK), batch=min(self.batch, _QUICK), warm_up=1, measured=1)
 
-def _keys(count: int, rng: np.random.Generator) -> pa.Array:
-    names = pa.array([f"key-{i:06d}" for i in range(KEYS)])
-    return names.take(pa.array(rng.integers(0, KEYS, count)))
+
+def keys(count: int, rng: np.random.Generator) -> pa.Array:
+    """`count` keys, all equally likely."""
+    return _NAMES.take(pa.array(rng.integers(0, KEYS, count)))
 
 
-def write_table(folder: Path, workload: Workload) -> None:
-    """The versions, in the order of their event times: columns currency, rate, valid_at."""
-    rng = np.random.default_rng(1)
+def stamps(milliseconds: np.ndarray[Any, Any]) -> pa.Array:
+    """Event times as a column."""
+    return pa.array(milliseconds * 1000, pa.int64()).view(pa.timestamp("us", "UTC"))
+
+
+def write_file(folder: Path, number: int, columns: Mapping[str, Any]) -> None:
+    """The file `number` of a folder, which is made if it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
-    count = workload.versions // FILES_A_BATCH
-    times = np.sort(rng.integers(0, SPAN_MS, count * FILES_A_BATCH))
-    for number in range(FILES_A_BATCH):
-        at = pa.array(times[number * count : (number + 1) * count] * 1000, pa.int64()).view(_STAMP)
-        table = pa.table({"currency": _keys(count, rng), "rate": pa.array(rng.random(count)), "valid_at": at})
-        pq.write_table(table, folder / f"{number:04d}.parquet")
-
-
-def write_stream(folder: Path, rows: int, batches: int, first: int = 0) -> None:
-    """`batches` batches of `rows` rows at random times: columns id, currency, amount, paid_at."""
-    folder.mkdir(parents=True, exist_ok=True)
-    count = rows // FILES_A_BATCH
-    for number in range(first * FILES_A_BATCH, (first + batches) * FILES_A_BATCH):
-        rng = np.random.default_rng(100 + number)
-        at = pa.array(rng.integers(0, SPAN_MS, count) * 1000, pa.int64()).view(_STAMP)
-        ids = np.arange(number * count, (number + 1) * count)
-        columns = {"id": ids, "currency": _keys(count, rng), "amount": rng.random(count), "paid_at": at}
-        pq.write_table(pa.table(columns), folder / f"{number:04d}.parquet")
+    pq.write_table(pa.table(dict(columns)), folder / f"{number:04d}.parquet")

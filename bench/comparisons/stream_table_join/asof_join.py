@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.measuring import Measured, rate_of, session
-from bench.workload import FILES_A_BATCH, Workload
+from bench.measuring import Measured, measure_frame, session, stream
+from bench.workload import Workload
 
 __all__ = ["measure"]
 
@@ -23,10 +23,6 @@ def measure(folder: Path, workload: Workload) -> Measured:
     """Rows a second over the measured batches of the stream."""
     spark = session("asof join", {"spark.sql.join.asofJoin.enabled": "true"})
     spark.read.parquet(str(folder / "rates")).createOrReplaceTempView("rates")
-    schema = "id bigint, currency string, amount double, paid_at timestamp"
-    stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES_A_BATCH)
-    stream.parquet(str(folder / "payments")).createOrReplaceTempView("payments")
-    writer = spark.sql(_JOIN).writeStream.format("noop").option("checkpointLocation", str(folder / "asof-checkpoint"))
-    found = rate_of(writer.trigger(availableNow=True).start(), workload.warm_up, workload.batch)
-    spark.stop()
-    return found
+    payments = stream(spark, folder / "payments", "id bigint, currency string, amount double, paid_at timestamp")
+    payments.createOrReplaceTempView("payments")
+    return measure_frame(spark.sql(_JOIN), folder / "asof-checkpoint", workload)

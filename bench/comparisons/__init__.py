@@ -1,0 +1,18 @@
+"""All comparisons, in the order of the page. See `bench.comparison` for what makes one."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from bench.comparison import Comparison
+
+__all__ = ["NAMES", "comparison"]
+
+NAMES = ("stream_table_join", "count_by_key", "tumbling_final")
+"""The packages here."""
+
+
+def comparison(name: str) -> Comparison:
+    """The comparison of a package; nothing that needs Spark is imported."""
+    found: Comparison = import_module(f"{__name__}.{name}").COMPARISON
+    return found

@@ -1,0 +1,28 @@
+"""A stream (``payments``): id, currency, amount, paid_at. Event times go on, a little out of order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from bench.workload import FILES_A_BATCH, Workload, keys, stamps, write_file
+
+__all__ = ["LATE_MS", "write"]
+
+_SPAN_MS = 300_000
+"""From the beginning of one batch to that of the next: five minutes."""
+LATE_MS = 30_000
+"""A row is up to that much later than the newest one before it."""
+
+
+def write(folder: Path, workload: Workload) -> None:
+    """The files of a batch all lie in the same span, as partitions of a topic do."""
+    count = workload.batch // FILES_A_BATCH
+    for number in range(workload.batches * FILES_A_BATCH):
+        rng = np.random.default_rng(100 + number)
+        steps = np.arange(count) * _SPAN_MS // count - rng.integers(0, LATE_MS, count)
+        at = LATE_MS + number // FILES_A_BATCH * _SPAN_MS + steps
+        ids = np.arange(number * count, (number + 1) * count)
+        columns = {"id": ids, "currency": keys(count, rng), "amount": rng.random(count), "paid_at": stamps(at)}
+        write_file(folder / "payments", number, columns)

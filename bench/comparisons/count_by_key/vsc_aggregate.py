@@ -1,0 +1,24 @@
+"""vsc: the topology below, compiled and started as a user would. The stream has the key that it is counted by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.measuring import Measured, measure_topology
+from bench.workload import Workload
+
+__all__ = ["measure"]
+
+_TOPOLOGY = """
+topology bench;
+stream payments (id bigint, currency string, amount double, paid_at timestamp)
+from files (path = '${stream}', format = 'parquet', 'maxFilesPerTrigger' = '${files}')
+key currency timestamp paid_at;
+table counted = aggregate payments group by currency select count(*) as payments;
+sink counted to noop ();
+"""
+
+
+def measure(folder: Path, workload: Workload) -> Measured:
+    """Rows a second over the measured batches of the stream."""
+    return measure_topology(_TOPOLOGY, folder, "payments", workload)

@@ -1,0 +1,19 @@
+"""Stream-table join: each row of a stream with the version of its key that was valid at the row's event time."""
+
+from __future__ import annotations
+
+from bench.comparison import Comparison, Peer
+from bench.workload import Workload
+
+COMPARISON = Comparison(
+    "stream_table_join",
+    "Stream-table join",
+    "A table's versions of 10,000 keys, then stream rows whose event times lie all over that history.",
+    Workload(table=200_000),
+    (
+        Peer("vsc_versioned", "vsc: versioned stream-table join, state kept"),
+        Peer("asof_join", "Spark's `ASOF JOIN`, stateless, static table", least=0.7),
+        Peer("handwritten", "`transformWithState` by hand", least=15.0, slow=True),
+    ),
+    few=Workload(table=200_000, warm_up=1, measured=1),
+)

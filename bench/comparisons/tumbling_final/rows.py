@@ -1,0 +1,7 @@
+"""The stream of `bench.comparisons.count_by_key`: its event times go on, so windows close."""
+
+from __future__ import annotations
+
+from bench.comparisons.count_by_key.rows import write
+
+__all__ = ["write"]
