@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vsc.runtime.operators.columnar.search import NONE, Timeline, latest_before
+from vsc.runtime.operators.columnar.search import NONE, Arrivals, Timeline
 
 HUGE = 2**61
 TIMES = st.integers(0, 6) | st.sampled_from([0, HUGE, HUGE + 1])
@@ -35,12 +35,14 @@ def test_answers_are_those_of_a_scan(batch: tuple[list[Entry], list[Entry]]) -> 
     key, time, arrival = columns(queries)
     known, newest = timeline.newest_time(key, arrival)
     as_of = timeline.as_of(key, time, arrival)
-    before = latest_before(*columns(entries)[::2], key, arrival)
+    before = Arrivals(*columns(entries)[::2]).latest_before(key, arrival)
+    top = timeline.newest(key, arrival)
     for i, (k, t, a) in enumerate(queries):
         seen = [(entry[1], entry[2], n) for n, entry in enumerate(entries) if entry[0] == k and entry[2] < a]
         candidates = [entry for entry in seen if entry[0] <= t]
         assert as_of[i] == (max(candidates)[2] if candidates else NONE)
         assert bool(known[i]) == bool(seen)
+        assert top[i] == (max(seen)[2] if seen else NONE)
         if seen:
             assert newest[i] == max(seen)[0]
         assert before[i] == (max((entry[1], entry[2]) for entry in seen)[1] if seen else NONE)

@@ -7,7 +7,21 @@ from dataclasses import replace
 
 import pytest
 
-from tests.columnar.topologies import KEY, Builder, V, batches, collected, item, joins, number, state, tables, versioned
+from tests.columnar.topologies import (
+    KEY,
+    Builder,
+    V,
+    batches,
+    collected,
+    item,
+    joins,
+    number,
+    state,
+    table_joins,
+    tables,
+    unversioned,
+    versioned,
+)
 from vsc.plan.expressions import Call
 from vsc.plan.nodes import Column, Map, Plan, Schema, Stage, StreamTableJoin, ToTable
 from vsc.plan.types import DOUBLE
@@ -53,7 +67,7 @@ def test_the_engines_take_turns_over_one_state() -> None:
 
 
 def test_what_is_supported() -> None:
-    for plan in (joins(5, 5), tables(5, 5)):
+    for plan in (joins(5, 5), tables(5, 5), table_joins(5, 5)):
         assert supports(plan, plan.stages[1])
         assert not supports(plan, plan.stages[0])
 
@@ -75,3 +89,13 @@ def test_a_join_of_a_table_with_the_stream_that_it_is_made_of_is_not_supported()
     plan = b.plan()
     stage: Stage = plan.stages[1]
     assert not supports(plan, stage)
+
+
+def test_a_join_of_tables_that_one_record_changes_both_of_is_not_supported() -> None:
+    b = Builder()
+    b.source("t", "table", versioned("t", 10))
+    b.source("u", "table", unversioned("u"))
+    b.table_join("both", "left", "t", "u")
+    assert supports(b.plan(), b.plan().stages[1])
+    b.table_join("again", "left", "both", "u")
+    assert not supports(b.plan(), b.plan().stages[1])

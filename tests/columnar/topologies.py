@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from vsc.plan.nodes import (
     Status,
     Store,
     StreamTableJoin,
+    TableTableJoin,
     ToTable,
 )
 from vsc.plan.types import BIGINT, BOOLEAN, STRING, TIMESTAMP
@@ -94,6 +95,19 @@ class Builder:
         schema = Schema((KEY,), tuple(Column(i.name, i.expr.type) for i in items))
         return self.add(name, "stream", StreamTableJoin(left, as_of, None, items), (stream, table), schema)
 
+    def table_join(self, name: str, mode: Any, left: str, right: str, store: Store | None = None) -> str:
+        """The sum of both sides' v, or the v of the one that is there; the right one's text, or the left one's key."""
+        ours, theirs = V, Ref(1, "v", BIGINT)
+        total = Call("coalesce", (Call("add", (ours, theirs), BIGINT), ours, theirs), BIGINT)
+        text = Call("coalesce", (Ref(1, "s", STRING), Ref(0, "k", STRING)), STRING)
+        versioned = [self._versioned(side) for side in (left, right)]
+        operation = TableTableJoin(mode, *versioned, (item("v", total), item("s", text)))
+        self.add(name, "table", operation, (left, right), ROW, store)
+        node = self.nodes[-1]
+        if store is None:
+            self.nodes[-1] = replace(node, status=Status(False, "by hand", name))
+        return name
+
     def plan(self) -> Plan:
         names = [n.name for n in self.nodes]
         sources = [n.name for n in self.nodes if isinstance(n.operation, Source)]
@@ -157,6 +171,32 @@ def tables(retention: int, grace: int) -> Plan:
         b.join(f"s_{table}", "s", table, left=True, as_of=as_of)
     b.join("s_q", "s", "q", left=False, as_of=True)
     b.join("s_q_last", "s", "q_last", left=True, as_of=False)
+    return b.plan()
+
+
+def table_joins(retention: int, grace: int) -> Plan:
+    """Joins of tables of all modes, with and without a store, over stores, filters, maps and other joins."""
+    b = Builder()
+    b.source("t", "table", versioned("t", retention, grace))
+    b.source("u", "table", unversioned("u"))
+    b.source("w", "table", versioned("w", 2 * retention, retention))
+    b.source("s", "stream")
+    b.add("t_next", "table", Map(NEXT), ["t"])
+    b.add("t_own", "table", Filter(V_ABOVE_2), ["t_next"], store=versioned("t_own", retention, grace))
+    b.add("u_high", "table", Filter(V_ABOVE_2), ["u"])
+    b.table_join("inner_tu", "inner", "t", "u")
+    b.table_join("left_tu", "left", "t_next", "u_high", unversioned("left_tu"))
+    b.table_join("left_ut", "left", "u", "t_next", versioned("left_ut", retention, grace))
+    b.table_join("outer_tu", "outer", "t_own", "u")
+    b.table_join("outer_ut", "outer", "u_high", "t_own", versioned("outer_ut", retention, 0))
+    b.table_join("again", "left", "inner_tu", "w")
+    b.table_join("outer_again", "outer", "w", "outer_tu", unversioned("outer_again"))
+    b.table_join("of_stored", "outer", "left_ut", "w")
+    b.add("high_again", "table", Filter(V_ABOVE_2), ["outer_tu"])
+    b.table_join("of_filtered", "inner", "high_again", "w")
+    b.add("kept", "table", Materialize(), ["of_stored"], store=versioned("kept", retention, grace))
+    b.join("s_outer", "s", "outer_ut", left=True, as_of=True)
+    b.join("s_left", "s", "left_tu", left=False, as_of=False)
     return b.plan()
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from vsc.runtime.records import Int64s, Mask
@@ -31,7 +33,8 @@ class Flow:
 
     `cause` is the place of that record among all that entered, ascending; `key` a key's number in the batch; `time`
     event time in ms; where `present` is False there is no value and `values` are null. `old` is None where nobody asks
-    for the rows before a table's changes, or where they are not known.
+    for the rows before a table's changes, or where they are not known. `latest` tells which of a table's changes are
+    their key's newest; None: all of them, or nobody asks.
     """
 
     cause: Int64s
@@ -41,6 +44,7 @@ class Flow:
     keys: tuple[pa.Array, ...]
     values: tuple[pa.Array, ...]
     old: Old | None = None
+    latest: Mask | None = None
 
     def __len__(self) -> int:
         return len(self.cause)
@@ -60,11 +64,36 @@ class Flow:
             self.cause[mask], self.key[mask], self.time[mask], self.present[mask],
             tuple(c.filter(chosen) for c in self.keys), tuple(c.filter(chosen) for c in self.values),
             None if old is None else Old(old.present[mask], tuple(c.filter(chosen) for c in old.values)),
+            None if self.latest is None else self.latest[mask],
         )  # fmt: skip
 
     def with_rows(self, present: Mask, values: Sequence[pa.Array], old: Old | None = None) -> Flow:
         """The same records with other rows."""
         return replace(self, present=present, values=tuple(values), old=old)
+
+    @staticmethod
+    def merged(one: Flow, other: Flow) -> Flow:
+        """The records of two flows that have no cause in common, in the order of their causes."""
+        order = np.argsort(np.concatenate([one.cause, other.cause]), kind="stable")
+        rows = pa.array(order)
+
+        def arrays(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return np.concatenate([ours, theirs])[order]
+
+        def columns(ours: Sequence[pa.Array], theirs: Sequence[pa.Array]) -> tuple[pa.Array, ...]:
+            return tuple(pa.concat_arrays([a, b]).take(rows) for a, b in zip(ours, theirs, strict=True))
+
+        old = None
+        if one.old is not None and other.old is not None:
+            old = Old(arrays(one.old.present, other.old.present), columns(one.old.values, other.old.values))
+        latest = None
+        if one.latest is not None or other.latest is not None:
+            latest = arrays(*(np.ones(len(f), np.bool_) if f.latest is None else f.latest for f in (one, other)))
+        return Flow(
+            arrays(one.cause, other.cause), arrays(one.key, other.key), arrays(one.time, other.time),
+            arrays(one.present, other.present), columns(one.keys, other.keys), columns(one.values, other.values),
+            old, latest,
+        )  # fmt: skip
 
 
 def blanked(columns: Sequence[pa.Array], present: Mask) -> tuple[pa.Array, ...]:

@@ -15,6 +15,7 @@ from vsc.plan.nodes import Filter, Map, Node, Plan, Rekey, StreamTableJoin
 from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Metrics
 from vsc.runtime.operators.columnar.evaluation import Evaluation, Side
 from vsc.runtime.operators.columnar.flow import Flow, Old, blanked, taken
+from vsc.runtime.operators.columnar.lookups import Link
 from vsc.runtime.operators.columnar.tables import MISSED, Partners, TableColumns
 from vsc.runtime.operators.layout import owner
 from vsc.runtime.operators.rekey import kept_columns
@@ -79,7 +80,7 @@ class TableColumnsOperator:
 
     `rows` computes the changed rows, None leaves them (`materialize`, a source table); `predicate` makes rows
     tombstones where it is not true (`filter`), or where it is true with `deletes` (`to_table`). `dedupe` is D7's,
-    `old` whether somebody asks for the rows before the changes.
+    `old` whether somebody asks for the rows before the changes, `latest` whether they are the newest.
     """
 
     name: str
@@ -89,6 +90,7 @@ class TableColumnsOperator:
     store: TableColumns | None
     dedupe: bool
     old: bool
+    latest: bool
     metrics: Metrics
 
     def process(self, flow: Flow) -> Flow:
@@ -100,6 +102,7 @@ class TableColumnsOperator:
             changed = replace(changed, old=old)
             return changed.select(self._sent_on(present, old)) if self.dedupe else changed
         accepted = self.store.put(changed)
+        changed = replace(changed, old=None, latest=self.store.latest(changed) if self.latest else None)
         if self.old or self.dedupe:
             changed = replace(changed, old=self.store.before(changed))
         count(self.metrics, self.name, Dropped.EXPIRED, ~accepted)
@@ -124,14 +127,6 @@ class TableColumnsOperator:
         return present if old is None else present | old.present
 
 
-@dataclass(frozen=True, slots=True)
-class _Behind:
-    """A filter or a map without a store, between the joined table and the store that is behind it."""
-
-    predicate: Evaluation | None
-    rows: Evaluation | None
-
-
 class JoinColumns:
     """Stream-table join without grace. `chain`: the filters and maps from the store (exclusive) to the table."""
 
@@ -148,14 +143,7 @@ class JoinColumns:
         self._name, self._operation, self._store, self._metrics = node.name, operation, store, metrics
         self._key_width = len(table.schema.key)
         self._items = Evaluation(operation.items, [stream.schema, table.schema])
-        self._chain = [self._behind(plan, link) for link in chain]
-
-    def _behind(self, plan: Plan, node: Node) -> _Behind:
-        schema = plan.node(node.inputs[0]).schema
-        if isinstance(node.operation, Filter):
-            return _Behind(Evaluation([node.operation.predicate], [schema]), None)
-        assert isinstance(node.operation, Map)
-        return _Behind(None, Evaluation(node.operation.items, [schema]))
+        self._chain = [Link(plan, node) for node in chain]
 
     def process(self, flow: Flow) -> Flow:
         """The results: with the records' own keys and times."""
@@ -188,12 +176,8 @@ class JoinColumns:
         tombstone = MISSED.index(next(m for m in MISSED if m is not None and m.value == "tombstone"))
         for link in self._chain:
             asked = missed == 0
-            columns = flow.keys + values
-            if link.predicate is not None:
-                missed[asked & ~link.predicate.true(columns, partners.valid_from, asked)] = tombstone
-            else:
-                assert link.rows is not None
-                values = link.rows.where(columns, partners.valid_from, asked)
+            there, values = link.apply(flow.keys, values, partners.valid_from, asked)
+            missed[asked & ~there] = tombstone
         return blanked(values, missed == 0), missed
 
     def _results(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from vsc.runtime.records import Int64s, Mask
 
-__all__ = ["NONE", "Timeline", "latest_before"]
+__all__ = ["NONE", "Arrivals", "Timeline"]
 
 NONE = -1
 """The position of an entry that does not exist."""
@@ -87,13 +87,18 @@ class Timeline:
 
     def newest_time(self, key: Int64s, arrival: Int64s) -> tuple[Mask, Int64s]:
         """For each key the highest time of what came before `arrival`, and whether there is anything."""
+        at = self.newest(key, arrival)
+        known = at >= 0
+        return known, self._time[at] if len(self._time) else np.zeros(len(key), dtype=np.int64)
+
+    def newest(self, key: Int64s, arrival: Int64s) -> Int64s:
+        """The entry of each key with the highest time, of those the last, of what came before `arrival`."""
         if not len(self._packed):
-            return np.zeros(len(key), dtype=np.bool_), np.zeros(len(key), dtype=np.int64)
+            return np.full(len(key), NONE, dtype=np.int64)
         places, highest, span = self._arrivals()
         wanted = key * span + np.minimum(arrival, span - 2) + 1
         at = _places(places, wanted) - 1
-        known = (at >= 0) & (places[at] >= key * span)
-        return known, self._time[highest[at]]
+        return np.where((at >= 0) & (places[at] >= key * span), highest[at], NONE)
 
     def _arrivals(self) -> tuple[Int64s, Int64s, int]:
         """Entries by (key, arrival), as one integer; for each the entry of the highest time so far in its key; span."""
@@ -143,14 +148,20 @@ def _places(entries: Int64s, wanted: Int64s) -> Int64s:
     return places
 
 
-def latest_before(keys: Int64s, arrivals: Int64s, key: Int64s, arrival: Int64s) -> Int64s:
-    """Of entries in the order of their arrivals, for each `key` the last one before `arrival`; `NONE` without one."""
-    if not len(keys):
-        return np.full(len(key), NONE, dtype=np.int64)
-    span = int(arrivals.max()) + 3
-    order: npt.NDArray[np.int64] = np.argsort(keys, kind="stable")
-    places = keys[order] * span + arrivals[order] + 1
-    wanted = key * span + np.clip(arrival, 0, span - 2)
-    at = _places(places, wanted) - 1
-    found = (at >= 0) & (places[at] >= key * span)
-    return np.where(found, order[at], NONE)
+class Arrivals:
+    """Entries in the order of their arrivals: key numbers, arrival numbers."""
+
+    __slots__ = ("_order", "_places", "_span")
+
+    def __init__(self, key: Int64s, arrival: Int64s) -> None:
+        self._span = int(arrival.max()) + 3 if len(arrival) else 0
+        self._order: npt.NDArray[np.int64] = np.argsort(key, kind="stable")
+        self._places = key[self._order] * self._span + arrival[self._order] + 1
+
+    def latest_before(self, key: Int64s, arrival: Int64s) -> Int64s:
+        """For each `key` the position of the last entry before `arrival`; `NONE` without one."""
+        if not len(self._places):
+            return np.full(len(key), NONE, dtype=np.int64)
+        wanted = key * self._span + np.clip(arrival, 0, self._span - 2)
+        at = _places(self._places, wanted) - 1
+        return np.where((at >= 0) & (self._places[at] >= key * self._span), self._order[at], NONE)

@@ -7,15 +7,16 @@ given back untouched (`NotColumnar`), for the other engine to deal with record b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Filter, Map, Node, Plan, Rekey, Schema, StreamTableJoin, ToTable
+from vsc.plan.nodes import Filter, Map, Node, Plan, Rekey, Schema, StreamTableJoin, TableTableJoin, ToTable
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.columnar.evaluation import Evaluation
 from vsc.runtime.operators.columnar.flow import Flow, NotColumnar
+from vsc.runtime.operators.columnar.lookups import Pairs, lookup
 from vsc.runtime.operators.columnar.operators import (
     JoinColumns,
     RekeyColumns,
@@ -23,7 +24,8 @@ from vsc.runtime.operators.columnar.operators import (
     StreamMapColumns,
     TableColumnsOperator,
 )
-from vsc.runtime.operators.columnar.support import hand_out_order, supports
+from vsc.runtime.operators.columnar.support import asks_for_latest, hand_out_order, supports
+from vsc.runtime.operators.columnar.table_table_join import TableJoinColumns
 from vsc.runtime.operators.columnar.tables import TableColumns, open_columns
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.layout import hands_out, moved, stored_ancestor
@@ -74,20 +76,20 @@ class ColumnarStage:
         self, inputs: Sequence[tuple[str, Batch]], permutation: Int64s, flows: dict[str, Flow]
     ) -> list[tuple[str, Batch]]:
         origins, order = _concatenated_order([batch for _, batch in inputs])
-        given = np.zeros(len(permutation), dtype=np.int64)
-        found: dict[str, Batch] = {}
-        for name in self._inputs:
-            for leaving in self._leaving[name]:
-                flow = flows.get(leaving)
-                schema = self._nodes[leaving].schema
-                if flow is None:
-                    found[leaving] = _nothing(schema, origins, order.depth)
-                    continue
-                given[flow.cause] += 1
-                counters, behind = given[flow.cause], leaving in self._moved
-                extended = order.take(permutation[flow.cause]).extended(counters, behind)
-                found[leaving] = Batch(schema, origins, extended, flow.time, flow.present, flow.keys, flow.values)
-        return [(name, found[name]) for name in self._handed_out]
+        entered = np.repeat(
+            np.array([self._inputs.index(name) for name, _ in inputs]), [len(batch) for _, batch in inputs]
+        )[permutation]
+        counters = _counters(self._inputs, self._leaving, entered, flows)
+        found = []
+        for name in self._handed_out:
+            flow = flows.get(name)
+            if flow is None:
+                found.append((name, _nothing(self._nodes[name].schema, origins, order.depth)))
+                continue
+            extended = order.take(permutation[flow.cause]).extended(counters[name], name in self._moved)
+            schema = self._nodes[name].schema
+            found.append((name, Batch(schema, origins, extended, flow.time, flow.present, flow.keys, flow.values)))
+        return found
 
 
 class _Run:
@@ -105,11 +107,15 @@ class _Run:
         self._tables = {n.name: open_columns(self._kv, self._stage, n, keys) for n in nodes if n.store is not None}
         self.flows = {name: flow for name, flow in entering.items() if name not in self._stage.nodes}
         for node in nodes:
-            flow = (
-                entering[node.name] if node.name in entering else self.flows.get(node.inputs[0] if node.inputs else "")
-            )
-            if flow is not None:
-                self.flows[node.name] = self._operate(node, flow)
+            if node.name in entering:
+                self.flows[node.name] = self._operate(node, entering[node.name])
+                continue
+            feeding = [self.flows.get(name) for name in node.inputs]
+            if isinstance(node.operation, TableTableJoin):
+                if any(flow is not None for flow in feeding):
+                    self.flows[node.name] = self._table_join(node, node.operation).process(*feeding)
+            elif feeding and feeding[0] is not None:
+                self.flows[node.name] = self._operate(node, feeding[0])
 
     def commit(self) -> None:
         """Writes all stores."""
@@ -146,7 +152,18 @@ class _Run:
         dedupe = isinstance(node.operation, Filter) and dedupes(self._plan, node)
         return TableColumnsOperator(
             node.name, predicate, isinstance(node.operation, ToTable), rows, self._tables.get(node.name), dedupe,
-            wanted(self._plan, self._stage, node.name), self.metrics,
+            *self._asked(node), self.metrics,
+        )  # fmt: skip
+
+    def _asked(self, node: Node) -> tuple[bool, bool]:
+        """Whether a reader of the table's changes needs the rows before them, and whether they are the newest."""
+        return wanted(self._plan, self._stage, node.name), asks_for_latest(self._plan, self._stage, node.name)
+
+    def _table_join(self, node: Node, operation: TableTableJoin) -> TableJoinColumns:
+        left, right = (lookup(self._plan, self._tables, name) for name in node.inputs)
+        return TableJoinColumns(
+            node.name, operation, Pairs(self._plan, node, operation), left, right, self._tables.get(node.name),
+            *self._asked(node), self.metrics,
         )  # fmt: skip
 
     def _join(self, node: Node, operation: StreamTableJoin) -> JoinColumns:
@@ -184,6 +201,25 @@ def _flow(parts: Sequence[tuple[int, Batch]], arrival: Int64s, numbers: Int64s) 
         order = np.argsort(cause, kind="stable")
         cause, rows, batch = cause[order], rows[order], batch.take(order)
     return Flow(cause, numbers[rows], batch.timestamps, batch.present, batch.keys, batch.values)
+
+
+def _counters(
+    inputs: Sequence[str], leaving: Mapping[str, Sequence[str]], entered: Int64s, flows: Mapping[str, Flow]
+) -> dict[str, Int64s]:
+    """For the records of each node their places, from 1, among all that is handed out for the same cause.
+
+    `entered` tells by which of the `inputs` each cause came, `leaving` in which order nodes hand out what that gives.
+    """
+    given = np.zeros(len(entered), dtype=np.int64)
+    found = {name: np.zeros(len(flow), dtype=np.int64) for name, flow in flows.items()}
+    for number, start in enumerate(inputs):
+        for name in leaving[start]:
+            if name in flows:
+                cause = flows[name].cause
+                mine = entered[cause] == number
+                given[cause[mine]] += 1
+                found[name][mine] = given[cause[mine]]
+    return found
 
 
 def _concatenated_order(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], Order]:

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from vsc.plan.nodes import Filter, Map, Materialize, Node, Plan, Rekey, Source, Stage, StreamTableJoin, ToTable
+from vsc.plan.nodes import (
+    Filter,
+    Map,
+    Materialize,
+    Node,
+    Plan,
+    Rekey,
+    Source,
+    Stage,
+    StreamTableJoin,
+    TableTableJoin,
+    ToTable,
+)
 from vsc.runtime.operators.layout import consumers, outside, stored_ancestor
-from vsc.runtime.operators.old_values import dedupes, wanted
+from vsc.runtime.operators.old_values import dedupes
 
-__all__ = ["hand_out_order", "roots", "supports"]
+__all__ = ["asks_for_latest", "hand_out_order", "roots", "supports"]
 
 
 def supports(plan: Plan, stage: Stage) -> bool:
     """Whether `ColumnarStage` can run `stage`, with the very results of the record-by-record engine.
 
-    It cannot run joins that wait (grace), nor joins whose stream and table come from one input of the stage: what one
-    record gives rise to in such a stage depends on the order in which it reaches its nodes.
+    It cannot run joins that wait (grace), nor joins whose sides come, in whole or in part, from one input of the stage:
+    what one record gives rise to in such a stage depends on the order in which it reaches its nodes.
     """
     if stage.id == 0 or not stage.inputs:
         return False
@@ -25,35 +37,69 @@ def supports(plan: Plan, stage: Stage) -> bool:
     return all(name in origin and _supported(plan, stage, nodes[name], origin) for name in stage.nodes)
 
 
-def _supported(plan: Plan, stage: Stage, node: Node, origin: dict[str, str]) -> bool:
+def _supported(plan: Plan, stage: Stage, node: Node, origin: dict[str, frozenset[str]]) -> bool:
     match node.operation:
         case Filter() if node.kind == "table" and node.store is not None and node.store.kind == "versioned":
-            return not dedupes(plan, node) and not wanted(plan, stage, node.name)
+            return not dedupes(plan, node)
         case Source() | ToTable():
             return node.kind == "table" and (node.store is not None or node.name not in _inputs(stage))
         case Filter() | Map() | Rekey() | Materialize():
             return node.name not in _inputs(stage)
         case StreamTableJoin(grace=grace):
-            stream, table = node.inputs
-            behind = stored_ancestor(plan, table)
+            behind = stored_ancestor(plan, node.inputs[1])
             stored_here = behind is not None and behind.name in stage.nodes
-            return grace is None and stored_here and origin.get(stream) != origin.get(table)
+            return grace is None and stored_here and _apart(node, origin)
+        case TableTableJoin():
+            return _apart(node, origin) and all(_can_be_looked_into(plan, stage, side) for side in node.inputs)
         case _:
             return False
+
+
+def _apart(node: Node, origin: dict[str, frozenset[str]]) -> bool:
+    """Whether no record changes both sides of a join."""
+    left, right = node.inputs
+    return left in origin and right in origin and origin[left].isdisjoint(origin[right])
+
+
+def _can_be_looked_into(plan: Plan, stage: Stage, name: str) -> bool:
+    node = plan.node(name)
+    if name not in stage.nodes:
+        return False
+    if node.store is not None:
+        return True
+    looks_behind = isinstance(node.operation, Filter | Map | TableTableJoin)
+    return looks_behind and all(_can_be_looked_into(plan, stage, read) for read in node.inputs)
 
 
 def _inputs(stage: Stage) -> set[str]:
     return {i.node for i in stage.inputs}
 
 
-def roots(plan: Plan, stage: Stage) -> dict[str, str]:
-    """For each node of `stage` the input whose records (of a join: whose stream) it comes from, if there is one."""
-    found = {name: name for name in _inputs(stage)}
+def roots(plan: Plan, stage: Stage) -> dict[str, frozenset[str]]:
+    """For each node of `stage` the inputs whose records it comes from (of a stream-table join: its stream)."""
+    found = {name: frozenset({name}) for name in _inputs(stage)}
     nodes = {n.name: n for n in plan.nodes}
     for name in stage.nodes:
-        if name not in found and nodes[name].inputs and nodes[name].inputs[0] in found:
-            found[name] = found[nodes[name].inputs[0]]
+        node = nodes[name]
+        feeding = node.inputs if isinstance(node.operation, TableTableJoin) else node.inputs[:1]
+        if name not in found and feeding and all(read in found for read in feeding):
+            found[name] = frozenset().union(*(found[read] for read in feeding))
     return found
+
+
+def asks_for_latest(plan: Plan, stage: Stage, name: str) -> bool:
+    """Whether a consumer of table `name` in `stage` needs to know which changes are their key's newest."""
+    return any(_asks_for_latest(plan, stage, consumer, name) for consumer in consumers(plan, stage, name))
+
+
+def _asks_for_latest(plan: Plan, stage: Stage, node: Node, name: str) -> bool:
+    match node.operation:
+        case TableTableJoin(left_versioned=left, right_versioned=right):
+            return left if node.inputs[0] == name else right
+        case Filter() | Map():
+            return node.kind == "table" and node.store is None and asks_for_latest(plan, stage, node.name)
+        case _:
+            return False
 
 
 def hand_out_order(plan: Plan, stage: Stage, start: str, handed_out: frozenset[str]) -> list[str]:
@@ -65,7 +111,7 @@ def hand_out_order(plan: Plan, stage: Stage, start: str, handed_out: frozenset[s
     order: list[str] = []
 
     def forward(name: str) -> None:
-        steps = [(place[c.name], c.name) for c in consumers(plan, stage, name) if c.inputs[0] == name]
+        steps = [(place[c.name], c.name) for c in consumers(plan, stage, name)]
         if name in handed_out:
             steps.append((outside(plan, stage, name), ""))
         for _, target in sorted(steps, key=lambda step: step[0]):

@@ -19,7 +19,7 @@ from vsc.plan.nodes import Node, Stage
 from vsc.runtime.metrics import Missed
 from vsc.runtime.operators.columnar.flow import Flow, Old
 from vsc.runtime.operators.columnar.pool import Pool
-from vsc.runtime.operators.columnar.search import Timeline, latest_before
+from vsc.runtime.operators.columnar.search import Arrivals, Timeline
 from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv import OrderedKV
@@ -58,6 +58,9 @@ class TableColumns(Protocol):
     def before(self, flow: Flow) -> Old:
         """For each record of the changes that were put: the key's newest row before it."""
 
+    def latest(self, flow: Flow) -> Mask | None:
+        """Which of the changes that were put and accepted were their key's newest when they came; None: all."""
+
     def look_up(self, flow: Flow, as_of: bool) -> Partners:
         """For each record the row valid at its time (or the newest), as it was when the record arrived."""
 
@@ -76,14 +79,25 @@ def open_columns(kv: OrderedKV, stage: Stage, node: Node, keys: Sequence[bytes])
     return VersionedColumns(VersionedStore(kv, prefix, store.retention, store.segment, store.grace), codec, keys)
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Versions of a table's keys, those of the store first, then those of the batch. `live`: no tombstone."""
+
+    timeline: Timeline
+    time: Int64s
+    live: Mask
+    pool: Pool
+
+
 class VersionedColumns:
     """A versioned store (KIP-889) during one batch."""
 
-    __slots__ = ("_clock", "_clock_cause", "_codec", "_keys", "_puts", "_store")
+    __slots__ = ("_clock", "_clock_cause", "_codec", "_keys", "_newest", "_puts", "_store")
 
     def __init__(self, store: VersionedStore, codec: RowCodec, keys: Sequence[bytes]) -> None:
         self._store, self._codec, self._keys = store, codec, keys
         self._puts: Flow | None = None
+        self._newest: _Known | None = None
         self._clock_cause: Int64s = np.zeros(0, dtype=np.int64)
         self._clock: Int64s = np.array([store.observed_stream_time], dtype=np.int64)
 
@@ -96,28 +110,31 @@ class VersionedColumns:
         return accepted
 
     def before(self, flow: Flow) -> Old:
-        """Not asked of versioned tables: nothing that reads one needs the row before a change."""
-        raise NotImplementedError
+        """See `TableColumns.before`."""
+        known = self._newest_known()
+        at = known.timeline.newest(flow.key, flow.cause - 1)
+        present = (at >= 0) & known.live[at] if len(known.live) else np.zeros(len(flow), dtype=np.bool_)
+        return Old(present, known.pool.take(np.where(present, at, -1)))
+
+    def latest(self, flow: Flow) -> Mask | None:
+        """See `TableColumns.latest`."""
+        known, newest = self._newest_known().timeline.newest_time(flow.key, flow.cause - 1)
+        return ~known | (newest <= flow.time)
 
     def look_up(self, flow: Flow, as_of: bool) -> Partners:
         """See `TableColumns.look_up`."""
-        versions_key, versions_from, stored = self._stored(flow, as_of)
-        puts = self._puts
-        key, time, live = versions_key, versions_from, stored.is_valid().to_numpy(zero_copy_only=False)
-        arrival = np.full(len(key), -1, dtype=np.int64)
-        if puts is not None and len(puts):
-            key, time = np.concatenate([key, puts.key]), np.concatenate([time, puts.time])
-            live, arrival = np.concatenate([live, puts.present]), np.concatenate([arrival, puts.cause])
-        timeline = Timeline(len(self._keys), key, time, arrival)
-        wanted = flow.time if as_of else timeline.newest_time(flow.key, flow.cause)[1]
-        at = timeline.as_of(flow.key, wanted, flow.cause)
+        if as_of:
+            known = self._known(*self._stored(flow))
+            at = known.timeline.as_of(flow.key, flow.time, flow.cause)
+        else:
+            known = self._newest_known()
+            at = known.timeline.newest(flow.key, flow.cause)
         clock = self._clock_at(flow.cause)
-        missed = self._missed(at, time, live, clock)
-        needed = self._too_old(flow, timeline, clock, missed) if as_of else -1
-        fresh = puts.values if puts is not None and len(puts) else None
+        missed = self._missed(at, known, clock)
+        needed = self._too_old(flow, known.timeline, clock, missed) if as_of else -1
         position = np.where(missed == 0, at, -1)
-        valid_from = time[at] if len(time) else np.zeros(len(flow), dtype=np.int64)
-        return Partners(Pool(self._codec, stored, fresh), position, valid_from, missed, needed)
+        valid_from = known.time[at] if len(known.time) else np.zeros(len(flow), dtype=np.int64)
+        return Partners(known.pool, position, valid_from, missed, needed)
 
     def commit(self) -> None:
         """See `TableColumns.commit`."""
@@ -125,17 +142,35 @@ class VersionedColumns:
         if puts is not None and len(puts):
             self._store.put_columns(self._keys, puts.key, _encoded(self._codec, puts), puts.time)
 
-    def _stored(self, flow: Flow, as_of: bool) -> tuple[Int64s, Int64s, pa.BinaryArray]:
-        """The store's versions that the flow's look-ups can reach: key numbers, valid from, encoded rows."""
+    def _newest_known(self) -> _Known:
+        """What can be the newest version of any of the batch's keys: fetched once."""
+        if self._newest is None:
+            count = len(self._keys)
+            none = np.full(count, -1, dtype=np.int64)  # an empty span of time: the newest one comes in any case
+            versions = self._store.versions_many(self._keys, none + 1, none)
+            self._newest = self._known(versions.key, versions.valid_from, versions.values)
+        return self._newest
+
+    def _known(self, key: Int64s, time: Int64s, stored: pa.BinaryArray) -> _Known:
+        live = stored.is_valid().to_numpy(zero_copy_only=False)
+        arrival = np.full(len(key), -1, dtype=np.int64)
+        puts = self._puts
+        if puts is None or not len(puts):
+            return _Known(Timeline(len(self._keys), key, time, arrival), time, live, Pool(self._codec, stored, None))
+        time = np.concatenate([time, puts.time])
+        timeline = Timeline(
+            len(self._keys), np.concatenate([key, puts.key]), time, np.concatenate([arrival, puts.cause])
+        )
+        return _Known(timeline, time, np.concatenate([live, puts.present]), Pool(self._codec, stored, puts.values))
+
+    def _stored(self, flow: Flow) -> tuple[Int64s, Int64s, pa.BinaryArray]:
+        """The store's versions that look-ups as of the flow's times can reach: key numbers, valid from, rows."""
         count = len(self._keys)
         touched = np.flatnonzero(np.bincount(flow.key, minlength=count))
         low = np.full(count, np.iinfo(np.int64).max, dtype=np.int64)
         high = np.full(count, -1, dtype=np.int64)
-        if as_of:
-            np.minimum.at(low, flow.key, flow.time)
-            np.maximum.at(high, flow.key, flow.time)
-        else:
-            low, high = high, high  # the newest one comes in any case
+        np.minimum.at(low, flow.key, flow.time)
+        np.maximum.at(high, flow.key, flow.time)
         # what is older than the retention can only find a key's newest version
         low = np.maximum(low, self._store.observed_stream_time - self._store.retention)
         high = np.maximum(high, low)
@@ -149,14 +184,14 @@ class VersionedColumns:
             return np.full(len(cause), self._clock[0], dtype=np.int64)
         return self._clock[np.searchsorted(self._clock_cause, cause)]
 
-    def _missed(self, at: Int64s, time: Int64s, live: Mask, clock: Int64s) -> npt.NDArray[np.uint8]:
+    def _missed(self, at: Int64s, known: _Known, clock: Int64s) -> npt.NDArray[np.uint8]:
         """Why the entry at each position is no row, whatever the retention; tombstones before the horizon are gone."""
         missed = np.where(at < 0, _NO_RECORD, 0).astype(np.uint8)
-        if live.all():
+        if known.live.all():
             return missed
-        dead = np.flatnonzero((at >= 0) & ~live[at])
+        dead = np.flatnonzero((at >= 0) & ~known.live[at])
         horizon = clock[dead] - max(self._store.retention, self._store.grace)
-        missed[dead] = np.where(time[at[dead]] < horizon, _NO_RECORD, _TOMBSTONE)
+        missed[dead] = np.where(known.time[at[dead]] < horizon, _NO_RECORD, _TOMBSTONE)
         return missed
 
     def _too_old(self, flow: Flow, timeline: Timeline, clock: Int64s, missed: npt.NDArray[np.uint8]) -> int:
@@ -174,15 +209,18 @@ class VersionedColumns:
 class UnversionedColumns:
     """A store that keeps the row of a key that came last, during one batch."""
 
-    __slots__ = ("_codec", "_keys", "_puts", "_store")
+    __slots__ = ("_arrivals", "_codec", "_keys", "_puts", "_store", "_stored")
 
     def __init__(self, store: TimestampedStore, codec: RowCodec, keys: Sequence[bytes]) -> None:
         self._store, self._codec, self._keys = store, codec, keys
         self._puts: Flow | None = None
+        self._arrivals: Arrivals | None = None
+        self._stored: tuple[Int64s, Int64s, pa.BinaryArray] | None = None
 
     def put(self, flow: Flow) -> Mask:
         """See `TableColumns.put`. Nothing is refused."""
         self._puts = flow
+        self._arrivals = Arrivals(flow.key, flow.cause)
         return np.ones(len(flow), dtype=np.bool_)
 
     def before(self, flow: Flow) -> Old:
@@ -190,15 +228,19 @@ class UnversionedColumns:
         found = self.look_up(flow, as_of=False)
         return Old(found.position >= 0, found.pool.take(found.position))
 
+    def latest(self, flow: Flow) -> Mask | None:
+        """See `TableColumns.latest`: what came last is the newest."""
+        return None
+
     def look_up(self, flow: Flow, as_of: bool) -> Partners:
         """See `TableColumns.look_up`; there is nothing to read as of a time (the plan never asks for it)."""
         if as_of:
             raise ValueError("an unversioned table cannot be read as of a time")
-        slot, since, stored = self._stored(flow)
+        slot, since, stored = self._known()
         position, valid_from = slot[flow.key], since[flow.key]
         puts = self._puts
-        if puts is not None and len(puts):
-            at = latest_before(puts.key, puts.cause, flow.key, flow.cause)
+        if puts is not None and self._arrivals is not None and len(puts):
+            at = self._arrivals.latest_before(flow.key, flow.cause)
             fresh = at >= 0
             position = np.where(fresh, np.where(puts.present[at], len(stored) + at, -1), position)
             valid_from = np.where(fresh, puts.time[at], valid_from)
@@ -219,18 +261,17 @@ class UnversionedColumns:
         keys = [self._keys[i] for i in puts.key.tolist()]
         self._store.put_many(keys, _encoded(self._codec, puts).to_pylist(), puts.time)
 
-    def _stored(self, flow: Flow) -> tuple[Int64s, Int64s, pa.BinaryArray]:
-        """By key number: the place of its stored row (-1 without) and its timestamp; and the rows."""
-        touched = np.flatnonzero(np.bincount(flow.key, minlength=len(self._keys))).tolist()
-        found = self._store.get_many([self._keys[i] for i in touched])
-        slot = np.full(len(self._keys), -1, dtype=np.int64)
-        since = np.zeros(len(self._keys), dtype=np.int64)
-        rows: list[bytes] = []
-        for number, row in zip(touched, found, strict=True):
-            if row is not None:
-                slot[number], since[number] = len(rows), row[1]
-                rows.append(row[0])
-        return slot, since, pa.array(rows, pa.binary())
+    def _known(self) -> tuple[Int64s, Int64s, pa.BinaryArray]:
+        """By key number: the place of its stored row (-1 without) and its timestamp; and the rows. Fetched once."""
+        if self._stored is None:
+            found = self._store.get_many(self._keys)
+            rows = [row for row in found if row is not None]
+            there = np.fromiter((row is not None for row in found), dtype=np.bool_, count=len(found))
+            since = np.zeros(len(found), dtype=np.int64)
+            since[there] = [time for _, time in rows]
+            slot = np.where(there, np.cumsum(there) - 1, -1)
+            self._stored = slot, since, pa.array([row for row, _ in rows], pa.binary())
+        return self._stored
 
 
 def _encoded(codec: RowCodec, flow: Flow) -> pa.BinaryArray:
