@@ -172,7 +172,11 @@ def absolute(type: DataType) -> Callable[[Any], Any]:
 
 
 def whole(function: str, type: DataType, result: DataType) -> Callable[[Any], Any]:
-    """``ceil`` and ``floor`` of a value of `type`; doubles end at the limits of bigint, NaN is 0, as in Java."""
+    """``ceil`` and ``floor`` of a value of `type`.
+
+    A double that is no bigint then is an overflow, as ANSI SQL says and Spark does from 4.3 on; before, it ended at the
+    limits of bigint.
+    """
     rounding = "ROUND_CEILING" if function == "ceil" else "ROUND_FLOOR"
     if isinstance(result, DecimalType):
         return lambda a: fit_decimal(a.quantize(Decimal(1), rounding, EXACT), result)
@@ -181,11 +185,9 @@ def whole(function: str, type: DataType, result: DataType) -> Callable[[Any], An
     step = math.ceil if function == "ceil" else math.floor
 
     def of_double(a: float) -> int:
-        if math.isnan(a):
-            return 0
-        if math.isinf(a):
-            return _LONG_MAX if a > 0 else _LONG_MIN
-        return min(max(step(a), _LONG_MIN), _LONG_MAX)
+        if not (math.isfinite(a) and _LONG_MIN <= step(a) <= _LONG_MAX):
+            fail("ARITHMETIC_OVERFLOW", f"{function} of {a} is no bigint")
+        return step(a)
 
     return of_double
 
