@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from pyspark.sql import SparkSession
 
+from vsc.runtime.spark.wire import ROWS_A_BATCH
+
 __all__ = ["configured", "query_configuration"]
 
 _STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -30,9 +32,9 @@ def query_configuration(partitions: int) -> dict[str, str]:
         "spark.sql.files.maxPartitionBytes": str(_WHOLE_FILES),
         "spark.sql.files.openCostInBytes": str(_WHOLE_FILES),
         "spark.sql.files.ignoreCorruptFiles": "false",
-        # Rows of a source are small, blobs of records are big: whichever bound comes first.
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-        "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
+        # No bound by bytes: Spark then sizes the batch up again after every row, a third of what reading costs it.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_A_BATCH),
+        "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
 

@@ -38,8 +38,11 @@ WIRE_ARROW = pa.schema(
     ]
 )
 
-BLOB_BYTES = 2 << 20
-"""About how big a blob may be: small enough for Spark's row buffers, big enough that rows are few."""
+ROWS_A_BATCH = 4096
+"""How many rows Spark puts into one Arrow batch, at most: rows of a source, or blobs."""
+
+BLOB_BYTES = 256 << 10
+"""About how big a blob may be. `ROWS_A_BATCH` of them stay below the 2 GiB that an Arrow column of Spark can hold."""
 
 _SPARK_SEED = 42
 _MASK = 0xFFFFFFFF
