@@ -114,15 +114,11 @@ def _stream_global_join(
 
 
 def _subscribe(parts: Parts, node: Node, operation: Subscribe, forward: RecordConsumer) -> Built:
-    """The left row's columns that travel stand, under other names perhaps, in the step that reads the subscriptions."""
     table = parts.schema(node)
-    readers = [n.operation for n in parts.plan.nodes if node.name in n.inputs]
-    travelling = next(o.left_schema for o in readers if isinstance(o, Answer))
-    names = [c.name for c in table.key + table.value]
     return subscribe.Subscribe(
         node.name, evaluate.items(node.name, operation.foreign_key, [table]),
         KeyCodec([c.type for c in node.schema.key]), operation.left, operation.versioned,
-        tuple(names.index(c.name) - len(table.key) for c in travelling.value), parts.context, forward,
+        subscribe.travelling(parts.plan, node), parts.context, forward,
     ).process  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 from enum import IntEnum
 
+from vsc.plan.nodes import Answer, Node, Plan
 from vsc.plan.types import DataType, DecimalType, ScalarType, StructType
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.context import Context, NodeFailure
@@ -16,7 +17,7 @@ from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.operators.put import RecordConsumer
 from vsc.runtime.state.keys import KeyCodec
 
-__all__ = ["UNCHANGED", "Instruction", "Subscribe", "no_key"]
+__all__ = ["UNCHANGED", "Instruction", "Subscribe", "no_key", "travelling"]
 
 
 class Instruction(IntEnum):
@@ -38,6 +39,17 @@ class Instruction(IntEnum):
 
 UNCHANGED = 8
 """Added to an instruction where the left row is what it was before: answers on the way to it stay valid."""
+
+
+def travelling(plan: Plan, node: Node) -> tuple[int, ...]:
+    """The places of the left table's value columns that travel with the subscriptions that `node` sends.
+
+    They stand, under other names perhaps, in the step that reads the subscriptions.
+    """
+    table = plan.node(node.inputs[0]).schema
+    reading = next(n.operation for n in plan.nodes if node.name in n.inputs and isinstance(n.operation, Answer))
+    names = [c.name for c in table.value]
+    return tuple(names.index(c.name) for c in reading.left_schema.value)
 
 
 def no_key(types: tuple[DataType, ...]) -> Row:

@@ -35,7 +35,7 @@ import pyarrow.compute as pc
 from vsc.plan.types import DataType, DecimalType, ScalarType, StructType
 from vsc.runtime.state.row_columns import fixed_width_binary
 from vsc.runtime.state.slots import NARROW_DECIMAL
-from vsc.runtime.values import to_values
+from vsc.runtime.values import arrow_type, to_array, to_values
 
 __all__ = ["FORMAT_VERSION", "KeyCodec"]
 
@@ -108,6 +108,16 @@ class KeyCodec:
         first[index[::-1]] = rows[::-1]
         chosen = [column.take(pa.array(first)) for column in columns]
         return self._encode_distinct(chosen, count), index
+
+    def decode_columns(self, keys: Sequence[bytes]) -> tuple[pa.Array, ...]:
+        """The key columns of encoded keys; raises ValueError for what is not one whole key of these types."""
+        if len(self.types) == 1:
+            column = _decode_column(keys, self.types[0])
+            if column is not None:
+                return (column,)
+        rows = [self.decode(key) for key in keys]
+        columns = zip(*rows, strict=True) if rows else ((),) * len(self.types)
+        return tuple(to_array(list(column), t) for column, t in zip(columns, self.types, strict=True))
 
     def _encode_distinct(self, columns: Sequence[pa.Array], count: int) -> list[bytes]:
         version = pa.repeat(pa.scalar(b"\x01", pa.binary()), count)
@@ -260,6 +270,24 @@ def _encode_column(column: pa.Array, data_type: DataType) -> pa.Array:
         return _encode_decimals(column, data_type)
     encode, _ = _scalar_codec(data_type)
     return pa.array([encode(value) for value in to_values(column, data_type)], pa.binary())
+
+
+def _decode_column(keys: Sequence[bytes], data_type: DataType) -> pa.Array | None:
+    """The column of keys of one column; None where they have to be looked at one by one."""
+    name = data_type.name if isinstance(data_type, ScalarType) else ""
+    whole = b"".join(keys)
+    version = bytes([FORMAT_VERSION])
+    if name in _WIDTHS:
+        width = _WIDTHS[name] + 1
+        if set(map(len, keys)) != {width} or set(whole[::width]) != {FORMAT_VERSION}:
+            return None
+        parts = np.frombuffer(whole, dtype=np.dtype([("version", "u1"), ("number", f">u{width - 1}")]))["number"]
+        unsigned = parts.astype(f"<u{width - 1}") ^ np.array(1 << (8 * (width - 1) - 1), dtype=f"<u{width - 1}")
+        return pa.array(unsigned.view(f"<i{width - 1}")).view(arrow_type(data_type))
+    plain = name in ("string", "binary") and whole.count(b"\x00") == len(keys)
+    if plain and all(key[:1] == version and key[-2:] == _END for key in keys):
+        return pa.array([key[1:-2] for key in keys], pa.binary()).view(arrow_type(data_type))
+    return None
 
 
 def _encode_decimals(column: pa.Array, data_type: DecimalType) -> pa.Array:

@@ -12,6 +12,7 @@ another one, see `keys`). Not for more than one join.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from vsc.runtime.errors import StateError
@@ -63,6 +64,15 @@ class SubscriptionStore:
     def delete(self, foreign_key: bytes, left_key: bytes) -> None:
         """Remove a subscription, if it is there."""
         self._kv.write((), [self._rows + foreign_key + left_key])
+
+    def write_many(self, puts: Iterable[tuple[bytes, Subscription]], deletes: Iterable[tuple[bytes, bytes]]) -> None:
+        """Write and remove many, each pair of (foreign key, left key) once, in one atomic write."""
+        rows, pack = self._rows, _TIME.pack
+        written = [(rows + key + left, pack(timestamp) + row) for key, (left, row, timestamp) in puts]
+        if written and not self._begun:
+            written.append((self._meta, _MARK))
+            self._begun = True
+        self._kv.write(written, [rows + key + left for key, left in deletes])
 
     def of(self, foreign_key: bytes) -> list[Subscription]:
         """Return the subscriptions to `foreign_key`, in the order of their left keys."""

@@ -106,6 +106,8 @@ def test_a_key_comes_back_and_whole_columns_give_the_same_bytes(
     encoded = [codec.encode(row) for row in rows]
     assert all(same(codec.decode(data), row) for data, row in zip(encoded, rows, strict=True))
     unique, index = codec.encode_columns(columns_of(rows, types, pad=2))
+    columns = [to_values(column, t) for column, t in zip(codec.decode_columns(encoded), types, strict=True)]
+    assert all(same(list(found), list(given)) for found, given in zip(columns, zip(*rows, strict=True), strict=False))
     assert [unique[i] for i in index] == encoded
     assert unique == list(dict.fromkeys(encoded))
 

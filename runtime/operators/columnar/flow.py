@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from vsc.plan.nodes import Schema
 from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.values import arrow_type
 
 __all__ = ["Flow", "NotColumnar", "Old", "blanked", "taken"]
 
@@ -29,12 +31,13 @@ class Old:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Records of one node: at most one for each record that entered the stage.
+    """Records of one node. What else reads it in the stage gets at most one for each record that entered the stage.
 
     `cause` is the place of that record among all that entered, ascending; `key` a key's number in the batch; `time`
     event time in ms; where `present` is False there is no value and `values` are null. `old` is None where nobody asks
     for the rows before a table's changes, or where they are not known. `latest` tells which of a table's changes are
-    their key's newest; None: all of them, or nobody asks.
+    their key's newest; None: all of them, or nobody asks. Records that are `void` take their place in the order of
+    what a cause gives rise to, and are not handed out.
     """
 
     cause: Int64s
@@ -45,6 +48,7 @@ class Flow:
     values: tuple[pa.Array, ...]
     old: Old | None = None
     latest: Mask | None = None
+    void: Mask | None = None
 
     def __len__(self) -> int:
         return len(self.cause)
@@ -65,11 +69,19 @@ class Flow:
             tuple(c.filter(chosen) for c in self.keys), tuple(c.filter(chosen) for c in self.values),
             None if old is None else Old(old.present[mask], tuple(c.filter(chosen) for c in old.values)),
             None if self.latest is None else self.latest[mask],
+            None if self.void is None else self.void[mask],
         )  # fmt: skip
 
     def with_rows(self, present: Mask, values: Sequence[pa.Array], old: Old | None = None) -> Flow:
         """The same records with other rows."""
         return replace(self, present=present, values=tuple(values), old=old)
+
+    @staticmethod
+    def empty(schema: Schema) -> Flow:
+        """No records of a node with this schema."""
+        none = np.zeros(0, dtype=np.int64)
+        keys, values = (tuple(pa.array([], arrow_type(c.type)) for c in part) for part in (schema.key, schema.value))
+        return Flow(none, none, none, none.astype(np.bool_), keys, values)
 
     @staticmethod
     def merged(one: Flow, other: Flow) -> Flow:

@@ -12,24 +12,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Filter, Map, Node, Plan, Rekey, Schema, StreamTableJoin, TableTableJoin, ToTable
+from vsc.plan.nodes import Plan, Schema
 from vsc.runtime.metrics import Metrics
-from vsc.runtime.operators.columnar.evaluation import Evaluation
 from vsc.runtime.operators.columnar.flow import Flow, NotColumnar
-from vsc.runtime.operators.columnar.lookups import Pairs, lookup
-from vsc.runtime.operators.columnar.operators import (
-    JoinColumns,
-    RekeyColumns,
-    StreamFilterColumns,
-    StreamMapColumns,
-    TableColumnsOperator,
-)
-from vsc.runtime.operators.columnar.support import asks_for_latest, hand_out_order, supports
-from vsc.runtime.operators.columnar.table_table_join import TableJoinColumns
-from vsc.runtime.operators.columnar.tables import TableColumns, open_columns
+from vsc.runtime.operators.columnar.run import StageRun
+from vsc.runtime.operators.columnar.support import hand_out_order, supports
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.layout import hands_out, moved, stored_ancestor
-from vsc.runtime.operators.old_values import dedupes, wanted
+from vsc.runtime.operators.layout import hands_out, moved
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.records import Batch, Int64s, Order, Origin, processing_order, unified_origins
 from vsc.runtime.state.keys import KeyCodec
@@ -65,20 +54,19 @@ class ColumnarStage:
         present = [(name, batch) for name, batch in inputs if len(batch)]
         if not present:
             return StageResult((), Metrics())
-        run = _Run(self._plan, self._stage.id, self._kv, self._nodes)
         keys, flows, permutation = _entering(present, self._codec)
-        run.process(flows, keys)
-        batches = self._batches(present, permutation, run.flows)
+        origins, order = _concatenated_order([batch for _, batch in present])
+        order = order.take(permutation)
+        run = StageRun(self._plan, self._stage, self._kv, keys, lambda: _roots(order))
+        run.process(flows)
+        entered = np.repeat([self._inputs.index(name) for name, _ in present], [len(batch) for _, batch in present])
+        batches = self._batches(entered[permutation], origins, order, run.flows)
         run.commit()
         return StageResult(tuple(batches), run.metrics)
 
     def _batches(
-        self, inputs: Sequence[tuple[str, Batch]], permutation: Int64s, flows: dict[str, Flow]
+        self, entered: Int64s, origins: tuple[Origin, ...], order: Order, flows: Mapping[str, Flow]
     ) -> list[tuple[str, Batch]]:
-        origins, order = _concatenated_order([batch for _, batch in inputs])
-        entered = np.repeat(
-            np.array([self._inputs.index(name) for name, _ in inputs]), [len(batch) for _, batch in inputs]
-        )[permutation]
         counters = _counters(self._inputs, self._leaving, entered, flows)
         found = []
         for name in self._handed_out:
@@ -86,95 +74,13 @@ class ColumnarStage:
             if flow is None:
                 found.append((name, _nothing(self._nodes[name].schema, origins, order.depth)))
                 continue
-            extended = order.take(permutation[flow.cause]).extended(counters[name], name in self._moved)
+            places = counters[name]
+            if flow.void is not None:
+                places, flow = places[~flow.void], flow.select(~flow.void)
+            extended = order.take(flow.cause).extended(places, name in self._moved)
             schema = self._nodes[name].schema
             found.append((name, Batch(schema, origins, extended, flow.time, flow.present, flow.keys, flow.values)))
         return found
-
-
-class _Run:
-    """One batch: the flows of the nodes, the stores' part in it, and what was counted."""
-
-    def __init__(self, plan: Plan, stage_id: int, kv: OrderedKV, nodes: dict[str, Node]) -> None:
-        self._plan, self._stage, self._kv, self._nodes = plan, plan.stages[stage_id], kv, nodes
-        self.metrics = Metrics()
-        self.flows: dict[str, Flow] = {}
-        self._tables: dict[str, TableColumns] = {}
-
-    def process(self, entering: dict[str, Flow], keys: Sequence[bytes]) -> None:
-        """Runs every node that records reach."""
-        nodes = [self._nodes[name] for name in self._stage.nodes]
-        self._tables = {n.name: open_columns(self._kv, self._stage, n, keys) for n in nodes if n.store is not None}
-        self.flows = {name: flow for name, flow in entering.items() if name not in self._stage.nodes}
-        for node in nodes:
-            if node.name in entering:
-                self.flows[node.name] = self._operate(node, entering[node.name])
-                continue
-            feeding = [self.flows.get(name) for name in node.inputs]
-            if isinstance(node.operation, TableTableJoin):
-                if any(flow is not None for flow in feeding):
-                    self.flows[node.name] = self._table_join(node, node.operation).process(*feeding)
-            elif feeding and feeding[0] is not None:
-                self.flows[node.name] = self._operate(node, feeding[0])
-
-    def commit(self) -> None:
-        """Writes all stores."""
-        for table in self._tables.values():
-            table.commit()
-
-    def _operate(self, node: Node, flow: Flow) -> Flow:
-        if node.kind == "table":
-            return self._table(node).process(flow)
-        match node.operation:
-            case Filter():
-                return StreamFilterColumns(self._plan, node, node.operation).process(flow)
-            case Map():
-                return StreamMapColumns(self._plan, node, node.operation).process(flow)
-            case Rekey():
-                return RekeyColumns(self._plan, node, node.operation, self.metrics).process(flow)
-            case StreamTableJoin():
-                return self._join(node, node.operation).process(flow)
-            case other:
-                raise ValueError(f"node '{node.name}': {other.op} cannot run on whole columns")
-
-    def _table(self, node: Node) -> TableColumnsOperator:
-        before = self._nodes[node.inputs[0]].schema if node.inputs else node.schema
-        predicate = rows = None
-        match node.operation:
-            case Filter(item):
-                predicate = Evaluation([item], [before])
-            case ToTable(item) if item is not None:
-                predicate = Evaluation([item], [before])
-            case Map(items):
-                rows = Evaluation(items, [before])
-            case _:
-                pass
-        dedupe = isinstance(node.operation, Filter) and dedupes(self._plan, node)
-        return TableColumnsOperator(
-            node.name, predicate, isinstance(node.operation, ToTable), rows, self._tables.get(node.name), dedupe,
-            *self._asked(node), self.metrics,
-        )  # fmt: skip
-
-    def _asked(self, node: Node) -> tuple[bool, bool]:
-        """Whether a reader of the table's changes needs the rows before them, and whether they are the newest."""
-        return wanted(self._plan, self._stage, node.name), asks_for_latest(self._plan, self._stage, node.name)
-
-    def _table_join(self, node: Node, operation: TableTableJoin) -> TableJoinColumns:
-        left, right = (lookup(self._plan, self._tables, name) for name in node.inputs)
-        return TableJoinColumns(
-            node.name, operation, Pairs(self._plan, node, operation), left, right, self._tables.get(node.name),
-            *self._asked(node), self.metrics,
-        )  # fmt: skip
-
-    def _join(self, node: Node, operation: StreamTableJoin) -> JoinColumns:
-        behind = stored_ancestor(self._plan, node.inputs[1])
-        assert behind is not None
-        chain: list[Node] = []
-        link = self._nodes[node.inputs[1]]
-        while link.name != behind.name:
-            chain.insert(0, link)
-            link = self._nodes[link.inputs[0]]
-        return JoinColumns(self._plan, node, operation, chain, self._tables[behind.name], self.metrics)
 
 
 def _entering(inputs: Sequence[tuple[str, Batch]], codec: KeyCodec) -> tuple[list[bytes], dict[str, Flow], Int64s]:
@@ -217,9 +123,25 @@ def _counters(
             if name in flows:
                 cause = flows[name].cause
                 mine = entered[cause] == number
-                given[cause[mine]] += 1
-                found[name][mine] = given[cause[mine]]
+                cause = cause[mine]
+                found[name][mine] = given[cause] + _ranks(cause)
+                given += np.bincount(cause, minlength=len(given))
     return found
+
+
+def _roots(order: Order) -> Int64s:
+    """For each cause, in the order of processing, the number of the source record that is behind it, ascending."""
+    found = np.zeros(len(order), dtype=np.int64)
+    for level in (order.time, order.origin, order.offset):
+        found[1:] |= level[1:] != level[:-1]
+    return np.cumsum(found)
+
+
+def _ranks(cause: Int64s) -> Int64s:
+    """The place of each record, from 1, among those of the same cause, which stand side by side."""
+    rows = np.arange(len(cause), dtype=np.int64)
+    begins = np.append(True, cause[1:] != cause[:-1]) if len(cause) else np.zeros(0, dtype=np.bool_)
+    return rows - np.maximum.accumulate(np.where(begins, rows, 0)) + 1
 
 
 def _concatenated_order(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], Order]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vsc.plan.nodes import (
+    Answer,
     Filter,
     Map,
     Materialize,
@@ -12,6 +13,7 @@ from vsc.plan.nodes import (
     Source,
     Stage,
     StreamTableJoin,
+    Subscribe,
     TableTableJoin,
     ToTable,
 )
@@ -43,7 +45,7 @@ def _supported(plan: Plan, stage: Stage, node: Node, origin: dict[str, frozenset
             return not dedupes(plan, node)
         case Source() | ToTable():
             return node.kind == "table" and (node.store is not None or node.name not in _inputs(stage))
-        case Filter() | Map() | Rekey() | Materialize():
+        case Filter() | Map() | Rekey() | Materialize() | Subscribe():
             return node.name not in _inputs(stage)
         case StreamTableJoin(grace=grace):
             behind = stored_ancestor(plan, node.inputs[1])
@@ -51,6 +53,8 @@ def _supported(plan: Plan, stage: Stage, node: Node, origin: dict[str, frozenset
             return grace is None and stored_here and _apart(node, origin)
         case TableTableJoin():
             return _apart(node, origin) and all(_can_be_looked_into(plan, stage, side) for side in node.inputs)
+        case Answer():
+            return _apart(node, origin) and _can_be_looked_into(plan, stage, node.inputs[1])
         case _:
             return False
 
@@ -81,7 +85,7 @@ def roots(plan: Plan, stage: Stage) -> dict[str, frozenset[str]]:
     nodes = {n.name: n for n in plan.nodes}
     for name in stage.nodes:
         node = nodes[name]
-        feeding = node.inputs if isinstance(node.operation, TableTableJoin) else node.inputs[:1]
+        feeding = node.inputs if isinstance(node.operation, TableTableJoin | Answer) else node.inputs[:1]
         if name not in found and feeding and all(read in found for read in feeding):
             found[name] = frozenset().union(*(found[read] for read in feeding))
     return found
@@ -96,6 +100,8 @@ def _asks_for_latest(plan: Plan, stage: Stage, node: Node, name: str) -> bool:
     match node.operation:
         case TableTableJoin(left_versioned=left, right_versioned=right):
             return left if node.inputs[0] == name else right
+        case Subscribe(versioned=versioned) | Answer(versioned=versioned):
+            return versioned
         case Filter() | Map():
             return node.kind == "table" and node.store is None and asks_for_latest(plan, stage, node.name)
         case _:
