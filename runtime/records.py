@@ -9,9 +9,10 @@ The order of a record is (time, origin, offset, path), compared lexicographicall
 * ``time``: the highest event time so far in the record's source partition in this epoch, the record's own included;
 * ``origin``: the source partition that the record, or what gave rise to it, was read from: by rank, then partition;
 * ``offset``: its place in that source partition;
-* ``path``: one counter for each stage that the record's cause has passed through. A stage numbers what it hands out
-  for one cause **from 1**, so that a shorter path, padded with 0, comes before everything that it gave rise to. The
-  first counter also grows by `MOVED` with each repartition: what has passed through fewer comes first.
+* ``path``: one counter for each stage, 0 for those that the record's cause has not passed through: a stage pads what
+  enters it to its own depth. A stage numbers what it hands out for one cause **from 1**, so that a shorter path, padded
+  with 0, comes before everything that it gave rise to. The first counter also grows by `MOVED` with each repartition:
+  what has passed through fewer comes first.
 
 Two records that enter one stage never compare equal, unless one record of one node enters it twice.
 Not for single records: the record-by-record engine has its own light form of one.
@@ -22,7 +23,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -109,6 +110,10 @@ class Order:
         if missing <= 0:
             return self.path
         return np.hstack([self.path, np.zeros((len(self), missing), dtype=np.int64)])
+
+    def deepened(self, depth: int) -> Order:
+        """The same order with a path of at least `depth` columns."""
+        return self if self.depth >= depth else replace(self, path=self.padded(depth))
 
     def extended(self, counters: Int64s, moved: bool = False) -> Order:
         """One stage further: `counters` (from 1) is the place among what the stage handed out for the same cause.

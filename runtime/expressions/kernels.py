@@ -35,7 +35,10 @@ class Uncertain(Exception):
 
 def full(column: Any, length: int) -> pa.Array:
     """`column` as an array, a constant repeated `length` times."""
-    return pa.repeat(column, length) if isinstance(column, pa.Scalar) else column
+    if not isinstance(column, pa.Scalar):
+        return column
+    # Arrow cannot repeat a list no times.
+    return pa.repeat(column, length) if length else pa.array([], column.type)
 
 
 def mask_of(column: pa.Array) -> npt.NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from vsc.plan.nodes import (
     Answer,
+    Explode,
     Filter,
     GroupChanges,
     Map,
@@ -33,6 +34,7 @@ __all__ = [
     "moved",
     "outside",
     "owner",
+    "path_depth",
     "provider",
     "readers",
     "stage_of_store",
@@ -81,6 +83,19 @@ def moved(plan: Plan, stage: Stage) -> frozenset[str]:
         if _moves(node) or not found.isdisjoint(_fed_by(node)):
             found.add(name)
     return frozenset(found)
+
+
+def path_depth(plan: Plan, stage: Stage) -> int:
+    """How deep the path of every record is that enters `stage` (1 or later): a column for each stage before it.
+
+    One depth for all, so that a record's path, and with it its place, does not depend on what else there is. Stage 0
+    needs two more for each `explode` that a record passes: its place among what is handed out, and the element's.
+    """
+    elements: dict[str, int] = {}
+    for node in (plan.node(name) for name in plan.stages[0].nodes):
+        before = max((elements.get(name, 0) for name in node.inputs), default=0)
+        elements[node.name] = before + (2 if isinstance(node.operation, Explode) else 0)
+    return stage.id + max(elements.values(), default=0)
 
 
 def provider(plan: Plan, name: str) -> int:

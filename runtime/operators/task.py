@@ -11,6 +11,7 @@ Not for routing: the caller partitions each node's records by key (`partition_of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from vsc.plan.nodes import Aggregate, Operation, Plan, Schema, Stage, StreamTableJoin, Suppress
 from vsc.runtime.operators.context import Context, RunOptions
 from vsc.runtime.operators.graph import StageGraph
-from vsc.runtime.operators.layout import hands_out
+from vsc.runtime.operators.layout import hands_out, path_depth
 from vsc.runtime.operators.partition import encoded_keys
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.source_task import SourceRows, SourceTask
@@ -65,6 +66,7 @@ class StageTask:
         self._stage = plan.stages[stage_id]
         self._context = Context(options)
         self._handed_out = hands_out(plan, self._stage, observe)
+        self._depth = path_depth(plan, self._stage)
         self._schemas = {n.name: n.schema for n in plan.nodes}
         inputs = [i.node for i in self._stage.inputs]
         self._codecs = {name: KeyCodec([c.type for c in self._schemas[name].key]) for name in inputs}
@@ -81,7 +83,9 @@ class StageTask:
         if the input had ended; what one node lets out goes through the next ones before these are drained. Raises
         ExpressionError where an expression fails and the options do not say that the record is to be dropped.
         """
-        present = [(name, batch) for name, batch in inputs if len(batch)]
+        present = [
+            (name, replace(batch, order=batch.order.deepened(self._depth))) for name, batch in inputs if len(batch)
+        ]
         if self._columns is not None and sum(len(batch) for _, batch in present) >= self._enough:
             result = self._on_columns(self._columns, present)
             if result is not None:

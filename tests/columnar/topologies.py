@@ -219,7 +219,7 @@ def batches(records: Sequence[tuple[int, Record]], shuffle: Any) -> list[tuple[s
 def _batch(node: str, own: Sequence[tuple[int, Record]]) -> Batch:
     places = np.array([place for place, _ in own], dtype=np.int64)
     rows = [record[3] or (None, None) for _, record in own]
-    order = Order(places // 3, (places % 2).astype(np.int32), places, np.zeros((len(own), 0), dtype=np.int64))
+    order = Order(places // 3, (places % 2).astype(np.int32), places, np.zeros((len(own), 1), dtype=np.int64))
     values = tuple(to_array(list(column), c.type) for column, c in zip(zip(*rows, strict=True), ROW.value, strict=True))
     return Batch(
         ROW, (Origin("x", 0, "0"), Origin("x", 0, "0")), order,

@@ -113,7 +113,7 @@ class WindowedAggregate:
 
     def release(self, held: Held) -> None:
         """Sends the final result of one of them."""
-        self._sent, self._gone = [], []
+        self._sent, self._gone, self._late = [], [], 0
         self._close(held)
         self._finish()
 

@@ -1,0 +1,46 @@
+"""The generator: what it makes is valid, covers the language, and means enough records to be worth a run."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+from tests.generated.records import history
+from tests.generated.running import run_single
+from tests.generated.topology import generate
+from vsc.compiler import compile_topology
+
+MANY = 150
+
+
+def test_every_topology_compiles_and_all_of_the_language_comes_up() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(MANY):
+        plan = compile_topology(generate(random.Random(seed)).text(), path=f"{seed}.vdsl")
+        for node in plan.nodes:
+            seen[node.operation.op] += 1
+            window = getattr(node.operation, "window", None)
+            seen[f"{window.kind}, final {node.operation.final}" if window else "none"] += 1  # type: ignore[union-attr]
+            seen["versioned" if node.status and node.status.versioned else "unversioned"] += 1
+            seen["grace"] += getattr(node.operation, "grace", None) is not None
+    rare = {name: count for name, count in seen.items() if count < 3}
+    assert not rare
+    assert len(seen) == 17 + 8 + 2 + 2, sorted(seen)
+
+
+def test_the_same_seed_gives_the_same() -> None:
+    one, other = (random.Random(7) for _ in range(2))
+    assert generate(one) == generate(other)
+    assert history(one, generate(one)) == history(other, generate(other))
+
+
+def test_most_sinks_get_records() -> None:
+    written = silent = 0
+    for seed in range(10):
+        rng = random.Random(seed)
+        topology = generate(rng)
+        plan = compile_topology(topology.text(), path=f"{seed}.vdsl")
+        found, _ = run_single(plan, history(rng, topology), topology.sinks, 1)
+        written += len(found)
+        silent += len(set(topology.sinks) - found.keys())
+    assert silent < written / 3

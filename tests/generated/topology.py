@@ -1,0 +1,416 @@
+"""Random valid topologies over the whole language.
+
+`generate(rng, sizes)` grows a topology node by node: each step picks an operation that the nodes there are allow,
+writes its statement, and knows the columns, key, window and versioned status of what it makes, by the rules of the
+language. So every topology compiles, by construction: none is ever thrown away, and the tests assert that of many.
+The same rng gives the same topology.
+
+Guarantees: no wall clock, names in the order of their making, times in milliseconds around 0 to 200, keys from a pool
+of few. Not for records: see `records`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tests.generated.expressions import ORDERED, TYPES, Scope, expression
+from tests.generated.shapes import BOUNDS, KEYS, VALUE_NAMES, Column, Generated, Shape, SourceShape
+
+__all__ = ["Sizes", "generate"]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of what: ranges, ends included."""
+
+    tables: tuple[int, int] = (1, 2)
+    streams: tuple[int, int] = (1, 2)
+    globals: tuple[int, int] = (0, 1)
+    derived: tuple[int, int] = (2, 8)
+    columns: tuple[int, int] = (1, 4)
+
+
+def generate(rng: random.Random, sizes: Sizes | None = None) -> Generated:
+    """A random topology."""
+    sizes = sizes or Sizes()
+    grown = _Growing(rng, sizes)
+    for kind, many in (("table", sizes.tables), ("stream", sizes.streams), ("global table", sizes.globals)):
+        for _ in range(rng.randint(*many)):
+            grown.source(kind)
+    wanted = rng.randint(*sizes.derived)
+    operations = list(grown.operations())
+    for _ in range(40 * wanted):
+        if len(grown.statements) >= wanted:
+            break
+        rng.choice(operations)()
+    return grown.result()
+
+
+@dataclass
+class _Growing:
+    """The nodes so far. An operation that finds no input that it can read does nothing."""
+
+    rng: random.Random
+    sizes: Sizes
+    nodes: list[Shape] = field(default_factory=list)
+    sources: list[SourceShape] = field(default_factory=list)
+    statements: list[str] = field(default_factory=list)
+    read: set[str] = field(default_factory=set)
+
+    def operations(self) -> Sequence[Callable[[], None]]:
+        """What can be done next, the more interesting of it more often."""
+        return (
+            self.filter, self.map, self.rekey, self.merge, self.explode, self.to_stream, self.to_table,
+            self.materialize, self.join_table, self.join_table, self.join_table, self.join_global,
+            self.join_by_key, self.join_by_key, self.join_by_foreign_key, self.join_by_foreign_key,
+            self.aggregate_stream, self.aggregate_stream, self.aggregate_stream, self.aggregate_table,
+            self.suppress, self.suppress,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------------------------------------------- sources
+
+    def source(self, kind: str) -> None:
+        """A source with a column ``at``, its event time."""
+        rng = self.rng
+        name = f"{kind[0]}{sum(s.kind == kind for s in self.sources)}"
+        key = rng.choice(KEYS)
+        value = (("n", "bigint"), ("s", "string"), *self._extra_columns())
+        tombstones = kind != "stream" and rng.random() < 0.7
+        columns = [*key, *value, ("at", "bigint"), *([("gone", "boolean")] if tombstones else [])]
+        keyless = kind == "stream" and rng.random() < 0.15
+        clauses = [] if keyless else ["key " + ", ".join(n for n, _ in key)]
+        clauses.append(rng.choice(("timestamp at", "timestamp timestamp_millis(at)")))
+        if tombstones:
+            clauses.append("delete when gone")
+        clause, history = ("", None) if kind != "table" else self._clause()
+        clauses.append(clause)
+        rest = tuple(c for c in columns if keyless or c not in key)
+        self.sources.append(
+            SourceShape(name, kind, tuple(columns), () if keyless else tuple(n for n, _ in key),
+                        " ".join(filter(None, clauses)), tombstones)
+        )  # fmt: skip
+        self.nodes.append(Shape(name, kind, () if keyless else key, rest, history=history))
+
+    def _extra_columns(self) -> list[Column]:
+        chosen = self.rng.sample(TYPES[2:], self.rng.choice((0, 0, 1, 2)))
+        return [(VALUE_NAMES[type_][0], type_) for type_ in chosen]
+
+    # -------------------------------------------------------------------------------------------------- one node reads
+
+    def filter(self) -> None:
+        """A filter of a stream or a table."""
+        node = self._pick("stream", "table")
+        predicate = expression(self.rng, _scope(node), "boolean")
+        clause, history = self._own_clause(node)
+        self._add(node, node.kind, f"filter {node.name} where {predicate}{clause}", node.key, node.value,
+                  window=node.window, history=history, final=node.final)  # fmt: skip
+
+    def map(self) -> None:
+        """A map of a stream or a table."""
+        node = self._pick("stream", "table")
+        key = node.key
+        if self.rng.random() < 0.2:
+            items, value = "*", node.value
+        else:
+            items, key, value = self._items(_scope(node), node.key)
+        clause, history = self._own_clause(node)
+        self._add(node, node.kind, f"map {node.name} select {items}{clause}", key, value, window=node.window,
+                  history=history, final=node.final)  # fmt: skip
+
+    def rekey(self) -> None:
+        """A stream under another key."""
+        node = self._pick("stream")
+        key = self.rng.choice(KEYS)
+        by = ", ".join(f"{text} as {n}" for (n, _), text in zip(key, self._key_values(_scope(node), key), strict=True))
+        names = {name for name, _ in key}
+        value = tuple(c for c in node.columns if c[0] not in names)
+        self._add(node, "stream", f"rekey {node.name} by {by}", key, value)
+
+    def explode(self) -> None:
+        """A record for each element of an array."""
+        node = self._pick("stream")
+        name = self.rng.choice([n for n in VALUE_NAMES["string"] if n not in dict(node.key)] or ["element"])
+        array = expression(self.rng, _scope(node), "array<string>")
+        value = tuple((n, "string") if n == name else (n, t) for n, t in node.value)
+        if name not in dict(value):
+            value = (*value, (name, "string"))
+        self._add(node, "stream", f"explode {node.name} by {array} as {name}", node.key, value)
+
+    def to_stream(self) -> None:
+        """The changes of a table."""
+        if (node := self._pick("table")) is not None:
+            self._add(node, "stream", f"to_stream {node.name}", node.key, node.value)
+
+    def to_table(self) -> None:
+        """A stream with a key, read as a table."""
+        node = self._pick("stream", keyed=True)
+        if node is None:
+            return
+        when = f" delete when {expression(self.rng, _scope(node), 'boolean', 1)}" if self.rng.random() < 0.4 else ""
+        clause, history = self._clause()
+        self._add(node, "table", f"to_table {node.name}{when} {clause}", node.key, node.value, history=history)
+
+    def materialize(self) -> None:
+        """A table in a store of its own."""
+        if (node := self._pick("table")) is None:
+            return
+        clause, history = self._clause(versioned=node.window is None)
+        self._add(node, "table", f"materialize {node.name} {clause.removeprefix('materialize ')}", node.key, node.value,
+                  window=node.window, history=history, final=node.final)  # fmt: skip
+
+    def suppress(self) -> None:
+        """An unversioned table, held back."""
+        node = self._pick("table", having=lambda n: n.history is None)
+        if node is None:
+            return
+        if node.window is not None and self.rng.random() < 0.7:
+            bound = self.rng.choice(("", " (max_records = 1000)", " (max_bytes = 1000000, when_full = 'fail')"))
+            text = f"suppress {node.name} until window closes{bound}"
+        else:
+            bound = self.rng.choice(("", "", " (max_records = 2)", " (max_bytes = 60, when_full = 'emit')"))
+            text = f"suppress {node.name} until time limit {self.rng.choice((0, 3, 12))} ms{bound}"
+        self._add(node, "table", text, node.key, node.value, window=node.window)
+
+    def merge(self) -> None:
+        """Two or three streams of one key; what has other columns is mapped to the same first."""
+        first = self._pick("stream")
+        rest = [n for n in self._of("stream") if n.key == first.key and n != first]
+        chosen = [first, *self.rng.sample(rest, min(len(rest), self.rng.randint(1, 2)))]
+        if len(chosen) < 2 or not _same_columns(chosen):
+            while len(chosen) < 2:
+                chosen.append(first)
+            value = self._names(dict(first.key))
+            chosen = [self._mapped(node, value) for node in chosen]
+        names = ", ".join(node.name for node in chosen)
+        for node in chosen:
+            self.read.add(node.name)
+        self._add(chosen[0], "stream", f"merge {names}", chosen[0].key, chosen[0].value)
+
+    def _mapped(self, node: Shape, value: Sequence[Column]) -> Shape:
+        scope = _scope(node)
+        items = ", ".join(f"{_copied(expression(self.rng, scope, t, 1), node.key)} as {n}" for n, t in value)
+        self._add(node, "stream", f"map {node.name} select {items}", node.key, tuple(value))
+        return self.nodes[-1]
+
+    # ---------------------------------------------------------------------------------------------------- joins
+
+    def join_table(self) -> None:
+        """A stream with a table, as of or with the newest; with or without ``on``, with grace."""
+        rng = self.rng
+        stream, table = self._pick("stream"), self._pick("table")
+        if table is None:
+            return
+        on, key = "", stream.key
+        if stream.key_types != table.key_types or rng.random() < 0.4:
+            parts = self._key_values(_scope(stream, "l"), table.key)
+            on, key = " on " + ", ".join(parts), table.key
+        grace = ""
+        if table.history is not None and rng.random() < 0.5:
+            grace = f" grace {rng.randint(0, min(table.history, 30))} ms"
+        items, key, value = self._items(_both(stream, table), key)
+        text = f"{self._left()}join {stream.name} as l with {table.name} as r{on}{grace} select {items}"
+        self.read.add(table.name)
+        self._add(stream, "stream", text, key, value)
+
+    def join_global(self) -> None:
+        """A stream with a global table."""
+        stream, table = self._pick("stream"), self._pick("global table")
+        if table is None:
+            return
+        on = ", ".join(self._key_values(_scope(stream, "l"), table.key))
+        items, key, value = self._items(_both(stream, table), stream.key)
+        text = f"{self._left()}join {stream.name} as l with {table.name} as r on {on} select {items}"
+        self.read.add(table.name)
+        self._add(stream, "stream", text, key, value)
+
+    def join_by_key(self) -> None:
+        """Two tables of one key."""
+        left = self._pick("table")
+        if left is None:
+            return
+        right = self._pick("table", having=lambda n: n.key_types == left.key_types and n.window == left.window)
+        mode = self.rng.choice(("", "left ", "outer "))
+        items, key, value = self._items(_both(left, right), left.key)
+        clause, history = self._clause(versioned=left.window is None)
+        self.read.add(right.name)
+        self._add(left, "table", f"{mode}join {left.name} as l with {right.name} as r select {items} {clause}", key,
+                  value, window=left.window, history=history)  # fmt: skip
+
+    def join_by_foreign_key(self) -> None:
+        """Two tables, by what the left one refers to."""
+        left, right = self._pick("table"), self._pick("table", having=lambda n: n.window is None)
+        if left is None or right is None:
+            return
+        on = ", ".join(self._key_values(_scope(left, "l", event_time=False), right.key))
+        items, key, value = self._items(_both(left, right, event_time=False), left.key)
+        clause, history = self._clause(versioned=left.window is None)
+        text = f"{self._left()}join {left.name} as l with {right.name} as r on {on} select {items} {clause}"
+        self.read.add(right.name)
+        self._add(left, "table", text, key, value, window=left.window, history=history)
+
+    # ------------------------------------------------------------------------------------------------- aggregates
+
+    def aggregate_stream(self) -> None:
+        """A stream in groups, with or without windows."""
+        rng = self.rng
+        node = self._pick("stream")
+        window, text, final = None, "", False
+        if rng.random() < 0.7:
+            window, text = self._window()
+            final = rng.random() < 0.4
+            text += rng.choice((" emit changes", "")) if not final else " emit final"
+        self._aggregate(node, window, text, final)
+
+    def aggregate_table(self) -> None:
+        """A table in groups."""
+        if (node := self._pick("table")) is not None:
+            self._aggregate(node, None, "", False)
+
+    def _aggregate(self, node: Shape, window: tuple[object, ...] | None, text: str, final: bool) -> None:
+        rng = self.rng
+        scope = _scope(node, event_time=node.kind == "stream")
+        key = rng.choice(KEYS)
+        own = [c for c in node.key if c not in BOUNDS]
+        if own and rng.random() < 0.4:
+            key = tuple(own)
+            group = [name for name, _ in key]
+        else:
+            group = [f"{e} as {n}" for e, (n, _) in zip(self._key_values(scope, key), key, strict=True)]
+        items, value = self._calls(scope, key)
+        clause, history = self._clause(versioned=window is None)
+        bounds = BOUNDS if window is not None else ()
+        statement = f"aggregate {node.name} group by {', '.join(group)}{text} select {items} {clause}"
+        self._add(node, "table", statement, (*key, *bounds), value, window=window, history=history, final=final)
+
+    def _window(self) -> tuple[tuple[object, ...], str]:
+        rng = self.rng
+        kind = rng.choice(("tumbling", "hopping", "sliding", "session"))
+        size = rng.choice((5, 10, 20))
+        advance = rng.choice((2, 5)) if kind == "hopping" else 0
+        options = {"tumbling": f"size = {size} ms", "hopping": f"size = {size} ms, advance = {advance} ms",
+                   "sliding": f"difference = {size} ms", "session": f"gap = {size} ms"}[kind]  # fmt: skip
+        grace = rng.choice(("", "", ", grace = 3 ms", ", grace = 25 ms"))
+        return (kind, size, advance), f" window {kind} ({options}{grace})"
+
+    def _calls(self, scope: Scope, key: Sequence[Column]) -> tuple[str, tuple[Column, ...]]:
+        rng = self.rng
+        items, value = [], []
+        for name, type_ in self._names(dict(key)):
+            arg = expression(rng, scope, type_, 1) if type_ in ORDERED else ""
+            by = expression(rng, scope, rng.choice(ORDERED), 1)
+            forms = {
+                "bigint": (f"count({by})", "count(*)", f"count(distinct {by})", f"sum({arg}) + 1", f"sum({arg})"),
+                "double": (f"sum({arg})", f"avg({arg})"),
+                "array<string>": tuple(
+                    f"collect_{kind}({expression(rng, scope, 'string', 1)})" for kind in ("list", "set")
+                ),
+            }.get(type_, ())  # fmt: skip
+            general = ("min", "max", "first", "last", "min_by", "max_by")
+            ordered = tuple(f"{f}({arg}, {by})" if f.endswith("_by") else f"{f}({arg})" for f in general)
+            items.append(f"{rng.choice(forms + (ordered if arg else ()))} as {name}")
+            value.append((name, type_))
+        return ", ".join(items), tuple(value)
+
+    # ------------------------------------------------------------------------------------------------------- parts
+
+    def _of(self, *kinds: str) -> list[Shape]:
+        return [n for n in self.nodes if n.kind in kinds]
+
+    def _pick(self, *kinds: str, keyed: bool = False, having: Callable[[Shape], bool] = lambda n: True) -> Shape | None:
+        """A node, the newer ones more often: deep topologies are more telling than broad ones."""
+        found = [n for n in self._of(*kinds) if having(n) and (n.key or not keyed)]
+        if not found:
+            return None
+        return self.rng.choice(found[-3:] if self.rng.random() < 0.6 else found)
+
+    def _names(self, taken: dict[str, str]) -> list[Column]:
+        chosen = self.rng.choices(TYPES, k=self.rng.randint(*self.sizes.columns))
+        found = {self.rng.choice(VALUE_NAMES[type_]): type_ for type_ in chosen}
+        return [(name, type_) for name, type_ in found.items() if name not in taken] or [("n", "bigint")]
+
+    def _items(self, scope: Scope, key: tuple[Column, ...]) -> tuple[str, tuple[Column, ...], tuple[Column, ...]]:
+        """Items, and the key and the value columns that they make. A key column that is listed is renamed."""
+        items, value, names = [], [], dict(zip(dict(key), dict(key), strict=True))
+        for name, type_ in self._names(dict(key)):
+            text = expression(self.rng, scope, type_)
+            if self.rng.random() < 0.1 and (listed := [k for k, t in key if names[k] == k and (k, t) not in BOUNDS]):
+                text = self.rng.choice(listed)
+                names[text] = name
+            else:
+                text = _copied(text, key)
+                value.append((name, type_))
+            items.append(f"{text} as {name}")
+        return ", ".join(items), tuple((names[k], t) for k, t in key), tuple(value)
+
+    def _key_values(self, scope: Scope, key: Sequence[Column]) -> list[str]:
+        """Expressions for a key, of few values, so that records meet; sometimes null."""
+        found = []
+        for _, type_ in key:
+            columns = scope.of(type_)
+            number = expression(self.rng, scope, "bigint", 0)
+            few = {
+                "bigint": f"({number} % 3)",
+                "string": f"coalesce(nullif(cast({number} % 3 as string), '0'), 'a')",
+                "timestamp": f"timestamp_millis(abs({number} % 4) * 5)",
+            }[type_]
+            found.append(self.rng.choice(columns) if columns and self.rng.random() < 0.7 else few)
+        return found
+
+    def _left(self) -> str:
+        return self.rng.choice(("", "left "))
+
+    def _clause(self, versioned: bool = True) -> tuple[str, int | None]:
+        """A `materialize` clause, perhaps an empty one, and the retention if it is versioned."""
+        rng = self.rng
+        if not versioned or rng.random() < 0.5:
+            return rng.choice(("", "materialize unversioned")), None
+        retention = rng.choice((0, 5, 20, 60, 1000))
+        grace = rng.choice(("", "", f", grace = {rng.choice((0, 10, 100))} ms"))
+        segment = rng.choice(("", f", segment = {rng.choice((3, 7, 50))} ms"))
+        return f"materialize versioned (retention = {retention} ms{segment}{grace})", retention
+
+    def _own_clause(self, node: Shape) -> tuple[str, int | None]:
+        """The clause of a filter or a map: without one it has the status of its input."""
+        if node.kind != "table" or self.rng.random() < 0.6:
+            return "", node.history
+        clause, history = self._clause(versioned=node.window is None)
+        return (" " + clause, history) if clause else ("", node.history)
+
+    def _add(
+        self, node: Shape, kind: str, operation: str, key: tuple[Column, ...], value: tuple[Column, ...],
+        window: tuple[object, ...] | None = None, history: int | None = None, final: bool = False,
+    ) -> None:  # fmt: skip
+        """A derived node of the first input `node`."""
+        self.read.add(node.name)
+        name = f"{'x' if kind == 'stream' else 'y'}{len(self.statements)}"
+        self.statements.append(f"{kind} {name} = {operation.strip()};")
+        self.nodes.append(Shape(name, kind, key, value, window, history, final))
+
+    def result(self) -> Generated:
+        """What nothing reads is written, of the rest some; one node perhaps twice."""
+        writable = [n.name for n in self._of("stream", "table")]
+        chosen = [n for n in writable if n not in self.read or self.rng.random() < 0.25]
+        if self.rng.random() < 0.2:
+            chosen.append(self.rng.choice(chosen))
+        return Generated(tuple(self.sources), tuple(self.statements), tuple(chosen))
+
+
+def _scope(node: Shape, alias: str | None = None, event_time: bool = True) -> Scope:
+    prefix = f"{alias}." if alias else ""
+    return Scope([(prefix + name, type_) for name, type_ in node.columns], event_time)
+
+
+def _both(left: Shape, right: Shape, event_time: bool = True) -> Scope:
+    """The columns of both sides of a join; the right ones are null without a partner."""
+    return Scope([*_scope(left, "l").columns, *_scope(right, "r").columns], event_time)
+
+
+def _copied(text: str, key: Sequence[Column]) -> str:
+    """An item's expression, that it may not be a bare key column: that would rename the key."""
+    return f"coalesce({text}, {text})" if text in dict(key) else text
+
+
+def _same_columns(nodes: Sequence[Shape]) -> bool:
+    return all(dict(n.value) == dict(nodes[0].value) for n in nodes)
