@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vsc.runtime.metrics import Metrics
+from vsc.runtime.spark.digest import combined
 from vsc.runtime.spark.wire import CONTROL, WireRow
 
 __all__ = ["EpochReport", "StateSize", "TaskCounters"]
@@ -36,6 +37,7 @@ class TaskCounters:
         self._metrics = Metrics()
         self._read: dict[str, int] = {}
         self._written: dict[str, int] = {}
+        self._digests: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
         self._state: StateSize | None = None
 
@@ -46,6 +48,10 @@ class TaskCounters:
     def written(self, sink: str, rows: int) -> None:
         """Counts records on their way to a sink."""
         self._written[sink] = self._written.get(sink, 0) + rows
+
+    def digest(self, sink: str, value: int) -> None:
+        """Takes in the digest of one part of what is on its way to a sink."""
+        self._digests[sink] = combined((self._digests.get(sink, 0), value))
 
     def merge(self, metrics: Metrics) -> None:
         """Takes over the operators' metrics."""
@@ -67,6 +73,7 @@ class TaskCounters:
             "metrics": self._metrics.as_dict(),
             "read": self._read,
             "written": self._written,
+            "digests": self._digests,
             "seconds": self._seconds,
         }
         if self._state is not None:
@@ -82,6 +89,7 @@ class EpochReport:
     epoch: int
     read: dict[str, int] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
+    digests: dict[str, int] = field(default_factory=dict)
     metrics: Metrics = field(default_factory=Metrics)
     state: dict[str, StateSize] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -95,6 +103,8 @@ class EpochReport:
             for target, found in ((report.read, task["read"]), (report.written, task["written"])):
                 for name, rows in found.items():
                     target[name] = target.get(name, 0) + rows
+            for name, digest in task["digests"].items():
+                report.digests[name] = combined((report.digests.get(name, 0), digest))
             report.metrics.merge(Metrics.from_dict(task["metrics"]))
             for name, seconds in task["seconds"].items():
                 stage = f"stage {task['stage']} {name}"
@@ -118,6 +128,6 @@ class EpochReport:
     def from_dict(cls, data: dict[str, Any]) -> EpochReport:
         """The report that `as_dict` (or the JSON of it) shows."""
         return cls(
-            data["epoch"], data["read"], data["written"], Metrics.from_dict(data["metrics"]),
-            {k: StateSize(**v) for k, v in data["state"].items()}, data["seconds"],
+            data["epoch"], data["read"], data["written"], metrics=Metrics.from_dict(data["metrics"]),
+            state={k: StateSize(**v) for k, v in data["state"].items()}, seconds=data["seconds"],
         )  # fmt: skip

@@ -14,6 +14,7 @@ from pyspark.storagelevel import StorageLevel
 
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.epoch_files import Rows
 from vsc.runtime.spark.sinks import EpochSink
 from vsc.runtime.spark.wire import CONTROL
 
@@ -46,7 +47,7 @@ class EpochWriter:
             counters = kept.where(F.col("dest") == CONTROL).select("payload").collect()
             report = EpochReport.gather(epoch, (bytes(row.payload) for row in counters))
             for sink in self._sinks:
-                sink.write(kept, epoch, report.written.get(sink.id, 0))
+                sink.write(kept, epoch, Rows(report.written.get(sink.id, 0), report.digests.get(sink.id, 0)))
             self._checkpoint.keep(report)
         finally:
             kept.unpersist()

@@ -71,6 +71,17 @@ class Files:
             return []
         return sorted(str(s.getPath().getName()) for s in self._fs.listStatus(self._path(name)))
 
+    def sizes(self, name: str = "") -> dict[str, int]:
+        """The files in a folder, sorted by name, with their lengths in bytes; none if it does not exist."""
+        if not self.exists(name):
+            return {}
+        found = [s for s in self._fs.listStatus(self._path(name)) if s.isFile()]
+        return dict(sorted((str(s.getPath().getName()), int(s.getLen())) for s in found))
+
+    def size(self, name: str) -> int | None:
+        """The length of a file in bytes; None if it does not exist."""
+        return int(self._fs.getFileStatus(self._path(name)).getLen()) if self.exists(name) else None
+
     def files(self, name: str = "") -> list[str]:
         """The relative paths of all files below a folder; none if it does not exist."""
         if not self.exists(name):

@@ -73,6 +73,7 @@ class Pack:
             rows = list(router.route(node, records, here, counters))
             if rows:
                 yield record_batch(rows, keys)
+        router.finish(counters)
         counters.mark("pack", started)
         yield record_batch([counters.row()], keys)
 

@@ -1,6 +1,7 @@
 """The sinks of a query: what foreachBatch does with an epoch's rows. Each epoch shows its effect once.
 
-`FilesSink` writes aside, then renames; `ConsoleSink` prints; `NoopSink` makes the rows and throws them away.
+`FilesSink` writes aside, then renames (see `vsc.runtime.spark.epoch_files`);
+`ConsoleSink` prints; `NoopSink` makes the rows and throws them away.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from vsc.plan.nodes import Node, Plan, Sink
 from vsc.runtime.errors import SinkError
 from vsc.runtime.records import Batch, processing_order
+from vsc.runtime.spark.epoch_files import EpochFiles, Rows
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.sources import FORMATS
@@ -33,8 +35,8 @@ class EpochSink(Protocol):
         """Looks at the target and mends what a crash left, before the query starts. SinkError if it is refused."""
         ...
 
-    def write(self, batch: DataFrame, epoch: int, rows: int) -> None:
-        """Writes the sink's `rows` rows of an epoch's output; the same epoch again changes nothing."""
+    def write(self, batch: DataFrame, epoch: int, rows: Rows) -> None:
+        """Writes the sink's `rows` of an epoch's output; the same epoch again changes nothing."""
         ...
 
 
@@ -86,7 +88,7 @@ class NoopSink:
     def prepare(self) -> None:
         """Nothing."""
 
-    def write(self, batch: DataFrame, epoch: int, rows: int) -> None:
+    def write(self, batch: DataFrame, epoch: int, rows: Rows) -> None:
         """Makes the rows."""
         sink_rows(batch, self.id, self._node).write.format("noop").mode("append").save()
 
@@ -102,7 +104,7 @@ class ConsoleSink:
     def prepare(self) -> None:
         """Nothing."""
 
-    def write(self, batch: DataFrame, epoch: int, rows: int) -> None:
+    def write(self, batch: DataFrame, epoch: int, rows: Rows) -> None:
         """Prints the rows, if there are any."""
         found = [Batch.from_ipc(bytes(r.payload), self._node.schema) for r in sink_blobs(batch, self.id).collect()]
         if not found:
@@ -113,98 +115,37 @@ class ConsoleSink:
 
 
 class FilesSink:
-    """Files of one epoch appear once, whole, under names that carry the checkpoint's id and the epoch.
-
-    An epoch is written into ``_vsc-ID/EPOCH/`` below the target, where readers do not look. When all of it is there a
-    list of its files is written beside it (`_commit`): from then on the epoch is only ever rolled forward, by renaming
-    what is still there. Before, it is thrown away and written again.
-    """
+    """Files of one epoch appear once, whole, under names that carry the checkpoint's id and the epoch: `EpochFiles`."""
 
     def __init__(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> None:
         self.id = sink.id
         self._node = node
         self._options = Options.of_sink(sink)
         self._format = self._options.text("format")
-        with self._usable():
-            self._files = Files(spark, self._options.text("path"))
-        # Two sinks of one query may share a folder: the statement's number keeps their names apart.
-        self._mark = f"{checkpoint[:16]}-{sink.id.removeprefix('sink-')}"
-        self._checkpoint = checkpoint[:16]
-        self._aside = f"_vsc-{self._mark}"
         self._timestamp = self._options.flag("with_timestamp")
+        self._append = self._options.flag("append")
+        with self._usable():
+            folder = Files(spark, self._options.text("path"))
+        # Two sinks of one query may share a folder: the statement's number keeps their names apart.
+        self._epochs = EpochFiles(folder, checkpoint[:16], sink.id.removeprefix("sink-"), self._options.place)
 
     def prepare(self) -> None:
         """Makes the folder; refuses foreign files in it, unless ``append``; removes what a crash left unfinished."""
         with self._usable():
-            self._prepare()
+            self._epochs.prepare(self._append)
 
-    def _prepare(self) -> None:
-        self._files.make()
-        if not self._options.flag("append"):
-            self._refuse_foreign()
-        for name in self._files.names(self._aside):
-            if name.isdigit() and not self._files.exists(self._commit(int(name))):
-                self._files.delete(f"{self._aside}/{name}")
-
-    def write(self, batch: DataFrame, epoch: int, rows: int) -> None:
+    def write(self, batch: DataFrame, epoch: int, rows: Rows) -> None:
         """Writes the epoch, or rolls it forward if it was written before."""
-        if not self._files.exists(self._commit(epoch)):
-            if rows == 0:
-                return
-            self._stage(batch, epoch)
-        self._publish(epoch)
-        self._forget(epoch - 2)
+        self._epochs.write(epoch, rows, lambda path: self._save(batch, path))
 
     def _usable(self) -> AbstractContextManager[None]:
         what = f"{self._options.place}: {self._options.text('path')!r}"
         return usable(SinkError, what, "correct the path, or what keeps it from being written")
 
-    def _stage(self, batch: DataFrame, epoch: int) -> None:
-        folder = f"{self._aside}/{epoch}"
-        self._files.delete(folder)
-        frame = sink_rows(batch, self.id, self._node, self._timestamp)
-        writer = frame.write.format(self._format).mode("overwrite")
+    def _save(self, batch: DataFrame, path: str) -> None:
+        writer = sink_rows(batch, self.id, self._node, self._timestamp).write.format(self._format)
         if self._format == "csv":
             writer = writer.option("header", "true")
         for name, value in self._options.spark.items():
             writer = writer.option(name, value)
-        writer.save(self._files.path(folder))
-        parts = [n for n in self._files.names(folder) if not n.startswith(("_", "."))]
-        named = [f"{n} part-{self._mark}-{epoch:010d}-{i:05d}{_suffix(n)}" for i, n in enumerate(parts)]
-        self._files.write(self._commit(epoch), "\n".join(named) + "\n")
-
-    def _publish(self, epoch: int) -> None:
-        for line in self._files.read(self._commit(epoch)).splitlines():
-            old, new = line.split(" ")
-            staged = f"{self._aside}/{epoch}/{old}"
-            if self._files.exists(staged):
-                self._files.rename(staged, new)
-            elif not self._files.exists(new):
-                raise SinkError(
-                    f"{self._options.place}: {self._files.path(new)} is gone while its epoch was being written"
-                )
-        self._files.delete(f"{self._aside}/{epoch}")
-
-    def _forget(self, epoch: int) -> None:
-        """The list of an epoch that Spark will not repeat any more."""
-        if epoch >= 0:
-            self._files.delete(self._commit(epoch))
-
-    def _commit(self, epoch: int) -> str:
-        return f"{self._aside}/{epoch}._commit"
-
-    def _refuse_foreign(self) -> None:
-        for name in self._files.files():
-            if any(part.startswith(("_", ".")) for part in name.split("/")):
-                continue
-            if not name.startswith(f"part-{self._checkpoint}-"):
-                raise SinkError(
-                    f"{self._options.place}: {self._files.root} holds {name}, which this checkpoint did not write",
-                    "give another path, remove the files, or add append = true",
-                )
-
-
-def _suffix(name: str) -> str:
-    """What comes behind the first dot of Spark's file name: ``.snappy.parquet``."""
-    _, dot, rest = name.partition(".")
-    return dot + rest
+        writer.save(path)

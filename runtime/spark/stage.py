@@ -124,6 +124,7 @@ class StageProcessor(StatefulProcessor):
         counters.mark("commit", started)
         for node, batch in result.batches:
             out.extend(router.route(node, batch, partition, counters))
+        router.finish(counters)
         out.append(counters.row())
         yield self._frame(out)
 

@@ -1,0 +1,246 @@
+"""The files of a sink, epoch by epoch: each epoch's appear once, whole, whatever crashes between any two steps.
+
+In the target folder, beside the files that readers see::
+
+    part-CHECKPOINT-SINK-EPOCH-NUMBER.SUFFIX   published files
+    _vsc-CHECKPOINT-SINK/EPOCH-UUID/           an epoch's files while they are written: readers skip what begins with _
+    _vsc-CHECKPOINT-SINK/EPOCH._commit         the epoch's list: which file goes where, how big it is, rows, digest
+
+An epoch is written aside; then its list appears, in one rename; then its files are renamed, none over another one;
+then the folder goes. Before there is a list the epoch is thrown away and written again, after it is only ever rolled
+forward: an epoch that is repeated writes nothing, and has to have the rows and the digest that its list has. Only the
+lists of the newest two epochs are kept: Spark repeats none but the newest.
+
+Each attempt at an epoch has a folder of its own, so that what a dead driver's tasks still write is not taken for its.
+
+Not for how rows become files: that is the caller's, who is told a folder.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from vsc.runtime.errors import SinkError
+
+__all__ = ["EpochFiles", "Folder", "Rows"]
+
+LIST_FORMAT = 1
+_LIST = "._commit"
+_KEPT = 2
+
+
+class Folder(Protocol):
+    """The target folder; `vsc.runtime.spark.hadoop.Files` is one. Names are relative to it."""
+
+    root: str
+
+    def path(self, name: str = "") -> str:
+        """The full path of `name`."""
+        ...
+
+    def exists(self, name: str = "") -> bool:
+        """Whether there is such a file or folder."""
+        ...
+
+    def names(self, name: str = "") -> list[str]:
+        """The names in a folder, sorted; none if it does not exist."""
+        ...
+
+    def sizes(self, name: str = "") -> Mapping[str, int]:
+        """The files in a folder, sorted by name, with their lengths in bytes; none if it does not exist."""
+        ...
+
+    def size(self, name: str) -> int | None:
+        """The length of a file in bytes; None if it does not exist."""
+        ...
+
+    def files(self, name: str = "") -> list[str]:
+        """The relative paths of all files below a folder."""
+        ...
+
+    def read(self, name: str) -> str:
+        """The text of a file."""
+        ...
+
+    def write(self, name: str, text: str) -> None:
+        """Writes a file so that it is there whole or not at all."""
+        ...
+
+    def rename(self, old: str, new: str) -> None:
+        """Renames a file; FileExistsError where that would overwrite one."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Deletes a file, or a folder with all that is in it, if it is there."""
+        ...
+
+    def make(self, name: str = "") -> None:
+        """Makes a folder and those above it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What an epoch gives a sink: how many rows, and their digest (see `vsc.runtime.spark.digest`)."""
+
+    count: int
+    digest: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """An epoch's list. `folder`: where its files were written; `files`: the name there, the published name, bytes."""
+
+    rows: Rows
+    folder: str
+    files: tuple[tuple[str, str, int], ...]
+
+    def dump(self) -> str:
+        data = {"format": LIST_FORMAT, "rows": self.rows.count, "digest": f"{self.rows.digest:032x}"}
+        return json.dumps({**data, "folder": self.folder, "files": [list(f) for f in self.files]}) + "\n"
+
+    @classmethod
+    def load(cls, text: str) -> _Listed:
+        """ValueError, KeyError or TypeError for anything that `dump` did not write."""
+        data = json.loads(text)
+        if data["format"] != LIST_FORMAT:
+            raise ValueError(f"format version {data['format']}, this vsc reads {LIST_FORMAT}")
+        files = tuple((str(old), str(new), int(size)) for old, new, size in data["files"])
+        folder = str(data["folder"])
+        if any("/" in name for name in (folder, *(name for old, new, _ in files for name in (old, new)))):
+            raise ValueError("a name leads out of the folder")
+        return cls(Rows(int(data["rows"]), int(data["digest"], 16)), folder, files)
+
+
+class EpochFiles:
+    """The epochs of one sink in `folder`.
+
+    `checkpoint` begins the names of all files of one checkpoint, `sink` tells its sinks apart, which may share a
+    folder. `place` names the sink in messages.
+    """
+
+    def __init__(self, folder: Folder, checkpoint: str, sink: str, place: str) -> None:
+        self._folder = folder
+        self._checkpoint = checkpoint
+        self._mark = f"{checkpoint}-{sink}"
+        self._aside = f"_vsc-{self._mark}"
+        self._place = place
+        self._lists: set[int] = set()
+
+    def prepare(self, append: bool) -> None:
+        """Makes the folder; refuses foreign files in it, unless `append`; removes what a crash left unfinished."""
+        self._folder.make()
+        if not append:
+            self._refuse_foreign()
+        names = self._folder.names(self._aside)
+        stems = {name: name.removesuffix(_LIST) for name in names}
+        self._lists = {int(stem) for name, stem in stems.items() if stem != name and stem.isdigit()}
+        self._forget(max(self._lists, default=0) - _KEPT + 1)
+        kept = {self._list(epoch) for epoch in self._lists}
+        kept |= {f"{self._aside}/{self._listed(epoch).folder}" for epoch in self._lists}
+        for name in names:
+            if f"{self._aside}/{name}" not in kept:
+                self._folder.delete(f"{self._aside}/{name}")
+
+    def write(self, epoch: int, rows: Rows, make: Callable[[str], None]) -> None:
+        """Publishes the epoch's files; again, if a crash came in between. `make` writes them into the folder it gets.
+
+        SinkError when the epoch was written with other rows before, or files are not what its list says.
+        """
+        listed = self._listed(epoch) if epoch in self._lists else None
+        if listed is None and rows.count:
+            listed = self._staged(epoch, rows, make)
+        elif listed is not None and listed.rows != rows:
+            raise self._differs(epoch, listed.rows, rows)
+        if listed is not None:
+            self._publish(epoch, listed)
+        self._forget(epoch - _KEPT + 1)
+
+    def _staged(self, epoch: int, rows: Rows, make: Callable[[str], None]) -> _Listed:
+        folder = f"{epoch}-{uuid.uuid4().hex}"
+        make(self._folder.path(f"{self._aside}/{folder}"))
+        sizes = self._folder.sizes(f"{self._aside}/{folder}")
+        parts = [(name, size) for name, size in sizes.items() if not name.startswith(("_", "."))]
+        files = tuple((name, self._name(epoch, i, name), size) for i, (name, size) in enumerate(parts))
+        for _, name, _ in files:
+            if self._folder.exists(name):
+                raise SinkError(
+                    f"{self._place}: {self._folder.path(name)} is there already, but there is no list of epoch {epoch}",
+                    f"move the files of epoch {epoch} and of later ones away, then run again",
+                )
+        listed = _Listed(rows, folder, files)
+        self._folder.write(self._list(epoch), listed.dump())
+        self._lists.add(epoch)
+        return listed
+
+    def _publish(self, epoch: int, listed: _Listed) -> None:
+        aside = f"{self._aside}/{listed.folder}"
+        staged = self._folder.sizes(aside)
+        for old, name, size in listed.files:
+            found = self._folder.size(name)
+            if found is None and old in staged:
+                self._folder.rename(f"{aside}/{old}", name)
+            elif found is None:
+                raise SinkError(
+                    f"{self._place}: {self._folder.path(name)} is gone, although its epoch is not complete",
+                    f"put it back; or, if it was taken away on purpose, remove {self._all_of(epoch)}, "
+                    "and the epoch is written again",
+                )
+            elif found != size:
+                raise SinkError(
+                    f"{self._place}: {self._folder.path(name)} has {found} bytes, but was written with {size}",
+                    "put back what was there: a published file must not be changed",
+                )
+        self._folder.delete(aside)
+
+    def _forget(self, before: int) -> None:
+        """The lists of epochs that Spark will not repeat any more."""
+        for epoch in sorted(self._lists):
+            if epoch < before:
+                self._folder.delete(self._list(epoch))
+                self._lists.remove(epoch)
+
+    def _listed(self, epoch: int) -> _Listed:
+        try:
+            return _Listed.load(self._folder.read(self._list(epoch)))
+        except (ValueError, KeyError, TypeError) as error:
+            raise SinkError(
+                f"{self._place}: {self._folder.path(self._list(epoch))} is damaged: {error}",
+                f"restore it; or remove {self._all_of(epoch)}, and the epoch is written again",
+            ) from error
+
+    def _differs(self, epoch: int, before: Rows, now: Rows) -> SinkError:
+        what = f"{before.count} rows, now it has {now.count}"
+        if before.count == now.count:
+            what = f"other content in its {now.count} rows"
+        return SinkError(
+            f"{self._place}: epoch {epoch} was written before with {what}",
+            "its input, the options or vsc itself have changed in between: restore what was there; or, to have the "
+            f"epoch written anew, remove {self._all_of(epoch)}",
+        )
+
+    def _all_of(self, epoch: int) -> str:
+        """What there is of an epoch, for a message."""
+        return f"{self._folder.path(f'part-{self._mark}-{epoch:010d}-*')} and {self._folder.path(self._list(epoch))}"
+
+    def _refuse_foreign(self) -> None:
+        for name in self._folder.files():
+            if any(part.startswith(("_", ".")) for part in name.split("/")):
+                continue
+            if not name.startswith(f"part-{self._checkpoint}-"):
+                raise SinkError(
+                    f"{self._place}: {self._folder.root} holds {name}, which this checkpoint did not write",
+                    "give another path, remove the files, or add append = true",
+                )
+
+    def _list(self, epoch: int) -> str:
+        return f"{self._aside}/{epoch}{_LIST}"
+
+    def _name(self, epoch: int, number: int, staged: str) -> str:
+        """The name to publish under, with what comes behind the first dot of Spark's: ``.snappy.parquet``."""
+        _, dot, rest = staged.partition(".")
+        return f"part-{self._mark}-{epoch:010d}-{number:05d}{dot}{rest}"
