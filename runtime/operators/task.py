@@ -74,6 +74,7 @@ class StageTask:
         if engine == "columns" and self._columns is None:
             raise ValueError(f"stage {stage_id} cannot run on whole columns")
         self._enough = _ENOUGH if engine == "auto" else 1
+        self._holds = any(_holds(o) for o in self._operations())
         self._built: StageGraph | None = None
 
     def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
@@ -86,7 +87,8 @@ class StageTask:
         present = [
             (name, replace(batch, order=batch.order.deepened(self._depth))) for name, batch in inputs if len(batch)
         ]
-        if self._columns is not None and sum(len(batch) for _, batch in present) >= self._enough:
+        on_columns = not (drain and self._holds)  # what waits comes out record by record
+        if on_columns and self._columns is not None and sum(len(batch) for _, batch in present) >= self._enough:
             result = self._on_columns(self._columns, present)
             if result is not None:
                 return result
@@ -109,7 +111,7 @@ class StageTask:
     @property
     def held(self) -> int:
         """How many records, windows without final result and suppressed rows wait in the stage."""
-        if not any(_holds(o) for o in self._operations()):
+        if not self._holds:
             return 0
         return sum(len(buffer) for buffer in self._graph.waiting.values())
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.columnar.topologies import Record, batches, collected, joins, state, table_joins, tables
+from tests.columnar.topologies import Record, batches, collected, groups, joins, state, table_joins, tables, windows
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.columnar import ColumnarStage, supports
 from vsc.runtime.operators.context import RunOptions
@@ -55,7 +55,7 @@ def assert_equal(
     assert state(plan, other, TIMES) == state(plan, kv, TIMES)
 
 
-@pytest.mark.parametrize("topology", [joins, tables, table_joins])
+@pytest.mark.parametrize("topology", [joins, tables, table_joins, groups, windows])
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_equal_in_every_result_metric_and_state(topology: Callable[[int, int], Plan], data: st.DataObject) -> None:
@@ -69,7 +69,7 @@ def test_equal_in_every_result_metric_and_state(topology: Callable[[int, int], P
 
 
 @pytest.mark.parametrize("seed", range(30))
-@pytest.mark.parametrize("topology", [joins, tables, table_joins])
+@pytest.mark.parametrize("topology", [joins, tables, table_joins, groups, windows])
 def test_equal_over_long_histories(topology: Callable[[int, int], Plan], seed: int) -> None:
     rng = random.Random(seed)
     plan = topology(*LIMITS[seed % len(LIMITS)])

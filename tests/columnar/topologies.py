@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.expressions import Call, Expr, Literal
+from vsc.plan.expressions import Call, Cast, Expr, Literal
 from vsc.plan.expressions import Column as Ref
 from vsc.plan.nodes import (
+    Aggregate,
+    AggregateCall,
     Column,
     Connector,
     Filter,
@@ -30,12 +32,15 @@ from vsc.plan.nodes import (
     Store,
     StreamTableJoin,
     TableTableJoin,
+    ToStream,
     ToTable,
+    Window,
 )
-from vsc.plan.types import BIGINT, BOOLEAN, STRING, TIMESTAMP
+from vsc.plan.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, DecimalType
 from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.records import Batch, Metrics, Order, Origin
-from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.state.kv import OrderedKV, prefix_end
+from vsc.runtime.state.kv_base import store_root
 from vsc.runtime.state.unversioned import TimestampedStore
 from vsc.runtime.state.versioned import VersionedStore
 from vsc.runtime.values import to_array, to_values
@@ -56,6 +61,27 @@ def number(value: int) -> Literal:
 V_ABOVE_2 = item("p", Call("gt", (V, number(2)), BOOLEAN))
 V_IS_4 = item("p", Call("eq", (V, number(4)), BOOLEAN))
 NEXT = (item("v", Call("add", (V, number(1)), BIGINT)), item("s", S))
+
+
+DECIMAL = DecimalType(10, 2)
+THIRD = Call("divide", (Cast(V, DOUBLE), Literal(3.0, DOUBLE)), DOUBLE)
+CALLS = (
+    AggregateCall("count", (), False, BIGINT, "count(*)"),
+    AggregateCall("count", (S,), False, BIGINT, "count(s)"),
+    AggregateCall("sum", (V,), False, BIGINT, "sum(v)"),
+    AggregateCall("avg", (V,), False, DOUBLE, "avg(v)"),
+    AggregateCall("sum", (THIRD,), False, DOUBLE, "sum(v / 3)"),
+    AggregateCall("avg", (THIRD,), False, DOUBLE, "avg(v / 3)"),
+    AggregateCall("sum", (Cast(V, DECIMAL),), False, DecimalType(20, 2), "sum(decimal)"),
+    AggregateCall("avg", (Cast(V, DECIMAL),), False, DecimalType(14, 6), "avg(decimal)"),
+    AggregateCall("min", (V,), False, BIGINT, "min(v)"),
+    AggregateCall("max", (S,), False, STRING, "max(s)"),
+    AggregateCall("min_by", (S, V), False, STRING, "min_by(s, v)"),
+    AggregateCall("max_by", (V, S), False, BIGINT, "max_by(v, s)"),
+    AggregateCall("first", (V,), False, BIGINT, "first(v)"),
+    AggregateCall("last", (S,), False, STRING, "last(s)"),
+)
+"""All that can be computed on whole columns."""
 
 
 @dataclass
@@ -107,6 +133,19 @@ class Builder:
         if store is None:
             self.nodes[-1] = replace(node, status=Status(False, "by hand", name))
         return name
+
+    def aggregate(
+        self, name: str, read: str, window: Window | None = None, final: bool = False,
+        calls: Sequence[AggregateCall] = CALLS, items: Sequence[Item] | None = None, store: Store | None = None,
+    ) -> str:  # fmt: skip
+        """The calls as columns c0, c1, ..., unless other `items` are made of them."""
+        results = [Ref(0, f"#{i}", call.type) for i, call in enumerate(calls)]
+        items = items or [item(f"c{i}", result) for i, result in enumerate(results)]
+        bounds = () if window is None else (Column("window_start", TIMESTAMP), Column("window_end", TIMESTAMP))
+        schema = Schema((KEY, *bounds), tuple(Column(i.name, i.expr.type) for i in items))
+        row = next(n.schema for n in self.nodes if n.name == read)
+        operation = Aggregate("stream", row, tuple(calls), tuple(items), window, final)
+        return self.add(name, "table", operation, [read], schema, store)
 
     def plan(self) -> Plan:
         names = [n.name for n in self.nodes]
@@ -200,6 +239,58 @@ def table_joins(retention: int, grace: int) -> Plan:
     return b.plan()
 
 
+COUNT_AND_LAST = (item("v", Ref(0, "#0", BIGINT)), item("s", Ref(0, "#13", STRING)))
+EVENT_TIME = Call("event_time", (Literal(0, BIGINT),), TIMESTAMP)
+
+
+def groups(retention: int, grace: int) -> Plan:
+    """Aggregates without window, with and without a store, and what reads them."""
+    b = Builder()
+    b.source("t", "table", versioned("t", retention, grace))
+    b.source("s", "stream")
+    b.add("high", "stream", Filter(V_ABOVE_2), ["s"])
+    b.aggregate("every", "s")
+    b.aggregate("some", "high", items=COUNT_AND_LAST)
+    b.add("some_high", "table", Filter(V_ABOVE_2), ["some"])
+    b.add("some_stored", "table", Filter(V_ABOVE_2), ["some_high"], store=unversioned("some_stored"))
+    b.aggregate("kept", "high", items=COUNT_AND_LAST, store=unversioned("kept"))
+    b.add("kept_high", "table", Filter(V_ABOVE_2), ["kept"])
+    b.add("kept_next", "table", Map(NEXT), ["kept_high"])
+    b.table_join("with_t", "outer", "kept_next", "t")
+    since = item("since", EVENT_TIME)
+    b.aggregate("timed", "s", calls=CALLS[:3], items=[item("c", Ref(0, "#2", BIGINT)), since])
+    b.add("as_stream", "stream", ToStream(), ["with_t"])
+    b.aggregate("again", "as_stream", calls=CALLS[2:5])
+    return b.plan()
+
+
+def windows(size: int, grace: int) -> Plan:
+    """Tumbling and hopping windows, their changes and their final results, and what reads them."""
+    b = Builder()
+    b.source("s", "stream")
+    b.source("p", "stream")
+    b.add("high", "stream", Filter(V_ABOVE_2), ["s"])
+    tumbling = Window("tumbling", size + 1, size + 1, grace)
+    hopping = Window("hopping", 2 * size + 3, size + 1, grace)
+    b.aggregate("each", "s", tumbling)
+    b.aggregate("each_final", "s", tumbling, final=True)
+    b.aggregate("some_final", "high", tumbling, final=True, items=COUNT_AND_LAST)
+    bounds = Schema((KEY, Column("window_start", TIMESTAMP), Column("window_end", TIMESTAMP)), ROW.value)
+    b.add("some_next", "table", Map(NEXT), ["some_final"], bounds)
+    b.add("some_high", "table", Filter(V_ABOVE_2), ["some_next"], bounds)
+    b.add("some_stream", "stream", ToStream(), ["some_final"], bounds)
+    ended = Schema((Column("ended", TIMESTAMP),), (KEY, Column("window_start", TIMESTAMP), *ROW.value))
+    end = item("ended", Ref(0, "window_end", TIMESTAMP))
+    b.add("by_end", "stream", Rekey((end,)), ["some_stream"], ended)
+    b.aggregate("hops", "p", hopping)
+    b.aggregate("hops_high", "p", hopping, items=COUNT_AND_LAST)
+    b.add("hops_next", "table", Map(NEXT), ["hops_high"], bounds)
+    b.aggregate("hops_final", "p", hopping, final=True, calls=CALLS[:2], items=[
+        item("since", EVENT_TIME), item("c", Ref(0, "#0", BIGINT)),
+    ])  # fmt: skip
+    return b.plan()
+
+
 Record = tuple[str, str, int, tuple[int | None, str | None] | None]
 """Node, key, event time, row or None."""
 
@@ -252,14 +343,16 @@ def _rows(batch: Batch) -> list[Any]:
 
 
 def state(plan: Plan, kv: OrderedKV, times: Sequence[int]) -> dict[str, Any]:
-    """What all stores of stage 1 hold, as their readers see it."""
+    """What all stores of stage 1 hold, as their readers see it, and what aggregates keep, byte for byte."""
     found: dict[str, Any] = {}
     stage = plan.stages[1]
     for name in stage.nodes:
-        store = plan.node(name).store
+        prefix, store = store_prefix(stage, name), plan.node(name).store
+        if isinstance(plan.node(name).operation, Aggregate):
+            kept = store_root(prefix + b"a")
+            found[f"{name} keeps"] = list(kv.scan(kept, prefix_end(kept)))
         if store is None:
             continue
-        prefix = store_prefix(stage, name)
         if store.kind == "unversioned":
             found[name] = list(TimestampedStore(kv, prefix).scan())
             continue

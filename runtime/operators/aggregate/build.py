@@ -8,12 +8,11 @@ from vsc.runtime.operators.aggregate.groups import StreamGroups, TableGroups, Tr
 from vsc.runtime.operators.aggregate.results import Results
 from vsc.runtime.operators.aggregate.session_windows import SessionWindows
 from vsc.runtime.operators.aggregate.sliding_windows import SlidingWindows
-from vsc.runtime.operators.aggregate.state import AggregateState
+from vsc.runtime.operators.aggregate.state import open_aggregate
 from vsc.runtime.operators.aggregate.time_windows import TimeWindows
 from vsc.runtime.operators.aggregate.windows import WindowedAggregate
 from vsc.runtime.operators.building import Consumer, Parts
 from vsc.runtime.operators.put import ChangeConsumer, TablePut
-from vsc.runtime.operators.stores import store_prefix
 
 __all__ = ["aggregate_operator"]
 
@@ -30,7 +29,7 @@ def aggregate_operator(
 ) -> Consumer:
     """The operator of `node`. An aggregate that sends final results only is entered in `parts.waiting`."""
     calls = Calls(node, operation)
-    state = AggregateState(parts.kv, store_prefix(parts.stage, node.name) + b"a", calls.numbered)
+    state = open_aggregate(parts.kv, parts.stage, node, calls.numbered)
     kept, store = node.store, parts.tables.get(node.name)
     grace = 0 if kept is None else (kept.grace if kept.grace is not None else kept.retention) or 0
     results = Results(put, parts.old_wanted(node.name), forward, store, grace)

@@ -72,30 +72,34 @@ class Group:
 
 
 class Calls:
-    """The calls and the items of `node`, which is an `Aggregate`. All state lies in `Group` and `Entries`."""
+    """The calls and the items of `node`, which is an `Aggregate`. All state lies in `Group` and `Entries`.
+
+    `row` is how a group lies in the store: its time, its rows, the cells of its calls. `plain`: the items are the
+    calls' results, one for one.
+    """
 
     def __init__(self, node: Node, operation: Aggregate) -> None:
         table = operation.over == "table"
         self._name = node.name
         self._calls = operation.calls
         self._args = [[compile_row(arg, [operation.row]) for arg in call.args] for call in operation.calls]
-        self._accumulators = [_accumulator(call, table) for call in operation.calls]
+        self.accumulators = [_accumulator(call, table) for call in operation.calls]
         self._at: list[int] = []
         types: list[DataType] = []
-        for accumulator in self._accumulators:
+        for accumulator in self.accumulators:
             self._at.append(len(types))
             types.extend(accumulator.types)
-        self._row = RowCodec([BIGINT, BIGINT, *types])
-        self._start = [cell for a in self._accumulators for cell in a.start()]
+        self.row = RowCodec([BIGINT, BIGINT, *types])
+        self._start = [cell for a in self.accumulators for cell in a.start()]
         self._steps = [
             (n, accumulator, i, _TAG.pack(n) if accumulator.has_entries else None)
-            for n, (accumulator, i) in enumerate(zip(self._accumulators, self._at, strict=True))
+            for n, (accumulator, i) in enumerate(zip(self.accumulators, self._at, strict=True))
         ]
-        self.has_entries = any(a.has_entries for a in self._accumulators)
+        self.has_entries = any(a.has_entries for a in self.accumulators)
         # Whether rows have to be told apart by their arrival: if not, their count need not be kept.
-        self.numbered = any(a.has_entries or isinstance(a, _BY_ARRIVAL) for a in self._accumulators)
+        self.numbered = any(a.has_entries or isinstance(a, _BY_ARRIVAL) for a in self.accumulators)
         columns = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
-        self._plain = _plain(operation)
+        self.plain = _plain(operation)
         self._items = evaluate.items(node.name, operation.items, [Schema(node.schema.key, columns)])
 
     # ------------------------------------------------------------------------------------------------- the group
@@ -106,13 +110,13 @@ class Calls:
 
     def decode(self, data: bytes) -> Group:
         """The group that `encode` made bytes of."""
-        time, rows, *cells = self._row.decode(data)
+        time, rows, *cells = self.row.decode(data)
         assert isinstance(time, int) and isinstance(rows, int)
         return Group(time, rows, cells)
 
     def encode(self, group: Group) -> bytes:
         """A group's row in the store."""
-        return self._row.encode((group.time, group.rows, *group.cells))
+        return self.row.encode((group.time, group.rows, *group.cells))
 
     # ------------------------------------------------------------------------------------------------ its rows
 
@@ -158,7 +162,7 @@ class Calls:
                 values.append(accumulator.result(group.cells, i, _entries(kv, prefix, tag)))
             except ExpressionFailure as failure:
                 raise NodeFailure(self._name, self._calls[n].text, failure.reason) from failure
-        if self._plain:
+        if self.plain:
             return tuple(values)
         return self._items((*key, *values), None, group.time, None)
 

@@ -62,7 +62,7 @@ class SessionWindows(WindowedAggregate):
             before = self._before(kb, key, span, group)
             self._sent.append(self._tombstone(kb, key, span, before))
         state = self._state
-        state.kv.write((), [self._index(span.end, span.start, kb), state.groups + kb + _NUMBER.pack(span.start)])
+        state.kv.write((), [state.index(span.end, span.start, kb), state.groups + kb + _NUMBER.pack(span.start)])
         state.open -= 1
 
     def _merged(self, kb: bytes, span: Span, found: list[tuple[Span, Group]]) -> Group:

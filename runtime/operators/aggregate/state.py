@@ -7,29 +7,48 @@ eight bytes, big endian, so that they sort)::
                                   closed up to, highest window start, open windows
     root "g" group                a group's row: its result's time, its rows, the cells of its calls (`RowCodec`)
     root "e" group u16 call ...   what an accumulator keeps beside its cells (`entries`)
-    root "t" time ...             the windows by time (`windows`)
+    root "t" place start group    nothing
 
-A group is its encoded key, in a windowed aggregate followed by the window's start. Everything that one record changes
-is written at once by `commit`, or forgotten by `discard`. The state is complete: it knows nothing of the result table,
-which may be versioned and refuse or forget results (D18).
+A group is its encoded key, in a windowed aggregate followed by the window's start (`window_key`). Windows by time are
+under their place in time, their start and the group's key (`index`, `indexed`). What changes is written at once by
+`commit`, or forgotten by `discard`. The state is complete: it knows nothing of the result table, which may be versioned
+and refuse or forget results (D18).
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
+from vsc.plan.nodes import Node, Stage
 from vsc.runtime.errors import StateError
 from vsc.runtime.operators.aggregate.entries import At
+from vsc.runtime.operators.stores import store_prefix
+from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.kv_overlay import OverlayKV
 
-__all__ = ["FORMAT_VERSION", "AggregateState"]
+__all__ = ["FORMAT_VERSION", "AggregateState", "open_aggregate", "window_key"]
 
 FORMAT_VERSION: Final = 1
 
 _MAGIC: Final = b"VSTA"
 _META: Final = struct.Struct("<4sHHqqqqq")
+_NUMBER: Final = struct.Struct(">Q")
+_PLACE: Final = struct.Struct(">QQ")
+
+
+def window_key(key: bytes, start: int) -> bytes:
+    """The window of the group `key` that begins at `start`, as a group."""
+    return key + _NUMBER.pack(start)
+
+
+def open_aggregate(kv: OrderedKV, stage: Stage, node: Node, numbered: bool) -> AggregateState:
+    """What the aggregate `node` keeps in `stage`: both engines open it here."""
+    return AggregateState(kv, store_prefix(stage, node.name) + b"a", numbered)
 
 
 class AggregateState:
@@ -73,6 +92,15 @@ class AggregateState:
         """Writes a group's row."""
         self.kv.write([(self.groups + group, data)])
 
+    def get_many(self, groups: Sequence[bytes]) -> list[bytes | None]:
+        """The rows of many groups, None for those that are not there."""
+        return self.kv.get_many([self.groups + group for group in groups])
+
+    def put_many(self, groups: Iterable[bytes], rows: Iterable[bytes]) -> None:
+        """Writes the rows of many groups."""
+        prefix = self.groups
+        self.kv.write([(prefix + group, row) for group, row in zip(groups, rows, strict=True)])
+
     def remove(self, group: bytes, entries: bool) -> None:
         """Removes a group's row, and with `entries` what its accumulators keep beside it."""
         self.kv.write((), [self.groups + group])
@@ -89,10 +117,32 @@ class AggregateState:
         """All rows that begin with `prefix`."""
         return list(self.kv.scan(prefix, prefix_end(prefix)))
 
+    def index(self, place: int, start: int, key: bytes) -> bytes:
+        """The row key by which a window of the group `key` is found by its place in time."""
+        return self.times + _PLACE.pack(place, start) + key
+
+    def indexed(self, row_key: bytes) -> tuple[int, int, bytes]:
+        """Place, start and group key of a row key that `index` made."""
+        at = len(self.times)
+        place, start = _PLACE.unpack_from(row_key, at)
+        return place, start, row_key[at + _PLACE.size :]
+
+    def places(self, first: int, end: int | None) -> Iterator[bytes]:
+        """The row keys of the windows whose place in time is from `first` on and before `end` (None: all), in order."""
+        stop = prefix_end(self.times) if end is None else self.times + _NUMBER.pack(end)
+        for row_key, _ in self.kv.scan(self.times + _NUMBER.pack(first), stop):
+            yield row_key
+
     def arrive(self, time: int, ident: bytes = b"") -> At:
         """The place of the next row."""
         self.arrivals += self._numbered
         return At(time, self.arrivals, ident)
+
+    def arrive_many(self, count: int) -> Int64s:
+        """The arrivals of the next `count` rows."""
+        first = self.arrivals + self._numbered
+        self.arrivals += count * self._numbered
+        return first + np.arange(count, dtype=np.int64) * self._numbered
 
     def commit(self) -> None:
         """Writes what has changed, all at once."""

@@ -18,17 +18,15 @@ from vsc.plan.nodes import Node, Window
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
 from vsc.runtime.operators.aggregate.calls import Calls, Group
 from vsc.runtime.operators.aggregate.results import Result, Results
-from vsc.runtime.operators.aggregate.state import AggregateState
+from vsc.runtime.operators.aggregate.state import AggregateState, window_key
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.layout import owner
 from vsc.runtime.state.keys import KeyCodec
-from vsc.runtime.state.kv_base import prefix_end
 
 __all__ = ["Held", "Span", "WindowedAggregate"]
 
 _NUMBER = struct.Struct(">Q")
-_SIZE = _NUMBER.size
 _TIMESTAMP = 1 << 63
 _MILLISECOND = 1000
 _FAR = 2**63 - 1
@@ -144,20 +142,20 @@ class WindowedAggregate:
         return span.start
 
     def _read(self, kb: bytes, start: int) -> Group | None:
-        data = self._state.get(kb + _NUMBER.pack(start))
+        data = self._state.get(window_key(kb, start))
         return None if data is None else self._calls.decode(data)
 
     def _scope(self, kb: bytes, start: int) -> bytes:
         """Where the accumulators of a window keep their entries."""
-        return self._state.entries + kb + _NUMBER.pack(start)
+        return self._state.entries + window_key(kb, start)
 
     def _write(self, kb: bytes, span: Span, group: Group, fresh: bool) -> None:
         """Writes a window's row, and its place in the index if it is `fresh`."""
         state = self._state
-        state.put(kb + _NUMBER.pack(span.start), self._calls.encode(group))
+        state.put(window_key(kb, span.start), self._calls.encode(group))
         if fresh:
             place = self._place(span)
-            state.kv.write([(self._index(place, span.start, kb), b"")])
+            state.kv.write([(state.index(place, span.start, kb), b"")])
             state.highest = max(state.highest, place)
             self._opened(place)
 
@@ -165,9 +163,6 @@ class WindowedAggregate:
         self._state.open += 1
         self._next_closing = min(self._next_closing, place)
         self._next_forgotten = min(self._next_forgotten, place)
-
-    def _index(self, place: int, start: int, kb: bytes) -> bytes:
-        return self._state.times + _NUMBER.pack(place) + _NUMBER.pack(start) + kb
 
     def _changed(self, kb: bytes, key: Row, span: Span, group: Group, before: Row | None) -> None:
         """Sends a window's new result, unless only the final one is wanted."""
@@ -225,16 +220,12 @@ class WindowedAggregate:
 
     def _closing(self, closed: int | None) -> list[Held]:
         """The windows that are not closed up to now, and are up to `closed` (None: all), in order."""
-        times = self._state.times
-        start = times + _NUMBER.pack(self._state.closed + 1)
-        end = prefix_end(times) if closed is None else times + _NUMBER.pack(closed + 1)
-        return [self._held(key) for key, _ in self._state.kv.scan(start, end)]
+        state = self._state
+        return [self._held(key) for key in state.places(state.closed + 1, None if closed is None else closed + 1)]
 
     def _held(self, index: bytes) -> Held:
-        at = len(self._state.times)
-        (place,) = _NUMBER.unpack_from(index, at)
-        (start,) = _NUMBER.unpack_from(index, at + _SIZE)
-        return Held(place, index[at + 2 * _SIZE :], self._span_at(place, start))
+        place, start, kb = self._state.indexed(index)
+        return Held(place, kb, self._span_at(place, start))
 
     def _close(self, held: Held) -> None:
         group = self._read(held.kb, held.span.start)
@@ -249,20 +240,18 @@ class WindowedAggregate:
         if up_to < self._next_forgotten:
             return
         state = self._state
-        end = state.times + _NUMBER.pack(up_to + 1)
-        for index in [key for key, _ in state.kv.scan(state.times, end)]:
+        for index in list(state.places(0, up_to + 1)):
             held = self._held(index)
             state.kv.write((), [index])
-            state.remove(held.kb + _NUMBER.pack(held.span.start), self._calls.has_entries)
+            state.remove(window_key(held.kb, held.span.start), self._calls.has_entries)
             if self._results.stored:
                 self._gone.append(Result(held.kb + _bounds(held.span), (), None, None, 0))
         self._next_forgotten = self._first_from(up_to + 1)
 
     def _first_from(self, place: int) -> int:
         """The first place from there on that has a window; far away if there is none."""
-        times = self._state.times
-        for index, _ in self._state.kv.scan(times + _NUMBER.pack(place), prefix_end(times)):
-            return int(_NUMBER.unpack_from(index, len(times))[0])
+        for index in self._state.places(place, None):
+            return self._state.indexed(index)[0]
         return _FAR
 
 

@@ -14,7 +14,7 @@ from vsc.plan.nodes import Schema
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.values import arrow_type
 
-__all__ = ["Flow", "NotColumnar", "Old", "blanked", "taken"]
+__all__ = ["Flow", "NotColumnar", "Old", "blanked", "taken", "turns"]
 
 
 class NotColumnar(Exception):
@@ -37,7 +37,8 @@ class Flow:
     event time in ms; where `present` is False there is no value and `values` are null. `old` is None where nobody asks
     for the rows before a table's changes, or where they are not known. `latest` tells which of a table's changes are
     their key's newest; None: all of them, or nobody asks. Records that are `void` take their place in the order of
-    what a cause gives rise to, and are not handed out.
+    what a cause gives rise to, and are not handed out. Behind windows a cause can have several records, in their order;
+    `turn` is the place of each, from 1, among those that left the windows for its cause.
     """
 
     cause: Int64s
@@ -49,6 +50,7 @@ class Flow:
     old: Old | None = None
     latest: Mask | None = None
     void: Mask | None = None
+    turn: Int64s | None = None
 
     def __len__(self) -> int:
         return len(self.cause)
@@ -70,6 +72,7 @@ class Flow:
             None if old is None else Old(old.present[mask], tuple(c.filter(chosen) for c in old.values)),
             None if self.latest is None else self.latest[mask],
             None if self.void is None else self.void[mask],
+            None if self.turn is None else self.turn[mask],
         )  # fmt: skip
 
     def with_rows(self, present: Mask, values: Sequence[pa.Array], old: Old | None = None) -> Flow:
@@ -106,6 +109,13 @@ class Flow:
             arrays(one.present, other.present), columns(one.keys, other.keys), columns(one.values, other.values),
             old, latest,
         )  # fmt: skip
+
+
+def turns(cause: Int64s) -> Int64s:
+    """The place of each record, from 1, among those of the same cause, which stand side by side."""
+    rows = np.arange(len(cause), dtype=np.int64)
+    begins = np.append(True, cause[1:] != cause[:-1]) if len(cause) else np.zeros(0, dtype=np.bool_)
+    return rows - np.maximum.accumulate(np.where(begins, rows, 0)) + 1
 
 
 def blanked(columns: Sequence[pa.Array], present: Mask) -> tuple[pa.Array, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from vsc.plan.nodes import (
+    Aggregate,
     Answer,
     Filter,
     Map,
@@ -15,12 +17,16 @@ from vsc.plan.nodes import (
     StreamTableJoin,
     Subscribe,
     TableTableJoin,
+    ToStream,
     ToTable,
 )
 from vsc.runtime.metrics import Metrics
+from vsc.runtime.operators.aggregate.state import open_aggregate
 from vsc.runtime.operators.columnar.answer import AnswerColumns
 from vsc.runtime.operators.columnar.evaluation import Evaluation
 from vsc.runtime.operators.columnar.flow import Flow
+from vsc.runtime.operators.columnar.folding import Folding
+from vsc.runtime.operators.columnar.groups import GroupColumns
 from vsc.runtime.operators.columnar.lookups import Pairs, lookup
 from vsc.runtime.operators.columnar.operators import (
     JoinColumns,
@@ -33,6 +39,7 @@ from vsc.runtime.operators.columnar.subscribe import SubscribeColumns
 from vsc.runtime.operators.columnar.support import asks_for_latest
 from vsc.runtime.operators.columnar.table_table_join import TableJoinColumns
 from vsc.runtime.operators.columnar.tables import open_columns
+from vsc.runtime.operators.columnar.windows import WindowColumns
 from vsc.runtime.operators.layout import stored_ancestor
 from vsc.runtime.operators.old_values import dedupes, wanted
 from vsc.runtime.operators.stores import store_prefix
@@ -60,6 +67,7 @@ class StageRun:
         self.flows: dict[str, Flow] = {}
         self._tables = {n.name: open_columns(kv, stage, n, keys) for n in self._order if n.store is not None}
         self._answers: list[AnswerColumns] = []
+        self._aggregates: list[GroupColumns | WindowColumns] = []
 
     def process(self, entering: Mapping[str, Flow]) -> None:
         """Runs every node that records reach."""
@@ -89,11 +97,19 @@ class StageRun:
             table.commit()
         for answer in self._answers:
             answer.commit()
+        for aggregate in self._aggregates:
+            aggregate.commit()
 
     def _operate(self, node: Node, flow: Flow) -> Flow:
-        if node.kind == "table":
-            return self._table(node).process(flow)
         match node.operation:
+            case Aggregate():
+                aggregate = self._aggregate(node, node.operation)
+                self._aggregates.append(aggregate)
+                return aggregate.process(flow)
+            case ToStream():
+                return replace(flow, old=None, latest=None)
+            case _ if node.kind == "table":
+                return self._table(node).process(flow)
             case Filter():
                 return StreamFilterColumns(self._plan, node, node.operation).process(flow)
             case Map():
@@ -106,6 +122,14 @@ class StageRun:
                 return self._join(node, node.operation).process(flow)
             case other:
                 raise ValueError(f"node '{node.name}': {other.op} cannot run on whole columns")
+
+    def _aggregate(self, node: Node, operation: Aggregate) -> GroupColumns | WindowColumns:
+        folding = Folding(node, operation)
+        state = open_aggregate(self._kv, self._stage, node, folding.numbered)
+        if operation.window is not None:
+            return WindowColumns(node, operation, folding, state, self._keys, self.metrics)
+        old = wanted(self._plan, self._stage, node.name)
+        return GroupColumns(node.name, folding, state, self._tables.get(node.name), self._keys, old, self.metrics)
 
     def _table(self, node: Node) -> TableColumnsOperator:
         before = self._nodes[node.inputs[0]].schema if node.inputs else node.schema

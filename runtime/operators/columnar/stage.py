@@ -8,15 +8,16 @@ given back untouched (`NotColumnar`), for the other engine to deal with record b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Plan, Schema
 from vsc.runtime.metrics import Metrics
-from vsc.runtime.operators.columnar.flow import Flow, NotColumnar
+from vsc.runtime.operators.columnar.flow import Flow, NotColumnar, turns
 from vsc.runtime.operators.columnar.run import StageRun
-from vsc.runtime.operators.columnar.support import hand_out_order, supports
+from vsc.runtime.operators.columnar.support import behind_windows, hand_out_order, supports
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.layout import hands_out, moved
 from vsc.runtime.operators.result import StageResult
@@ -43,7 +44,16 @@ class ColumnarStage:
         reachable = [*self._stage.nodes, *(i for i in self._inputs if i not in self._stage.nodes)]
         self._handed_out = [name for name in reachable if name in handed_out]
         self._moved = moved(plan, self._stage)
-        self._leaving = {i: hand_out_order(plan, self._stage, i, handed_out) for i in self._inputs}
+        windows = behind_windows(plan, self._stage)
+        self._leaving = {
+            i: [
+                tuple(block)
+                for _, block in groupby(
+                    hand_out_order(plan, self._stage, i, handed_out), key=lambda name: windows.get(name, name)
+                )
+            ]
+            for i in self._inputs
+        }
         self._codec = KeyCodec([c.type for c in self._nodes[self._inputs[0]].schema.key])
 
     def process(self, inputs: Sequence[tuple[str, Batch]]) -> StageResult:
@@ -110,23 +120,42 @@ def _flow(parts: Sequence[tuple[int, Batch]], arrival: Int64s, numbers: Int64s) 
 
 
 def _counters(
-    inputs: Sequence[str], leaving: Mapping[str, Sequence[str]], entered: Int64s, flows: Mapping[str, Flow]
+    inputs: Sequence[str], leaving: Mapping[str, Sequence[tuple[str, ...]]], entered: Int64s, flows: Mapping[str, Flow]
 ) -> dict[str, Int64s]:
     """For the records of each node their places, from 1, among all that is handed out for the same cause.
 
     `entered` tells by which of the `inputs` each cause came, `leaving` in which order nodes hand out what that gives.
+    Nodes behind the same windows stand together: each record that leaves the windows goes through all of them before
+    the next one does.
     """
     given = np.zeros(len(entered), dtype=np.int64)
     found = {name: np.zeros(len(flow), dtype=np.int64) for name, flow in flows.items()}
     for number, start in enumerate(inputs):
-        for name in leaving[start]:
-            if name in flows:
-                cause = flows[name].cause
-                mine = entered[cause] == number
-                cause = cause[mine]
-                found[name][mine] = given[cause] + _ranks(cause)
-                given += np.bincount(cause, minlength=len(given))
+        for block in leaving[start]:
+            names = [name for name in block if name in flows]
+            if not names:
+                continue
+            mine = [entered[flows[name].cause] == number for name in names]
+            cause = np.concatenate([flows[name].cause[own] for name, own in zip(names, mine, strict=True)])
+            places = given[cause] + _places(cause, [flows[name] for name in names])
+            given += np.bincount(cause, minlength=len(given))
+            begin = 0
+            for name, own in zip(names, mine, strict=True):
+                end = begin + int(np.count_nonzero(own))
+                found[name][own] = places[begin:end]
+                begin = end
     return found
+
+
+def _places(cause: Int64s, flows: Sequence[Flow]) -> Int64s:
+    """The places of the records of a node, or of several nodes behind the same windows, among those of their cause."""
+    if len(flows) == 1:
+        return turns(cause)
+    turn = np.concatenate([flow.turn for flow in flows if flow.turn is not None])
+    order = np.lexsort((turn, cause))  # which keeps the order of the nodes
+    places = np.empty(len(cause), dtype=np.int64)
+    places[order] = turns(cause[order])
+    return places
 
 
 def _roots(order: Order) -> Int64s:
@@ -135,13 +164,6 @@ def _roots(order: Order) -> Int64s:
     for level in (order.time, order.origin, order.offset):
         found[1:] |= level[1:] != level[:-1]
     return np.cumsum(found)
-
-
-def _ranks(cause: Int64s) -> Int64s:
-    """The place of each record, from 1, among those of the same cause, which stand side by side."""
-    rows = np.arange(len(cause), dtype=np.int64)
-    begins = np.append(True, cause[1:] != cause[:-1]) if len(cause) else np.zeros(0, dtype=np.bool_)
-    return rows - np.maximum.accumulate(np.where(begins, rows, 0)) + 1
 
 
 def _concatenated_order(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], Order]:

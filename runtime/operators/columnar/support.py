@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vsc.plan.nodes import (
+    Aggregate,
     Answer,
     Filter,
     Map,
@@ -15,12 +16,14 @@ from vsc.plan.nodes import (
     StreamTableJoin,
     Subscribe,
     TableTableJoin,
+    ToStream,
     ToTable,
 )
+from vsc.runtime.operators.columnar.folding import can_be_folded
 from vsc.runtime.operators.layout import consumers, outside, stored_ancestor
 from vsc.runtime.operators.old_values import dedupes
 
-__all__ = ["asks_for_latest", "hand_out_order", "roots", "supports"]
+__all__ = ["asks_for_latest", "behind_windows", "hand_out_order", "roots", "supports"]
 
 
 def supports(plan: Plan, stage: Stage) -> bool:
@@ -35,6 +38,9 @@ def supports(plan: Plan, stage: Stage) -> bool:
     keys = {tuple(c.type for c in nodes[i.node].schema.key) for i in stage.inputs}
     if len(keys) != 1 or keys == {()}:
         return False
+    windows = behind_windows(plan, stage)
+    if any(windows[name] != name and not _keeps_nothing(nodes[name]) for name in stage.nodes if name in windows):
+        return False
     origin = roots(plan, stage)
     return all(name in origin and _supported(plan, stage, nodes[name], origin) for name in stage.nodes)
 
@@ -45,7 +51,9 @@ def _supported(plan: Plan, stage: Stage, node: Node, origin: dict[str, frozenset
             return not dedupes(plan, node)
         case Source() | ToTable():
             return node.kind == "table" and (node.store is not None or node.name not in _inputs(stage))
-        case Filter() | Map() | Rekey() | Materialize() | Subscribe():
+        case Aggregate() as aggregate:
+            return node.name not in _inputs(stage) and _can_be_aggregated(node, aggregate)
+        case Filter() | Map() | Rekey() | Materialize() | Subscribe() | ToStream():
             return node.name not in _inputs(stage)
         case StreamTableJoin(grace=grace):
             behind = stored_ancestor(plan, node.inputs[1])
@@ -57,6 +65,20 @@ def _supported(plan: Plan, stage: Stage, node: Node, origin: dict[str, frozenset
             return _apart(node, origin) and _can_be_looked_into(plan, stage, node.inputs[1])
         case _:
             return False
+
+
+def _can_be_aggregated(node: Node, operation: Aggregate) -> bool:
+    """Not: windows that move with their records, results in a versioned store (which may refuse them) or by window."""
+    if not can_be_folded(operation):
+        return False
+    if operation.window is None:
+        return node.store is None or node.store.kind == "unversioned"
+    return operation.window.kind in ("tumbling", "hopping") and node.store is None
+
+
+def _keeps_nothing(node: Node) -> bool:
+    """Whether several records of one cause can pass through the node as they are."""
+    return isinstance(node.operation, Filter | Map | Rekey | ToStream) and node.store is None
 
 
 def _apart(node: Node, origin: dict[str, frozenset[str]]) -> bool:
@@ -88,6 +110,18 @@ def roots(plan: Plan, stage: Stage) -> dict[str, frozenset[str]]:
         feeding = node.inputs if isinstance(node.operation, TableTableJoin | Answer) else node.inputs[:1]
         if name not in found and feeding and all(read in found for read in feeding):
             found[name] = frozenset().union(*(found[read] for read in feeding))
+    return found
+
+
+def behind_windows(plan: Plan, stage: Stage) -> dict[str, str]:
+    """For each node of `stage` behind a windowed aggregate of the stage, and for that itself, the aggregate."""
+    found: dict[str, str] = {}
+    for name in stage.nodes:
+        node = plan.node(name)
+        if isinstance(node.operation, Aggregate) and node.operation.window is not None:
+            found[name] = name
+        else:
+            found.update((name, found[read]) for read in node.inputs if read in found)
     return found
 
 

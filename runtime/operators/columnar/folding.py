@@ -1,0 +1,142 @@
+"""The groups of an aggregate on whole columns: read with their cells, changed by the records of a batch, written again.
+
+A group's row in the store is that of the record-by-record engine (`aggregate.calls`), so both can go on with what the
+other one wrote. Not for which groups a record belongs to: that is `groups` (without window) and `windows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.nodes import Aggregate, Column, Item, Node, Schema
+from vsc.runtime.operators.aggregate.calls import Calls
+from vsc.runtime.operators.aggregate.state import AggregateState
+from vsc.runtime.operators.columnar.accumulators import ColumnAccumulator, Rows, State, column_accumulator, part
+from vsc.runtime.operators.columnar.evaluation import Evaluation
+from vsc.runtime.operators.columnar.flow import Flow, blanked
+from vsc.runtime.operators.columnar.segments import Segments
+from vsc.runtime.records import Int64s, Mask
+
+__all__ = ["Added", "Folding", "Groups", "arriving", "can_be_folded"]
+
+
+def can_be_folded(operation: Aggregate) -> bool:
+    """Whether the calls of an aggregate can be computed on whole columns."""
+    return operation.over == "stream" and all(column_accumulator(call) is not None for call in operation.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups, or what a group had come to at each of several records: result's time, rows, the states of the calls."""
+
+    time: Int64s
+    rows: Int64s
+    states: tuple[State, ...]
+
+    def take(self, places: Int64s) -> Groups:
+        """The elements at `places`."""
+        return Groups(self.time[places], self.rows[places], tuple(part(state, places) for state in self.states))
+
+    def behind(self, other: Groups) -> Groups:
+        """Those of `other`, then these."""
+        return Groups(
+            np.concatenate([other.time, self.time]),
+            np.concatenate([other.rows, self.rows]),
+            tuple(_joined(a, b) for a, b in zip(other.states, self.states, strict=True)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """Records that are added to groups, in the order of arrival: all columns, event times, numbers of arrival."""
+
+    columns: tuple[pa.Array, ...]
+    time: Int64s
+    arrival: Int64s
+
+    def take(self, places: Int64s) -> Added:
+        """The records at `places`."""
+        chosen = pa.array(places)
+        return Added(tuple(c.take(chosen) for c in self.columns), self.time[places], self.arrival[places])
+
+
+def arriving(flow: Flow, state: AggregateState) -> Added:
+    """The records of a flow, with the numbers that they get as they arrive."""
+    return Added(flow.columns, flow.time, state.arrive_many(len(flow)))
+
+
+class Folding:
+    """The calls and the items of an aggregate, for many groups at once. `numbered`: rows are told apart by arrival."""
+
+    def __init__(self, node: Node, operation: Aggregate) -> None:
+        calls = Calls(node, operation)
+        self.numbered = calls.numbered
+        self._codec = calls.row
+        self._accumulators: list[ColumnAccumulator] = []
+        self._cells: list[int] = []
+        args: list[Item] = []
+        self._args: list[slice] = []
+        for call, accumulator in zip(operation.calls, calls.accumulators, strict=True):
+            found = column_accumulator(call)
+            assert found is not None, call.text
+            self._accumulators.append(found)
+            self._cells.append(len(accumulator.types))
+            self._args.append(slice(len(args), len(args) + len(call.args)))
+            args.extend(Item(call.text, arg, call.text) for arg in call.args)
+        self._evaluated = Evaluation(args, [operation.row])
+        results = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
+        self._items = None if calls.plain else Evaluation(operation.items, [Schema(node.schema.key, results)])
+
+    def load(self, rows: Sequence[bytes | None]) -> Groups:
+        """The groups of their rows in the store; None is an empty group."""
+        time, count, *cells = self._codec.decode_columns(pa.array(rows, pa.binary()))
+        states, at = [], 0
+        for accumulator, width in zip(self._accumulators, self._cells, strict=True):
+            states.append(accumulator.load(cells[at : at + width]))
+            at += width
+        return Groups(time.fill_null(-1).to_numpy(), count.fill_null(0).to_numpy(), tuple(states))
+
+    def store(self, groups: Groups) -> list[bytes]:
+        """The groups' rows in the store."""
+        cells = [c for a, state in zip(self._accumulators, groups.states, strict=True) for c in a.store(state)]
+        rows: list[bytes] = self._codec.encode_columns(
+            [pa.array(groups.time), pa.array(groups.rows), *cells], len(groups.time)
+        ).to_pylist()
+        return rows
+
+    def fold(self, start: Groups, segments: Segments, added: Added) -> tuple[Groups, Groups]:
+        """What the groups had come to at each record, in sorted order, and what they are at the end."""
+        arguments = self._evaluated.rows(added.columns, added.time)
+        order = pa.array(segments.order)
+        arguments = tuple(argument.take(order) for argument in arguments)
+        time, arrival = added.time[segments.order], added.arrival[segments.order]
+        times, newest = segments.highest(time, start.time)
+        counts, rows = segments.sums(np.ones(len(segments), dtype=np.int64), start.rows)
+        folded = [
+            accumulator.fold(state, segments, Rows(arguments[args], time, arrival))
+            for accumulator, state, args in zip(self._accumulators, start.states, self._args, strict=True)
+        ]
+        return (
+            Groups(times, counts, tuple(running for running, _ in folded)),
+            Groups(newest, rows, tuple(ended for _, ended in folded)),
+        )
+
+    def results(self, keys: Sequence[pa.Array], groups: Groups, asked: Mask | None = None) -> tuple[pa.Array, ...]:
+        """The value columns of the groups' results, whose key columns are `keys`; null where not `asked`."""
+        values = tuple(a.results(state) for a, state in zip(self._accumulators, groups.states, strict=True))
+        if asked is None:
+            asked = np.ones(len(groups.time), dtype=np.bool_)
+        if self._items is None:
+            return blanked(values, asked)
+        return self._items.where((*keys, *values), groups.time, asked)
+
+
+def _joined(before: State, after: State) -> State:
+    return tuple(
+        np.concatenate([a, b]) if isinstance(a, np.ndarray) else pa.concat_arrays([a, b])
+        for a, b in zip(before, after, strict=True)
+    )

@@ -1,0 +1,89 @@
+"""`aggregate` of a stream without window, on whole columns: see `aggregate.groups.StreamGroups`.
+
+Each group is read once a batch and written once; what a group had come to at each of its records is computed for all
+records together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.runtime.metrics import Dropped, Metrics
+from vsc.runtime.operators.aggregate.state import AggregateState
+from vsc.runtime.operators.columnar.flow import Flow, Old
+from vsc.runtime.operators.columnar.folding import Folding, Groups, arriving
+from vsc.runtime.operators.columnar.operators import count
+from vsc.runtime.operators.columnar.segments import Segments
+from vsc.runtime.operators.columnar.tables import TableColumns
+from vsc.runtime.records import Int64s
+
+__all__ = ["GroupColumns"]
+
+
+class GroupColumns:
+    """The groups of a stream, for one batch. `store` is the result table's, if it has one, and unversioned.
+
+    `old`: somebody asks for the rows before the changes. `keys` are the encoded keys of the batch, by number.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folding: Folding,
+        state: AggregateState,
+        store: TableColumns | None,
+        keys: Sequence[bytes],
+        old: bool,
+        metrics: Metrics,
+    ) -> None:
+        self._name, self._state, self._store, self._keys = name, state, store, keys
+        self._folding, self._old, self._metrics = folding, old, metrics
+        self._touched: list[bytes] = []
+        self._ended: Groups | None = None
+
+    def process(self, flow: Flow) -> Flow:
+        """One result for each record that has a value."""
+        count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
+        flow = flow.select(flow.present)
+        touched, group = _numbered(flow.key, len(self._keys))
+        self._touched = [self._keys[number] for number in touched.tolist()]
+        data = self._state.get_many(self._touched)
+        start, segments = self._folding.load(data), Segments(group, len(touched))
+        running, self._ended = self._folding.fold(start, segments, arriving(flow, self._state))
+        places = segments.unsorted()
+        now = running.take(places)
+        changed = replace(flow, time=now.time, values=self._folding.results(flow.keys, now))
+        if self._store is not None:
+            self._store.put(changed)
+            return replace(changed, old=self._store.before(changed)) if self._old else changed
+        if not self._old:
+            return changed
+        known = np.array([row is not None for row in data], dtype=np.bool_)
+        return replace(changed, old=self._before(flow, known, start, running, segments, places))
+
+    def commit(self) -> None:
+        """Writes the groups that have changed."""
+        if self._ended is not None:
+            self._state.put_many(self._touched, self._folding.store(self._ended))
+            self._state.commit()
+
+    def _before(
+        self, flow: Flow, known: np.ndarray, start: Groups, running: Groups, segments: Segments, places: Int64s
+    ) -> Old:
+        """The result before each record: at the record before it, or that with which the batch began."""
+        first = segments.firsts
+        source = np.where(first, segments.group, segments.count - 1 + np.arange(len(segments)))[places]
+        present = (~first | known[segments.group])[places]
+        before = running.behind(start).take(source)
+        values: tuple[pa.Array, ...] = self._folding.results(flow.keys, before, present)
+        return Old(present, values)
+
+
+def _numbered(key: Int64s, keys: int) -> tuple[Int64s, Int64s]:
+    """The key numbers that there are, ascending, and for each record the place of its own among them."""
+    there = np.bincount(key, minlength=keys) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[key]

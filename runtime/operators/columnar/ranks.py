@@ -1,0 +1,52 @@
+"""Whole numbers that are ordered as the values of a column are, in the order of Spark SQL."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.types import DataType, DecimalType, ScalarType
+from vsc.runtime.records import Int64s
+
+__all__ = ["can_be_ranked", "ranks"]
+
+_NUMBERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "date": 32, "timestamp": 64}
+_FLOATS = ("float", "double")
+_OTHERS = ("boolean", "string", "binary")
+
+
+def can_be_ranked(data_type: DataType) -> bool:
+    """Whether `ranks` knows the type: all that have an order, but for those of several members."""
+    if isinstance(data_type, ScalarType):
+        return data_type.name in _NUMBERS or data_type.name in _FLOATS + _OTHERS
+    return isinstance(data_type, DecimalType)
+
+
+def ranks(column: pa.Array, data_type: DataType, ascending: bool) -> Int64s:
+    """A number for each value; equal numbers for equal values (-0.0 equals 0.0, NaN is the greatest). Null: any."""
+    rank = _ascending(column, data_type)
+    return rank if ascending else -1 - rank  # never overflows, as a negation would
+
+
+def _ascending(column: pa.Array, data_type: DataType) -> Int64s:
+    name = data_type.name if isinstance(data_type, ScalarType) else ""
+    if name in _NUMBERS:
+        numbers = column.view(f"int{_NUMBERS[name]}")
+        found: Int64s = (numbers.fill_null(0) if numbers.null_count else numbers).to_numpy().astype(np.int64)
+        return found
+    if name in _FLOATS:
+        return _of_floats(column)
+    encoded = column.dictionary_encode()
+    places = np.empty(len(encoded.dictionary), dtype=np.int64)
+    places[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(places))
+    indices = encoded.indices.fill_null(0) if encoded.indices.null_count else encoded.indices
+    return places[indices.to_numpy()] if len(places) else np.zeros(len(column), dtype=np.int64)
+
+
+def _of_floats(column: pa.Array) -> Int64s:
+    """The bits of a double, as a number: those of negative ones are turned around."""
+    values = (column.fill_null(0.0) if column.null_count else column).to_numpy().astype(np.float64) + 0.0
+    bits = values.view(np.int64)
+    ordered: Int64s = np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
+    return np.where(np.isnan(values), np.iinfo(np.int64).max, ordered)

@@ -1,0 +1,272 @@
+"""Tumbling and hopping windows on whole columns: see `aggregate.windows` and `aggregate.time_windows`.
+
+The clock at each record is a running maximum, so which windows are late, when each closes and what is forgotten are
+array expressions. Each window that a batch changes or closes is read once, and written once or not at all: one that was
+opened and forgotten in the same batch never reaches the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.nodes import Aggregate, Node
+from vsc.runtime.metrics import HELD_RECORDS, Dropped, Group, Metrics
+from vsc.runtime.operators.aggregate.state import AggregateState, window_key
+from vsc.runtime.operators.columnar.flow import Flow, NotColumnar, taken, turns
+from vsc.runtime.operators.columnar.folding import Folding, Groups, arriving
+from vsc.runtime.operators.columnar.operators import count
+from vsc.runtime.operators.columnar.segments import SAFE, Segments
+from vsc.runtime.operators.layout import owner
+from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.versioned_columns import spread
+from vsc.runtime.values import arrow_type, to_array
+
+__all__ = ["WindowColumns"]
+
+_MILLISECOND = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """Stream time, as it moves through the records of a batch.
+
+    `closed` is up to where windows are closed at each record, `before` where they were before the batch. `forgetting`
+    is the last record at which that moved, -1 if it did not.
+    """
+
+    time: int
+    closed: Int64s
+    before: int
+
+    @property
+    def end(self) -> int:
+        """Up to where windows are closed at the end."""
+        return max(self.before, int(self.closed[-1])) if len(self.closed) else self.before
+
+    @property
+    def forgetting(self) -> int:
+        """See above."""
+        return int(np.searchsorted(self.closed, self.end)) if self.end > self.before else -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """What records change: pairs of a record and the start of a window, by record, then by start; `late`: how many
+    pairs there were besides whose window is closed."""
+
+    record: Int64s
+    start: Int64s
+    late: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Windows:
+    """The windows that a batch is about: those that its records change, numbered first, and those that it closes.
+
+    By window: `kb` the encoded key of the group, `start`, `first` the first record that changes it (-1: none),
+    `fresh` whether it is not in the store. `index` are the row keys of the stored ones among those up to the clock.
+    """
+
+    kb: list[bytes]
+    start: Int64s
+    first: Int64s
+    fresh: Mask
+    rows: list[bytes | None]
+    index: list[bytes]
+
+
+class WindowColumns:
+    """The windows of one aggregate, for one batch. `keys` are the encoded keys of the batch, by number."""
+
+    def __init__(
+        self,
+        node: Node,
+        operation: Aggregate,
+        folding: Folding,
+        state: AggregateState,
+        keys: Sequence[bytes],
+        metrics: Metrics,
+    ) -> None:
+        assert operation.window is not None
+        self._name, self._window, self._final = node.name, operation.window, operation.final
+        self._key_columns, self._bound = node.schema.key[:-2], arrow_type(node.schema.key[-1].type)
+        self._folding = folding
+        self._state, self._keys, self._metrics = state, keys, metrics
+        self._puts: list[tuple[bytes, bytes]] = []
+        self._deletes: list[bytes] = []
+
+    def process(self, flow: Flow) -> Flow:
+        """The changes of the windows, or their final results, each with its place among those of its cause."""
+        count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
+        flow = flow.select(flow.present)
+        clock = self._advance(flow.time)
+        reached = self._reach(flow.time, clock)
+        self._metrics.count(owner(self._name), Group.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, reached.late)
+        windows, group = self._windows(flow, clock, reached)
+        segments = Segments(group, len(windows.kb))
+        added = arriving(flow, self._state).take(reached.record)
+        running, ended = self._folding.fold(self._folding.load(windows.rows), segments, added)
+        closing = self._account(windows, clock)
+        self._keep(windows, ended, clock, reached)
+        if self._final:
+            return self._finals(flow, windows, ended, clock, closing)
+        return self._changes(flow, reached, group, running.take(segments.unsorted()))
+
+    def commit(self) -> None:
+        """Writes the windows that have changed, and removes those that are forgotten."""
+        self._state.kv.write(self._puts, self._deletes)
+        self._state.commit()
+
+    # ------------------------------------------------------------------------------------------------ what is changed
+
+    def _advance(self, time: Int64s) -> _Clock:
+        state, window = self._state, self._window
+        clock = np.maximum.accumulate(np.concatenate([np.array([state.stream_time]), time]))
+        before, state.stream_time = state.closed, int(clock[-1])
+        found = _Clock(state.stream_time, clock[1:] - window.grace - window.size, before)
+        state.closed = found.end
+        return found
+
+    def _reach(self, time: Int64s, clock: _Clock) -> _Reached:
+        size, advance = self._window.size, self._window.advance
+        first = np.maximum(0, time - size + advance) // advance
+        many = time // advance - first + 1
+        record, start = np.repeat(np.arange(len(time)), many), spread(first, many) * advance
+        is_open = start > clock.closed[record]
+        return _Reached(record[is_open], start[is_open], int(np.count_nonzero(~is_open)))
+
+    def _windows(self, flow: Flow, clock: _Clock, reached: _Reached) -> tuple[_Windows, Int64s]:
+        """The windows, and for each pair of record and window the number of the latter."""
+        group, first = _distinct(flow.key[reached.record], reached.start, self._window.advance)
+        numbers, starts = flow.key[reached.record[first]], reached.start[first].tolist()
+        kbs = [self._keys[number] for number in numbers.tolist()]
+        names = [window_key(kb, start) for kb, start in zip(kbs, starts, strict=True)]
+        changed = len(names)
+        state = self._state
+        # What is closed but not forgotten yet comes again here: less than one advance of windows.
+        index = list(state.places(0, clock.end + 1)) if clock.end > clock.before else []
+        known = set(names)
+        for row_key in index:
+            place, start, kb = state.indexed(row_key)
+            if place > clock.before and (name := window_key(kb, start)) not in known:
+                names.append(name)
+                kbs.append(kb)
+                starts.append(start)
+        rows = state.get_many(names)
+        fresh = np.array([row is None for row in rows], dtype=np.bool_)
+        firsts = np.concatenate([reached.record[first], np.full(len(names) - changed, -1, dtype=np.int64)])
+        return _Windows(kbs, np.array(starts, dtype=np.int64), firsts, fresh, rows, index), group
+
+    # ---------------------------------------------------------------------------------------- what becomes of windows
+
+    def _account(self, windows: _Windows, clock: _Clock) -> Int64s:
+        """The windows that the batch closes; how many are open at each record goes into the metrics."""
+        closing = np.flatnonzero((windows.start > clock.before) & (windows.start <= clock.end))
+        records = len(clock.closed)
+        opened = np.bincount(windows.first[windows.fresh], minlength=records)
+        closed = np.bincount(self._closing_record(windows, clock, closing), minlength=records)
+        is_open = self._state.open + np.cumsum(opened - closed)
+        if records:
+            self._state.open = int(is_open[-1])
+            if (most := int(is_open.max())) > 0:
+                self._metrics.peak(owner(self._name), HELD_RECORDS, most)
+        return closing
+
+    def _closing_record(self, windows: _Windows, clock: _Clock, closing: Int64s) -> Int64s:
+        return np.searchsorted(clock.closed, windows.start[closing])
+
+    def _keep(self, windows: _Windows, ended: Groups, clock: _Clock, reached: _Reached) -> None:
+        """Decides what is written and what is removed: nothing is left of a window that no record can reach."""
+        state = self._state
+        forgotten = self._forgotten(clock, reached)
+        state.highest = max(state.highest, int(reached.start.max()) if len(reached.start) else -1)
+        for row_key in windows.index:
+            place, start, kb = state.indexed(row_key)
+            if place <= forgotten:
+                self._deletes += [row_key, state.groups + window_key(kb, start)]
+        kept = np.flatnonzero((windows.first >= 0) & (windows.start > forgotten))
+        starts, fresh = windows.start.tolist(), windows.fresh.tolist()
+        for number, row in zip(kept.tolist(), self._folding.store(ended.take(kept)), strict=True):
+            kb, start = windows.kb[number], starts[number]
+            self._puts.append((state.groups + window_key(kb, start), row))
+            if fresh[number]:
+                self._puts.append((state.index(start, start, kb), b""))
+
+    def _forgotten(self, clock: _Clock, reached: _Reached) -> int:
+        """Up to where windows are forgotten, -1 if none are: by what had been opened when the clock moved last."""
+        at = clock.forgetting
+        if at < 0:
+            return -1
+        opened = reached.start[: np.searchsorted(reached.record, at, side="right")]
+        highest = max(self._state.highest, int(opened.max()) if len(opened) else -1)
+        return min(clock.end, highest - self._window.grace - self._window.size)
+
+    # --------------------------------------------------------------------------------------------------- what is sent
+
+    def _changes(self, flow: Flow, reached: _Reached, group: Int64s, now: Groups) -> Flow:
+        keys = self._bounded(taken(flow.keys, reached.record), reached.start)
+        return self._sent(flow.cause[reached.record], group, keys, now)
+
+    def _finals(self, flow: Flow, windows: _Windows, ended: Groups, clock: _Clock, closing: Int64s) -> Flow:
+        """The results of the windows that close, in the order of their records, then of (start, encoded key)."""
+        record = self._closing_record(windows, clock, closing)
+        encoded = pa.array([windows.kb[number] for number in closing.tolist()], pa.binary())
+        columns = {"record": record, "start": windows.start[closing], "key": encoded}
+        order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns]).to_numpy()
+        closing, record = closing[order], record[order]
+        results = ended.take(closing)
+        keys = self._bounded(self._group_keys(flow, windows, closing), windows.start[closing])
+        return self._sent(flow.cause[record], closing, keys, results)
+
+    def _sent(self, cause: Int64s, number: Int64s, keys: tuple[pa.Array, ...], results: Groups) -> Flow:
+        values, present = self._folding.results(keys, results), np.ones(len(cause), dtype=np.bool_)
+        return Flow(cause, number, results.time, present, keys, values, turn=turns(cause))
+
+    def _group_keys(self, flow: Flow, windows: _Windows, wanted: Int64s) -> tuple[pa.Array, ...]:
+        """The key columns of windows' groups: those of a record, decoded where no record of the batch has the key."""
+        rows = windows.first[wanted]
+        unknown = np.flatnonzero(rows < 0)
+        if not len(unknown):
+            return taken(flow.keys, rows)
+        of_key = np.full(len(self._keys), -1, dtype=np.int64)
+        of_key[flow.key] = np.arange(len(flow))
+        place = dict(zip(self._keys, of_key.tolist(), strict=True))
+        codec = KeyCodec([c.type for c in self._key_columns])
+        decoded: list[tuple[object, ...]] = []
+        for at in unknown.tolist():
+            kb = windows.kb[wanted[at]]
+            row = place.get(kb, -1)
+            if row < 0:
+                row = place[kb] = len(flow) + len(decoded)
+                decoded.append(codec.decode(kb))
+            rows[at] = row
+        if decoded:
+            columns = zip(*decoded, strict=True)
+            added = [to_array(list(v), c.type) for v, c in zip(columns, self._key_columns, strict=True)]
+            return taken([pa.concat_arrays([a, b]) for a, b in zip(flow.keys, added, strict=True)], rows)
+        return taken(flow.keys, rows)
+
+    def _bounded(self, keys: Sequence[pa.Array], start: Int64s) -> tuple[pa.Array, ...]:
+        bounds = (pa.array(bound * _MILLISECOND).view(self._bound) for bound in (start, start + self._window.size))
+        return (*keys, *bounds)
+
+
+def _distinct(key: Int64s, start: Int64s, advance: int) -> tuple[Int64s, Int64s]:
+    """For each pair of key and start the number of the pair, in the order of their first places, and those."""
+    if not len(key):
+        return key, key
+    place = start // advance
+    low, high = int(place.min()), int(place.max())
+    if (int(key.max()) + 1) * (high - low + 1) >= SAFE:
+        raise NotColumnar
+    packed = pa.array(key * (high - low + 1) + (place - low))
+    group = packed.dictionary_encode().indices.to_numpy().astype(np.int64)
+    firsts = np.empty(int(group.max()) + 1, dtype=np.int64)
+    firsts[group[::-1]] = np.arange(len(group))[::-1]
+    return group, firsts
