@@ -2,7 +2,8 @@
 
 Each has the cells of the record-by-record accumulator of the same call (`aggregate.numbers`, `aggregate.running`),
 which say more about what they mean. Between `load` and `store` its part of many groups is a `State`, a tuple of
-columns; what cannot be done exactly is refused with `NotColumnar`. Not for what keeps entries beside its cells, nor for tables.
+columns; what cannot be done exactly is refused with `NotColumnar`. Not for what keeps entries beside its cells, nor for
+tables.
 """
 
 from __future__ import annotations
