@@ -24,9 +24,9 @@ from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.layout import owner
 from vsc.runtime.state.keys import KeyCodec
 
-__all__ = ["Held", "Span", "WindowedAggregate"]
+__all__ = ["Held", "Span", "WindowedAggregate", "bounds_key"]
 
-_NUMBER = struct.Struct(">Q")
+_BOUNDS = struct.Struct(">QQ")
 _TIMESTAMP = 1 << 63
 _MILLISECOND = 1000
 _FAR = 2**63 - 1
@@ -178,11 +178,11 @@ class WindowedAggregate:
     def _result(self, kb: bytes, key: Row, span: Span, group: Group, before: Row | None) -> Result:
         bounded = _bounded(key, span)
         new = self._calls.result(group, bounded, self._state.kv, self._scope(kb, span.start))
-        return Result(kb + _bounds(span), bounded, new, before, group.time)
+        return Result(kb + bounds_key(*span), bounded, new, before, group.time)
 
     def _tombstone(self, kb: bytes, key: Row, span: Span, before: Row | None) -> Result:
         """The change that takes a window back, at its end."""
-        return Result(kb + _bounds(span), _bounded(key, span), None, before, span.end)
+        return Result(kb + bounds_key(*span), _bounded(key, span), None, before, span.end)
 
     # ----------------------------------------------------------------------------------------------------- one record
 
@@ -245,7 +245,7 @@ class WindowedAggregate:
             state.kv.write((), [index])
             state.remove(window_key(held.kb, held.span.start), self._calls.has_entries)
             if self._results.stored:
-                self._gone.append(Result(held.kb + _bounds(held.span), (), None, None, 0))
+                self._gone.append(Result(held.kb + bounds_key(*held.span), (), None, None, 0))
         self._next_forgotten = self._first_from(up_to + 1)
 
     def _first_from(self, place: int) -> int:
@@ -259,7 +259,6 @@ def _bounded(key: Row, span: Span) -> Row:
     return (*key, span.start * _MILLISECOND, span.end * _MILLISECOND)
 
 
-def _bounds(span: Span) -> bytes:
-    """The window's bounds as `KeyCodec` would write them behind the group's key."""
-    start, end = (_NUMBER.pack(bound * _MILLISECOND + _TIMESTAMP) for bound in span)
-    return start + end
+def bounds_key(start: int, end: int) -> bytes:
+    """A window's bounds as `KeyCodec` would write them behind the group's key."""
+    return _BOUNDS.pack(start * _MILLISECOND + _TIMESTAMP, end * _MILLISECOND + _TIMESTAMP)

@@ -17,7 +17,7 @@ from vsc.runtime.operators.aggregate.calls import Calls
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.columnar.accumulators import ColumnAccumulator, Rows, State, column_accumulator, part
 from vsc.runtime.operators.columnar.evaluation import Evaluation
-from vsc.runtime.operators.columnar.flow import Flow, blanked
+from vsc.runtime.operators.columnar.flow import Flow, Old, blanked
 from vsc.runtime.operators.columnar.segments import Segments
 from vsc.runtime.records import Int64s, Mask
 
@@ -124,6 +124,14 @@ class Folding:
             Groups(times, counts, tuple(running for running, _ in folded)),
             Groups(newest, rows, tuple(ended for _, ended in folded)),
         )
+
+    def before(self, keys: Sequence[pa.Array], known: Mask, start: Groups, running: Groups, segments: Segments) -> Old:
+        """The result of its group before each record, in the order of arrival: at the record before it in the group,
+        or that with which the batch began, if the group was `known` then."""
+        places, first = segments.unsorted(), segments.firsts
+        source = np.where(first, segments.group, segments.count - 1 + np.arange(len(segments)))[places]
+        present = (~first | known[segments.group])[places]
+        return Old(present, self.results(keys, running.behind(start).take(source), present))
 
     def results(self, keys: Sequence[pa.Array], groups: Groups, asked: Mask | None = None) -> tuple[pa.Array, ...]:
         """The value columns of the groups' results, whose key columns are `keys`; null where not `asked`."""

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 
 from vsc.runtime.metrics import Dropped, Metrics
 from vsc.runtime.operators.aggregate.state import AggregateState
-from vsc.runtime.operators.columnar.flow import Flow, Old
+from vsc.runtime.operators.columnar.flow import Flow
 from vsc.runtime.operators.columnar.folding import Folding, Groups, arriving
 from vsc.runtime.operators.columnar.operators import count
 from vsc.runtime.operators.columnar.segments import Segments
@@ -63,24 +62,13 @@ class GroupColumns:
         if not self._old:
             return changed
         known = np.array([row is not None for row in data], dtype=np.bool_)
-        return replace(changed, old=self._before(flow, known, start, running, segments, places))
+        return replace(changed, old=self._folding.before(flow.keys, known, start, running, segments))
 
     def commit(self) -> None:
         """Writes the groups that have changed."""
         if self._ended is not None:
             self._state.put_many(self._touched, self._folding.store(self._ended))
             self._state.commit()
-
-    def _before(
-        self, flow: Flow, known: np.ndarray, start: Groups, running: Groups, segments: Segments, places: Int64s
-    ) -> Old:
-        """The result before each record: at the record before it, or that with which the batch began."""
-        first = segments.firsts
-        source = np.where(first, segments.group, segments.count - 1 + np.arange(len(segments)))[places]
-        present = (~first | known[segments.group])[places]
-        before = running.behind(start).take(source)
-        values: tuple[pa.Array, ...] = self._folding.results(flow.keys, before, present)
-        return Old(present, values)
 
 
 def _numbered(key: Int64s, keys: int) -> tuple[Int64s, Int64s]:

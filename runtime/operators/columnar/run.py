@@ -36,7 +36,7 @@ from vsc.runtime.operators.columnar.operators import (
     TableColumnsOperator,
 )
 from vsc.runtime.operators.columnar.subscribe import SubscribeColumns
-from vsc.runtime.operators.columnar.support import asks_for_latest
+from vsc.runtime.operators.columnar.support import asks_for_latest, behind_windows
 from vsc.runtime.operators.columnar.table_table_join import TableJoinColumns
 from vsc.runtime.operators.columnar.tables import open_columns
 from vsc.runtime.operators.columnar.windows import WindowColumns
@@ -46,6 +46,7 @@ from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.subscriptions import SubscriptionStore
+from vsc.runtime.state.unversioned import TimestampedStore
 
 __all__ = ["StageRun"]
 
@@ -65,7 +66,9 @@ class StageRun:
         self._order = [self._nodes[name] for name in stage.nodes]
         self.metrics = Metrics()
         self.flows: dict[str, Flow] = {}
-        self._tables = {n.name: open_columns(kv, stage, n, keys) for n in self._order if n.store is not None}
+        windows = behind_windows(plan, stage)  # their keys are not those of the batch
+        stored = [n for n in self._order if n.store is not None and n.name not in windows]
+        self._tables = {n.name: open_columns(kv, stage, n, keys) for n in stored}
         self._answers: list[AnswerColumns] = []
         self._aggregates: list[GroupColumns | WindowColumns] = []
 
@@ -124,12 +127,12 @@ class StageRun:
                 raise ValueError(f"node '{node.name}': {other.op} cannot run on whole columns")
 
     def _aggregate(self, node: Node, operation: Aggregate) -> GroupColumns | WindowColumns:
-        folding = Folding(node, operation)
+        folding, old = Folding(node, operation), wanted(self._plan, self._stage, node.name)
         state = open_aggregate(self._kv, self._stage, node, folding.numbered)
-        if operation.window is not None:
-            return WindowColumns(node, operation, folding, state, self._keys, self.metrics)
-        old = wanted(self._plan, self._stage, node.name)
-        return GroupColumns(node.name, folding, state, self._tables.get(node.name), self._keys, old, self.metrics)
+        if operation.window is None:
+            return GroupColumns(node.name, folding, state, self._tables.get(node.name), self._keys, old, self.metrics)
+        store = None if node.store is None else TimestampedStore(self._kv, store_prefix(self._stage, node.name))
+        return WindowColumns(node, operation, folding, state, store, self._keys, old, self.metrics)
 
     def _table(self, node: Node) -> TableColumnsOperator:
         before = self._nodes[node.inputs[0]].schema if node.inputs else node.schema

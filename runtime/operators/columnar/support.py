@@ -68,12 +68,11 @@ def _supported(plan: Plan, stage: Stage, node: Node, origin: dict[str, frozenset
 
 
 def _can_be_aggregated(node: Node, operation: Aggregate) -> bool:
-    """Not: windows that move with their records, results in a versioned store (which may refuse them) or by window."""
-    if not can_be_folded(operation):
+    """Not: windows that move with their records, nor results in a versioned store, which may refuse them."""
+    window, store = operation.window, node.store
+    if window is not None and window.kind not in ("tumbling", "hopping"):
         return False
-    if operation.window is None:
-        return node.store is None or node.store.kind == "unversioned"
-    return operation.window.kind in ("tumbling", "hopping") and node.store is None
+    return can_be_folded(operation) and (store is None or store.kind == "unversioned")
 
 
 def _keeps_nothing(node: Node) -> bool:

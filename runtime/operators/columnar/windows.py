@@ -8,7 +8,7 @@ opened and forgotten in the same batch never reaches the store.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from vsc.plan.nodes import Aggregate, Node
 from vsc.runtime.metrics import HELD_RECORDS, Dropped, Group, Metrics
 from vsc.runtime.operators.aggregate.state import AggregateState, window_key
+from vsc.runtime.operators.aggregate.windows import bounds_key
 from vsc.runtime.operators.columnar.flow import Flow, NotColumnar, taken, turns
 from vsc.runtime.operators.columnar.folding import Folding, Groups, arriving
 from vsc.runtime.operators.columnar.operators import count
@@ -24,6 +25,8 @@ from vsc.runtime.operators.columnar.segments import SAFE, Segments
 from vsc.runtime.operators.layout import owner
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.rows import RowCodec
+from vsc.runtime.state.unversioned import TimestampedStore
 from vsc.runtime.state.versioned_columns import spread
 from vsc.runtime.values import arrow_type, to_array
 
@@ -82,7 +85,11 @@ class _Windows:
 
 
 class WindowColumns:
-    """The windows of one aggregate, for one batch. `keys` are the encoded keys of the batch, by number."""
+    """The windows of one aggregate, for one batch.
+
+    `store` is the result table, if there is one; `keys` are the encoded keys of the batch, by number. `old`: somebody
+    asks for the rows before the changes.
+    """
 
     def __init__(
         self,
@@ -90,16 +97,20 @@ class WindowColumns:
         operation: Aggregate,
         folding: Folding,
         state: AggregateState,
+        store: TimestampedStore | None,
         keys: Sequence[bytes],
+        old: bool,
         metrics: Metrics,
     ) -> None:
         assert operation.window is not None
         self._name, self._window, self._final = node.name, operation.window, operation.final
         self._key_columns, self._bound = node.schema.key[:-2], arrow_type(node.schema.key[-1].type)
-        self._folding = folding
-        self._state, self._keys, self._metrics = state, keys, metrics
+        self._codec = RowCodec([c.type for c in node.schema.value])
+        self._folding, self._old = folding, old
+        self._state, self._store, self._keys, self._metrics = state, store, keys, metrics
         self._puts: list[tuple[bytes, bytes]] = []
         self._deletes: list[bytes] = []
+        self._results: list[tuple[bytes, bytes | None, int]] = []
 
     def process(self, flow: Flow) -> Flow:
         """The changes of the windows, or their final results, each with its place among those of its cause."""
@@ -111,17 +122,30 @@ class WindowColumns:
         windows, group = self._windows(flow, clock, reached)
         segments = Segments(group, len(windows.kb))
         added = arriving(flow, self._state).take(reached.record)
-        running, ended = self._folding.fold(self._folding.load(windows.rows), segments, added)
+        before = self._folding.load(windows.rows)
+        running, ended = self._folding.fold(before, segments, added)
         closing = self._account(windows, clock)
-        self._keep(windows, ended, clock, reached)
+        forgotten = self._forgotten(clock, reached)
+        self._keep(windows, ended, forgotten)
         if self._final:
-            return self._finals(flow, windows, ended, clock, closing)
-        return self._changes(flow, reached, group, running.take(segments.unsorted()))
+            sent = self._finals(flow, windows, ended, clock, closing)
+            self._store_results(windows, sent, np.arange(len(sent)), forgotten)
+            return sent
+        sent = self._changes(flow, reached, group, running.take(segments.unsorted()))
+        changed = np.flatnonzero(windows.first >= 0)
+        self._store_results(windows, sent, segments.order[segments.ends[changed] - 1], forgotten)
+        if self._old:
+            known = ~windows.fresh
+            return replace(sent, old=self._folding.before(sent.keys, known, before, running, segments))
+        return sent
 
     def commit(self) -> None:
         """Writes the windows that have changed, and removes those that are forgotten."""
         self._state.kv.write(self._puts, self._deletes)
         self._state.commit()
+        if self._store is not None and self._results:
+            keys, rows, times = zip(*self._results, strict=True)
+            self._store.put_many(keys, rows, np.array(times, dtype=np.int64))
 
     # ------------------------------------------------------------------------------------------------ what is changed
 
@@ -181,15 +205,14 @@ class WindowColumns:
     def _closing_record(self, windows: _Windows, clock: _Clock, closing: Int64s) -> Int64s:
         return np.searchsorted(clock.closed, windows.start[closing])
 
-    def _keep(self, windows: _Windows, ended: Groups, clock: _Clock, reached: _Reached) -> None:
+    def _keep(self, windows: _Windows, ended: Groups, forgotten: int) -> None:
         """Decides what is written and what is removed: nothing is left of a window that no record can reach."""
         state = self._state
-        forgotten = self._forgotten(clock, reached)
-        state.highest = max(state.highest, int(reached.start.max()) if len(reached.start) else -1)
         for row_key in windows.index:
             place, start, kb = state.indexed(row_key)
             if place <= forgotten:
                 self._deletes += [row_key, state.groups + window_key(kb, start)]
+                self._results.append((self._result_key(kb, start), None, 0))
         kept = np.flatnonzero((windows.first >= 0) & (windows.start > forgotten))
         starts, fresh = windows.start.tolist(), windows.fresh.tolist()
         for number, row in zip(kept.tolist(), self._folding.store(ended.take(kept)), strict=True):
@@ -200,12 +223,25 @@ class WindowColumns:
 
     def _forgotten(self, clock: _Clock, reached: _Reached) -> int:
         """Up to where windows are forgotten, -1 if none are: by what had been opened when the clock moved last."""
-        at = clock.forgetting
-        if at < 0:
-            return -1
+        state, at = self._state, clock.forgetting
         opened = reached.start[: np.searchsorted(reached.record, at, side="right")]
-        highest = max(self._state.highest, int(opened.max()) if len(opened) else -1)
-        return min(clock.end, highest - self._window.grace - self._window.size)
+        highest = max(state.highest, int(opened.max()) if len(opened) else -1)
+        state.highest = max(state.highest, int(reached.start.max()) if len(reached.start) else -1)
+        return -1 if at < 0 else min(clock.end, highest - self._window.grace - self._window.size)
+
+    def _store_results(self, windows: _Windows, sent: Flow, newest: Int64s, forgotten: int) -> None:
+        """The rows of the result table: those at `newest` of what is sent, but for windows that are forgotten."""
+        if self._store is None:
+            return
+        newest = newest[windows.start[sent.key[newest]] > forgotten]
+        rows = self._codec.encode_columns(taken(sent.values, newest), len(newest)).to_pylist()
+        numbers, times = sent.key[newest], sent.time[newest]
+        starts = windows.start[numbers]
+        for number, start, row, time in zip(numbers.tolist(), starts.tolist(), rows, times.tolist(), strict=True):
+            self._results.append((self._result_key(windows.kb[number], start), row, time))
+
+    def _result_key(self, kb: bytes, start: int) -> bytes:
+        return kb + bounds_key(start, start + self._window.size)
 
     # --------------------------------------------------------------------------------------------------- what is sent
 
