@@ -32,6 +32,14 @@ class SortedKeys:
         else:
             self._fresh.add(key)
 
+    def add_many(self, keys: Sequence[bytes]) -> None:
+        """Take in keys that were not there; one may come twice."""
+        if self._gone:
+            for key in dict.fromkeys(keys):
+                self.add(key)
+        else:
+            self._fresh.update(keys)
+
     def remove(self, key: bytes) -> None:
         """Let go of a key that was there."""
         if key in self._fresh:

@@ -83,14 +83,12 @@ class OverlayKV:
         for start, end in delete_ranges:
             if start < end:
                 self._hide(start, end)
-        for key in deletes:
-            if key not in rows:
-                self._keys.add(key)
-            rows[key] = None
-        for key, value in puts:
-            if key not in rows:
-                self._keys.add(key)
-            rows[key] = value
+        deleted = list(deletes)
+        self._keys.add_many([key for key in deleted if key not in rows])
+        rows.update(dict.fromkeys(deleted))
+        written = list(puts)
+        self._keys.add_many([key for key, _ in written if key not in rows])
+        rows.update(written)
 
     def changelog(self) -> bytes:
         """Return everything that was written since this overlay was made, as one blob for `apply_changelog`."""

@@ -12,11 +12,16 @@ another one, see `keys`). Not for more than one join.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
+from vsc.runtime.state.timed_rows import packed
 
 __all__ = ["FORMAT_VERSION", "Subscription", "SubscriptionStore"]
 
@@ -65,14 +70,26 @@ class SubscriptionStore:
         """Remove a subscription, if it is there."""
         self._kv.write((), [self._rows + foreign_key + left_key])
 
-    def write_many(self, puts: Iterable[tuple[bytes, Subscription]], deletes: Iterable[tuple[bytes, bytes]]) -> None:
-        """Write and remove many, each pair of (foreign key, left key) once, in one atomic write."""
-        rows, pack = self._rows, _TIME.pack
-        written = [(rows + key + left, pack(timestamp) + row) for key, (left, row, timestamp) in puts]
-        if written and not self._begun:
-            written.append((self._meta, _MARK))
+    def write_columns(
+        self,
+        pairs: tuple[pa.BinaryArray, pa.BinaryArray],
+        rows: pa.BinaryArray,
+        times: npt.NDArray[np.int64],
+        deleted: tuple[pa.BinaryArray, pa.BinaryArray],
+    ) -> None:
+        """Write and remove many in one atomic write, each pair of (foreign key, left key) once.
+
+        `rows` and `times` are those of the subscriptions of `pairs`.
+        """
+        puts = list(zip(self._keys(*pairs), packed(rows, times), strict=True))
+        if puts and not self._begun:
+            puts.append((self._meta, _MARK))
             self._begun = True
-        self._kv.write(written, [rows + key + left for key, left in deletes])
+        self._kv.write(puts, self._keys(*deleted))
+
+    def _keys(self, foreign_keys: pa.BinaryArray, left_keys: pa.BinaryArray) -> list[bytes]:
+        found: list[bytes] = pc.binary_join_element_wise(self._rows, foreign_keys, left_keys, b"").to_pylist()
+        return found
 
     def of(self, foreign_key: bytes) -> list[Subscription]:
         """Return the subscriptions to `foreign_key`, in the order of their left keys."""

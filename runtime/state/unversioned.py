@@ -12,14 +12,16 @@ leaves nothing behind; rows are in the order of their keys' bytes. Not for reads
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
+from vsc.runtime.state.timed_rows import packed, unpacked
 
 __all__ = ["FORMAT_VERSION", "TimestampedStore"]
 
@@ -49,22 +51,33 @@ class TimestampedStore:
 
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> None:
         """Write the value of `key`, or remove it for None."""
-        self._write([(key, value, timestamp)])
+        if value is None:
+            self._commit([], [self._rows + key])
+        else:
+            self._commit([(self._rows + key, _TIME.pack(timestamp) + value)], [])
 
     def get(self, key: bytes) -> tuple[bytes, int] | None:
         """Return (value, timestamp) of `key`, or None."""
         return _decode(self._kv.get(self._rows + key))
 
-    def put_many(
-        self, keys: Sequence[bytes], values: Iterable[bytes | None], timestamps: npt.NDArray[np.int64]
-    ) -> None:
-        """Write many in one atomic write, as if one by one in that order."""
-        self._write(zip(keys, values, timestamps.tolist(), strict=True))
-
-    def get_many(self, keys: Sequence[bytes]) -> list[tuple[bytes, int] | None]:
-        """Return (value, timestamp) or None for each key, in their order."""
+    def put_columns(self, keys: Sequence[bytes], values: pa.BinaryArray, timestamps: npt.NDArray[np.int64]) -> None:
+        """Write many in one atomic write, null removes; each key may stand there once."""
         rows = self._rows
-        return list(map(_decode, self._kv.get_many([rows + key for key in keys])))
+        if not values.null_count:
+            self._commit(list(zip([rows + key for key in keys], packed(values, timestamps), strict=True)), [])
+            return
+        there = values.is_valid().to_numpy(zero_copy_only=False)
+        kept = [rows + key for key, put in zip(keys, there.tolist(), strict=True) if put]
+        removed = [rows + key for key, put in zip(keys, there.tolist(), strict=True) if not put]
+        self._commit(list(zip(kept, packed(values.drop_null(), timestamps[there]), strict=True)), removed)
+
+    def get_columns(self, keys: Sequence[bytes]) -> tuple[npt.NDArray[np.bool_], pa.BinaryArray, npt.NDArray[np.int64]]:
+        """Tell which of the keys are there, and for those their values and timestamps, in their order."""
+        rows = self._rows
+        found = self._kv.get_many([rows + key for key in keys])
+        kept = [row for row in found if row is not None]
+        there = np.fromiter((row is not None for row in found), dtype=np.bool_, count=len(found))
+        return there, *unpacked(kept)
 
     def scan(self) -> Iterator[tuple[bytes, bytes, int]]:
         """Iterate over (key, value, timestamp) in the order of the keys' bytes."""
@@ -74,13 +87,10 @@ class TimestampedStore:
             assert found is not None
             yield key[start:], found[0], found[1]
 
-    def _write(self, changes: Iterable[tuple[bytes, bytes | None, int]]) -> None:
-        rows, pack = self._rows, _TIME.pack
-        last = {rows + key: None if value is None else pack(time) + value for key, value, time in changes}
-        puts = [(key, data) for key, data in last.items() if data is not None]
+    def _commit(self, puts: list[tuple[bytes, bytes]], deletes: Sequence[bytes]) -> None:
         if not self._begun:
             puts.append((self._meta, _MARK))
-        self._kv.write(puts, [key for key, data in last.items() if data is None])
+        self._kv.write(puts, deletes)
         self._begun = True
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,9 +29,15 @@ def test_batches_are_single_writes_and_the_last_one_wins(batches: list[list[tupl
                 expected.pop(key, None)
             else:
                 expected[key] = (value, time)
-        many.put_many([w[0] for w in batch], [w[1] for w in batch], np.array([w[2] for w in batch], np.int64))
+        last = {key: (value, time) for key, value, time in batch}
+        values = pa.array([value for value, _ in last.values()], pa.binary())
+        many.put_columns(list(last), values, np.array([time for _, time in last.values()], np.int64))
         for store in (one, many):
-            assert store.get_many(KEYS) == [expected.get(key) for key in KEYS] == [store.get(key) for key in KEYS]
+            assert [store.get(key) for key in KEYS] == [expected.get(key) for key in KEYS]
+            there, found, times = store.get_columns(KEYS)
+            assert there.tolist() == [key in expected for key in KEYS]
+            rows = list(zip(found.to_pylist(), times.tolist(), strict=True))
+            assert rows == [expected[key] for key in KEYS if key in expected]
             assert list(store.scan()) == [(key, *expected[key]) for key in sorted(expected)]
 
 

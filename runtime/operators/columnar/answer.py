@@ -23,7 +23,7 @@ from vsc.runtime.operators.subscribe import UNCHANGED, Instruction
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.subscriptions import Subscription, SubscriptionStore
+from vsc.runtime.state.subscriptions import SubscriptionStore
 
 __all__ = ["AnswerColumns"]
 
@@ -136,20 +136,18 @@ class AnswerColumns:
         puts, deletes = last[operations.put[last]], last[~operations.put[last]]
         rows = operations.row[puts]
         columns = taken(subscriptions.values[self._left_width : -1], rows)
-        encoded = self._codec.encode_columns(columns, len(rows)).to_pylist()
-        written = zip(
-            self._named(operations.pair[puts], left_keys), encoded, subscriptions.time[rows].tolist(), strict=True
-        )
-        self._store.write_many(
-            [(foreign, Subscription(left, row, time)) for (foreign, left), row, time in written],
+        self._store.write_columns(
+            self._named(operations.pair[puts], left_keys),
+            self._codec.encode_columns(columns, len(rows)),
+            subscriptions.time[rows],
             self._named(operations.pair[deletes], left_keys),
         )
 
-    def _named(self, pair: Int64s, left_keys: LeftKeys) -> list[tuple[bytes, bytes]]:
+    def _named(self, pair: Int64s, left_keys: LeftKeys) -> tuple[pa.BinaryArray, pa.BinaryArray]:
         """The encoded keys of pairs."""
         foreign, left = np.divmod(pair, max(len(left_keys), 1))
-        names = left_keys.encoded
-        return [(self._keys[f], names[n]) for f, n in zip(foreign.tolist(), left.tolist(), strict=True)]
+        names = pa.array(self._keys, pa.binary()), pa.array(left_keys.encoded, pa.binary())
+        return names[0].take(pa.array(foreign)), names[1].take(pa.array(left))
 
     def _lefts(self, subscriptions: Flow, changes: Flow) -> _Lefts:
         """Left rows by place, with those of the store that the batch's changes can answer."""

@@ -259,18 +259,15 @@ class UnversionedColumns:
         chosen[last[last >= 0]] = True
         puts = puts.select(chosen)
         keys = [self._keys[i] for i in puts.key.tolist()]
-        self._store.put_many(keys, _encoded(self._codec, puts).to_pylist(), puts.time)
+        self._store.put_columns(keys, _encoded(self._codec, puts), puts.time)
 
     def _known(self) -> tuple[Int64s, Int64s, pa.BinaryArray]:
         """By key number: the place of its stored row (-1 without) and its timestamp; and the rows. Fetched once."""
         if self._stored is None:
-            found = self._store.get_many(self._keys)
-            rows = [row for row in found if row is not None]
-            there = np.fromiter((row is not None for row in found), dtype=np.bool_, count=len(found))
-            since = np.zeros(len(found), dtype=np.int64)
-            since[there] = [time for _, time in rows]
-            slot = np.where(there, np.cumsum(there) - 1, -1)
-            self._stored = slot, since, pa.array([row for row, _ in rows], pa.binary())
+            there, rows, times = self._store.get_columns(self._keys)
+            since = np.zeros(len(there), dtype=np.int64)
+            since[there] = times
+            self._stored = np.where(there, np.cumsum(there) - 1, -1), since, rows
         return self._stored
 
 
