@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,20 +73,20 @@ def measure_frame(frame: DataFrame, checkpoint: Path, workload: Workload, mode: 
     return found
 
 
-def measure_topology(text: str, folder: Path, fed: str, workload: Workload) -> Measured:
+def measure_topology(text: str, folder: Path, fed: Sequence[str], workload: Workload) -> Measured:
     """Compiles a topology, runs it to the end of its files, and stops the session.
 
     In `text`, ``${folder}`` is the folder of the comparison's files, ``${files}`` how many of them are a batch, and
-    ``${stream}`` holds the files of the folder `fed`. Where the workload has a table, a run of its own loads it, so
-    that it is there before the stream; then the stream's files are put into their folder and the same checkpoint goes
-    on.
+    ``${stream}`` holds the folders `fed`. Where the workload has a table, a run of its own loads it, so that it is
+    there before the stream; then the stream's files are put into their folders and the same checkpoint goes on.
     """
     from vsc.compiler import compile_topology
     from vsc.runtime.spark import start
 
     spark = session("vsc")
-    given = folder / f"vsc-{fed}"
-    given.mkdir(exist_ok=True)
+    given = folder / "vsc-stream"
+    for name in fed:
+        (given / name).mkdir(parents=True, exist_ok=True)
     variables = {"folder": str(folder), "stream": str(given), "files": str(FILES_A_BATCH)}
     plan = compile_topology(text, path="bench.vdsl", variables=variables)
 
@@ -95,8 +95,9 @@ def measure_topology(text: str, folder: Path, fed: str, workload: Workload) -> M
 
     if workload.table:
         started().awaitTermination()
-    for file in sorted((folder / fed).iterdir()):
-        os.link(file, given / file.name)
+    for name in fed:
+        for file in sorted((folder / name).iterdir()):
+            os.link(file, given / name / file.name)
     found = _rate_of(started(), workload)
     spark.stop()
     return found

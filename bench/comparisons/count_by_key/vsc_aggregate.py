@@ -12,7 +12,7 @@ __all__ = ["measure"]
 _TOPOLOGY = """
 topology bench;
 stream payments (id bigint, currency string, amount double, paid_at timestamp)
-from files (path = '${stream}', format = 'parquet', 'maxFilesPerTrigger' = '${files}')
+from files (path = '${stream}/payments', format = 'parquet', 'maxFilesPerTrigger' = '${files}')
 key currency timestamp paid_at;
 table counted = aggregate payments group by currency select count(*) as payments;
 sink counted to noop ();
@@ -21,4 +21,4 @@ sink counted to noop ();
 
 def measure(folder: Path, workload: Workload) -> Measured:
     """Rows a second over the measured batches of the stream."""
-    return measure_topology(_TOPOLOGY, folder, "payments", workload)
+    return measure_topology(_TOPOLOGY, folder, ["payments"], workload)

@@ -16,7 +16,7 @@ from files (path = '${folder}/rates', format = 'parquet')
 key currency timestamp valid_at
 materialize versioned (retention = 7 days);
 stream payments (id bigint, currency string, amount double, paid_at timestamp)
-from files (path = '${stream}', format = 'parquet', 'maxFilesPerTrigger' = '${files}')
+from files (path = '${stream}/payments', format = 'parquet', 'maxFilesPerTrigger' = '${files}')
 timestamp paid_at;
 stream priced = left join payments with rates on currency select id, amount, paid_at, rates.rate as rate;
 sink priced to noop ();
@@ -25,4 +25,4 @@ sink priced to noop ();
 
 def measure(folder: Path, workload: Workload) -> Measured:
     """Rows a second over the measured batches of the stream."""
-    return measure_topology(_TOPOLOGY, folder, "payments", workload)
+    return measure_topology(_TOPOLOGY, folder, ["payments"], workload)
