@@ -60,6 +60,7 @@ class AggregateState:
     """
 
     __slots__ = (
+        "_base",
         "_kept",
         "_meta",
         "_numbered",
@@ -77,7 +78,7 @@ class AggregateState:
     def __init__(self, kv: OrderedKV, prefix: bytes, numbered: bool) -> None:
         """Open what `kv` has under `prefix`; StateError when what lies there is something else."""
         root = store_root(prefix)
-        self.kv = OverlayKV(kv)
+        self._base, self.kv = kv, OverlayKV(kv)
         self._numbered = numbered
         self._meta = root + b"m"
         self.groups, self.entries, self.times = root + b"g", root + b"e", root + b"t"
@@ -96,10 +97,9 @@ class AggregateState:
         """The rows of many groups, None for those that are not there."""
         return self.kv.get_many([self.groups + group for group in groups])
 
-    def put_many(self, groups: Iterable[bytes], rows: Iterable[bytes]) -> None:
-        """Writes the rows of many groups."""
-        prefix = self.groups
-        self.kv.write([(prefix + group, row) for group, row in zip(groups, rows, strict=True)])
+    def write(self, puts: list[tuple[bytes, bytes]], deletes: Iterable[bytes] = ()) -> None:
+        """Writes rows and counters at once, past `kv`, in which nothing may wait: for whole batches."""
+        self._base.write(puts + self._changed_meta(), deletes)
 
     def remove(self, group: bytes, entries: bool) -> None:
         """Removes a group's row, and with `entries` what its accumulators keep beside it."""
@@ -146,16 +146,22 @@ class AggregateState:
 
     def commit(self) -> None:
         """Writes what has changed, all at once."""
-        now = (self.stream_time, self.arrivals, self.closed, self.highest, self.open)
-        if now != self._kept:
-            self.kv.write([(self._meta, _META.pack(_MAGIC, FORMAT_VERSION, 0, *now))])
-            self._kept = now
+        meta = self._changed_meta()
+        if meta:
+            self.kv.write(meta)
         self.kv.commit()
 
     def discard(self) -> None:
         """Forgets what has changed since the last commit."""
         self.kv.discard()
         self._reset()
+
+    def _changed_meta(self) -> list[tuple[bytes, bytes]]:
+        now = (self.stream_time, self.arrivals, self.closed, self.highest, self.open)
+        if now == self._kept:
+            return []
+        self._kept = now
+        return [(self._meta, _META.pack(_MAGIC, FORMAT_VERSION, 0, *now))]
 
     def _reset(self) -> None:
         self.stream_time, self.arrivals, self.closed, self.highest, self.open = self._kept

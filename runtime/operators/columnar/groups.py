@@ -67,8 +67,8 @@ class GroupColumns:
     def commit(self) -> None:
         """Writes the groups that have changed."""
         if self._ended is not None:
-            self._state.put_many(self._touched, self._folding.store(self._ended))
-            self._state.commit()
+            groups, rows = self._state.groups, self._folding.store(self._ended)
+            self._state.write([(groups + kb, row) for kb, row in zip(self._touched, rows, strict=True)])
 
 
 def _numbered(key: Int64s, keys: int) -> tuple[Int64s, Int64s]:

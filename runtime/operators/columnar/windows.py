@@ -141,8 +141,7 @@ class WindowColumns:
 
     def commit(self) -> None:
         """Writes the windows that have changed, and removes those that are forgotten."""
-        self._state.kv.write(self._puts, self._deletes)
-        self._state.commit()
+        self._state.write(self._puts, self._deletes)
         if self._store is not None and self._results:
             keys, rows, times = zip(*self._results, strict=True)
             self._store.put_many(keys, rows, np.array(times, dtype=np.int64))

@@ -1,0 +1,125 @@
+"""Aggregates on whole columns beside the other engine: taking turns, overflow, the end of the input, refusals."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.columnar.topologies import (
+    CALLS,
+    KEY,
+    ROW,
+    Builder,
+    Record,
+    S,
+    V,
+    batches,
+    collected,
+    groups,
+    state,
+    unversioned,
+    versioned,
+    windows,
+)
+from vsc.plan.nodes import AggregateCall, Column, Materialize, Plan, Schema, Window
+from vsc.plan.types import BIGINT, TIMESTAMP, ArrayType
+from vsc.runtime.operators.columnar import ColumnarStage, NotColumnar, supports
+from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.task import StageTask
+from vsc.runtime.state.kv import MemoryKV
+
+TUMBLING = Window("tumbling", 5, 5, 3)
+
+
+def history(sources: list[str], seed: int, length: int = 120) -> list[Record]:
+    rng = random.Random(seed)
+    return [
+        (rng.choice(sources), rng.choice("abc"), max(0, i // 2 - rng.choice((0, 0, 1, 4, 20))), (rng.randrange(6), "x"))
+        for i in range(length)
+    ]
+
+
+def run(plan: Plan, records: list[Record], engines: list[str], drain: bool = False) -> Any:
+    """What comes out of the parts, each by the next engine in a task of its own over one state; then the state."""
+    kv, observe, results = MemoryKV(), frozenset(plan.stages[1].nodes), []
+    size = len(records) // len(engines)
+    for number, engine in enumerate(engines):
+        part = [(i, records[i]) for i in range(number * size, (number + 1) * size)]
+        task = StageTask(plan, 1, kv, RunOptions(on_error="drop"), observe, engine=engine)  # type: ignore[arg-type]
+        last = number == len(engines) - 1
+        results.append(task.process(batches(part, random.Random(0)), drain=drain and last))
+    return (*collected(results), state(plan, kv, []), task.held)
+
+
+@pytest.mark.parametrize("topology", [groups, windows])
+def test_the_engines_take_turns_over_one_state(topology: Callable[[int, int], Plan]) -> None:
+    plan = topology(3, 2)
+    records = history([i.node for i in plan.stages[1].inputs], 1)
+    assert run(plan, records, ["records", "columns"] * 3) == run(plan, records, ["records"] * 6)
+
+
+def test_at_the_end_of_the_input_all_windows_come_out() -> None:
+    plan = windows(3, 2)
+    records = history(["s", "p"], 2)
+    found = run(plan, records, ["columns"] * 3, drain=True)
+    assert found == run(plan, records, ["records"] * 3, drain=True)
+    assert found[3] == 0
+    last = max(time for node, _, time, _ in records if node == "s")
+    size = 4
+    assert {row[-1][1] for row in found[0]["each_final"]} >= {last // size * size * 1000}
+
+
+def test_sums_that_overflow_fail_as_record_by_record() -> None:
+    b = Builder()
+    b.source("s", "stream")
+    b.aggregate("sums", "s", calls=CALLS[2:3])
+    plan = b.plan()
+    records: list[Record] = [("s", "a", i, (v, None)) for i, v in enumerate((2**62, 2**62 - 1, 1, -(2**62), 5, 5))]
+    with pytest.raises(NotColumnar):
+        ColumnarStage(plan, 1, MemoryKV(), RunOptions(), frozenset({"sums"})).process(
+            batches(list(enumerate(records)), random.Random(0))
+        )
+    for engines in (["columns"], ["columns"] * 6):
+        found = run(plan, records, engines)
+        values = [row[-1][1] for row in found[0]["sums"]]
+        assert values == [2**62, 2**63 - 1, 2**62 - 1, 2**62 + 4, 2**62 + 9]
+        assert found[1].as_dict()["dropped_records"] == {"sums": {"expression_failed": 1}}
+
+
+def refused(call: AggregateCall | None = None, **options: Any) -> Plan:
+    b = Builder()
+    b.source("s", "stream")
+    calls = CALLS if call is None else (call,)
+    b.aggregate("made", "s", calls=calls, **options)
+    return b.plan()
+
+
+def test_what_is_supported() -> None:
+    assert all(supports(plan, plan.stages[1]) for plan in (groups(1, 1), windows(1, 1), refused(), refused(CALLS[0])))
+    for call in (
+        AggregateCall("count", (V,), True, BIGINT, "count(distinct v)"),
+        AggregateCall("collect_list", (S,), False, ArrayType(S.type), "collect_list(s)"),
+    ):
+        plan = refused(call)
+        assert not supports(plan, plan.stages[1]), call.text
+    for options in (
+        {"store": versioned("made", 5)},
+        {"window": replace(TUMBLING, kind="sliding", advance=0)},
+        {"window": replace(TUMBLING, kind="session", advance=0)},
+    ):
+        plan = refused(CALLS[0], **options)
+        assert not supports(plan, plan.stages[1]), options
+
+
+def test_stores_behind_windows_are_not_supported() -> None:
+    b = Builder()
+    b.source("s", "stream")
+    b.aggregate("made", "s", TUMBLING)
+    schema = Schema((KEY, Column("window_start", TIMESTAMP), Column("window_end", TIMESTAMP)), ROW.value)
+    b.add("copy", "table", Materialize(), ["made"], schema, unversioned("copy"))
+    plan = b.plan()
+    assert not supports(plan, plan.stages[1])
