@@ -144,7 +144,7 @@ class WindowColumns:
         self._state.write(self._puts, self._deletes)
         if self._store is not None and self._results:
             keys, rows, times = zip(*self._results, strict=True)
-            self._store.put_many(keys, rows, np.array(times, dtype=np.int64))
+            self._store.put_columns(keys, pa.array(rows, pa.binary()), np.array(times, dtype=np.int64))
 
     # ------------------------------------------------------------------------------------------------ what is changed
 
