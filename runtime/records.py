@@ -32,6 +32,7 @@ import pyarrow as pa
 from vsc.plan.nodes import Schema
 from vsc.runtime.errors import StateError
 from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Metrics, Missed
+from vsc.runtime.narrow import narrowed, widened
 
 __all__ = [
     "MOVED",
@@ -56,10 +57,11 @@ Int32s = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Rows = slice | npt.NDArray[np.integer]
 
-BATCH_FORMAT = "1"
+BATCH_FORMAT = "2"
 """Format version of `Batch.to_ipc`, in the metadata of its schema."""
 
-_FIXED = ("time", "origin", "offset", "timestamp", "present")
+_FIXED = 5
+"""System columns beside the path: time, origin, offset, timestamp, present."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,8 @@ class Order:
         """How many stages the records' causes have passed."""
         return int(self.path.shape[1])
 
-    def take(self, indices: npt.NDArray[np.integer] | Mask) -> Order:
-        """The chosen rows, by index or mask."""
+    def take(self, indices: Rows | Mask) -> Order:
+        """The chosen rows, by index, slice or mask."""
         return Order(self.time[indices], self.origin[indices], self.offset[indices], self.path[indices])
 
     def padded(self, depth: int) -> Int64s:
@@ -166,6 +168,14 @@ class Batch:
             tuple(c.take(chosen) for c in self.keys), tuple(c.take(chosen) for c in self.values),
         )  # fmt: skip
 
+    def slice(self, start: int, stop: int) -> Batch:
+        """The rows from `start` to `stop` (exclusive), not copied."""
+        return Batch(
+            self.schema, self.origins, self.order.take(slice(start, stop)), self.timestamps[start:stop],
+            self.present[start:stop], tuple(c.slice(start, stop - start) for c in self.keys),
+            tuple(c.slice(start, stop - start) for c in self.values),
+        )  # fmt: skip
+
     def filter(self, mask: Mask) -> Batch:
         """The rows where `mask` is true; the batch itself if that is all of them."""
         if mask.all():
@@ -204,19 +214,19 @@ class Batch:
         )
 
     def to_ipc(self) -> bytes:
-        """The batch as one Arrow IPC stream: system columns first, origins in the metadata."""
+        """The batch as one Arrow IPC stream: in the metadata the bases of the system columns, then those that vary."""
         order = self.order
-        system: list[pa.Array] = [pa.array(c) for c in (order.time, order.origin, order.offset, self.timestamps)]
-        system.append(pa.array(self.present))
-        paths = [pa.array(np.ascontiguousarray(order.path[:, i])) for i in range(order.depth)]
-        columns = [*system, *paths, *self.keys, *self.values]
-        names = [*_FIXED, *(f"path{i}" for i in range(order.depth)), *(f"c{i}" for i in range(len(self.columns)))]
+        system: list[npt.NDArray[np.integer]] = [order.time, order.origin, order.offset, self.timestamps]
+        system.append(self.present.astype(np.uint8))
+        parts = [narrowed(c) for c in (*system, *(order.path[:, i] for i in range(order.depth)))]
+        columns = [added for _, added in parts if added is not None] + list(self.columns)
         metadata = {
             "vsc": BATCH_FORMAT,
-            "depth": str(order.depth),
+            "rows": str(len(self)),
+            "system": json.dumps([[base, added is not None] for base, added in parts]),
             "origins": json.dumps([[o.source, o.rank, o.part] for o in self.origins]),
         }
-        fields = [pa.field(n, c.type) for n, c in zip(names, columns, strict=True)]
+        fields = [pa.field(f"c{i}", c.type) for i, c in enumerate(columns)]
         record = pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, metadata=metadata))
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, record.schema) as writer:
@@ -234,20 +244,19 @@ class Batch:
             raise StateError(f"a batch of records is damaged: {error}") from error
         if metadata.get(b"vsc") != BATCH_FORMAT.encode():
             raise StateError("a batch of records has another format version", "run one version of vsc only")
-        depth = int(metadata[b"depth"])
-        head = len(_FIXED) + depth
+        rows, parts = int(metadata[b"rows"]), json.loads(metadata[b"system"])
+        head = sum(varies for _, varies in parts)
         if record.num_columns != head + len(schema.key) + len(schema.value):
             raise StateError(f"a batch has {record.num_columns - head} columns, not those of its node's schema")
+        columns = iter(record.columns)
+        system = [widened(base, next(columns) if varies else None, rows) for base, varies in parts]
+        time, origin, offset, timestamps, present = system[:_FIXED]
+        path = np.column_stack(system[_FIXED:]) if len(system) > _FIXED else np.zeros((rows, 0), dtype=np.int64)
+        order = Order(time, origin.astype(np.int32), offset, path)
         origins = tuple(Origin(*o) for o in json.loads(metadata[b"origins"]))
-        columns = record.columns
-        time, origin, offset, timestamps = (c.to_numpy() for c in columns[:4])
-        path = np.empty((record.num_rows, depth), dtype=np.int64)
-        for i in range(depth):
-            path[:, i] = columns[len(_FIXED) + i].to_numpy()
-        order = Order(time, origin, offset, path)
-        present = columns[4].to_numpy(zero_copy_only=False)
-        split = head + len(schema.key)
-        return cls(schema, origins, order, timestamps, present, tuple(columns[head:split]), tuple(columns[split:]))
+        values = tuple(columns)
+        keys = len(schema.key)
+        return cls(schema, origins, order, timestamps, present.astype(np.bool_), values[:keys], values[keys:])
 
 
 def unified_origins(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], list[Int32s]]:

@@ -44,6 +44,10 @@ FLUSH_ROWS = 1 << 17
 """Rows that are routed at once: more of them make fewer and bigger blobs, and need more memory."""
 
 
+GATHERED_ROWS, GATHERED_BYTES = 1 << 15, 64 << 20
+"""How much of what Spark hands in is worked on at once: so many rows, or as many as have so many bytes."""
+
+
 @dataclass(frozen=True)
 class Pack:
     """For mapInArrow over the rows of source `source`: declared columns, then those of the above that there are."""
@@ -62,7 +66,7 @@ class Pack:
         router = Router(self.plan, 0, self.partitions)
         packer = _Packer(self, counters)
         keys = slots(self.partitions)
-        for batch in batches:
+        for batch in _gathered(batches):
             packer.add(batch)
             if packer.waiting >= FLUSH_ROWS:
                 for node, records in packer.take():
@@ -156,6 +160,23 @@ class _Packer:
                     f"source '{self._name}': a file was split between tasks", "report this as a bug of vsc"
                 )
             yield part, batch.slice(start, end - start)
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Spark's batches, which are small, put together: what is done once a batch is done less often."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= GATHERED_ROWS or size >= GATHERED_BYTES:
+            yield from _joined(waiting)
+            waiting, rows, size = [], 0, 0
+    yield from _joined(waiting)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    return pa.Table.from_batches(batches).combine_chunks().to_batches() if len(batches) > 1 else batches
 
 
 def _typed(column: pa.Array, wanted: pa.DataType) -> pa.Array:

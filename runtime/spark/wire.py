@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
 import pyarrow as pa
 
 from vsc.runtime.records import Batch
@@ -44,6 +43,9 @@ ROWS_A_BATCH = 4096
 BLOB_BYTES = 256 << 10
 """About how big a blob may be. `ROWS_A_BATCH` of them stay below the 2 GiB that an Arrow column of Spark can hold."""
 
+_SYSTEM_BYTES = 16
+"""About what a record's place in the order and its event time take beside its columns."""
+
 _SPARK_SEED = 42
 _MASK = 0xFFFFFFFF
 
@@ -75,13 +77,10 @@ def blobs(batch: Batch) -> Iterator[bytes]:
     rows = len(batch)
     if rows == 0:
         return
-    size = sum(column.nbytes for column in batch.columns) + rows * (37 + 8 * batch.order.depth)
+    size = sum(column.nbytes for column in batch.columns) + rows * _SYSTEM_BYTES
     step = max(1, rows * BLOB_BYTES // max(size, 1))
-    if step >= rows:
-        yield batch.to_ipc()
-        return
     for start in range(0, rows, step):
-        yield batch.take(np.arange(start, min(start + step, rows), dtype=np.int64)).to_ipc()
+        yield batch.slice(start, min(start + step, rows)).to_ipc()
 
 
 @cache
