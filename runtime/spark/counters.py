@@ -13,6 +13,7 @@ from typing import Any
 
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.spark.digest import combined
+from vsc.runtime.spark.epoch_files import Rows
 from vsc.runtime.spark.wire import CONTROL, WireRow
 
 __all__ = ["EpochReport", "StateSize", "TaskCounters"]
@@ -112,6 +113,10 @@ class EpochReport:
             if "state" in task:
                 report.state[f"{task['stage']}-{task['partition']}"] = StateSize(**task["state"])
         return report
+
+    def rows(self, sink: str) -> Rows:
+        """What the epoch gave a sink."""
+        return Rows(self.written.get(sink, 0), self.digests.get(sink, 0))
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain JSON."""

@@ -7,14 +7,14 @@ further effect on a sink.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.epoch_files import Rows
 from vsc.runtime.spark.sinks import EpochSink
 from vsc.runtime.spark.wire import CONTROL
 
@@ -41,15 +41,34 @@ class EpochWriter:
             raise
 
     def _write(self, batch: DataFrame, epoch: int) -> None:
+        if len(self._sinks) == 1 and self._sinks[0].is_new(epoch):
+            report = self._passed_on(batch, epoch, self._sinks[0])
+        else:
+            report = self._kept(batch, epoch)
+        self._checkpoint.keep(report)
+        if self._hook is not None:
+            self._hook(report)
+
+    def _passed_on(self, batch: DataFrame, epoch: int, sink: EpochSink) -> EpochReport:
+        """Lets the one sink compute the output in its own job, which brings the counters here as well."""
+        seen = Observation(f"counters of epoch {epoch}")
+        payloads = F.collect_list(F.when(F.col("dest") == CONTROL, F.col("payload")))
+
+        @cache
+        def report() -> EpochReport:
+            return EpochReport.gather(epoch, map(bytes, seen.get["payloads"]))
+
+        sink.write(batch.observe(seen, payloads.alias("payloads")), epoch, lambda: report().rows(sink.id))
+        return report()
+
+    def _kept(self, batch: DataFrame, epoch: int) -> EpochReport:
+        """Computes the output once, over all partitions, and keeps it for all sinks."""
         kept = batch.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            # One pass over all partitions: it computes and keeps everything, and brings the counters here.
             counters = kept.where(F.col("dest") == CONTROL).select("payload").collect()
             report = EpochReport.gather(epoch, (bytes(row.payload) for row in counters))
             for sink in self._sinks:
-                sink.write(kept, epoch, Rows(report.written.get(sink.id, 0), report.digests.get(sink.id, 0)))
-            self._checkpoint.keep(report)
+                sink.write(kept, epoch, partial(report.rows, sink.id))
+            return report
         finally:
             kept.unpersist()
-        if self._hook is not None:
-            self._hook(report)

@@ -146,24 +146,35 @@ class EpochFiles:
             if f"{self._aside}/{name}" not in kept:
                 self._folder.delete(f"{self._aside}/{name}")
 
-    def write(self, epoch: int, rows: Rows, make: Callable[[str], None]) -> None:
+    def is_new(self, epoch: int) -> bool:
+        """Whether there is no list of the epoch yet."""
+        return epoch not in self._lists
+
+    def write(self, epoch: int, rows: Callable[[], Rows], make: Callable[[str], None]) -> None:
         """Publishes the epoch's files; again, if a crash came in between. `make` writes them into the folder it gets.
 
-        SinkError when the epoch was written with other rows before, or files are not what its list says.
+        Of a new epoch `rows` is asked for only after `make`. SinkError when the epoch was written with other rows
+        before, or files are not what its list says.
         """
-        listed = self._listed(epoch) if epoch in self._lists else None
-        if listed is None and rows.count:
+        if self.is_new(epoch):
             listed = self._staged(epoch, rows, make)
-        elif listed is not None and listed.rows != rows:
-            raise self._differs(epoch, listed.rows, rows)
+        else:
+            listed = self._listed(epoch)
+            if listed.rows != rows():
+                raise self._differs(epoch, listed.rows, rows())
         if listed is not None:
             self._publish(epoch, listed)
         self._forget(epoch - _KEPT + 1)
 
-    def _staged(self, epoch: int, rows: Rows, make: Callable[[str], None]) -> _Listed:
+    def _staged(self, epoch: int, rows: Callable[[], Rows], make: Callable[[str], None]) -> _Listed | None:
+        """The list of an epoch that was not there; None for one without rows, of which nothing stays."""
         folder = f"{epoch}-{uuid.uuid4().hex}"
-        make(self._folder.path(f"{self._aside}/{folder}"))
-        sizes = self._folder.sizes(f"{self._aside}/{folder}")
+        aside = f"{self._aside}/{folder}"
+        make(self._folder.path(aside))
+        if not rows().count:
+            self._folder.delete(aside)
+            return None
+        sizes = self._folder.sizes(aside)
         parts = [(name, size) for name, size in sizes.items() if not name.startswith(("_", "."))]
         files = tuple((name, self._name(epoch, i, name), size) for i, (name, size) in enumerate(parts))
         for _, name, _ in files:
@@ -172,7 +183,7 @@ class EpochFiles:
                     f"{self._place}: {self._folder.path(name)} is there already, but there is no list of epoch {epoch}",
                     f"move the files of epoch {epoch} and of later ones away, then run again",
                 )
-        listed = _Listed(rows, folder, files)
+        listed = _Listed(rows(), folder, files)
         self._folder.write(self._list(epoch), listed.dump())
         self._lists.add(epoch)
         return listed

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -35,8 +36,15 @@ class EpochSink(Protocol):
         """Looks at the target and mends what a crash left, before the query starts. SinkError if it is refused."""
         ...
 
-    def write(self, batch: DataFrame, epoch: int, rows: Rows) -> None:
-        """Writes the sink's `rows` of an epoch's output; the same epoch again changes nothing."""
+    def is_new(self, epoch: int) -> bool:
+        """Whether `write` computes the epoch's output: not if it was written before."""
+        ...
+
+    def write(self, batch: DataFrame, epoch: int, rows: Callable[[], Rows]) -> None:
+        """Writes the sink's rows of an epoch's output; the same epoch again changes nothing.
+
+        `rows` tells how many they are, and their digest; of a new epoch only once its output has been computed.
+        """
         ...
 
 
@@ -88,7 +96,11 @@ class NoopSink:
     def prepare(self) -> None:
         """Nothing."""
 
-    def write(self, batch: DataFrame, epoch: int, rows: Rows) -> None:
+    def is_new(self, epoch: int) -> bool:
+        """Always."""
+        return True
+
+    def write(self, batch: DataFrame, epoch: int, rows: Callable[[], Rows]) -> None:
         """Makes the rows."""
         sink_rows(batch, self.id, self._node).write.format("noop").mode("append").save()
 
@@ -104,7 +116,11 @@ class ConsoleSink:
     def prepare(self) -> None:
         """Nothing."""
 
-    def write(self, batch: DataFrame, epoch: int, rows: Rows) -> None:
+    def is_new(self, epoch: int) -> bool:
+        """Always: nobody knows what has been printed."""
+        return True
+
+    def write(self, batch: DataFrame, epoch: int, rows: Callable[[], Rows]) -> None:
         """Prints the rows, if there are any."""
         found = [Batch.from_ipc(bytes(r.payload), self._node.schema) for r in sink_blobs(batch, self.id).collect()]
         if not found:
@@ -134,7 +150,11 @@ class FilesSink:
         with self._usable():
             self._epochs.prepare(self._append)
 
-    def write(self, batch: DataFrame, epoch: int, rows: Rows) -> None:
+    def is_new(self, epoch: int) -> bool:
+        """Whether there is no list of the epoch yet."""
+        return self._epochs.is_new(epoch)
+
+    def write(self, batch: DataFrame, epoch: int, rows: Callable[[], Rows]) -> None:
         """Writes the epoch, or rolls it forward if it was written before."""
         self._epochs.write(epoch, rows, lambda path: self._save(batch, path))
 

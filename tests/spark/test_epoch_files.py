@@ -122,7 +122,8 @@ def sink(disk: Disk, append: bool = False, checkpoint: str = "abcd") -> EpochFil
 
 
 def write(disk: Disk, files: EpochFiles, epoch: int, contents: list[str], digest: int = 7) -> None:
-    files.write(epoch, Rows(len(contents), digest if contents else 0), lambda path: disk.save(path, contents))
+    rows = Rows(len(contents), digest if contents else 0)
+    files.write(epoch, lambda: rows, lambda path: disk.save(path, contents))
 
 
 def run(disk: Disk, done: list[int]) -> None:
@@ -181,7 +182,7 @@ def test_a_repeated_epoch_writes_nothing() -> None:
     run(disk, [])
     before, disk.steps = dict(disk.content), 0
     files = sink(disk)
-    files.write(3, Rows(2, 3), lambda path: pytest.fail("it was written again"))
+    files.write(3, lambda: Rows(2, 3), lambda path: pytest.fail("it was written again"))
     assert (disk.content, disk.steps) == (before, 1)  # the folder is made, if it is not there
 
 
@@ -193,7 +194,7 @@ def test_a_repeated_epoch_of_other_content_is_refused(rows: Rows, words: str) ->
     run(disk, [])
     before = dict(disk.content)
     with pytest.raises(SinkError, match=words) as error:
-        sink(disk).write(3, rows, lambda path: disk.save(path, ["z"]))
+        sink(disk).write(3, lambda: rows, lambda path: disk.save(path, ["z"]))
     assert disk.content == before
     # What the help says is enough: without the files and the list the epoch is written anew.
     assert error.value.help is not None
@@ -273,3 +274,11 @@ def test_a_damaged_list_is_named(text: str) -> None:
     disk.content[f"{ASIDE}/3._commit"] = text
     with pytest.raises(SinkError, match=r"/out/_vsc-abcd-0/3._commit is damaged"):
         sink(disk)
+
+
+def test_of_an_epoch_without_rows_nothing_stays() -> None:
+    disk = Disk()
+    files = sink(disk)
+    write(disk, files, 0, [])
+    assert disk.content == {}
+    assert files.is_new(0)
