@@ -1,5 +1,6 @@
-"""vsc on Spark Structured Streaming: `start` runs a plan as one streaming query."""
+"""vsc on Spark Structured Streaming: `start` runs a plan as one streaming query, `read_store` looks into its state."""
 
+from vsc.runtime.spark.look import read_store
 from vsc.runtime.spark.query import start
 
-__all__ = ["start"]
+__all__ = ["read_store", "start"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import vsc.runtime.errors as errors
-from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
+from vsc.runtime.errors import SinkError, SourceError, StateError, VscRuntimeError
 
 __all__ = ["translated"]
 
@@ -56,6 +56,11 @@ def _reading(text: str) -> VscRuntimeError | None:
 
 
 def _known(text: str) -> VscRuntimeError | None:
+    if "CANNOT_LOAD_STATE_STORE" in text:
+        return StateError(
+            f"Spark cannot load the state of the checkpoint: {_innermost(text)}",
+            "a file in it is missing or damaged: restore the checkpoint's folder",
+        )
     if "PATH_NOT_FOUND" in text or "Path does not exist" in text:
         return SourceError(_line(text.splitlines()[0]))
     if "No space left on device" in text:

@@ -21,7 +21,7 @@ from vsc.runtime.errors import StateError
 from vsc.runtime.spark.protocol import Manifest, PartitionState
 from vsc.runtime.state.kv import RocksKV
 
-__all__ = ["LocalFolders", "opened", "sweep"]
+__all__ = ["LocalFolders", "opened", "spark_local", "sweep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class LocalFolders:
             yield folder
 
     def _home(self) -> Path:
-        base = Path(self.root) if self.root is not None else _spark_local()
+        base = Path(self.root) if self.root is not None else spark_local()
         home = base / f"vsc-{self.checkpoint}-{self.run}"
         if not home.is_dir():
             sweep(base, self.checkpoint, keep=home.name)
@@ -72,7 +72,7 @@ def sweep(base: Path, checkpoint: str, keep: str) -> None:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _spark_local() -> Path:
+def spark_local() -> Path:
     """The first of the executor's local folders, which Spark tells its Python workers; else the temporary folder."""
     return Path(os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir())
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from vsc.runtime.spark.wire import ROWS_A_BATCH
 
-__all__ = ["configured", "query_configuration"]
+__all__ = ["configured", "look_configuration", "query_configuration"]
 
 _STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _WHOLE_FILES = 1 << 50
@@ -37,6 +37,15 @@ def query_configuration(partitions: int) -> dict[str, str]:
         "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
+
+
+def look_configuration() -> dict[str, str]:
+    """The settings of a session that reads the state of a query: as the query has them, where they matter."""
+    found = query_configuration(1)
+    names = [name for name in found if name.startswith("spark.sql.streaming.stateStore")]
+    names += ["spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.execution.arrow.maxBytesPerBatch"]
+    # A chunk is 2 MiB: some at a time, however many bytes Spark thinks that they are.
+    return {name: found[name] for name in names} | {"spark.sql.execution.arrow.maxRecordsPerBatch": "64"}
 
 
 @contextlib.contextmanager

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from vsc.plan.nodes import Node
+from vsc.plan.types import DataType
 from vsc.runtime.records import Batch
 from vsc.runtime.values import to_python, to_values
 
-__all__ = ["table_text"]
+__all__ = ["aligned", "cell_text", "is_number", "table_text", "time_text"]
 
 MAX_WIDTH = 40
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,7 +26,7 @@ def table_text(node: Node, records: Batch, timestamp: bool) -> str:
     cells: list[list[str]] = []
     if timestamp or node.kind == "table":
         header.append("_timestamp")
-        cells.append([_time(int(t)) for t in records.timestamps])
+        cells.append([time_text(int(t)) for t in records.timestamps])
     if node.kind == "table":
         header.append("_change")
         cells.append(["upsert" if p else "delete" for p in records.present])
@@ -32,29 +34,41 @@ def table_text(node: Node, records: Batch, timestamp: bool) -> str:
     right = [False] * len(cells)
     for column, array in zip(columns, records.columns, strict=True):
         values = to_values(array, column.type)
-        cells.append([_text(None if v is None else to_python(v, column.type)) for v in values])
-        right.append(str(column.type).partition("(")[0] in _NUMBERS)
-    widths = [max(len(name), *map(len, column)) for name, column in zip(header, cells, strict=True)]
-    lines = [header, ["-" * w for w in widths], *map(list, zip(*cells, strict=True))]
+        cells.append([cell_text(None if v is None else to_python(v, column.type)) for v in values])
+        right.append(is_number(column.type))
+    return aligned(header, cells, right)
+
+
+def aligned(header: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
+    """Columns of text under their header; `right`: which ones are set to the right."""
+    widths = [max(map(len, (name, *column))) for name, column in zip(header, cells, strict=True)]
+    lines = [header, ["-" * w for w in widths], *zip(*cells, strict=True)]
     return "\n".join(_line(line, widths, right) for line in lines)
+
+
+def is_number(type: DataType) -> bool:
+    """Whether a column of that type is set to the right."""
+    return str(type).partition("(")[0] in _NUMBERS
 
 
 _NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal"}
 
 
-def _line(cells: list[str], widths: list[int], right: list[bool]) -> str:
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     padded = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True)]
     return "  ".join(padded).rstrip()
 
 
-def _time(ms: int) -> str:
+def time_text(ms: int) -> str:
+    """A time in ms as text, in UTC."""
     try:
         return (_EPOCH + timedelta(milliseconds=ms)).isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
     except OverflowError:
         return str(ms)
 
 
-def _text(value: object) -> str:
+def cell_text(value: object) -> str:
+    """A user's value, on one line and not too long."""
     if value is None:
         return "null"
     if isinstance(value, datetime):

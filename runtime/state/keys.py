@@ -79,6 +79,13 @@ class KeyCodec:
 
     def decode(self, data: bytes) -> tuple[object, ...]:
         """The internal values of a key; raises ValueError when `data` is not one whole key of these types."""
+        values, end = self.decode_first(data)
+        if end != len(data):
+            raise ValueError(f"key has {len(data)} bytes where {end} were expected")
+        return values
+
+    def decode_first(self, data: bytes) -> tuple[tuple[object, ...], int]:
+        """The internal values of the key that `data` begins with, and where that key ends; ValueError without one."""
         if not data or data[0] != FORMAT_VERSION:
             raise ValueError(f"key of an unknown format version: {data[:1]!r}; this release reads {FORMAT_VERSION}")
         values, position = [], 1
@@ -88,9 +95,7 @@ class KeyCodec:
                 values.append(value)
         except IndexError as error:
             raise ValueError(f"key cut short: {data!r}") from error
-        if position != len(data):
-            raise ValueError(f"key has {len(data)} bytes where {position} were expected")
-        return tuple(values)
+        return tuple(values), position
 
     def encode_columns(self, arrays: Sequence[pa.Array]) -> tuple[list[bytes], npt.NDArray[np.int64]]:
         """The distinct keys of whole columns (of equal length), and for each row the index of its key among them.

@@ -12,6 +12,7 @@ another one, see `keys`). Not for more than one join.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -95,6 +96,12 @@ class SubscriptionStore:
         """Return the subscriptions to `foreign_key`, in the order of their left keys."""
         start = self._rows + foreign_key
         return [_decode(key[len(start) :], data) for key, data in self._kv.scan(start, prefix_end(start))]
+
+    def scan(self, low: bytes = b"") -> Iterator[tuple[bytes, bytes, int]]:
+        """Iterate over (foreign key and left key, left row, timestamp), from the foreign key `low` on, in order."""
+        for key, data in self._kv.scan(self._rows + low, prefix_end(self._rows)):
+            _, row, time = _decode(b"", data)
+            yield key[len(self._rows) :], row, time
 
 
 def _decode(left_key: bytes, data: bytes) -> Subscription:

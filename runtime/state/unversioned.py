@@ -79,10 +79,11 @@ class TimestampedStore:
         there = np.fromiter((row is not None for row in found), dtype=np.bool_, count=len(found))
         return there, *unpacked(kept)
 
-    def scan(self) -> Iterator[tuple[bytes, bytes, int]]:
-        """Iterate over (key, value, timestamp) in the order of the keys' bytes."""
+    def scan(self, low: bytes = b"", high: bytes | None = None) -> Iterator[tuple[bytes, bytes, int]]:
+        """Iterate over (key, value, timestamp) of the keys with ``low <= key < high`` in the order of their bytes."""
         start = len(self._rows)
-        for key, data in self._kv.scan(self._rows, prefix_end(self._rows)):
+        end = prefix_end(self._rows) if high is None else self._rows + high
+        for key, data in self._kv.scan(self._rows + low, end):
             found = _decode(data)
             assert found is not None
             yield key[start:], found[0], found[1]

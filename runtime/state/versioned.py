@@ -193,12 +193,19 @@ class VersionedStore:
 
     def scan(self, as_of: int | None = None) -> Iterator[tuple[bytes, VersionedRecord]]:
         """Iterate over all keys in the order of their bytes, each with what ``get(key, as_of)`` gives, if anything."""
-        head = self._rows.head
-        for row_key, _ in self._kv.scan(head, prefix_end(head)):
-            key = row_key[len(head) :]
+        for key in self.keys():
             found = self.get(key, as_of)
             if found is not None:
                 yield key, found
+
+    def keys(self, low: bytes = b"", high: bytes | None = None) -> Iterator[bytes]:
+        """Iterate over the keys with ``low <= key < high`` (None: to the end) that have a head, in their order.
+
+        A key whose newest version is a tombstone is among them for as long as that is kept.
+        """
+        head = self._rows.head
+        for row_key, _ in self._kv.scan(head + low, prefix_end(head) if high is None else head + high):
+            yield row_key[len(head) :]
 
     def put_many(
         self, keys: Sequence[bytes], values: Sequence[bytes | None] | pa.BinaryArray, timestamps: Times

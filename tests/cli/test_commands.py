@@ -125,7 +125,6 @@ def test_a_refused_topology_writes_nothing(bad: str, tmp_path: Path, capsys: pyt
          "{folder}/no/plan cannot be written"),
         (["compile", "{folder}/good.vdsl", "--var", "smallest=1", "-o", "{folder}"], "{folder} cannot be written"),
         (["explain", "VSC30"], "there is no code VSC30"),
-        (["store", "list"], "`vsc store` is not there yet"),
         (["frobnicate"], "invalid choice: 'frobnicate'"),
         ([], "usage: vsc"),
     ],

@@ -28,7 +28,6 @@ COMMANDS = {
     "store": "look into the state of a checkpoint",
     "doctor": "find what keeps Spark from running here",
 }
-_MISSING = frozenset({"store"})  # not there yet
 _EXTRAS = {
     "pyspark": "spark", "pandas": "spark", "google": "spark", "rich": "spark",
     "pyarrow": "test", "numpy": "test", "rocksdict": "test", "yaml": "test",
@@ -75,8 +74,6 @@ def _run(arguments: list[str]) -> int:
 
 
 def _load(name: str) -> ModuleType:
-    if name in _MISSING:
-        raise UsageError(f"`vsc {name}` is not there yet", "see CHANGELOG.md for what this version does")
     return import_module(f"vsc.cli.{name}")
 
 

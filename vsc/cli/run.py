@@ -11,11 +11,11 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, read_text, use_color, variables
 from vsc.cli.errors import UsageError
+from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, packages_of, settings
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -23,26 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "execute"]
 
-_NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobuf", "rich")
-
-
-class _Refused(Exception):
-    """The run ends before it began: what to print on stderr, and the exit status."""
-
-    def __init__(self, text: str, status: int) -> None:
-        super().__init__(text)
-        self.status = status
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument("file", metavar="FILE", help="a topology (.vdsl), or a plan (.json) that vsc compile has made")
     parser.add_argument("--checkpoint", required=True, metavar="DIR", help="where the query keeps its state and place")
-    parser.add_argument("--master", default="local[*]", metavar="URL", help="as for spark-submit (default: local[*])")
-    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
-    parser.add_argument(
-        "--packages", default="", metavar="LIST", help="Maven coordinates that Spark fetches, by commas"
-    )
+    add_spark(parser)
     parser.add_argument(
         "--partitions", type=int, metavar="N", help="partitions of the state (default: 4; kept in the checkpoint)"
     )
@@ -71,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
     try:
-        conf = _settings(args.conf)
+        conf = settings(args)
         given = variables(args)
         if args.partitions is not None and args.partitions < 1:
             raise UsageError(f"there cannot be {args.partitions} partitions", "give a number from 1 on")
@@ -80,21 +66,11 @@ def execute(args: argparse.Namespace) -> int:
         if args.local_dir is not None and os.path.exists(args.local_dir) and not os.path.isdir(args.local_dir):
             raise UsageError(f"--local-dir {args.local_dir} is not a folder", "give one that can be written")
         plan = _plan(args.file, given, quiet=args.progress in ("json", "none"))
-        _need_packages()
+        need_packages("vsc run")
         return _on_spark(args, plan, conf, given)
-    except _Refused as refused:
+    except Refused as refused:
         print(refused, file=sys.stderr)
         return refused.status
-
-
-def _settings(given: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for pair in given:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--conf takes KEY=VALUE, not `{pair}`", "as in --conf spark.executor.memory=4g")
-        found[name] = value
-    return found
 
 
 def _plan(file: str, given: Mapping[str, str], quiet: bool) -> Plan:
@@ -106,7 +82,7 @@ def _plan(file: str, given: Mapping[str, str], quiet: bool) -> Plan:
         try:
             return load(text)
         except PlanError as error:
-            raise _Refused(
+            raise Refused(
                 f"error[VSC907] {file} is no plan that this vsc can run: {error}\n  help: make it with `vsc compile`", 1
             ) from error
     from vsc.compiler.diagnostics.render import render_text
@@ -115,24 +91,10 @@ def _plan(file: str, given: Mapping[str, str], quiet: bool) -> Plan:
     result = compile_source(text, file, given)
     shown = render_text(result.diagnostics, {file: result.source}, use_color(sys.stderr))
     if result.plan is None:
-        raise _Refused(shown.rstrip("\n"), 1)
+        raise Refused(shown.rstrip("\n"), 1)
     if result.diagnostics and not quiet:
         sys.stderr.write(shown)
     return result.plan
-
-
-def _need_packages() -> None:
-    missing = [name for name in _NEEDED if not _importable(name)]
-    if missing:
-        names = ", ".join(missing)
-        raise _Refused(f"error: vsc run needs {names}, not installed here\n  help: pip install 'vsc[spark]'", 2)
-
-
-def _importable(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 def _on_spark(args: argparse.Namespace, plan: Plan, conf: Mapping[str, str], given: Mapping[str, str]) -> int:
@@ -148,23 +110,15 @@ def _on_spark(args: argparse.Namespace, plan: Plan, conf: Mapping[str, str], giv
     )  # fmt: skip
     try:
         check(plan, given, args.trigger)
-        _check_java()
+        check_java()
     except VscRuntimeError as error:
-        raise _Refused(f"error{error}", 2 if isinstance(error, ConfigurationError) else 1) from error
-    packages = [p.strip() for p in args.packages.split(",") if p.strip()]
+        raise Refused(f"error{error}", 2 if isinstance(error, ConfigurationError) else 1) from error
+    packages = packages_of(args)
     show = display(args.progress, sys.stderr)
     try:
         return _run(job, args.master, conf, packages, show)
     finally:
         show.close()
-
-
-def _check_java() -> None:
-    from vsc.cli.doctor import java_problem
-
-    problem = java_problem()
-    if problem is not None:
-        raise _Refused(f"error: Spark cannot start: {problem}", 1)
 
 
 def _run(job: Run, master: str, conf: Mapping[str, str], packages: Sequence[str], show: object) -> int:

@@ -1,0 +1,78 @@
+"""Aggregates, looked into: each group, window or session with the result that it has now."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from vsc.plan.nodes import Aggregate, Plan
+from vsc.runtime.operators.aggregate.calls import Calls, Group
+from vsc.runtime.operators.aggregate.state import AggregateState
+from vsc.runtime.operators.context import NodeFailure
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.views.catalog import StoreInfo
+from vsc.runtime.operators.views.question import Question, Status
+from vsc.runtime.operators.views.view import Entry
+from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.kv_base import OrderedKV, prefix_end
+
+__all__ = ["GroupsView"]
+
+_NUMBER = struct.Struct(">Q")
+_BOUNDS = 2
+_MILLISECOND = 1000
+
+
+class GroupsView:
+    """The groups of one aggregate. `timestamp` is the time of a group's result, `rows` how many rows it holds."""
+
+    def __init__(self, plan: Plan, info: StoreInfo, kv: OrderedKV) -> None:
+        node = plan.node(info.node)
+        assert isinstance(node.operation, Aggregate)
+        self._window = node.operation.window
+        self._calls = Calls(node, node.operation)
+        self._state = AggregateState(kv, info.prefix, self._calls.numbered)
+        self._whole = KeyCodec([c.type for c in info.key])
+        width = len(info.key) - (_BOUNDS if self._window is not None else 0)
+        self._group = KeyCodec([c.type for c in info.key[:width]])
+
+    @property
+    def stream_time(self) -> int | None:
+        """The clock of its windows; None without windows."""
+        return None if self._window is None or self._state.stream_time < 0 else self._state.stream_time
+
+    def rows(self) -> int:
+        """How many groups there are."""
+        groups = self._state.groups
+        return sum(1 for _ in self._state.kv.scan(groups, prefix_end(groups)))
+
+    def answer(self, question: Question) -> Iterator[Entry]:
+        """The groups, by key and then by the window's start."""
+        groups, found = self._state.groups, False
+        for at, data in self._state.kv.scan(groups, prefix_end(groups)):
+            place, group = at[len(groups) :], self._calls.decode(data)
+            key, status = self._key(place, group)
+            encoded = self._whole.encode(key)
+            if question.wants(encoded):
+                found = True
+                yield self._entry(encoded, key, status, place, group)
+        if question.key is not None and not found:
+            yield Entry(Status.NO_RECORD, question.key, self._whole.decode(question.key), None, (None, None))
+
+    def _key(self, place: bytes, group: Group) -> tuple[Row, Status]:
+        if self._window is None:
+            return self._group.decode(place), Status.ROW
+        (start,) = _NUMBER.unpack_from(place, len(place) - _NUMBER.size)
+        end = group.time if self._window.kind == "session" else start + self._window.size
+        closes = end if self._window.kind == "session" else start
+        status = Status.CLOSED if closes <= self._state.closed else Status.OPEN
+        bounds = (start * _MILLISECOND, end * _MILLISECOND)
+        return (*self._group.decode(place[: -_NUMBER.size]), *bounds), status
+
+    def _entry(self, encoded: bytes, key: Row, status: Status, place: bytes, group: Group) -> Entry:
+        extra = (group.time, group.rows)
+        try:
+            row = self._calls.result(group, key, self._state.kv, self._state.entries + place)
+        except NodeFailure:
+            return Entry(Status.FAILED, encoded, key, None, extra)
+        return Entry(status, encoded, key, row, extra)

@@ -1,0 +1,257 @@
+"""Looks into the state of a checkpoint, of a running or a stopped query, without touching either.
+
+What Spark has committed is read through its own reader of state (``format("statestore")``): the manifests, and the
+blobs that they name, checked as in a restore. Each partition is restored, one after the other, into a temporary
+folder of the executor that reads it, and asked there. Nothing is written into the checkpoint, and nothing is known of
+the query's own local folders. All of one answer is of one epoch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from vsc.plan import Plan, PlanError, load
+from vsc.runtime.errors import CheckpointError, StateError
+from vsc.runtime.operators.key_width import partition_codecs
+from vsc.runtime.operators.views import Question, StoreInfo, find_store, stores_of
+from vsc.runtime.operators.views.question import question
+from vsc.runtime.records import partition_of
+from vsc.runtime.spark.hadoop import Files, usable
+from vsc.runtime.spark.look_reader import RowReader, SizeReader, row_ddl
+from vsc.runtime.spark.protocol import Manifest
+from vsc.runtime.spark.session import look_configuration
+from vsc.runtime.spark.ship import ship
+from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.values import to_values
+
+__all__ = ["ReadableFiles", "State", "StoreSize", "read_identity", "read_store"]
+
+
+class ReadableFiles(Protocol):
+    """A folder whose files can be read: `hadoop.Files`, or anything like it."""
+
+    root: str
+
+    def exists(self, name: str = "") -> bool:
+        """Whether there is such a file or folder."""
+
+    def read(self, name: str) -> str:
+        """The text of a file."""
+
+    def names(self, name: str = "") -> list[str]:
+        """The names in a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSize:
+    """How big a store is, over all partitions: `rows` as `StoreView.rows` has it, `bytes` of its keys and values,
+    uncompressed; `stream_times` are the clocks of its partitions in ms, None where one has not begun."""
+
+    store: StoreInfo
+    rows: int
+    bytes: int
+    stream_times: tuple[int | None, ...]
+
+    @property
+    def stream_time(self) -> int | None:
+        """The highest of the clocks."""
+        return max((t for t in self.stream_times if t is not None), default=None)
+
+
+def read_store(
+    spark: SparkSession,
+    checkpoint: str,
+    store: str,
+    *,
+    key: Mapping[str, Any] | None = None,
+    from_key: Mapping[str, Any] | None = None,
+    to_key: Mapping[str, Any] | None = None,
+    as_of: int | None = None,
+    history: bool = False,
+    from_ts: int | None = None,
+    to_ts: int | None = None,
+    at_epoch: int | None = None,
+) -> DataFrame:
+    """The rows of a store in the checkpoint of a running or stopped query, as a DataFrame.
+
+    `store` is the name of a store, or of the node that keeps it (``vsc store list`` shows all). `key` asks for one
+    key, by column, in the values that `TopologyTestDriver` takes; `from_key` and `to_key` ask for a range, both
+    included, and may name leading key columns only. `as_of` asks for what was valid at a time in ms; `history` for
+    all versions that were valid at some time from `from_ts` to `to_ts`. `at_epoch` None is the newest committed
+    epoch.
+
+    Columns: the store's key columns and value columns, of their types in the topology; then ``_status`` (string):
+    ``version``, ``tombstone``, ``no_record``, ``older_than_retention`` for a versioned store, ``row`` for an
+    unversioned one, for groups and for subscriptions, ``open`` or ``closed`` for windows, ``waiting`` for what is
+    held. Last come bigints, in ms: ``_valid_from`` and ``_valid_to`` (null: nothing newer is known) for tables;
+    ``_timestamp`` for all others, with ``_rows`` (how many records a group has taken in) or ``_due`` (the stream time
+    that lets the row out). Where a status says that there is no row, the value columns are null. The rows come in no
+    order. A row that answers for no version is there for `key` and, as ``older_than_retention``, for keys that the
+    store does not answer for any more.
+
+    The DataFrame belongs to a session of its own (`spark` keeps its settings) and is computed anew at each action.
+    Raises CheckpointError where there is no checkpoint or the epoch is not kept, ConfigurationError for a store, a key
+    or a time that makes no sense; an action raises StateError (quoted by Spark) where the state is damaged.
+    """
+    state = State.open(spark, checkpoint, at_epoch)
+    info = find_store(state.plan, store)
+    asked = question(
+        info, key=key, from_key=from_key, to_key=to_key, as_of=as_of,
+        history=history or from_ts is not None or to_ts is not None, start=from_ts, end=to_ts,
+    )  # fmt: skip
+    return state.rows(info, asked).drop("_encoded")
+
+
+def read_identity(files: ReadableFiles) -> tuple[Plan, int]:
+    """The plan of a checkpoint and its number of partitions; CheckpointError if it is none, or of another version."""
+    if not files.exists("vsc/identity.json"):
+        raise CheckpointError(
+            f"{files.root} is not a checkpoint of vsc", "give the folder that vsc run has as --checkpoint"
+        )
+    try:
+        identity = json.loads(files.read("vsc/identity.json"))
+        version, partitions = identity["format"], int(identity["partitions"])
+        if version == 1:
+            return load(files.read("vsc/plan.json")), partitions
+    except (PlanError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"the checkpoint {files.root} cannot be read: {error}") from error
+    raise CheckpointError(
+        f"the checkpoint {files.root} has format version {version}, this vsc reads 1", "use the version that made it"
+    )
+
+
+def kept_epochs(files: ReadableFiles) -> list[int]:
+    """The epochs that Spark has committed and still knows, ascending."""
+    return sorted(int(name) for name in files.names("commits") if name.isdigit())
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What one epoch left, opened for reading."""
+
+    spark: SparkSession
+    files: Files
+    plan: Plan
+    partitions: int
+    epoch: int
+
+    @classmethod
+    def open(cls, spark: SparkSession, checkpoint: str, at_epoch: int | None = None) -> State:
+        """Opens the state after epoch `at_epoch`, or the newest committed one; CheckpointError where there is none."""
+        with usable(CheckpointError, f"the checkpoint {checkpoint}", "give the folder of a checkpoint"):
+            files = Files(spark, checkpoint)
+            plan, partitions = read_identity(files)
+            epochs = kept_epochs(files)
+        if not epochs:
+            raise CheckpointError(
+                f"the query of {checkpoint} has not committed an epoch yet", "wait for its first batch"
+            )
+        epoch = epochs[-1] if at_epoch is None else at_epoch
+        if epoch not in epochs:
+            raise CheckpointError(
+                f"epoch {epoch} is not kept in {checkpoint}: there are {epochs[0]} to {epochs[-1]}",
+                "Spark keeps the newest 100, or as many as spark.sql.streaming.minBatchesToRetain said when it ran",
+            )
+        # Spark's reader asks a coordinator that only exists once somebody has asked for the session's queries.
+        spark.streams.active  # noqa: B018
+        ship(spark)
+        own = spark.newSession()
+        for name, value in look_configuration().items():
+            own.conf.set(name, value)
+        return cls(own, files, plan, partitions, epoch)
+
+    def rows(self, store: StoreInfo, asked: Question) -> DataFrame:
+        """The answer, with the encoded key as column ``_encoded`` in front of all others."""
+        manifests = self._manifests(store.stage, self._partition(store, asked))
+        reader = RowReader(self.plan, store, asked, manifests)
+        return self._blobs(store.stage, manifests).mapInArrow(reader, row_ddl(store))
+
+    def columns(self, store: StoreInfo, asked: Question, limit: int | None = None) -> list[list[Any]]:
+        """The answer in this process, column by column: the store's as internal values, the status, what stands beside.
+
+        The rows are in order: by key, a key's versions newest first; what waits by when it is due. `limit` None: all.
+        """
+        frame = self.rows(store, asked)
+        if store.kind in ("waiting", "suppressed"):
+            frame = frame.orderBy("_due", "_encoded")
+        elif store.is_table:
+            frame = frame.orderBy("_encoded", F.col("_valid_from").desc_nulls_last())
+        else:
+            frame = frame.orderBy("_encoded", "_timestamp")
+        table = (frame if limit is None else frame.limit(limit)).drop("_encoded").toArrow()
+        types = [c.type for c in (*store.key, *store.value)]
+        found = [to_values(table.column(i), type) for i, type in enumerate(types)]
+        return found + [column.to_pylist() for column in table.columns[len(types) :]]
+
+    def sizes(self) -> list[StoreSize]:
+        """All stores with their sizes."""
+        found: list[StoreSize] = []
+        by_stage: dict[int, list[StoreInfo]] = {}
+        for store in stores_of(self.plan):
+            by_stage.setdefault(store.stage, []).append(store)
+        for stage, stores in by_stage.items():
+            manifests = self._manifests(stage, None)
+            reader = SizeReader(self.plan, tuple(stores), manifests)
+            rows = self._blobs(stage, manifests).mapInArrow(reader, SizeReader.DDL).collect()
+            for i, store in enumerate(stores):
+                parts = sorted((r for r in rows if r.store == i), key=lambda r: int(r.partition))
+                counted = parts[:1] if store.replicated else parts
+                clocks = tuple(None if r.stream_time is None else int(r.stream_time) for r in parts)
+                sums = sum(int(r.rows) for r in counted), sum(int(r.bytes) for r in counted)
+                found.append(StoreSize(store, *sums, clocks))
+        return found
+
+    def _partition(self, store: StoreInfo, asked: Question) -> int | None:
+        """The only partition that can answer; None: all of them."""
+        if store.replicated:
+            return 0
+        if asked.key is None:
+            return None
+        codec: KeyCodec = partition_codecs(self.plan)[store.partitioned]
+        values, _ = codec.decode_first(asked.key)
+        return int(partition_of([codec.encode(values)], self.partitions)[0])
+
+    def _manifests(self, stage: int, only: int | None) -> dict[int, str]:
+        """The manifest of each partition, as JSON; checked, so that damage is told before anything is read."""
+        found = {p: "" for p in range(self.partitions) if only in (None, p)}
+        for row in self._variable(stage, "manifest").select("partition_id", "value.text").collect():
+            if row.partition_id in found:
+                chain = Manifest.load(row.text).blobs
+                if any(blob.name.split("-")[1:2] != [str(stage)] for blob in chain):
+                    raise StateError(f"the state of stage {stage} is not where it was expected: {chain[0].name!r}")
+                found[row.partition_id] = row.text
+        return found
+
+    def _blobs(self, stage: int, manifests: Mapping[int, str]) -> DataFrame:
+        """Rows (partition, place, data) for the readers: each partition's chunks in the order of its chain, all in one
+        Spark partition, behind a row without data that makes sure that the partition is read at all."""
+        order = []
+        for partition, text in manifests.items():
+            chunks = [(b.name, i) for b in Manifest.load(text or None).blobs for i in range(len(b.lengths))]
+            order += [(partition, place, name, i) for place, (name, i) in enumerate([("", 0), *chunks])]
+        wanted = self.spark.createDataFrame(order, "partition int, place int, name string, chunk int")
+        there = self._variable(stage, "blobs").select(
+            F.col("partition_id").alias("partition"),
+            F.col("user_map_key.name").alias("name"),
+            F.col("user_map_key.chunk").alias("chunk"),
+            F.col("user_map_value.data").alias("data"),
+        )
+        found = there.join(F.broadcast(wanted), ["partition", "name", "chunk"]).select("partition", "place", "data")
+        first = wanted.where("place = 0").select("partition", "place", F.lit(None).cast("binary").alias("data"))
+        whole = found.union(first).repartition(self.partitions, "partition")
+        return whole.sortWithinPartitions("partition", "place")
+
+    def _variable(self, stage: int, name: str) -> DataFrame:
+        # Spark numbers the operators of a query from its end.
+        operator = len(self.plan.stages) - 1 - stage
+        return (
+            self.spark.read.format("statestore")
+            .option("operatorId", operator).option("stateVarName", name).option("batchId", self.epoch)
+            .load(self.files.root)
+        )  # fmt: skip

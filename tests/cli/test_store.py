@@ -1,0 +1,114 @@
+"""``vsc store``: keys and times as they are typed, and what is refused before Spark starts."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vsc.cli import main
+from vsc.cli.errors import UsageError
+from vsc.cli.store_key import read_key, read_time
+from vsc.compiler import compile_topology
+from vsc.plan import dump
+from vsc.plan.nodes import Column
+from vsc.plan.types import parse_type
+from vsc.runtime.operators.views import StoreInfo
+
+TOPOLOGY = """
+table t (k bigint, v string, at bigint) from files (path = 'x', format = 'json') key k timestamp at
+  materialize versioned (retention = 1 day);
+table u (k bigint, v string) from files (path = 'x', format = 'json') key k materialize unversioned;
+sink t to noop (); sink u to noop ();
+"""
+
+
+def store(*types: str) -> StoreInfo:
+    key = tuple(Column(f"k{i}", parse_type(t)) for i, t in enumerate(types))
+    return StoreInfo("s", "s", 1, "versioned", key, (), b"", "s")
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "value"),
+    [
+        ("string", "EUR", "EUR"),
+        ("string", "42", "42"),
+        ("string", '{"k0": "EUR"}', "EUR"),
+        ("string", '{"other": 1}', '{"other": 1}'),
+        ("int", "-42", -42),
+        ("bigint", '{"k0": 42}', 42),
+        ("decimal(6,2)", "1.50", Decimal("1.50")),
+        ("decimal(6,2)", '{"k0": 1.50}', Decimal("1.50")),
+        ("boolean", "TRUE", True),
+        ("date", "2026-03-02", date(2026, 3, 2)),
+        ("timestamp", "2026-03-02T10:00:00Z", datetime(2026, 3, 2, 10, tzinfo=UTC)),
+        ("timestamp", "12", 12),
+        ("binary", "AP8=", b"\x00\xff"),
+        ("struct<a:int>", '{"a": 1}', {"a": 1}),
+    ],
+)
+def test_a_key_is_what_its_column_makes_of_it(type: str, text: str, value: Any) -> None:
+    assert read_key(store(type), text) == {"k0": value}
+
+
+@pytest.mark.parametrize(
+    ("types", "text", "words"),
+    [
+        (("int",), "x", "key column 'k0' of 's' is int: 'x' is no value of it"),
+        (("binary",), "x", "key column 'k0' of 's' is binary"),
+        (("date",), "yesterday", "key column 'k0' of 's' is date"),
+        (("int", "int"), "1", "the key of 's' has 2 columns: '1' is none"),
+    ],
+)
+def test_a_wrong_key_is_refused(types: tuple[str, ...], text: str, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_key(store(*types), text)
+    assert words in refused.value.message
+
+
+def test_a_key_of_several_columns_is_a_json_object() -> None:
+    assert read_key(store("int", "string"), '{"k1": "x", "k0": 1}') == {"k0": 1, "k1": "x"}
+
+
+def test_times_are_milliseconds_or_iso_text() -> None:
+    assert read_time("-5", "as_of") == -5
+    assert read_time("1970-01-01T01:00:00.5+01:00", "as_of") == 500
+    assert read_time("1970-01-02", "as_of") == 86_400_000
+    with pytest.raises(UsageError, match="--from takes a time, not 'noon'"):
+        read_time("noon", "start")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        ("get t --key x --checkpoint ck", 2, "error: key column 'k' of 't' is bigint: 'x' is no value of it"),
+        ("get t --key 1 --as-of noon --checkpoint ck", 2, "error: --as-of takes a time, not 'noon'"),
+        ("get nope --key 1 --checkpoint ck", 2, "error[VSC907] there is no store 'nope'\n  help: there are t, u"),
+        ("history u --key 1 --checkpoint ck", 2, "error[VSC907] 'u' (unversioned) keeps no history"),
+        ("scan u --as-of 1 --checkpoint ck", 2, "error[VSC907] 'u' (unversioned) cannot answer as of a time"),
+        ("scan t --as-of 1 --from 2 --checkpoint ck", 2, "error: --as-of asks for one time"),
+        ("scan t --limit -1 --checkpoint ck", 2, "error: there cannot be -1 rows"),
+        ("scan t --checkpoint nowhere", 1, "error[VSC904] nowhere is not a checkpoint of vsc"),
+        ("scan t --checkpoint old", 1, "error[VSC904] the checkpoint old has format version 9"),
+        ("scan t --checkpoint broken", 1, "error[VSC904] the checkpoint broken cannot be read"),
+        ("get t --checkpoint ck", 2, "the following arguments are required: --key"),
+        ("--checkpoint ck", 2, "argument ACTION: invalid choice"),
+    ],
+)
+def test_what_is_refused_before_spark_starts(
+    arguments: str, status: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    plan = dump(compile_topology(TOPOLOGY))
+    for folder, version, text in (("ck", 1, plan), ("old", 9, plan), ("broken", 1, plan[:50])):
+        (tmp_path / folder / "vsc").mkdir(parents=True)
+        identity = {"format": version, "id": "x", "partitions": 2, "plan": "t"}
+        (tmp_path / folder / "vsc/identity.json").write_text(json.dumps(identity))
+        (tmp_path / folder / "vsc/plan.json").write_text(text)
+    assert main(["store", *arguments.split()]) == status
+    assert words in capsys.readouterr().err

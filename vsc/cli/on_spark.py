@@ -1,0 +1,69 @@
+"""What commands that start Spark share: their options, and what is checked before Spark is started."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+
+from vsc.cli.errors import UsageError
+
+__all__ = ["Refused", "add_spark", "check_java", "need_packages", "packages_of", "settings"]
+
+_NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobuf", "rich")
+
+
+class Refused(Exception):
+    """The command ends before it began: what to print on stderr, and the exit status."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def add_spark(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--master``, ``--conf`` and ``--packages``."""
+    parser.add_argument("--master", default="local[*]", metavar="URL", help="as for spark-submit (default: local[*])")
+    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
+    parser.add_argument(
+        "--packages", default="", metavar="LIST", help="Maven coordinates that Spark fetches, by commas"
+    )
+
+
+def settings(args: argparse.Namespace) -> dict[str, str]:
+    """Spark's settings that ``--conf`` gives. Raises `UsageError`."""
+    found = {}
+    for pair in args.conf:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--conf takes KEY=VALUE, not `{pair}`", "as in --conf spark.executor.memory=4g")
+        found[name] = value
+    return found
+
+
+def packages_of(args: argparse.Namespace) -> list[str]:
+    """What ``--packages`` names."""
+    return [p.strip() for p in args.packages.split(",") if p.strip()]
+
+
+def need_packages(command: str) -> None:
+    """Raises `Refused` where a Python package is missing that Spark needs."""
+    missing = [name for name in _NEEDED if not _importable(name)]
+    if missing:
+        names = ", ".join(missing)
+        raise Refused(f"error: {command} needs {names}, not installed here\n  help: pip install 'vsc[spark]'", 2)
+
+
+def check_java() -> None:
+    """Raises `Refused` where there is no Java that Spark runs on."""
+    from vsc.cli.doctor import java_problem
+
+    problem = java_problem()
+    if problem is not None:
+        raise Refused(f"error: Spark cannot start: {problem}", 1)
+
+
+def _importable(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False

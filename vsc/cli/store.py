@@ -1,0 +1,168 @@
+"""``vsc store``: what the stores of a checkpoint hold, of a running or a stopped query, without disturbing it.
+
+What can be refused is refused before Spark starts, where the checkpoint is a local folder. Exit status: 0 answered,
+also where there is no such row, 1 a checkpoint that cannot be read, 2 wrong use (no such store, key, time).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vsc.cli.common import print_payload
+from vsc.cli.errors import UsageError
+from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, packages_of, settings
+
+if TYPE_CHECKING:
+    from vsc.plan.nodes import Plan
+    from vsc.runtime.operators.views import Question, StoreInfo
+    from vsc.runtime.spark.look import State
+
+__all__ = ["add_arguments", "execute"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's arguments."""
+    actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
+    _action(actions, "list", "all stores: where they are, how big, how far their stream time is")
+    get = _action(actions, "get", "what a store has for a key, now or as of a time")
+    history = _action(actions, "history", "all versions of a key, newest first")
+    scan = _action(actions, "scan", "all rows of a store, or those of a range of keys or times")
+    for one in (get, history, scan):
+        one.add_argument("store", metavar="STORE", help="a name that `vsc store list` shows, or a node that keeps one")
+    for one in (get, history):
+        one.add_argument("--key", required=True, metavar="K", help="the key; one of several columns as a JSON object")
+    for one in (get, scan):
+        one.add_argument("--as-of", metavar="T", help="what was valid then: ms since 1970, or ISO text")
+    scan.add_argument("--from-key", metavar="K", help="from this key on; leading key columns are enough")
+    scan.add_argument("--to-key", metavar="K", help="up to this key, included; leading key columns are enough")
+    for one in (history, scan):
+        one.add_argument("--from", dest="start", metavar="T", help="versions that are valid at that time or later")
+        one.add_argument("--to", dest="end", metavar="T", help="versions that are valid at that time or before")
+    scan.add_argument("--limit", type=int, metavar="N", help="no more than N rows")
+
+
+def _action(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, does: str
+) -> argparse.ArgumentParser:
+    parser = actions.add_parser(name, help=does, description=does[0].upper() + does[1:] + ".", allow_abbrev=False)
+    parser.add_argument("--checkpoint", required=True, metavar="DIR", help="the checkpoint of the query")
+    parser.add_argument("--format", choices=("table", "json", "csv"), default="table", help="(default: table)")
+    parser.add_argument("--at-epoch", type=int, metavar="N", help="as epoch N left it (default: the newest one)")
+    add_spark(parser)
+    return parser
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Answers; returns the exit status."""
+    try:
+        conf = settings(args)
+        if getattr(args, "limit", None) is not None and args.limit < 0:
+            raise UsageError(f"there cannot be {args.limit} rows", "give a number from 0 on")
+        need_packages("vsc store")
+        _look_ahead(args)
+        check_java()
+        return _on_spark(args, {"spark.driver.maxResultSize": "0", **conf})
+    except Refused as refused:
+        print(refused, file=sys.stderr)
+        return refused.status
+
+
+def _look_ahead(args: argparse.Namespace) -> None:
+    """Refuses what a local checkpoint alone shows to be wrong."""
+    from vsc.runtime.errors import VscRuntimeError
+    from vsc.runtime.spark.hadoop import is_local, local_path
+    from vsc.runtime.spark.look import read_identity
+
+    if not is_local(args.checkpoint):
+        return
+    try:
+        plan, _ = read_identity(_LocalFiles(local_path(args.checkpoint)))
+        if args.action != "list":
+            _asked(args, plan)
+    except VscRuntimeError as error:
+        raise _refusal(error) from error
+
+
+def _asked(args: argparse.Namespace, plan: Plan) -> tuple[StoreInfo, Question]:
+    """The store and the question that the arguments mean."""
+    from vsc.cli.store_key import read_key, read_time
+    from vsc.runtime.operators.views import find_store
+    from vsc.runtime.operators.views.question import question
+
+    store = find_store(plan, args.store)
+    given = vars(args)
+    key, from_key, to_key = (
+        None if given.get(name) is None else read_key(store, given[name]) for name in ("key", "from_key", "to_key")
+    )
+    as_of, start, end = (
+        None if given.get(name) is None else read_time(given[name], name) for name in ("as_of", "start", "end")
+    )
+    history = args.action == "history" or start is not None or end is not None
+    if as_of is not None and history:
+        raise UsageError("--as-of asks for one time, --from and --to for many", "use one or the other")
+    return store, question(
+        store, key=key, from_key=from_key, to_key=to_key, as_of=as_of, history=history, start=start, end=end
+    )
+
+
+def _on_spark(args: argparse.Namespace, conf: dict[str, str]) -> int:
+    from vsc.runtime.errors import VscRuntimeError
+    from vsc.runtime.spark.failures import translated
+    from vsc.runtime.spark.launch import launched, new_log
+    from vsc.runtime.spark.look import State
+
+    log = new_log()
+    try:
+        with launched("vsc store", args.master, conf, packages_of(args), log) as spark:
+            state = State.open(spark, args.checkpoint, args.at_epoch)
+            print_payload(_answer(args, state))
+            print(f"of epoch {state.epoch}", file=sys.stderr)
+    except VscRuntimeError as error:
+        raise _refusal(error) from error
+    except Exception as error:
+        known = translated(error)
+        if known is None:
+            raise
+        raise _refusal(known) from error
+    finally:
+        if os.path.exists(log):
+            os.remove(log)
+    return 0
+
+
+def _answer(args: argparse.Namespace, state: State) -> str:
+    from vsc.cli.store_text import rows_text, sizes_text
+
+    if args.action == "list":
+        return sizes_text(state.sizes(), args.format)
+    store, asked = _asked(args, state.plan)
+    return rows_text(store, state.columns(store, asked, getattr(args, "limit", None)), args.format)
+
+
+def _refusal(error: Exception) -> Refused:
+    from vsc.runtime.errors import ConfigurationError
+
+    return Refused(f"error{error}", 2 if isinstance(error, ConfigurationError) else 1)
+
+
+class _LocalFiles:
+    """The files of a local checkpoint, read without Spark."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    def exists(self, name: str = "") -> bool:
+        return (Path(self.root) / name).exists()
+
+    def read(self, name: str) -> str:
+        try:
+            return (Path(self.root) / name).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ValueError(f"{name}: {error.strerror}") from error
+
+    def names(self, name: str = "") -> list[str]:
+        return sorted(os.listdir(Path(self.root) / name))

@@ -1,0 +1,109 @@
+"""Keys and times as they are typed on a command line: by the types of the store's columns, not by how they look."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from vsc.cli.errors import UsageError
+from vsc.plan.nodes import Column
+from vsc.plan.types import DataType, DecimalType, StructType
+from vsc.runtime.operators.views import StoreInfo
+
+__all__ = ["read_key", "read_time"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HELP = {
+    "boolean": "write true or false",
+    "binary": "write the bytes in base64",
+    "date": "write it like 2026-03-02",
+    "timestamp": "write milliseconds since 1970, or ISO text like 2026-03-02T10:00:00Z",
+}
+
+
+def read_key(store: StoreInfo, text: str) -> dict[str, Any]:
+    """The key columns that `text` gives: a JSON object of them, or for a key of one column its plain value.
+
+    Raises UsageError for text that is neither, or a value that is not of its column's type.
+    """
+    columns = {c.name: c for c in store.key}
+    members = _members(text)
+    if len(columns) == 1 and (members is None or members.keys() != columns.keys()):
+        [column] = store.key
+        return {column.name: _typed(store, column, text)}
+    if members is None:
+        example = "{" + ", ".join(f'"{name}": ...' for name in columns) + "}"
+        raise UsageError(f"the key of '{store.name}' has {len(columns)} columns: {text!r} is none", f"write {example}")
+    return {n: _typed(store, columns[n], value) if n in columns else value for n, value in members.items()}
+
+
+def read_time(text: str, option: str) -> int:
+    """Milliseconds since the epoch, given as such or as ISO text (UTC unless it says otherwise). Raises UsageError."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return (_datetime(text) - _EPOCH) // timedelta(milliseconds=1)
+    except ValueError:
+        name = {"as_of": "--as-of", "start": "--from", "end": "--to"}[option]
+        raise UsageError(f"{name} takes a time, not {text!r}", _HELP["timestamp"]) from None
+
+
+def _members(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text, parse_float=Decimal)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _typed(store: StoreInfo, column: Column, value: Any) -> Any:
+    try:
+        return _value(value, column.type)
+    except (ValueError, InvalidOperation, OverflowError):
+        raise UsageError(
+            f"key column '{column.name}' of '{store.name}' is {column.type}: {value!r} is no value of it",
+            _HELP.get(str(column.type)),
+        ) from None
+
+
+def _value(value: Any, type: DataType) -> Any:
+    """The user's value that text, or a member of JSON, stands for."""
+    if value is None:
+        return None
+    if isinstance(type, StructType):
+        found = _members(value) if isinstance(value, str) else value
+        if not isinstance(found, dict):
+            raise ValueError
+        types = {f.name: f.type for f in type.fields}
+        return {name: _value(member, types[name]) if name in types else member for name, member in found.items()}
+    if not isinstance(value, str):
+        return Decimal(value) if isinstance(type, DecimalType) and not isinstance(value, bool) else value
+    match str(type).partition("(")[0]:
+        case "tinyint" | "smallint" | "int" | "bigint":
+            return int(value)
+        case "decimal":
+            return Decimal(value)
+        case "boolean":
+            return {"true": True, "false": False}.get(value.lower(), value)
+        case "date":
+            return date.fromisoformat(value)
+        case "timestamp":
+            return int(value) if value.lstrip("-").isdigit() else _datetime(value)
+        case "binary":
+            try:
+                return base64.b64decode(value, validate=True)
+            except binascii.Error:
+                raise ValueError from None
+        case _:
+            return value
+
+
+def _datetime(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
