@@ -25,8 +25,9 @@ from tests.columnar.topologies import (
     versioned,
     windows,
 )
+from vsc.plan.expressions import Call, Cast, Literal
 from vsc.plan.nodes import AggregateCall, Column, Materialize, Plan, Schema, Window
-from vsc.plan.types import BIGINT, TIMESTAMP, ArrayType
+from vsc.plan.types import BIGINT, DOUBLE, TIMESTAMP, ArrayType
 from vsc.runtime.operators.columnar import ColumnarStage, NotColumnar, supports
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.task import StageTask
@@ -88,6 +89,18 @@ def test_sums_that_overflow_fail_as_record_by_record() -> None:
         values = [row[-1][1] for row in found[0]["sums"]]
         assert values == [2**62, 2**63 - 1, 2**62 - 1, 2**62 + 4, 2**62 + 9]
         assert found[1].as_dict()["dropped_records"] == {"sums": {"expression_failed": 1}}
+
+
+@pytest.mark.parametrize("engine", ["records", "columns"])
+def test_a_late_record_on_which_a_call_fails_is_a_failure(engine: str) -> None:
+    b = Builder()
+    b.source("s", "stream")
+    share = Call("divide", (Literal(6.0, DOUBLE), Cast(V, DOUBLE)), DOUBLE)
+    b.aggregate("made", "s", TUMBLING, calls=[AggregateCall("sum", (share,), False, DOUBLE, "sum(6 / v)")])
+    records: list[Record] = [("s", "a", 40, (2, None)), ("s", "a", 1, (0, None)), ("s", "a", 2, (1, None))]
+    found = run(b.plan(), records, [engine])
+    assert [row[-1][-1] for row in found[0]["made"]] == [3.0]
+    assert found[1].as_dict()["dropped_records"] == {"made": {"expression_failed": 1, "window_closed": 1}}
 
 
 def refused(call: AggregateCall | None = None, **options: Any) -> Plan:

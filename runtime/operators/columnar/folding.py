@@ -15,13 +15,14 @@ import pyarrow as pa
 from vsc.plan.nodes import Aggregate, Column, Item, Node, Schema
 from vsc.runtime.operators.aggregate.calls import Calls
 from vsc.runtime.operators.aggregate.state import AggregateState
-from vsc.runtime.operators.columnar.accumulators import ColumnAccumulator, Rows, State, column_accumulator, part
+from vsc.runtime.operators.columnar.accumulators import column_accumulator
 from vsc.runtime.operators.columnar.evaluation import Evaluation
 from vsc.runtime.operators.columnar.flow import Flow, Old, blanked
 from vsc.runtime.operators.columnar.segments import Segments
+from vsc.runtime.operators.columnar.states import ColumnAccumulator, Rows, State, part
 from vsc.runtime.records import Int64s, Mask
 
-__all__ = ["Added", "Folding", "Groups", "arriving", "can_be_folded"]
+__all__ = ["Folding", "Groups", "can_be_folded"]
 
 
 def can_be_folded(operation: Aggregate) -> bool:
@@ -48,25 +49,6 @@ class Groups:
             np.concatenate([other.rows, self.rows]),
             tuple(_joined(a, b) for a, b in zip(other.states, self.states, strict=True)),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """Records that are added to groups, in the order of arrival: all columns, event times, numbers of arrival."""
-
-    columns: tuple[pa.Array, ...]
-    time: Int64s
-    arrival: Int64s
-
-    def take(self, places: Int64s) -> Added:
-        """The records at `places`."""
-        chosen = pa.array(places)
-        return Added(tuple(c.take(chosen) for c in self.columns), self.time[places], self.arrival[places])
-
-
-def arriving(flow: Flow, state: AggregateState) -> Added:
-    """The records of a flow, with the numbers that they get as they arrive."""
-    return Added(flow.columns, flow.time, state.arrive_many(len(flow)))
 
 
 class Folding:
@@ -108,16 +90,17 @@ class Folding:
         ).to_pylist()
         return rows
 
-    def fold(self, start: Groups, segments: Segments, added: Added) -> tuple[Groups, Groups]:
+    def arriving(self, flow: Flow, state: AggregateState) -> Rows:
+        """The records of a flow, with the arguments of all calls, numbered as they arrive."""
+        return Rows(self._evaluated.rows(flow.columns, flow.time), flow.time, state.arrive_many(len(flow)))
+
+    def fold(self, start: Groups, segments: Segments, added: Rows) -> tuple[Groups, Groups]:
         """What the groups had come to at each record, in sorted order, and what they are at the end."""
-        arguments = self._evaluated.rows(added.columns, added.time)
-        order = pa.array(segments.order)
-        arguments = tuple(argument.take(order) for argument in arguments)
-        time, arrival = added.time[segments.order], added.arrival[segments.order]
-        times, newest = segments.highest(time, start.time)
+        added = added.take(segments.order)
+        times, newest = segments.highest(added.time, start.time)
         counts, rows = segments.sums(np.ones(len(segments), dtype=np.int64), start.rows)
         folded = [
-            accumulator.fold(state, segments, Rows(arguments[args], time, arrival))
+            accumulator.fold(state, segments, Rows(added.args[args], added.time, added.arrival))
             for accumulator, state, args in zip(self._accumulators, start.states, self._args, strict=True)
         ]
         return (

@@ -14,7 +14,7 @@ import numpy as np
 from vsc.runtime.metrics import Dropped, Metrics
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.columnar.flow import Flow
-from vsc.runtime.operators.columnar.folding import Folding, Groups, arriving
+from vsc.runtime.operators.columnar.folding import Folding, Groups
 from vsc.runtime.operators.columnar.operators import count
 from vsc.runtime.operators.columnar.segments import Segments
 from vsc.runtime.operators.columnar.tables import TableColumns
@@ -52,7 +52,7 @@ class GroupColumns:
         self._touched = [self._keys[number] for number in touched.tolist()]
         data = self._state.get_many(self._touched)
         start, segments = self._folding.load(data), Segments(group, len(touched))
-        running, self._ended = self._folding.fold(start, segments, arriving(flow, self._state))
+        running, self._ended = self._folding.fold(start, segments, self._folding.arriving(flow, self._state))
         places = segments.unsorted()
         now = running.take(places)
         changed = replace(flow, time=now.time, values=self._folding.results(flow.keys, now))

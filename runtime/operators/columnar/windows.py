@@ -18,54 +18,21 @@ from vsc.plan.nodes import Aggregate, Node
 from vsc.runtime.metrics import HELD_RECORDS, Dropped, Group, Metrics
 from vsc.runtime.operators.aggregate.state import AggregateState, window_key
 from vsc.runtime.operators.aggregate.windows import bounds_key
-from vsc.runtime.operators.columnar.flow import Flow, NotColumnar, taken, turns
-from vsc.runtime.operators.columnar.folding import Folding, Groups, arriving
+from vsc.runtime.operators.columnar.flow import Flow, taken, turns
+from vsc.runtime.operators.columnar.folding import Folding, Groups
 from vsc.runtime.operators.columnar.operators import count
-from vsc.runtime.operators.columnar.segments import SAFE, Segments
+from vsc.runtime.operators.columnar.segments import Segments
+from vsc.runtime.operators.columnar.window_clock import Reached, WindowClock
 from vsc.runtime.operators.layout import owner
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.unversioned import TimestampedStore
-from vsc.runtime.state.versioned_columns import spread
 from vsc.runtime.values import arrow_type, to_array
 
 __all__ = ["WindowColumns"]
 
 _MILLISECOND = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class _Clock:
-    """Stream time, as it moves through the records of a batch.
-
-    `closed` is up to where windows are closed at each record, `before` where they were before the batch. `forgetting`
-    is the last record at which that moved, -1 if it did not.
-    """
-
-    time: int
-    closed: Int64s
-    before: int
-
-    @property
-    def end(self) -> int:
-        """Up to where windows are closed at the end."""
-        return max(self.before, int(self.closed[-1])) if len(self.closed) else self.before
-
-    @property
-    def forgetting(self) -> int:
-        """See above."""
-        return int(np.searchsorted(self.closed, self.end)) if self.end > self.before else -1
-
-
-@dataclass(frozen=True, slots=True)
-class _Reached:
-    """What records change: pairs of a record and the start of a window, by record, then by start; `late`: how many
-    pairs there were besides whose window is closed."""
-
-    record: Int64s
-    start: Int64s
-    late: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +84,17 @@ class WindowColumns:
         count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
         flow = flow.select(flow.present)
         clock = self._advance(flow.time)
-        reached = self._reach(flow.time, clock)
+        reached = clock.reach(flow.time)
         self._metrics.count(owner(self._name), Group.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, reached.late)
         windows, group = self._windows(flow, clock, reached)
         segments = Segments(group, len(windows.kb))
-        added = arriving(flow, self._state).take(reached.record)
+        added = self._folding.arriving(flow, self._state).take(reached.record)
         before = self._folding.load(windows.rows)
         running, ended = self._folding.fold(before, segments, added)
         closing = self._account(windows, clock)
-        forgotten = self._forgotten(clock, reached)
+        state = self._state
+        forgotten = clock.forgotten(reached, state.highest)
+        state.highest = max(state.highest, int(reached.start.max()) if len(reached.start) else -1)
         self._keep(windows, ended, forgotten)
         if self._final:
             sent = self._finals(flow, windows, ended, clock, closing)
@@ -148,25 +117,15 @@ class WindowColumns:
 
     # ------------------------------------------------------------------------------------------------ what is changed
 
-    def _advance(self, time: Int64s) -> _Clock:
-        state, window = self._state, self._window
-        clock = np.maximum.accumulate(np.concatenate([np.array([state.stream_time]), time]))
-        before, state.stream_time = state.closed, int(clock[-1])
-        found = _Clock(state.stream_time, clock[1:] - window.grace - window.size, before)
-        state.closed = found.end
-        return found
+    def _advance(self, time: Int64s) -> WindowClock:
+        state = self._state
+        clock = WindowClock(self._window, state.stream_time, state.closed, time)
+        state.stream_time, state.closed = clock.time, clock.end
+        return clock
 
-    def _reach(self, time: Int64s, clock: _Clock) -> _Reached:
-        size, advance = self._window.size, self._window.advance
-        first = np.maximum(0, time - size + advance) // advance
-        many = time // advance - first + 1
-        record, start = np.repeat(np.arange(len(time)), many), spread(first, many) * advance
-        is_open = start > clock.closed[record]
-        return _Reached(record[is_open], start[is_open], int(np.count_nonzero(~is_open)))
-
-    def _windows(self, flow: Flow, clock: _Clock, reached: _Reached) -> tuple[_Windows, Int64s]:
+    def _windows(self, flow: Flow, clock: WindowClock, reached: Reached) -> tuple[_Windows, Int64s]:
         """The windows, and for each pair of record and window the number of the latter."""
-        group, first = _distinct(flow.key[reached.record], reached.start, self._window.advance)
+        group, first = reached.distinct(flow.key)
         numbers, starts = flow.key[reached.record[first]], reached.start[first].tolist()
         kbs = [self._keys[number] for number in numbers.tolist()]
         names = [window_key(kb, start) for kb, start in zip(kbs, starts, strict=True)]
@@ -188,21 +147,18 @@ class WindowColumns:
 
     # ---------------------------------------------------------------------------------------- what becomes of windows
 
-    def _account(self, windows: _Windows, clock: _Clock) -> Int64s:
+    def _account(self, windows: _Windows, clock: WindowClock) -> Int64s:
         """The windows that the batch closes; how many are open at each record goes into the metrics."""
         closing = np.flatnonzero((windows.start > clock.before) & (windows.start <= clock.end))
         records = len(clock.closed)
         opened = np.bincount(windows.first[windows.fresh], minlength=records)
-        closed = np.bincount(self._closing_record(windows, clock, closing), minlength=records)
+        closed = np.bincount(clock.closing(windows.start[closing]), minlength=records)
         is_open = self._state.open + np.cumsum(opened - closed)
         if records:
             self._state.open = int(is_open[-1])
             if (most := int(is_open.max())) > 0:
                 self._metrics.peak(owner(self._name), HELD_RECORDS, most)
         return closing
-
-    def _closing_record(self, windows: _Windows, clock: _Clock, closing: Int64s) -> Int64s:
-        return np.searchsorted(clock.closed, windows.start[closing])
 
     def _keep(self, windows: _Windows, ended: Groups, forgotten: int) -> None:
         """Decides what is written and what is removed: nothing is left of a window that no record can reach."""
@@ -220,14 +176,6 @@ class WindowColumns:
             if fresh[number]:
                 self._puts.append((state.index(start, start, kb), b""))
 
-    def _forgotten(self, clock: _Clock, reached: _Reached) -> int:
-        """Up to where windows are forgotten, -1 if none are: by what had been opened when the clock moved last."""
-        state, at = self._state, clock.forgetting
-        opened = reached.start[: np.searchsorted(reached.record, at, side="right")]
-        highest = max(state.highest, int(opened.max()) if len(opened) else -1)
-        state.highest = max(state.highest, int(reached.start.max()) if len(reached.start) else -1)
-        return -1 if at < 0 else min(clock.end, highest - self._window.grace - self._window.size)
-
     def _store_results(self, windows: _Windows, sent: Flow, newest: Int64s, forgotten: int) -> None:
         """The rows of the result table: those at `newest` of what is sent, but for windows that are forgotten."""
         if self._store is None:
@@ -244,13 +192,13 @@ class WindowColumns:
 
     # --------------------------------------------------------------------------------------------------- what is sent
 
-    def _changes(self, flow: Flow, reached: _Reached, group: Int64s, now: Groups) -> Flow:
+    def _changes(self, flow: Flow, reached: Reached, group: Int64s, now: Groups) -> Flow:
         keys = self._bounded(taken(flow.keys, reached.record), reached.start)
         return self._sent(flow.cause[reached.record], group, keys, now)
 
-    def _finals(self, flow: Flow, windows: _Windows, ended: Groups, clock: _Clock, closing: Int64s) -> Flow:
+    def _finals(self, flow: Flow, windows: _Windows, ended: Groups, clock: WindowClock, closing: Int64s) -> Flow:
         """The results of the windows that close, in the order of their records, then of (start, encoded key)."""
-        record = self._closing_record(windows, clock, closing)
+        record = clock.closing(windows.start[closing])
         encoded = pa.array([windows.kb[number] for number in closing.tolist()], pa.binary())
         columns = {"record": record, "start": windows.start[closing], "key": encoded}
         order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns]).to_numpy()
@@ -290,18 +238,3 @@ class WindowColumns:
     def _bounded(self, keys: Sequence[pa.Array], start: Int64s) -> tuple[pa.Array, ...]:
         bounds = (pa.array(bound * _MILLISECOND).view(self._bound) for bound in (start, start + self._window.size))
         return (*keys, *bounds)
-
-
-def _distinct(key: Int64s, start: Int64s, advance: int) -> tuple[Int64s, Int64s]:
-    """For each pair of key and start the number of the pair, in the order of their first places, and those."""
-    if not len(key):
-        return key, key
-    place = start // advance
-    low, high = int(place.min()), int(place.max())
-    if (int(key.max()) + 1) * (high - low + 1) >= SAFE:
-        raise NotColumnar
-    packed = pa.array(key * (high - low + 1) + (place - low))
-    group = packed.dictionary_encode().indices.to_numpy().astype(np.int64)
-    firsts = np.empty(int(group.max()) + 1, dtype=np.int64)
-    firsts[group[::-1]] = np.arange(len(group))[::-1]
-    return group, firsts
