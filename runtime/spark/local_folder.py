@@ -1,8 +1,8 @@
 """Where an executor keeps the RocksDB folders of a query: never needed for recovery, so it may go at any time.
 
 Guarantees: one process at a time has a partition's folder (a lock file, freed by the operating system when its process
-dies); folders of earlier runs of the same checkpoint are removed; a folder that is taken, or does not fit the
-manifest, costs a restore, never an error.
+dies); folders of earlier runs of the same checkpoint are removed, never those of a later one; a folder that is taken,
+or does not fit the manifest, costs a restore, never an error.
 """
 
 from __future__ import annotations
@@ -12,21 +12,67 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from vsc.runtime.errors import StateError
 from vsc.runtime.spark.protocol import Manifest, PartitionState
-from vsc.runtime.state.kv import RocksKV
+from vsc.runtime.state.kv import OrderedKV, RocksKV
 
-__all__ = ["LocalFolders", "opened", "spark_local", "sweep"]
+__all__ = ["Disk", "LocalFolders", "LocalStore", "RocksDisk", "new_run", "opened", "spark_local", "sweep"]
+
+
+def new_run() -> str:
+    """The id of a run: of two runs the later one has the greater id."""
+    return f"{time.time_ns():016x}-{uuid.uuid4().hex[:8]}"
+
+
+class LocalStore(OrderedKV, Protocol):
+    """A store on a local disk, open."""
+
+    def estimated_rows(self) -> int:
+        """About how many rows there are."""
+        ...
+
+    def close(self) -> None:
+        """Makes everything durable and lets go of the folder."""
+        ...
+
+
+class Disk(Protocol):
+    """What is on a local disk, by folder."""
+
+    def open(self, folder: Path) -> LocalStore:
+        """The store in `folder`, made if it is not there. StateError when it is damaged."""
+        ...
+
+    def remove(self, folder: Path) -> None:
+        """Removes the folder and what is in it, as far as that goes."""
+        ...
+
+
+class RocksDisk:
+    """The real one: a RocksDB in each folder."""
+
+    def open(self, folder: Path) -> RocksKV:
+        """Without a write-ahead log: what a kill takes is in the changelogs."""
+        return RocksKV(folder, durable=False)
+
+    def remove(self, folder: Path) -> None:
+        """Removes the folder."""
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+_ROCKS = RocksDisk()
 
 
 @dataclass(frozen=True, slots=True)
 class LocalFolders:
-    """The local folders of one run. `root` None: Spark's own local folders; `checkpoint` and `run` are ids."""
+    """The local folders of one run. `root` None: Spark's own ones; `checkpoint` is its id, `run` of `new_run`."""
 
     root: str | None
     checkpoint: str
@@ -66,9 +112,12 @@ class LocalFolders:
 
 
 def sweep(base: Path, checkpoint: str, keep: str) -> None:
-    """Removes the folders that earlier runs of `checkpoint` left under `base`: a query runs once at a time."""
+    """Removes the folders that runs of `checkpoint` before `keep` left under `base`.
+
+    Not those of later ones: a task of a driver that is dead may still begin when the next run is at work.
+    """
     for old in base.glob(f"vsc-{checkpoint}-*"):
-        if old.name != keep:
+        if old.name < keep:
             shutil.rmtree(old, ignore_errors=True)
 
 
@@ -78,19 +127,19 @@ def spark_local() -> Path:
 
 
 @contextlib.contextmanager
-def opened(folder: Path, manifest: Manifest) -> Iterator[RocksKV]:
-    """The RocksDB in `folder`, closed afterwards; made anew when it is damaged or is no prefix of the chain."""
-    base: RocksKV | None = None
+def opened(folder: Path, manifest: Manifest, disk: Disk = _ROCKS) -> Iterator[LocalStore]:
+    """The store in `folder`, closed afterwards; made anew when it is damaged or is no prefix of the chain."""
+    base: LocalStore | None = None
     try:
-        base = RocksKV(folder, durable=False)
+        base = disk.open(folder)
         usable = PartitionState.fits(base, manifest)
     except StateError:
         usable = False
     if base is None or not usable:
         if base is not None:
             base.close()
-        shutil.rmtree(folder, ignore_errors=True)
-        base = RocksKV(folder, durable=False)
+        disk.remove(folder)
+        base = disk.open(folder)
     try:
         yield base
     finally:

@@ -15,6 +15,7 @@ Not for locking (that is `vsc.runtime.spark.local_folder`), and not for placemen
 from __future__ import annotations
 
 import json
+import uuid
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from vsc.runtime.errors import StateError
 from vsc.runtime.state.changelog import apply_changelog, encode_changelog
 from vsc.runtime.state.kv import OrderedKV, OverlayKV
 
-__all__ = ["CHUNK_BYTES", "STAMP_KEY", "Blob", "BlobStore", "Manifest", "PartitionState"]
+__all__ = ["CHUNK_BYTES", "STAMP_KEY", "Blob", "BlobStore", "Manifest", "PartitionState", "attempt_name"]
 
 MANIFEST_FORMAT = 1
 CHUNK_BYTES = 2 << 20
@@ -35,6 +36,11 @@ STAMP_KEY = b"\x00vsc.stamp"
 
 FOLD_BYTES = 8 << 20
 """Changelogs shorter than this in sum are never worth folding."""
+
+
+def attempt_name(epoch: int, stage: int, partition: int) -> str:
+    """The name of the changelog that one attempt at a call writes: no other attempt has it, of this epoch or any."""
+    return f"{epoch}-{stage}-{partition}-{uuid.uuid4().hex}"
 
 
 class BlobStore(Protocol):
@@ -155,7 +161,7 @@ class PartitionState:
         return cls(blobs, base, manifest)
 
     def commit(self, name: str) -> Manifest:
-        """Writes the changelog of this call as blob `name` (unique for each attempt), and the new manifest.
+        """Writes the changelog of this call as blob `name` (of `attempt_name`), and the new manifest.
 
         Folds the chain into a snapshot first, when the changelogs have grown beyond what they change. Returns the
         manifest; the local store stays as it was.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import uuid
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any, Literal
@@ -24,7 +23,7 @@ from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.control import broadcast
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.epoch import EpochWriter
-from vsc.runtime.spark.local_folder import LocalFolders
+from vsc.runtime.spark.local_folder import LocalFolders, new_run
 from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.pack import Pack
 from vsc.runtime.spark.session import configured, query_configuration
@@ -109,7 +108,7 @@ def start_query(
         opened.create(plan)  # not before: a topology whose sink was refused may be mended and run again
     ship(spark)
     writer = EpochWriter(opened, sinks, on_epoch)
-    folders = LocalFolders(None if local_dir is None else os.path.abspath(local_dir), opened.id, uuid.uuid4().hex[:12])
+    folders = LocalFolders(None if local_dir is None else os.path.abspath(local_dir), opened.id, new_run())
     # Executors need no secrets: they get the plan as it was compiled.
     with configured(spark, query_configuration(opened.partitions)):
         frame = _pipeline(spark, plan, resolved, opened, options, folders)

@@ -8,7 +8,6 @@ calls on the driver.
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ from vsc.runtime.records import Batch
 from vsc.runtime.spark.control import is_drain
 from vsc.runtime.spark.counters import StateSize, TaskCounters
 from vsc.runtime.spark.local_folder import LocalFolders, opened
-from vsc.runtime.spark.protocol import Manifest, PartitionState
+from vsc.runtime.spark.protocol import Manifest, PartitionState, attempt_name
 from vsc.runtime.spark.routing import Router
 from vsc.runtime.spark.wire import WireRow, slots
 
@@ -117,7 +116,7 @@ class StageProcessor(StatefulProcessor):
             result = task.process(inputs, drain)
             counters.mark("process", started)
             counters.merge(result.metrics)
-            committed = state.commit(f"{epoch()}-{self._stage}-{partition}-{uuid.uuid4().hex}")
+            committed = state.commit(attempt_name(epoch(), self._stage, partition))
             counters.state(
                 StateSize(base.estimated_rows() + state.kv.written, committed.size, task.held, len(committed.blobs))
             )

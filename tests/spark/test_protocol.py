@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vsc.runtime.errors import StateError
-from vsc.runtime.spark import protocol
+from vsc.runtime.spark import local_folder, protocol
 from vsc.runtime.spark.local_folder import LocalFolders, opened
 from vsc.runtime.spark.protocol import STAMP_KEY, Manifest, PartitionState
 from vsc.runtime.state.kv import MemoryKV, OrderedKV
@@ -149,12 +149,15 @@ def test_random_histories_with_lost_attempts_and_lost_disks_end_equal(
 
 
 def test_a_taken_folder_and_folders_of_earlier_runs(tmp_path: Path) -> None:
-    old = LocalFolders(str(tmp_path), "ck", "old")
+    old = LocalFolders(str(tmp_path), "ck", "run-1")
     with old.partition(1, 0) as folder:
         folder.mkdir()
-    new = LocalFolders(str(tmp_path), "ck", "new")
+    new = LocalFolders(str(tmp_path), "ck", "run-2")
     with new.partition(1, 0) as first, new.partition(1, 0) as second:
         assert first != second
         second.mkdir()
     assert not second.exists()
-    assert [f.name for f in tmp_path.iterdir()] == ["vsc-ck-new"]
+    assert [f.name for f in tmp_path.iterdir()] == ["vsc-ck-run-2"]
+    with old.partition(1, 0):  # a task of a dead driver that begins late
+        assert sorted(f.name for f in tmp_path.iterdir()) == ["vsc-ck-run-1", "vsc-ck-run-2"]
+    assert local_folder.new_run() < local_folder.new_run()
