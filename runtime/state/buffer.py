@@ -82,8 +82,13 @@ class TimeOrderedBuffer:
         if not self._count or timestamp < self._oldest:
             return iter(())
         end = self._rows + _NUMBER.pack(timestamp + 1)
-        due = list(self._kv.scan(self._rows, end))
-        self._oldest = timestamp + 1
+        due = []
+        start, self._oldest = self._rows + _NUMBER.pack(self._oldest), timestamp + 1
+        for row in self._kv.scan(start, prefix_end(self._rows)):
+            if row[0] >= end:
+                (self._oldest,) = _NUMBER.unpack_from(row[0], len(self._rows))
+                break
+            due.append(row)
         if due:
             self._count -= len(due)
             self._kv.write([self._meta_row()], [row_key for row_key, _ in due])

@@ -58,19 +58,18 @@ class OverlayKV:
 
     def scan(self, start: bytes, end: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         """Iterate over the rows with ``start <= key < end``."""
-        own = self._keys.between(start, end)
-        if reverse:
-            own.reverse()
+        own = self._keys.each(start, end, reverse)
+        mine = next(own, None)
         rows = self._rows
-        at = 0
         for key, value in self._base.scan(start, end, reverse):
-            while at < len(own) and (own[at] > key if reverse else own[at] < key):
-                yield from self._shown(own[at])
-                at += 1
+            while mine is not None and (mine > key if reverse else mine < key):
+                yield from self._shown(mine)
+                mine = next(own, None)
             if key not in rows and not self._hidden(key):
                 yield key, value
-        for key in own[at:]:
-            yield from self._shown(key)
+        while mine is not None:
+            yield from self._shown(mine)
+            mine = next(own, None)
 
     def write(
         self,

@@ -85,7 +85,7 @@ class Suppressed:
         if not self.count or until < self._first:
             return None
         skip = len(self._times)
-        for index, _ in self._kv.scan(self._times, prefix_end(self._times)):
+        for index, _ in self._kv.scan(self._times + _NUMBER.pack(self._first), prefix_end(self._times)):
             (self._first,) = _NUMBER.unpack_from(index, skip)
             if self._first > until:
                 return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.buffer import TimeOrderedBuffer
 from vsc.runtime.state.kv import MemoryKV, OverlayKV, apply_changelog
+from vsc.runtime.state.suppressed import Suppressed
 
 KEYS = (b"", b"\0", b"\0\0", b"\0\xff", b"a", b"a\0", b"a\0\xff", b"a\x01", b"ab", b"\xff")
 
@@ -86,3 +89,34 @@ def test_a_record_behind_what_was_taken_out_is_found() -> None:
     buffer.add(2, b"k", b"early")
     assert list(buffer.pop_until(3)) == [(2, b"k", b"early")]
     assert (len(buffer), buffer.stream_time) == (1, 9)
+
+
+class Counting(OverlayKV):
+    """Counts the keys of its own that scans come by."""
+
+    looked_at = 0
+
+    def _shown(self, key: bytes) -> Iterator[tuple[bytes, bytes]]:
+        self.looked_at += 1
+        return super()._shown(key)
+
+
+def test_what_has_gone_out_is_not_looked_at_again() -> None:
+    kv, count = Counting(MemoryKV()), 500
+    buffer = TimeOrderedBuffer(kv, b"p")
+    for time in range(count):
+        buffer.add(time, b"k", b"v")
+        assert len(list(buffer.pop_until(time - 20))) == (time >= 20)
+    assert kv.looked_at < 4 * count
+
+
+def test_what_a_suppress_has_sent_is_not_looked_at_again() -> None:
+    kv, count = Counting(MemoryKV()), 500
+    held = Suppressed(kv, b"p")
+    for time in range(count):
+        held.hold(time, b"%d" % time, b"v", None, time, time)
+        first = held.first(time - 20)
+        assert (first is not None) == (time >= 20)
+        if first is not None:
+            held.release(first)
+    assert kv.looked_at < 4 * count
