@@ -6,6 +6,7 @@ Layout, beside Spark's own folders in the checkpoint:
     vsc/plan.json          the plan, unresolved: variables stay variables, so no secrets
     vsc/control/*.txt      the control source
     vsc/epochs/N.json      what epoch N did (the newest few)
+    vsc/inputs/N.json      for which sources epoch N waits, from before it runs (the newest few)
 
 Guarantees: a changed plan, another number of partitions, another format version and a folder that is not vsc's are
 refused before anything is written, with what differs.
@@ -24,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from vsc.plan import Plan, dump
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.control import DRAIN, START
+from vsc.runtime.spark.control import DRAIN, START, WAKE
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.hadoop import Files, usable
 
@@ -32,6 +33,7 @@ __all__ = ["Checkpoint", "differences"]
 
 FORMAT = 1
 KEPT_EPOCHS = 100
+KEPT_PACES = 3
 _SPARK_NAMES = {"offsets", "commits", "sources", "state", "metadata"}
 _IMMATERIAL = {"line", "text", "reason", "decided_by", "format_version"}
 """Members of the plan's JSON that only messages see."""
@@ -100,6 +102,7 @@ class Checkpoint:
         with _usable(self.files.root):
             self.files.make("vsc/control")
             self.files.make("vsc/epochs")
+            self.files.make("vsc/inputs")
             self.files.write("vsc/control/0-start.txt", START + "\n")
             self.files.write("vsc/plan.json", dump(plan))
             identity = {"format": FORMAT, "id": self.id, "partitions": self.partitions, "plan": plan.name}
@@ -114,6 +117,10 @@ class Checkpoint:
         """Asks every partition, in an epoch to come, to move its clocks to the end."""
         self.files.write(f"vsc/control/{uuid.uuid4().hex}-{DRAIN}.txt", DRAIN + "\n")
 
+    def request_wake(self) -> None:
+        """Asks for an epoch, even if there is nothing to read, in which every partition is called."""
+        self.files.write(f"vsc/control/{uuid.uuid4().hex}-{WAKE}.txt", WAKE + "\n")
+
     def keep(self, report: EpochReport) -> None:
         """Keeps what an epoch did; forgets the oldest."""
         self.files.write(f"vsc/epochs/{report.epoch}.json", json.dumps(report.as_dict(), separators=(",", ":")) + "\n")
@@ -123,9 +130,33 @@ class Checkpoint:
 
     def reports(self) -> Iterator[EpochReport]:
         """What is known of the newest epochs, oldest first."""
-        names = [n.removesuffix(".json") for n in self.files.names("vsc/epochs") if not n.startswith(("_", "."))]
-        for epoch in sorted(int(n) for n in names if n.isdigit()):
+        for epoch in self._epochs():
             yield EpochReport.from_dict(json.loads(self.files.read(f"vsc/epochs/{epoch}.json")))
+
+    def report(self, epoch: int) -> EpochReport | None:
+        """What `epoch` did; None if that is not known."""
+        name = f"vsc/epochs/{epoch}.json"
+        return EpochReport.from_dict(json.loads(self.files.read(name))) if self.files.exists(name) else None
+
+    def newest(self) -> EpochReport | None:
+        """What the newest epoch of which anything is known did."""
+        epochs = self._epochs()
+        return self.report(epochs[-1]) if epochs else None
+
+    def keep_pace(self, epoch: int, pace: str) -> None:
+        """Keeps the pace of an epoch (`vsc.runtime.spark.pace`) before it runs; forgets the oldest."""
+        self.files.write(f"vsc/inputs/{epoch}.json", pace + "\n")
+        if epoch >= KEPT_PACES:
+            self.files.delete(f"vsc/inputs/{epoch - KEPT_PACES}.json")
+
+    def pace(self, epoch: int) -> str | None:
+        """The pace that was kept for `epoch`; None if there is none."""
+        name = f"vsc/inputs/{epoch}.json"
+        return self.files.read(name) if self.files.exists(name) else None
+
+    def _epochs(self) -> list[int]:
+        names = [n.removesuffix(".json") for n in self.files.names("vsc/epochs") if not n.startswith(("_", "."))]
+        return sorted(int(n) for n in names if n.isdigit())
 
 
 def _usable(path: str) -> AbstractContextManager[None]:

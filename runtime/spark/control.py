@@ -1,26 +1,55 @@
-"""The control source: a folder of small files inside the checkpoint, each line of which reaches every partition.
+"""Control rows: what stages are told beside their records, and the control source that tells it to all of them.
 
-Spark calls a stage only for keys that have rows, and sources cannot be added to a checkpoint later. So every query
-reads this folder from epoch 0 on: its first line wakes every partition, a line ``drain`` moves clocks to their end.
+The control source is a folder of small files inside the checkpoint, each line of which reaches every partition. Spark
+calls a stage only for keys that have rows, and sources cannot be added to a checkpoint later. So every query reads this
+folder from epoch 0 on: its first line calls every partition, as does a line ``wake``; ``drain`` moves clocks to their
+end. Source tasks tell the stages how far their source has come, in rows of the same kind.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
+from vsc.plan.nodes import Plan
+from vsc.runtime.operators.layout import provider
 from vsc.runtime.spark.wire import WireRow, record_batch, slots
 
-__all__ = ["DRAIN", "START", "broadcast", "is_drain"]
+__all__ = ["DRAIN", "START", "WAKE", "broadcast", "clock_rows", "clocks", "is_drain", "stages_in_step"]
 
 START = "start"
 DRAIN = "drain"
+WAKE = "wake"
+
+_CLOCK = b"clock "
 
 
 def is_drain(payload: bytes) -> bool:
     """Whether a control row asks its stage to move its clocks to the end."""
     return payload == DRAIN.encode()
+
+
+def stages_in_step(plan: Plan) -> tuple[int, ...]:
+    """The stages that read sources, so that records may have to wait in them for other sources."""
+    return tuple(s.id for s in plan.stages if s.id > 0 and any(provider(plan, i.node) == 0 for i in s.inputs))
+
+
+def clock_rows(source: str, time: int, stages: Iterable[int], partitions: int) -> list[WireRow]:
+    """Rows that tell each of `stages`, in each partition, that `source` has come to `time` (-1: to nothing)."""
+    payload = _CLOCK + json.dumps([source, time]).encode()
+    return [WireRow(stage, "", partition, payload) for stage in stages for partition in range(partitions)]
+
+
+def clocks(payloads: Iterable[bytes]) -> dict[str, int]:
+    """How far each source has come, of those that the control rows `payloads` tell about."""
+    found: dict[str, int] = {}
+    for payload in payloads:
+        if payload.startswith(_CLOCK):
+            source, time = json.loads(payload[len(_CLOCK) :])
+            found[source] = max(time, found.get(source, -1))
+    return found
 
 
 def broadcast(

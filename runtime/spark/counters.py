@@ -21,12 +21,16 @@ __all__ = ["EpochReport", "StateSize", "TaskCounters"]
 
 @dataclass
 class StateSize:
-    """The state of one stage and partition: live rows, bytes of its blobs, records that wait (grace buffers)."""
+    """The state of one stage and partition: live rows, bytes of its blobs, and records that wait.
+
+    `held` wait for stream time to go on (grace, windows, suppress), `waiting` for other sources.
+    """
 
     rows: int = 0
     bytes: int = 0
     held: int = 0
     blobs: int = 0
+    waiting: int = 0
 
 
 class TaskCounters:
@@ -39,6 +43,7 @@ class TaskCounters:
         self._read: dict[str, int] = {}
         self._written: dict[str, int] = {}
         self._digests: dict[str, int] = {}
+        self._clocks: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
         self._state: StateSize | None = None
 
@@ -53,6 +58,10 @@ class TaskCounters:
     def digest(self, sink: str, value: int) -> None:
         """Takes in the digest of one part of what is on its way to a sink."""
         self._digests[sink] = combined((self._digests.get(sink, 0), value))
+
+    def clock(self, source: str, time: int) -> None:
+        """Notes the highest event time that a source has brought."""
+        self._clocks[source] = max(time, self._clocks.get(source, time))
 
     def merge(self, metrics: Metrics) -> None:
         """Takes over the operators' metrics."""
@@ -75,17 +84,20 @@ class TaskCounters:
             "read": self._read,
             "written": self._written,
             "digests": self._digests,
+            "clocks": self._clocks,
             "seconds": self._seconds,
         }
         if self._state is not None:
-            state = self._state
-            found["state"] = {"rows": state.rows, "bytes": state.bytes, "held": state.held, "blobs": state.blobs}
+            found["state"] = vars(self._state)
         return WireRow(CONTROL, "", max(self._partition, 0), json.dumps(found, separators=(",", ":")).encode())
 
 
 @dataclass
 class EpochReport:
-    """One epoch, as the driver knows it: the sums of its tasks, and the state of each (stage, partition) it touched."""
+    """One epoch, as the driver knows it: the sums of its tasks, and the state of each (stage, partition) it touched.
+
+    `clocks` are the highest event times, in ms, that sources have brought in it.
+    """
 
     epoch: int
     read: dict[str, int] = field(default_factory=dict)
@@ -94,6 +106,7 @@ class EpochReport:
     metrics: Metrics = field(default_factory=Metrics)
     state: dict[str, StateSize] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    clocks: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def gather(cls, epoch: int, payloads: Iterable[bytes]) -> EpochReport:
@@ -106,6 +119,8 @@ class EpochReport:
                     target[name] = target.get(name, 0) + rows
             for name, digest in task["digests"].items():
                 report.digests[name] = combined((report.digests.get(name, 0), digest))
+            for name, clock in task["clocks"].items():
+                report.clocks[name] = max(clock, report.clocks.get(name, clock))
             report.metrics.merge(Metrics.from_dict(task["metrics"]))
             for name, seconds in task["seconds"].items():
                 stage = f"stage {task['stage']} {name}"
@@ -127,6 +142,7 @@ class EpochReport:
             "metrics": self.metrics.as_dict(),
             "state": {k: vars(v) for k, v in sorted(self.state.items())},
             "seconds": self.seconds,
+            "clocks": self.clocks,
         }
 
     @classmethod
@@ -135,4 +151,5 @@ class EpochReport:
         return cls(
             data["epoch"], data["read"], data["written"], metrics=Metrics.from_dict(data["metrics"]),
             state={k: StateSize(**v) for k, v in data["state"].items()}, seconds=data["seconds"],
+            clocks=data.get("clocks", {}),
         )  # fmt: skip

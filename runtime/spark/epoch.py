@@ -15,6 +15,7 @@ from pyspark.storagelevel import StorageLevel
 
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.pace import Pacer
 from vsc.runtime.spark.sinks import EpochSink
 from vsc.runtime.spark.wire import CONTROL
 
@@ -22,12 +23,20 @@ __all__ = ["EpochWriter"]
 
 
 class EpochWriter:
-    """For foreachBatch. `error` is what went wrong last, as it was raised; `hook` is told about every epoch."""
+    """For foreachBatch. `error` is what went wrong last, as it was raised; `hook` is told about every epoch.
+
+    `pacer` is None where no record waits for other sources: a plan without state.
+    """
 
     def __init__(
-        self, checkpoint: Checkpoint, sinks: Sequence[EpochSink], hook: Callable[[EpochReport], None] | None
+        self,
+        checkpoint: Checkpoint,
+        sinks: Sequence[EpochSink],
+        hook: Callable[[EpochReport], None] | None,
+        pacer: Pacer | None,
     ) -> None:
         self._checkpoint = checkpoint
+        self._pacer = pacer
         self._sinks = sinks
         self._hook = hook
         self.error: BaseException | None = None
@@ -41,11 +50,15 @@ class EpochWriter:
             raise
 
     def _write(self, batch: DataFrame, epoch: int) -> None:
+        if self._pacer is not None:
+            self._pacer.decide(epoch)
         if len(self._sinks) == 1 and self._sinks[0].is_new(epoch):
             report = self._passed_on(batch, epoch, self._sinks[0])
         else:
             report = self._kept(batch, epoch)
         self._checkpoint.keep(report)
+        if self._pacer is not None:
+            self._pacer.done(report)
         if self._hook is not None:
             self._hook(report)
 

@@ -22,7 +22,9 @@ from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import SourceError
 from vsc.runtime.operators.task import RunOptions, SourceRows, SourceTask
 from vsc.runtime.records import Batch, Origin
+from vsc.runtime.spark.control import clock_rows, stages_in_step
 from vsc.runtime.spark.counters import TaskCounters
+from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.routing import Router
 from vsc.runtime.spark.wire import record_batch, slots
 from vsc.runtime.values import arrow_type
@@ -58,7 +60,7 @@ class Pack:
     options: RunOptions
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The blobs, then the counters of the task."""
+        """The blobs, then how far the source has come, if stages ask, and the counters of the task."""
         started = time.perf_counter()
         context = TaskContext.get()
         here = context.partitionId() % self.partitions if context is not None else 0
@@ -79,7 +81,11 @@ class Pack:
                 yield record_batch(rows, keys)
         router.finish(counters)
         counters.mark("pack", started)
-        yield record_batch([counters.row()], keys)
+        last = [counters.row()]
+        stages = stages_in_step(self.plan)
+        if stages and Pace.here().calls:
+            last += clock_rows(self.source, packer.highest, stages, self.partitions)
+        yield record_batch(last, keys)
 
 
 class _Packer:
@@ -98,6 +104,8 @@ class _Packer:
         self._row = 0
         self._clock: int | None = None
         self.waiting = 0
+        self.highest = -1
+        """The highest event time so far; -1 without any."""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Takes rows as Spark read them."""
@@ -123,6 +131,9 @@ class _Packer:
         self._row += n
         result = self._task.process(self._name, SourceRows(origin, columns, offsets, times, None, bad), self._clock)
         self._clock = result.clock
+        if result.clock is not None:
+            self.highest = max(self.highest, result.clock)
+            self._counters.clock(self._name, result.clock)
         self._counters.read(self._name, n)
         self._counters.merge(result.metrics)
         for node, records in result.batches:

@@ -23,7 +23,10 @@ Style = Literal["auto", "bar", "lines", "json", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One epoch: rows read, rows for sinks, Spark's ``triggerExecution`` in ms, the state of all partitions."""
+    """One epoch: rows read, rows for sinks, Spark's ``triggerExecution`` in ms, the state of all partitions.
+
+    `waiting` records wait for other sources.
+    """
 
     batch: int
     input_rows: int
@@ -31,6 +34,7 @@ class Batch:
     duration_ms: int
     state_rows: int
     state_bytes: int
+    waiting: int
     metrics: Metrics
 
     @property
@@ -41,13 +45,18 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end: sums over this run; `held` counts what still waits: for its grace, its window's end, in a `suppress`."""
+    """The end: sums over this run.
+
+    `held` counts what still waits for stream time: for its grace, its window's end, in a `suppress`; `waiting` what
+    waits for other sources, where the run was stopped before their end.
+    """
 
     batches: int
     input_rows: int
     output_rows: int
     duration_ms: int
     held: int
+    waiting: int
     metrics: Metrics
 
     @property
@@ -85,13 +94,16 @@ class Tracker:
         self.metrics.merge(report.metrics)
         sizes = self.state.values()
         rows, stored = sum(s.rows for s in sizes), sum(s.bytes for s in sizes)
-        return Batch(report.epoch, read, written, duration_ms, rows, stored, report.metrics)
+        return Batch(report.epoch, read, written, duration_ms, rows, stored, self._waiting(), report.metrics)
 
     def finished(self) -> Finished:
         """The event of the end."""
         held = sum(s.held for s in self.state.values())
         elapsed = int((time.monotonic() - self.started) * 1000)
-        return Finished(self.batches, self.input_rows, self.output_rows, elapsed, held, self.metrics)
+        return Finished(self.batches, self.input_rows, self.output_rows, elapsed, held, self._waiting(), self.metrics)
+
+    def _waiting(self) -> int:
+        return sum(s.waiting for s in self.state.values())
 
 
 class Display(Protocol):
@@ -169,12 +181,12 @@ class JsonDisplay:
 
     def batch(self, event: Batch) -> None:
         """``{"event": "batch", ...}``."""
-        names = ("batch", "input_rows", "output_rows", "duration_ms", "state_rows", "state_bytes", "dropped")
+        names = ("batch", "input_rows", "output_rows", "duration_ms", "state_rows", "state_bytes", "waiting", "dropped")
         self._show("batch", {name: getattr(event, name) for name in names}, event.metrics)
 
     def finished(self, event: Finished) -> None:
         """``{"event": "finished", ...}``."""
-        names = ("batches", "input_rows", "output_rows", "duration_ms", "held", "dropped")
+        names = ("batches", "input_rows", "output_rows", "duration_ms", "held", "waiting", "dropped")
         self._show("finished", {name: getattr(event, name) for name in names}, event.metrics)
 
     def close(self) -> None:
@@ -188,10 +200,11 @@ class JsonDisplay:
 def batch_text(event: Batch) -> str:
     """A batch in one line."""
     rate = event.input_rows / max(event.duration_ms, 1) * 1000
-    return (
+    text = (
         f"batch {event.batch}: {event.input_rows:,} rows in, {event.output_rows:,} out, {event.duration_ms:,} ms "
         f"({rate:,.0f} rows/s), state {event.state_rows:,} rows {_bytes(event.state_bytes)}"
     )
+    return text + (f", {event.waiting:,} records wait for other sources" if event.waiting else "")
 
 
 def finished_text(event: Finished) -> str:
@@ -201,6 +214,8 @@ def finished_text(event: Finished) -> str:
     text = f"finished: {batches}, {rows}, {event.duration_ms / 1000:,.1f} s"
     if event.held:
         text += f"; {event.held:,} records wait for stream time to go on (--drain lets them out)"
+    if event.waiting:
+        text += f"; {event.waiting:,} records wait for sources that have not been read to their end"
     return text
 
 

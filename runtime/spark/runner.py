@@ -43,6 +43,7 @@ class Run:
     variables: Mapping[str, str] = field(default_factory=dict)
     partitions: int | None = None
     trigger: str = "available-now"
+    max_idle: str | None = None
     local_dir: str | None = None
     options: RunOptions = field(default_factory=RunOptions)
     drain: bool = False
@@ -54,7 +55,7 @@ def run(job: Run, spark: SparkSession, show: Display) -> None:
     Raises what `start` raises, the query's failure as Spark reports it (chained to what foreachBatch failed with),
     and Interrupted.
     """
-    check(job.plan, job.variables, job.trigger)
+    check(job.plan, job.variables, job.trigger, job.max_idle)
     opened = Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions)
     tracker = Tracker.after(opened.reports())
     with _signals() as stop:
@@ -69,7 +70,16 @@ def run(job: Run, spark: SparkSession, show: Display) -> None:
 
 def _once(job: Run, spark: SparkSession, trigger: str, watch: _Watch, stop: threading.Event) -> None:
     query, _, writer = start_query(
-        job.plan, spark, job.checkpoint, job.variables, job.partitions, trigger, job.local_dir, job.options, watch.done
+        job.plan,
+        spark,
+        job.checkpoint,
+        job.variables,
+        job.partitions,
+        trigger,
+        job.max_idle,
+        job.local_dir,
+        job.options,
+        watch.done,
     )
     running_at_stop: int | None = None
     while query.isActive:

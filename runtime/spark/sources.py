@@ -31,6 +31,8 @@ _FILE_OPTIONS = {
     "maxfilespertrigger", "maxbytespertrigger", "latestfirst", "filenameonly", "maxfileage", "cleansource",
     "sourcearchivedir", "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup", "linesep",
 }  # fmt: skip
+MAX_BYTES = 128 << 20
+"""How many bytes of files an epoch takes from a source that has no bound of its own; at least one file."""
 
 
 def quoted(name: str) -> str:
@@ -141,9 +143,12 @@ def _structured(spark: SparkSession, source: Source, options: Options, form: str
 
 
 def _load(reader: object, options: Options) -> DataFrame:
-    # Every file below the folder is data, and one that is new to us is new however old it is.
-    defaults = {"recursiveFileLookup": "true", "maxFileAge": "36500d"}
+    # Every file below the folder is data, and one that is new to us is new however old it is. What Spark has listed
+    # but not taken it keeps, however little it is (ratio 0), so that `unread` sees it.
+    defaults = {"recursiveFileLookup": "true", "maxFileAge": "36500d", "discardCachedInputRatio": "0"}
     given = {name.lower() for name in options.spark}
+    if not given & {"maxfilespertrigger", "maxbytespertrigger"}:
+        defaults["maxBytesPerTrigger"] = str(MAX_BYTES)
     for name, value in defaults.items():
         if name.lower() not in given:
             reader = reader.option(name, value)  # type: ignore[attr-defined]

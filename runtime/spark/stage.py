@@ -16,12 +16,15 @@ import pandas as pd
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from vsc.plan.nodes import Plan
+from vsc.plan.nodes import Plan, Source
+from vsc.runtime.operators.in_step import InStep
+from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.task import RunOptions, StageTask
 from vsc.runtime.records import Batch
-from vsc.runtime.spark.control import is_drain
+from vsc.runtime.spark.control import clocks, is_drain, stages_in_step
 from vsc.runtime.spark.counters import StateSize, TaskCounters
 from vsc.runtime.spark.local_folder import LocalFolders, opened
+from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.protocol import Manifest, PartitionState, attempt_name
 from vsc.runtime.spark.routing import Router
 from vsc.runtime.spark.wire import WireRow, slots
@@ -86,6 +89,7 @@ class StageProcessor(StatefulProcessor):
         self._options = options
         self._folders = folders
         self._observe = observe
+        self._ranks = {n.name: n.operation.rank for n in plan.nodes if isinstance(n.operation, Source)}
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Names the state variables."""
@@ -106,26 +110,49 @@ class StageProcessor(StatefulProcessor):
         mine, out = self._unpacked(rows)
         counters = TaskCounters(self._stage, partition)
         router = Router(self._plan, self._stage, self._partitions)
-        inputs = [(row.port, Batch.from_ipc(row.payload, self._plan.node(row.port).schema)) for row in mine if row.port]
-        drain = any(is_drain(row.payload) for row in mine if not row.port)
         manifest = Manifest.load(self._blobs.manifest())
+        produced = False
         with self._folders.partition(self._stage, partition) as folder, opened(folder, manifest) as base:
             state = PartitionState.open(self._blobs, base, manifest)
             task = StageTask(self._plan, self._stage, state.kv, self._options, self._observe)
             counters.mark("open", started)
-            result = task.process(inputs, drain)
+            in_step = InStep(state.kv, {n.name: n.schema for n in self._plan.nodes})
+            for result in self._results(task, in_step, mine):
+                if produced:  # what has waited may be much: it goes on portion by portion
+                    yield self._frame(out)
+                    out = []
+                counters.merge(result.metrics)
+                for node, batch in result.batches:
+                    out.extend(router.route(node, batch, partition, counters))
+                produced = True
             counters.mark("process", started)
-            counters.merge(result.metrics)
             committed = state.commit(attempt_name(epoch(), self._stage, partition))
             counters.state(
-                StateSize(base.estimated_rows() + state.kv.written, committed.size, task.held, len(committed.blobs))
+                StateSize(
+                    base.estimated_rows() + state.kv.written,
+                    committed.size,
+                    task.held,
+                    len(committed.blobs),
+                    len(in_step),
+                )
             )
         counters.mark("commit", started)
-        for node, batch in result.batches:
-            out.extend(router.route(node, batch, partition, counters))
         router.finish(counters)
         out.append(counters.row())
         yield self._frame(out)
+
+    def _results(self, task: StageTask, in_step: InStep, rows: list[WireRow]) -> Iterator[StageResult]:
+        """What the stage makes of the records that may go on, in one portion or more."""
+        told = [row.payload for row in rows if not row.port]
+        drain = any(map(is_drain, told))
+        frontier = None
+        if not drain and self._stage in stages_in_step(self._plan):
+            frontier = Pace.here().frontier(self._ranks, clocks(told))
+        inputs = [(row.port, Batch.from_ipc(row.payload, self._plan.node(row.port).schema)) for row in rows if row.port]
+        for portion in in_step.portions(inputs, frontier):
+            yield task.process(portion)
+        if drain:
+            yield task.process((), drain=True)
 
     def close(self) -> None:
         """Nothing is held between calls."""

@@ -26,6 +26,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("", "error: the following arguments are required: --checkpoint"),
         ("--checkpoint ck", "error[VSC907] the variable ${in} has no value (source 's' (line 1), option 'path')"),
         ("--checkpoint ck --var in=in --trigger soon", "error[VSC907] 'soon' is no trigger"),
+        (
+            "--checkpoint ck --var in=in --max-idle 5s",
+            "error[VSC907] --max-idle 5s: with the trigger available-now nobody",
+        ),
+        ("--checkpoint ck --var in=in --trigger 1s --max-idle long", "[VSC907] --max-idle: 'long' is no duration"),
         ("--checkpoint ck --var in=in --partitions 0", "error: there cannot be 0 partitions"),
         ("--checkpoint ck --var in=in --partitions many", "--partitions: invalid int value: 'many'"),
         ("--checkpoint ck --var in=in --conf x", "error: --conf takes KEY=VALUE, not `x`"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from vsc.plan import Plan
 
-__all__ = ["compiled", "parquet_rows", "run_once", "write_json"]
+__all__ = ["compiled", "parquet_rows", "run_epochs", "run_once", "write_json"]
 
 _BASE_SECONDS = 1_700_000_000
 
@@ -44,6 +44,29 @@ def run_once(plan: Plan, spark: SparkSession, checkpoint: Path, **arguments: Any
     reports: list[EpochReport] = []
     query = start(plan, spark, checkpoint=str(checkpoint), on_epoch=reports.append, **arguments)
     query.awaitTermination()
+    return reports
+
+
+def run_epochs(
+    plan: Plan, spark: SparkSession, checkpoint: Path, epochs: Sequence[Callable[[], None]], **arguments: Any
+) -> list[EpochReport]:
+    """Runs a plan over input that comes about: each of `epochs` makes the files of one epoch, when the one before ends.
+
+    No source has more to bring than what an epoch reads, so nothing waits.
+    """
+    from vsc.runtime.spark import start
+
+    reports: list[EpochReport] = []
+    coming = iter(epochs)
+
+    def done(report: EpochReport) -> None:
+        reports.append(report)
+        next(coming, lambda: None)()
+
+    next(coming)()
+    query = start(plan, spark, checkpoint=str(checkpoint), on_epoch=done, trigger="20 ms", **arguments)
+    query.processAllAvailable()
+    query.stop()
     return reports
 
 

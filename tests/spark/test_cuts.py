@@ -1,18 +1,27 @@
-"""Records cut at random into micro-batches, with random partition counts and a restart in the middle: the result is
-that of the test driver, fed in the order that D12 gives for those cuts."""
+"""A history in files, read in bounded epochs cut at random, with random partition counts, crashes and restarts.
+
+Where the files of one source do not overlap in time, the result is that of the test driver fed with everything in one
+D12 order: no bound and no crash shows. Where they do, a later file's earlier rows are late, as the bound makes them:
+then the driver is fed in the order in which a small model of the waiting lets the rows go on.
+"""
 
 from __future__ import annotations
 
 import random
 import shutil
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
+from vsc.plan.nodes import Plan, Source
 from vsc.runtime.local import EpochRow, order_epoch
+from vsc.runtime.spark.checkpoint import Checkpoint
+from vsc.runtime.spark.counters import EpochReport
 from vsc.testing import TopologyTestDriver
 
 pytestmark = pytest.mark.spark
@@ -42,43 +51,80 @@ SOURCES = ("rates", "accounts", "orders")
 
 
 class Inputs:
-    """Random files for each source, and how many of them an epoch takes."""
+    """Random files for each source, in the order in which they are read, and how many of them an epoch takes."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, overlap: bool) -> None:
         chance = self.chance = random.Random(seed)
         self.numbers = iter(range(1_000_000))
         self.per_trigger = {name: chance.randint(1, 3) for name in SOURCES}
-        self.files = {name: [self.rows(name) for _ in range(chance.randint(2, 5))] for name in SOURCES}
-        # Names do not follow the order of arrival: the order of an epoch is by name, that of epochs by time.
+        self.files: dict[str, list[list[dict[str, Any]]]] = {}
+        for name in SOURCES:
+            self.files[name], start = [], chance.randint(0, 30)
+            for _ in range(chance.randint(2, 6)):
+                rows = [self.row(name, 0 if overlap else start) for _ in range(chance.choice((0, 1, 3, 12)))]
+                start = max((row["at"] for row in rows), default=start) + chance.choice((0, 1, 10))
+                self.files[name].append(rows)
+        # Names do not follow the order of reading: within an epoch the order of equal times is by name.
         self.names = {name: chance.sample(range(100), len(self.files[name])) for name in SOURCES}
 
-    def rows(self, source: str) -> list[dict[str, Any]]:
-        chance = self.chance
-        rows: list[dict[str, Any]] = []
-        for _ in range(chance.choice((0, 1, 3, 12))):
-            at = chance.randint(0, 100)
-            number = next(self.numbers)
-            if source == "orders":
-                rows.append({"id": number, "currency": chance.choice("abc"), "account": chance.choice("xyz"), "at": at})
-            elif source == "rates":
-                rows.append({"currency": chance.choice("abc"), "rate": number, "at": at, "gone": chance.random() < 0.2})
-            else:
-                rows.append({"account": chance.choice("xyz"), "owner": f"o{number}", "at": at})
-        return rows
+    def row(self, source: str, start: int) -> dict[str, Any]:
+        chance, number = self.chance, next(self.numbers)
+        at = start + chance.randint(0, 100 if start == 0 else 25)
+        if source == "orders":
+            return {"id": number, "currency": chance.choice("abc"), "account": chance.choice("xyz"), "at": at}
+        if source == "rates":
+            return {"currency": chance.choice("abc"), "rate": number, "at": at, "gone": chance.random() < 0.2}
+        return {"account": chance.choice("xyz"), "owner": f"o{number}", "at": at}
 
     def path(self, source: str, file: int) -> str:
         return f"{source}/f{self.names[source][file]:02}.json"
 
+    def fed(self, source: str, file: int) -> list[EpochRow]:
+        rows = enumerate(self.files[source][file])
+        return [EpochRow(source, self.path(source, file), offset, row, row["at"]) for offset, row in rows]
 
-@pytest.mark.parametrize("seed", range(2))
-def test_every_cut_gives_what_the_test_driver_gives(spark: Any, tmp_path: Path, seed: int) -> None:
-    inputs = Inputs(seed)
+
+class Crash(Exception):
+    """What a test lets an epoch fail with."""
+
+
+@pytest.fixture
+def crashes(monkeypatch: pytest.MonkeyPatch) -> Callable[[random.Random], None]:
+    """Lets epochs fail at random, once each: before anything is computed, or when all is done but nothing committed."""
+
+    def set_up(chance: random.Random) -> None:
+        for name in ("keep_pace", "keep"):
+            monkeypatch.setattr(Checkpoint, name, failing(chance, getattr(Checkpoint, name)))
+
+    return set_up
+
+
+def failing(chance: random.Random, method: Callable[..., None]) -> Callable[..., None]:
+    failed: set[object] = set()
+
+    def attempt(checkpoint: Checkpoint, what: Any, *more: Any) -> None:
+        method(checkpoint, what, *more)
+        epoch = what if isinstance(what, int) else what.epoch
+        if epoch not in failed and chance.random() < 0.25:
+            failed.add(epoch)
+            raise Crash
+        failed.add(epoch)
+
+    return attempt
+
+
+@pytest.mark.parametrize(("seed", "overlap"), [(3, False), (4, False), (1, True)])
+def test_every_cut_gives_what_the_test_driver_gives(
+    spark: Any, tmp_path: Path, seed: int, overlap: bool, crashes: Callable[[random.Random], None]
+) -> None:
+    inputs = Inputs(seed, overlap)
     plan = compiled(TOPOLOGY)
     partitions = random.Random(seed).randint(1, 3)
     variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
     variables |= {name: str(n) for name, n in inputs.per_trigger.items()}
-    # Two runs: the second one finds some new files, and in half of the cases nothing on the local disk.
-    halves = {name: inputs.chance.randint(0, len(inputs.files[name])) for name in SOURCES}
+    crashes(inputs.chance)
+    # The second run finds some new files, in half of the cases nothing on the local disk.
+    halves = {name: inputs.chance.randint(0, len(inputs.files[name]) // 2) for name in SOURCES}
     runs = [{n: range(halves[n]) for n in SOURCES}, {n: range(halves[n], len(inputs.files[n])) for n in SOURCES}]
     local = tmp_path / "local"
     expected: dict[str, list[tuple[Any, ...]]] = {"priced": [], "named": [], "rates": []}
@@ -88,12 +134,18 @@ def test_every_cut_gives_what_the_test_driver_gives(spark: Any, tmp_path: Path, 
                 (tmp_path / "in" / source).mkdir(parents=True, exist_ok=True)
                 for file in run[source]:
                     write_json(tmp_path / "in" / inputs.path(source, file), inputs.files[source][file], file)
-            run_once(plan, spark, tmp_path / "ck", variables=variables, partitions=partitions, local_dir=str(local))
+            arguments = {"variables": variables, "partitions": partitions, "local_dir": str(local)}
+            reports = until_done(lambda: run_once(plan, spark, tmp_path / "ck", **arguments))  # noqa: B023
+            if reports:
+                assert not any(size.waiting for size in reports[-1].state.values())
             if seed % 2:
                 shutil.rmtree(local, ignore_errors=True)
-            for epoch in epochs(inputs, run):
-                for row in order_epoch(plan, epoch):
-                    driver.pipe(row.source, row.row)
+            for row in model(plan, inputs, run):
+                driver.pipe(row.source, row.row)
+            if not overlap:
+                assert model(plan, inputs, run) == order_epoch(
+                    plan, [row for source in SOURCES for file in run[source] for row in inputs.fed(source, file)]
+                )
             for node, found in expected.items():
                 found.extend(driver_row(node, record) for record in driver.read(node))
     for node, records in expected.items():
@@ -101,17 +153,41 @@ def test_every_cut_gives_what_the_test_driver_gives(spark: Any, tmp_path: Path, 
         assert by_key(found) == by_key(records), node
 
 
-def epochs(inputs: Inputs, run: dict[str, range]) -> list[list[EpochRow]]:
-    """The rows of each epoch of a run, as Spark cuts them: the oldest files first, so many of each source."""
-    found: list[list[EpochRow]] = []
-    steps = {n: [list(run[n])[i : i + k] for i in range(0, len(run[n]), k)] for n, k in inputs.per_trigger.items()}
-    for number in range(max(map(len, steps.values()))):
-        rows = []
+def until_done(run: Callable[[], list[EpochReport]]) -> list[EpochReport]:
+    """Starts a query again until it ends by itself."""
+    while True:
+        try:
+            return run()
+        except StreamingQueryException as error:
+            assert "Crash" in str(error), error
+
+
+def model(plan: Plan, inputs: Inputs, run: dict[str, range]) -> list[EpochRow]:
+    """The rows of a run as they go on: what waits, waits for the sources that have rows left, and goes by D12."""
+    ranks = {n.name: n.operation.rank for n in plan.nodes if isinstance(n.operation, Source)}
+    left = {name: list(files) for name, files in run.items()}
+    clocks = dict.fromkeys(SOURCES, -1)
+    waiting: list[tuple[tuple[int, int, str, int], EpochRow]] = []
+    found: list[EpochRow] = []
+    while any(left.values()):
         for source in SOURCES:
-            for file in steps[source][number] if number < len(steps[source]) else ():
-                for offset, row in enumerate(inputs.files[source][file]):
-                    rows.append(EpochRow(source, inputs.path(source, file), offset, row, row["at"]))
-        found.append(rows)
+            for file in left[source][: inputs.per_trigger[source]]:
+                clock = -1
+                for row in inputs.fed(source, file):
+                    clock = max(clock, row.row["at"])
+                    waiting.append(((clock, ranks[source], row.part, row.offset), row))
+                clocks[source] = max(clocks[source], clock)
+            del left[source][: inputs.per_trigger[source]]
+        places = [
+            (clocks[source], ranks[source], min(inputs.path(source, file) for file in rest))
+            for source, files in left.items()
+            if (rest := [file for file in files if inputs.files[source][file]])
+        ]
+        frontier = min(places, default=(1 << 62, 0, ""))
+        due = [one for one in waiting if one[0][:3] < frontier]
+        waiting = [one for one in waiting if one[0][:3] >= frontier]
+        found += [row for _, row in sorted(due, key=lambda one: one[0])]
+    assert not waiting
     return found
 
 

@@ -26,14 +26,14 @@ def report(epoch: int) -> EpochReport:
     metrics.count("priced", Group.MISSED_LOOKUPS, Missed.OLDER_THAN_RETENTION, 3)
     metrics.peak("priced", RETENTION_NEEDED, 5_400_001)
     stage.merge(metrics)
-    stage.state(StateSize(rows=5 + epoch, bytes=2048, held=1, blobs=1))
+    stage.state(StateSize(rows=5 + epoch, bytes=2048, held=1, blobs=1, waiting=1000 * (2 - epoch)))
     return EpochReport.gather(epoch, [source.row().payload, stage.row().payload])
 
 
 def shown(style: str) -> list[str]:
     stream = io.StringIO()
     show: Display = display(style, stream)  # type: ignore[arg-type]
-    tracker = Tracker.after([EpochReport(0, state={"1-0": StateSize(rows=100, bytes=1024, held=4)})])
+    tracker = Tracker.after([EpochReport(0, state={"1-0": StateSize(rows=100, bytes=1024, held=4, waiting=7)})])
     for epoch in (1, 2):
         show.batch(tracker.batch(report(epoch), 500))
     show.finished(tracker.finished())
@@ -45,11 +45,11 @@ def test_json_events() -> None:
     first, second, last = map(json.loads, shown("json"))
     assert {k: v for k, v in first.items() if k != "metrics"} == {
         "event": "batch", "batch": 1, "input_rows": 10, "output_rows": 8, "duration_ms": 500, "state_rows": 106,
-        "state_bytes": 3072, "dropped": 2,
+        "state_bytes": 3072, "waiting": 1007, "dropped": 2,
     }  # fmt: skip
     assert second["state_rows"] == 107
-    assert (last["event"], last["batches"], last["input_rows"], last["held"], last["dropped"]) == (
-        "finished", 2, 20, 5, 4,
+    assert (last["event"], last["batches"], last["input_rows"], last["held"], last["waiting"], last["dropped"]) == (
+        "finished", 2, 20, 5, 7, 4,
     )  # fmt: skip
     assert last["metrics"]["missed_lookups"] == {"priced": {"older_than_retention": 6}}
 
@@ -57,10 +57,13 @@ def test_json_events() -> None:
 def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
     first, _, last = shown("lines")
     assert first.startswith(
-        "batch 1: 10 rows in, 8 out, 500 ms (20 rows/s), state 106 rows 3.0 KiB; dropped 2 null_key"
+        "batch 1: 10 rows in, 8 out, 500 ms (20 rows/s), state 106 rows 3.0 KiB, 1,007 records wait for "
+        "other sources; dropped 2 null_key"
     )
     assert last.startswith("finished: 2 batches, 20 rows in, 16 out")
-    assert "5 records wait for stream time to go on (--drain lets them out)" in last
+    assert (
+        "5 records wait for stream time to go on (--drain lets them out); 7 records wait for sources that have" in last
+    )
     assert "in 'priced' 6 look-ups were older than the table's history retention" in last
     assert last.endswith("a retention of 1 hour 31 minutes would have served them")
     assert "look-ups were older" in " ".join(shown("bar"))

@@ -12,12 +12,13 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.spark.support import parquet_rows, run_once, write_json
+from tests.spark.support import parquet_rows, run_epochs, run_once, write_json
 from vsc.compiler import compile_topology
 from vsc.plan import expressions
 from vsc.plan.nodes import Column, Connector, Item, Node, Plan, Sink, Source
@@ -52,15 +53,18 @@ def test_a_scenario_gives_on_spark_what_it_gives_on_the_driver(spark: Any, tmp_p
     watched = sorted({expectation.node for step in scenario.steps for expectation in step.expect})
     expected = _on_the_driver(scenario, partitions, watched)
     fed, drains = _fed(scenario, plan)
-    for number, epoch in enumerate(_cut(plan, fed, chance)):
+
+    def files(number: int, epoch: list[EpochRow]) -> None:
         for node in plan.nodes:
             if isinstance(node.operation, Source):
                 for part in range(PARTS):
                     rows = [row.row for row in epoch if (row.source, row.part) == (node.name, str(part))]
                     path = tmp_path / "in" / node.name / f"{part}-{number:03}.json"
                     write_json(path, rows, number * PARTS + part)
+
     changed = _with_files(plan, tmp_path, watched)
-    run_once(changed, spark, tmp_path / "ck", partitions=partitions)
+    epochs = [partial(files, number, epoch) for number, epoch in enumerate(_cut(plan, fed, chance))]
+    assert len(run_epochs(changed, spark, tmp_path / "ck", epochs, partitions=partitions)) == len(epochs)
     if drains:
         from vsc.runtime.spark.checkpoint import Checkpoint
 
@@ -184,7 +188,7 @@ def _from_files(node: Node, folder: Path) -> Node:
         gone = expressions.Call("or", (source.delete_when.expr, gone), BOOLEAN)  # type: ignore[assignment]
     changed = replace(
         source,
-        connector=Connector("files", options, (("maxFilesPerTrigger", str(PARTS)),)),
+        connector=Connector("files", options),
         columns=(*source.columns, Column(AT, BIGINT), Column(GONE, BOOLEAN)),
         timestamp=Item("timestamp", expressions.Column(0, AT, BIGINT), AT),
         delete_when=Item("delete when", gone, GONE) if node.kind == "table" else None,

@@ -38,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHEN",
         help="available-now: all input there is, then stop (default); once: the same in one batch; or a duration",
     )
+    parser.add_argument(
+        "--max-idle",
+        metavar="D",
+        help="with a duration as trigger: how long others wait for a source that has nothing new (default: 0)",
+    )
     add_variables(parser)
     parser.add_argument("--drain", action="store_true", help="at the end, let out what waits for its grace")
     parser.add_argument(
@@ -105,11 +110,11 @@ def _on_spark(args: argparse.Namespace, plan: Plan, conf: Mapping[str, str], giv
     from vsc.runtime.spark.runner import Run
 
     job = Run(
-        plan, args.checkpoint, given, args.partitions, args.trigger, args.local_dir,
+        plan, args.checkpoint, given, args.partitions, args.trigger, args.max_idle, args.local_dir,
         RunOptions(args.on_bad_row, args.on_error), args.drain,
     )  # fmt: skip
     try:
-        check(plan, given, args.trigger)
+        check(plan, given, args.trigger, args.max_idle)
         check_java()
     except VscRuntimeError as error:
         raise Refused(f"error{error}", 2 if isinstance(error, ConfigurationError) else 1) from error

@@ -1,0 +1,135 @@
+"""Inputs in step: a record waits, in state, until no input can still bring one that comes before it in D12's order.
+
+While sources are read piece by piece, one of them runs ahead of another. What has been read of a source says how far
+it has come; what it brings next does not come before that. The lowest such place of all sources that have more to
+bring is the `Frontier`: records before it go on, the others wait. So however a history is cut into epochs, a stage
+works through its records in the order in which it would have worked through them all at once. In Kafka Streams a task
+does the same when it takes the lowest head time of its partitions and none of them is empty.
+
+`InStep` does it for one stage and partition. It guarantees that what goes on comes in portions, each behind the one
+before, of bounded size where much has waited. A record that comes before what has already gone on is late: it goes on
+at once. Not for knowing which sources have more to bring: the caller says so by the frontier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vsc.plan.nodes import Schema
+from vsc.runtime.records import Batch, Mask
+from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.state.waiting import Waiting, WaitingBatches
+
+__all__ = ["Frontier", "InStep"]
+
+Input = tuple[str, Batch]
+"""Records of a node that enter a stage."""
+
+_BATCH_BYTES = 1 << 20
+"""About how big a waiting batch is: so much may have to be read and written again to let out a part of it."""
+_PORTION_BYTES = 32 << 20
+"""About how much of what has waited goes on at once."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Frontier:
+    """The lowest place in D12's order where a record may still come: time, rank of the source, source partition."""
+
+    time: int
+    rank: int
+    part: str
+
+    def before(self, batch: Batch) -> Mask:
+        """Which records of `batch` come before it."""
+        times = batch.order.time
+        mask: Mask = times < self.time
+        tied = times == self.time
+        if tied.any():
+            lower = np.array([(o.rank, o.part) < (self.rank, self.part) for o in batch.origins], dtype=np.bool_)
+            mask |= tied & lower[batch.order.origin]
+        return mask
+
+
+class InStep:
+    """What waits in one stage and partition, in its `kv`. `schemas` are those of the stage's inputs, by node."""
+
+    def __init__(self, kv: OrderedKV, schemas: Mapping[str, Schema]) -> None:
+        self._store = WaitingBatches(kv)
+        self._schemas = schemas
+
+    def __len__(self) -> int:
+        """How many records wait."""
+        return len(self._store)
+
+    def portions(self, inputs: Sequence[Input], frontier: Frontier | None) -> Iterator[list[Input]]:
+        """What goes on, of `inputs` and of what has waited, portion by portion; the others wait from now on.
+
+        `frontier` None: nothing more is to come, so everything goes on. Take all portions: the state is written with
+        the last one.
+        """
+        if frontier is None and not len(self._store):
+            yield list(inputs)
+            return
+        ready, later = _parted(inputs, frontier)
+        taken: list[tuple[bytes, Waiting]] = []
+        for group, upto in self._groups(frontier):
+            for row_key, one in group:
+                batch = Batch.from_ipc(one.data, self._schemas[one.port])
+                some, rest = _parted([(one.port, batch)], frontier)
+                ready += some
+                later += rest
+                taken.append((row_key, one._replace(data=b"")))
+            if upto is not None:
+                portion, ready = _split(ready, upto)
+                yield portion
+        yield ready
+        self._store.replace(taken, [piece for node, batch in later for piece in _pieces(node, batch)])
+
+    def _groups(self, frontier: Frontier | None) -> Iterator[tuple[list[tuple[bytes, Waiting]], int | None]]:
+        """What may be due, by time, in groups of `_PORTION_BYTES`, each with the time at which the next one begins."""
+        group: list[tuple[bytes, Waiting]] = []
+        size = 0
+        for row_key, one in self._store.until(2**63 - 2 if frontier is None else frontier.time):
+            if size >= _PORTION_BYTES:
+                yield group, one.time
+                group, size = [], 0
+            group.append((row_key, one))
+            size += len(one.data)
+        if group:
+            yield group, None
+
+
+def _parted(inputs: Sequence[Input], frontier: Frontier | None) -> tuple[list[Input], list[Input]]:
+    """The records before the frontier, and the others."""
+    if frontier is None:
+        return list(inputs), []
+    return _chosen(inputs, [frontier.before(batch) for _, batch in inputs])
+
+
+def _split(inputs: Sequence[Input], time: int) -> tuple[list[Input], list[Input]]:
+    """The records with an order time below `time`, and the others."""
+    return _chosen(inputs, [batch.order.time < time for _, batch in inputs])
+
+
+def _chosen(inputs: Sequence[Input], masks: Sequence[Mask]) -> tuple[list[Input], list[Input]]:
+    chosen, others = [], []
+    for (node, batch), mask in zip(inputs, masks, strict=True):
+        if mask.any():
+            chosen.append((node, batch.filter(mask)))
+        if not mask.all():
+            others.append((node, batch.filter(~mask)))
+    return chosen, others
+
+
+def _pieces(node: str, batch: Batch) -> Iterator[Waiting]:
+    """The batch by time, in pieces of about `_BATCH_BYTES`."""
+    by_time = batch.take(np.argsort(batch.order.time, kind="stable").astype(np.int64))
+    rows = len(by_time)
+    size = sum(column.nbytes for column in by_time.columns) + rows * (37 + 8 * by_time.order.depth)
+    step = max(1, rows * _BATCH_BYTES // max(size, 1))
+    for start in range(0, rows, step):
+        piece = by_time.take(np.arange(start, min(start + step, rows), dtype=np.int64))
+        yield Waiting(node, int(piece.order.time[0]), len(piece), piece.to_ipc())

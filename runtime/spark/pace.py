@@ -1,0 +1,219 @@
+"""Who is waited for in an epoch: decided by the driver before the epoch runs, kept, and the same when it is repeated.
+
+A source is waited for as long as Spark has files of it that it has not handed out, and, with a trigger interval, for
+up to `max_idle` after it had none. How far a source has come is the highest event time that it has brought since it was
+last waited for; the epochs' reports have it. The decision for epoch N stands in ``vsc/inputs/N.json`` of the checkpoint
+before a task of N runs: whatever is let out in N follows from it, from the rows of N and from the state.
+
+`Pace` is the decision. The driver hands it to the tasks as a local property of Spark's, with the epoch's number.
+`Pacer` decides. Not for what a stage does with it: `vsc.runtime.operators.in_step`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import TaskContext
+
+from vsc.runtime.operators.in_step import Frontier
+from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.unread import Rest
+
+__all__ = ["PROPERTY", "Pace", "Pacer", "Wait"]
+
+PROPERTY = "vsc.inputs"
+"""The local property that holds the pace of the running epoch, as JSON."""
+
+_NOTHING = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A source that is waited for: how far it had come before the epoch, and the lowest partition it may bring next."""
+
+    clock: int = _NOTHING
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """One epoch: the sources that are waited for, and how many records each partition ("stage-partition") held back."""
+
+    waits: Mapping[str, Wait] = field(default_factory=dict)
+    waiting: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> bool:
+        """Whether every partition has to be called: to know how far sources have come, or to let out what waits."""
+        return bool(self.waits) or bool(self.waiting)
+
+    def frontier(self, ranks: Mapping[str, int], clocks: Mapping[str, int]) -> Frontier | None:
+        """The frontier of the epoch, in which sources have come to `clocks`; None if no source is waited for."""
+        return min(
+            (Frontier(max(w.clock, clocks.get(name, _NOTHING)), ranks[name], w.next) for name, w in self.waits.items()),
+            default=None,
+        )
+
+    def dump(self) -> str:
+        """The pace as JSON."""
+        waits = {name: [wait.clock, wait.next] for name, wait in self.waits.items()}
+        return json.dumps({"waits": waits, "waiting": dict(self.waiting)}, separators=(",", ":"))
+
+    @classmethod
+    def load(cls, text: str) -> Pace:
+        """The pace that `dump` wrote."""
+        data = json.loads(text)
+        return cls({name: Wait(clock, part) for name, (clock, part) in data["waits"].items()}, data["waiting"])
+
+    @classmethod
+    def here(cls) -> Pace:
+        """That of the epoch to which the running task belongs. For plans whose stages read sources."""
+        context = TaskContext.get()
+        if context is None:
+            return cls()
+        found = context.getLocalProperty(PROPERTY)
+        if found is None:  # it would look as if nobody had to wait
+            raise RuntimeError("the task was not told for which sources it waits (is PYSPARK_PIN_THREAD switched off?)")
+        return cls.load(found)
+
+    def left(self, report: EpochReport) -> dict[str, int]:
+        """How many records wait in each partition after the epoch that ran at this pace, where any do."""
+        after = {**self.waiting, **{place: size.waiting for place, size in report.state.items()}}
+        return {place: records for place, records in sorted(after.items()) if records}
+
+
+class Input(Protocol):
+    """A source, as far as it can be asked what is left of it."""
+
+    def rest(self) -> Rest:
+        """What it has still to bring behind the running epoch."""
+        ...
+
+
+class Record(Protocol):
+    """What the checkpoint keeps of the epochs."""
+
+    def pace(self, epoch: int) -> str | None:
+        """The pace that was kept for an epoch."""
+        ...
+
+    def keep_pace(self, epoch: int, pace: str) -> None:
+        """Keeps the pace of an epoch, before it runs."""
+        ...
+
+    def report(self, epoch: int) -> EpochReport | None:
+        """What an epoch did."""
+        ...
+
+    def newest(self) -> EpochReport | None:
+        """What the newest epoch did."""
+        ...
+
+    def request_wake(self) -> None:
+        """Asks for an epoch."""
+        ...
+
+
+class Pacer:
+    """Decides the pace of each epoch of one query.
+
+    `inputs` gives the query's inputs by source, once it runs (None for one of which nobody knows what it will bring),
+    `tell` hands a pace to the tasks. A source without new input is waited for up to `max_idle` seconds of the clock
+    `now`.
+    """
+
+    def __init__(
+        self,
+        record: Record,
+        inputs: Callable[[], Mapping[str, Input | None]],
+        tell: Callable[[str], None],
+        max_idle: float = 0.0,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._record, self._find, self._tell, self._max_idle, self._now = record, inputs, tell, max_idle, now
+        self._inputs: Mapping[str, Input | None] = {}
+        self._positions: dict[str, int] = {}
+        self._active: dict[str, float] = {}
+        self._pace = Pace()
+        self._report: EpochReport | None = None
+        self._timer: threading.Timer | None = None
+
+    def resume(self) -> None:
+        """Before the query starts: if records wait, or may after an epoch that is repeated, asks for one more epoch."""
+        found = self._record.newest()
+        repeated = self._kept_pace(0 if found is None else found.epoch + 1)
+        if repeated.waits or (found is not None and self._kept_pace(found.epoch).left(found)):
+            self._record.request_wake()
+
+    def decide(self, epoch: int) -> Pace:
+        """The pace of `epoch`, told to its tasks: before any of them runs."""
+        self._stop_timer()
+        rests = self._rests()
+        kept = self._record.pace(epoch)
+        if kept is None:
+            self._pace = self._decided(epoch, rests)
+            self._record.keep_pace(epoch, self._pace.dump())
+        else:
+            self._pace = Pace.load(kept)
+        self._tell(self._pace.dump())
+        return self._pace
+
+    def done(self, report: EpochReport) -> None:
+        """Takes note of what the epoch did. Where records wait for idle sources only, sees to it that they come out."""
+        self._report = report
+        idle = [name for name in self._pace.waits if self._max_idle and not self._pace.waits[name].next]
+        if idle and self._pace.left(report):
+            due = min(self._active[name] for name in idle) + self._max_idle - self._now()
+            self._timer = threading.Timer(max(0.0, due), self._wake)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _decided(self, epoch: int, rests: Mapping[str, Rest | None]) -> Pace:
+        before, report = self._pace, self._report
+        if report is None or report.epoch != epoch - 1:
+            before, report = self._kept_pace(epoch - 1), self._record.report(epoch - 1)
+        clocks = {name: wait.clock for name, wait in before.waits.items()}
+        if report is not None:
+            clocks = {name: max(clock, report.clocks.get(name, _NOTHING)) for name, clock in clocks.items()}
+        waits = {}
+        for name, rest in rests.items():
+            clock = clocks.get(name, _NOTHING)
+            if rest is not None and rest.next is not None:
+                waits[name] = Wait(clock, rest.next)
+            elif self._now() - self._active[name] < self._max_idle:
+                waits[name] = Wait(clock)
+        return Pace(waits, before.waiting if report is None else before.left(report))
+
+    def _rests(self) -> dict[str, Rest | None]:
+        """What each source has still to bring (None where that is not known: it brings what comes about)."""
+        if not self._inputs:
+            self._inputs = self._find()
+        rests = {name: None if source is None else source.rest() for name, source in self._inputs.items()}
+        for name, rest in rests.items():
+            position = None if rest is None else rest.position
+            if rest is None or rest.next is not None or name not in self._active or position != self._positions[name]:
+                self._active[name] = self._now()
+            if position is not None:
+                self._positions[name] = position
+        return rests
+
+    def _kept_pace(self, epoch: int) -> Pace:
+        kept = self._record.pace(epoch)
+        return Pace() if kept is None else Pace.load(kept)
+
+    def _wake(self) -> None:
+        # A query that was stopped, perhaps with Spark, needs no epoch: the next start asks for one.
+        with contextlib.suppress(Py4JError, OSError, AttributeError):
+            self._record.request_wake()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,152 @@
+"""What a running query's file sources have still to bring: the files that Spark has found and not handed out yet.
+
+Spark keeps that to itself, so it is read from the fields of its `FileStreamSource`, which are private (the same in
+Spark 4.1 to 4.3; where they are not as expected, `SourceError` says so). Reading the folder ourselves would not do:
+only Spark knows which of the files it will bring in this run. Files without a byte do not count, as nothing comes of
+them, not even a task.
+
+Not for deciding who waits for whom: that is `vsc.runtime.spark.pace`. Driver only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from vsc.plan.nodes import Plan, Source
+from vsc.runtime.errors import SourceError
+
+__all__ = ["FileInput", "Rest", "query_inputs"]
+
+_ENTRY = re.compile(r"NewFileEntry\((.*),(\d+),\d+\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What a source has still to bring. `next` is the lowest name of a source partition of it, None for nothing.
+
+    `position` changes whenever the source hands out files.
+    """
+
+    next: str | None
+    position: int
+
+
+def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, FileInput | None]:
+    """The inputs, by source of `plan`, of the query that this thread runs (in foreachBatch); None for other than files.
+
+    `ends`: the query takes what there is and stops, so nothing is left but what Spark has listed.
+    """
+    query = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+    try:
+        found = spark._jsparkSession.streams().get(query).streamingQuery().sources()
+        instances = [found.apply(i) for i in range(1, found.size())]  # the first is the control source
+        kinds = [str(instance.getClass().getSimpleName()) for instance in instances]
+    except (Py4JError, TypeError, AttributeError) as error:
+        raise _unknown() from error
+    sources = [(n.name, n.operation) for n in plan.nodes if isinstance(n.operation, Source)]
+    inputs: dict[str, FileInput | None] = {}
+    for (name, source), instance, kind in zip(sources, instances, kinds, strict=True):
+        files = kind == "FileStreamSource"
+        if files != (source.connector.kind == "files"):
+            raise RuntimeError(f"Spark has a {kind} in the place of source '{name}'")
+        inputs[name] = FileInput(instance, not ends and len(sources) > 1) if files else None
+    return inputs
+
+
+class FileInput:
+    """One `FileStreamSource`. `lists` says whether to look for new files where Spark does so only in the next epoch."""
+
+    def __init__(self, source: Any, lists: bool) -> None:
+        self._source = source
+        self._lists = lists
+        # Whether Spark may have taken the running epoch's files without looking into the folder: from its list, or,
+        # in the first epoch of a run, from its log.
+        self._unlisted = True
+        self._left: _Left | None = None
+
+    def rest(self) -> Rest:
+        """What is left, once Spark has taken the files of the running epoch. SourceError for an unknown Spark."""
+        try:
+            return Rest(min(self._parts(), default=None), int(self._source.currentLogOffset()))
+        except (Py4JError, TypeError, AttributeError) as error:
+            raise _unknown() from error
+
+    def _parts(self) -> Iterator[str]:
+        unread = _field(self._source, "unreadFiles")
+        if unread is not None and not unread.isEmpty():
+            self._unlisted = True
+            return (part for _, _, part in _entries(unread))
+        listed = _field(self._source, "allFilesForTriggerAvailableNow")
+        if listed is not None:  # one list for the whole run
+            if self._left is None:
+                self._left = _Left(listed, self._source.seenFiles())
+            return self._left.parts()
+        if self._lists and self._unlisted:
+            self._unlisted = False
+            return _Left(
+                _method(self._source, "fetchAllFiles").invoke(self._source, None), self._source.seenFiles()
+            ).parts()
+        return iter(())
+
+
+class _Left:
+    """The files of a list that have not been handed out. They are, in the order of the list."""
+
+    def __init__(self, listed: Any, seen: Any) -> None:
+        self._listed, self._seen = listed, seen
+        known = set(str(_field(seen, "map").keySet().toString())[1:-1].split(", "))
+        self._files = [(place, part) for place, url, part in _entries(listed) if url not in known]
+        self._at = 0
+
+    def parts(self) -> Iterator[str]:
+        """Their names as source partitions."""
+        while self._at < len(self._files) and not self._is_new(self._files[self._at][0]):
+            self._at += 1
+        return (part for _, part in self._files[self._at :])
+
+    def _is_new(self, place: int) -> bool:
+        entry = self._listed.apply(place)
+        return bool(self._seen.isNewFile(entry.path(), entry.timestamp()))
+
+
+def _entries(files: Any) -> list[tuple[int, str, str]]:
+    """Place in the list, URL and source partition of each file that is not empty.
+
+    They are read as one text: a look at a single entry takes as long as one at all of them.
+    """
+    found = []
+    for place, line in enumerate(str(files.mkString("\n")).splitlines()):
+        match = _ENTRY.fullmatch(line)
+        if match is None:
+            raise TypeError(f"an entry {line!r} in a list of files")
+        url, size = match.groups()
+        if int(size):
+            # As Spark's column for the file's path has it: without the two slashes of an authority that is not there.
+            found.append((place, url, unquote(re.sub(r"^([a-z]+):///", r"\1:/", url))))
+    return found
+
+
+def _field(instance: Any, name: str) -> Any:
+    field = instance.getClass().getDeclaredField(name)
+    field.setAccessible(True)
+    return field.get(instance)
+
+
+def _method(instance: Any, name: str) -> Any:
+    method: Any = next((m for m in instance.getClass().getDeclaredMethods() if m.getName() == name), None)
+    method.setAccessible(True)
+    return method
+
+
+def _unknown() -> SourceError:
+    return SourceError(
+        "this version of Spark does not tell what its file sources have still to read",
+        "run with pyspark 4.1 to 4.3",
+    )

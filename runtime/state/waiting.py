@@ -1,0 +1,98 @@
+"""Records that wait for other inputs, in an ordered map: packed, in the order of the time at which they may go on.
+
+Layout, format version 1 (root: the store root of a prefix of its own; numbers in keys are eight bytes, big endian)::
+
+    root "m"                    "VSWT", u16 format version, u16 zero, i64 next sequence, i64 records (little endian)
+    root "w" time sequence      u16 length of the port, the port in UTF-8, i64 records (little endian), the batch
+
+``time`` is the lowest order time in the batch, so what may go on is found from the front. A batch is a blob of many
+records (Arrow IPC): waiting costs one row for some thousand records, and nothing when nothing waits.
+
+Guarantees: a batch comes out as it went in, batches of one port and time in the order in which they went in. Not for
+deciding what has to wait, nor for what is inside a batch: that is `vsc.runtime.operators.in_step`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from vsc.runtime.errors import StateError
+from vsc.runtime.state.kv_base import OrderedKV, store_root
+
+__all__ = ["FORMAT_VERSION", "Waiting", "WaitingBatches"]
+
+FORMAT_VERSION: Final = 1
+
+_PREFIX: Final = b"#waiting"
+"""No node's: those are numbers."""
+_MAGIC: Final = b"VSWT"
+_META: Final = struct.Struct("<4sHHqq")
+_PLACE: Final = struct.Struct(">QQ")
+_PORT: Final = struct.Struct("<H")
+_COUNT: Final = struct.Struct("<q")
+
+
+class Waiting(NamedTuple):
+    """A batch that waits: for which input, from which time on, how many records, and the batch."""
+
+    port: str
+    time: int
+    records: int
+    data: bytes
+
+
+class WaitingBatches:
+    """The waiting batches of one stage and partition."""
+
+    __slots__ = ("_count", "_kv", "_meta", "_rows", "_sequence")
+
+    def __init__(self, kv: OrderedKV) -> None:
+        """Open what `kv` has; `StateError` when what lies there is something else."""
+        root = store_root(_PREFIX)
+        self._kv, self._meta, self._rows = kv, root + b"m", root + b"w"
+        self._sequence, self._count = _read_meta(kv.get(self._meta))
+
+    def __len__(self) -> int:
+        """How many records wait."""
+        return self._count
+
+    def until(self, time: int) -> Iterator[tuple[bytes, Waiting]]:
+        """What waits from a time of at most `time` on, by time, each with its row key. Nothing is taken out."""
+        if self._count and time >= 0:
+            for row_key, value in self._kv.scan(self._rows, self._rows + _PLACE.pack(time + 1, 0)):
+                yield row_key, self._decode(row_key, value)
+
+    def replace(self, taken: Sequence[tuple[bytes, Waiting]], added: Sequence[Waiting]) -> None:
+        """Remove `taken` (as `until` gave them; their data may be left out) and add `added`, in one atomic write."""
+        if not taken and not added:
+            return
+        puts = []
+        for sequence, one in enumerate(added, self._sequence):
+            port = one.port.encode()
+            value = _PORT.pack(len(port)) + port + _COUNT.pack(one.records) + one.data
+            puts.append((self._rows + _PLACE.pack(one.time, sequence), value))
+        self._sequence += len(added)
+        self._count += sum(one.records for one in added) - sum(one.records for _, one in taken)
+        puts.append((self._meta, _META.pack(_MAGIC, FORMAT_VERSION, 0, self._sequence, self._count)))
+        self._kv.write(puts, [row_key for row_key, _ in taken])
+
+    def _decode(self, row_key: bytes, value: bytes) -> Waiting:
+        time, _ = _PLACE.unpack_from(row_key, len(self._rows))
+        (length,) = _PORT.unpack_from(value)
+        start = _PORT.size + length
+        (records,) = _COUNT.unpack_from(value, start)
+        return Waiting(value[_PORT.size : start].decode(), time, records, value[start + _COUNT.size :])
+
+
+def _read_meta(data: bytes | None) -> tuple[int, int]:
+    if data is None:
+        return 0, 0
+    if len(data) != _META.size or data[:4] != _MAGIC or struct.unpack_from("<H", data, 4)[0] != FORMAT_VERSION:
+        raise StateError(
+            f"what lies here are not waiting records of format version {FORMAT_VERSION}, or they are damaged",
+            "use the version of vsc that wrote them, or build the state anew",
+        )
+    _, _, _, sequence, count = _META.unpack(data)
+    return sequence, count
