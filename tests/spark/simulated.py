@@ -95,6 +95,7 @@ class Disks:
         """A folder with that content, whatever was there."""
         name = uuid.uuid4().hex
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / "half-removed").unlink(missing_ok=True)
         (folder / "CURRENT").write_text(name)
         self.contents[name] = dict(rows)
         return name

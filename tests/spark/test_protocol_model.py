@@ -143,57 +143,52 @@ class Protocol(RuleBasedStateMachine):
 
     # --------------------------------------------------------------------------------------------- what goes wrong
 
-    @rule(all_dead=st.booleans(), kept=st.integers(0, 6))
-    def restart(self, all_dead: bool, kept: int) -> None:
-        """The driver dies and another one starts. Tasks of the old run die, or linger as zombies."""
-        for attempt in [a for a in self.attempts if all_dead or a.ended]:
-            attempt.kill(kept)
-            self.attempts.remove(attempt)
-        self._restart()
+    @rule(what=st.sampled_from(("restart", "replay", "backup")), all_dead=st.booleans(), epochs=st.integers(1, 3))
+    def driver(self, what: str, all_dead: bool, epochs: int) -> None:
+        """The driver dies and another one starts. Tasks of the old run die, or linger as zombies.
 
-    @rule()
-    @precondition(lambda self: self.just_committed)
-    def replay_the_newest_epoch(self) -> None:
-        """The driver died before it noted the epoch as done, so nobody has built on it: it is as if it had not been."""
-        self.just_committed = False
-        newest, before = self.versions.pop(), self.versions[-1]
-        for partition in PARTITIONS:
-            for name in newest.lineage[partition][len(before.lineage[partition]) :]:
-                del self.committed[name]
-        self._restart()
-
-    @rule(epochs=st.integers(1, 3))
-    def restore_a_backup_of_the_checkpoint(self, epochs: int) -> None:
-        """Local disks are ahead of the checkpoint now."""
-        self.just_committed = False
-        self.inputs = {}
-        for attempt in self.attempts:
+        Where it died before it noted the newest epoch as done, nobody has built on that epoch: it is repeated, and it
+        is as if it had not been. Or its checkpoint is restored from a backup: local disks are ahead of it then.
+        """
+        if what == "backup":
+            self.inputs, self.just_committed = {}, False
+            del self.versions[max(1, len(self.versions) - epochs) :]
+        elif what == "replay" and self.just_committed:
+            self.just_committed = False
+            newest, before = self.versions.pop(), self.versions[-1]
+            for partition in PARTITIONS:
+                for name in newest.lineage[partition][len(before.lineage[partition]) :]:
+                    del self.committed[name]
+        for attempt in [a for a in self.attempts if all_dead or what == "backup" or a.ended]:
             attempt.kill(9)
-        self.attempts = []
-        del self.versions[max(1, len(self.versions) - epochs) :]
+            self.attempts.remove(attempt)
+        if what != "backup":
+            self._restart()
 
-    @rule(executor=EXECUTOR, partition=PARTITION, what=st.sampled_from(("lost", "swapped", "copied", "stale")))
-    def disks(self, executor: int, partition: int, what: str) -> None:
-        """A disk is lost; executors swap theirs; a folder is copied, or comes back as it was when it was."""
-        folder = self._folders(executor, self.runs)._home() / f"1-{partition}"
+    @rule(executor=EXECUTOR, what=st.sampled_from(("lost", "swapped", "copied", "stale", "damaged")))
+    def disks(self, executor: int, what: str) -> None:
+        """A disk is lost or damaged; executors swap theirs; folders are copied, or come back as they were then."""
+        folders = [folder for folder in self.root.glob("*/vsc-*/*") if folder.is_dir()]
         if what == "copied":
-            name = self.store.find(folder)
-            if name is not None and name not in self.store.in_use:
-                self.saved[folder] = dict(self.store.contents[name])
+            found = {folder: self.store.find(folder) for folder in folders}
+            free = {folder: name for folder, name in found.items() if name and name not in self.store.in_use}
+            self.saved |= {folder: dict(self.store.contents[name]) for folder, name in free.items()}
             return
         for each in EXECUTORS:
             self._die_on(each)
         if what == "lost":
             shutil.rmtree(self.root / str(executor))
+            (self.root / str(executor)).mkdir()
         elif what == "swapped":
             one, other, aside = (self.root / name for name in ("0", "1", "aside"))
             one.rename(aside)
             other.rename(one)
             aside.rename(other)
-        elif folder in self.saved:
-            self.store.put(folder, self.saved[folder])
-        for each in EXECUTORS:
-            (self.root / str(each)).mkdir(exist_ok=True)
+        for folder in folders:
+            if what == "damaged":
+                (folder / "half-removed").touch()
+            elif what == "stale" and folder in self.saved:
+                self.store.put(folder, self.saved[folder])
 
     # ----------------------------------------------------------------------------------------------- what holds
 
@@ -278,7 +273,10 @@ class Protocol(RuleBasedStateMachine):
     def _advance(self, attempt: Attempt, steps: int | None) -> None:
         """Goes on with an attempt; when that ends it, its folder has to be up to date, and that at no needless cost."""
         before, newest, partition = attempt.ended, self.versions[-1], attempt.call[1]
-        if not attempt.advance(steps) or before or not self._counts(attempt) or attempt.folder is None:
+        homes = list(self.root.glob(f"*/vsc-ck-{self.runs:04}"))
+        ended = attempt.advance(steps)
+        assert all(home.is_dir() for home in homes), "the folders of the run at work were swept"
+        if not ended or before or not self._counts(attempt) or attempt.folder is None:
             return
         lineage = newest.lineage[partition]
         name = self.store.find(attempt.folder)
@@ -334,8 +332,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 SETTINGS = settings(
-    max_examples=80,
-    stateful_step_count=30,
+    max_examples=40,
+    stateful_step_count=50,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize=True,  # the same run everywhere
