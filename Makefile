@@ -14,13 +14,14 @@ READY_NEWEST := $(NEWEST)/.ready-$(PYSPARK_NEWEST)
 INPUTS := pyproject.toml constraints.txt Makefile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types architecture unit spark newest bench fmt setup clean
+.PHONY: help demo test check lint types architecture unit spark newest soak bench fmt setup clean
 
 help:
 	@echo 'make demo    the flights example on Spark'
 	@echo 'make test    everything: the checks and the tests on Spark'
 	@echo 'make check   lint, types, architecture, and the tests that need no JVM'
 	@echo 'make newest  the fast Spark tests on pyspark $(PYSPARK_NEWEST)'
+	@echo 'make soak    kill -9 at random points, 50 times; options in SOAK, such as SOAK="--kills 5"'
 	@echo 'make bench   the benchmarks, on pyspark $(PYSPARK_NEWEST)'
 	@echo 'make fmt     format the code and mend what can be mended'
 	@echo 'make clean   remove environments, caches and output'
@@ -67,6 +68,9 @@ test: check
 
 newest: $(READY_NEWEST)
 	$(NEWEST)/bin/python -m pytest -q -m 'spark and not slow'
+
+soak: $(READY)
+	$(BIN)/python -m soak $(SOAK)
 
 bench: $(READY_NEWEST)
 	$(NEWEST)/bin/python -m bench

@@ -1,0 +1,84 @@
+"""``python -m soak [--kills N] [--seed N] [--kinds K,...] [--subjects S,...]``: see `soak`; prints a report.
+
+Exit status: 0 when every round ended as the undisturbed run, 1 when one did not or the kills could not all be done in
+time. What a failed round left is kept, and named; so is the seed, with which the kills fall
+at about the same points again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from soak.job import KINDS
+from soak.rounds import Plan, Round, SoakError, soak
+from soak.subjects import SUBJECTS
+
+PHASES = ("starting", "computing", "writing sinks", "between epochs")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the soak."""
+    parser = argparse.ArgumentParser(prog="python -m soak", description="kill -9 at random points, and what is left")
+    parser.add_argument("--kills", type=int, default=50, help="how many, over all topologies (default: 50)")
+    parser.add_argument("--seed", type=int, default=1, help="of the input and of the kills (default: 1)")
+    for option, known in (("--kinds", KINDS), ("--subjects", tuple(SUBJECTS))):
+        parser.add_argument(option, type=_names(known), default=known, help=f"of {','.join(known)} (default: all)")
+    parser.add_argument("--epochs", type=int, default=16, help="how many epochs the input is good for (default: 16)")
+    parser.add_argument("--minutes", type=float, default=45, help="the soak ends after so many (default: 45)")
+    given = parser.parse_args(arguments)
+    plan = Plan(given.kills, given.seed, given.kinds, given.subjects, given.epochs, given.minutes)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # what was started is ended too
+    folder = Path(tempfile.mkdtemp(prefix="vsc-soak-"))
+    started = time.monotonic()
+    try:
+        rounds = soak(plan, folder, lambda line: print(line, flush=True))
+    except SoakError as error:
+        print(f"{error}\nwhat is left is in {folder}")
+        return 1
+    good = report(plan, rounds, time.monotonic() - started)
+    if good:
+        shutil.rmtree(folder)
+    else:
+        print(f"what is left is in {folder}; the seed is {plan.seed}")
+    return 0 if good else 1
+
+
+def _names(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    def parse(text: str) -> tuple[str, ...]:
+        found = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+        unknown = [name for name in found if name not in known]
+        if unknown or not found:
+            raise argparse.ArgumentTypeError(f"give some of {', '.join(known)}, not {text!r}")
+        return found
+
+    return parse
+
+
+def report(plan: Plan, rounds: Sequence[Round], seconds: float) -> bool:
+    """Prints what happened; whether all went well."""
+    kills = [kill for found in rounds for kill in found.kills]
+    counts = Counter((kill.kind, kill.phase) for kill in kills)
+    print(f"\n{'killed':12}" + "".join(f"{phase:>16}" for phase in PHASES))
+    for kind in plan.kinds:
+        print(f"{kind:12}" + "".join(f"{counts[kind, phase]:>16}" for phase in PHASES))
+    wrong = [found for found in rounds if found.faults]
+    print(
+        f"\n{len(kills)} of {plan.kills} kills in {len(rounds)} rounds, {sum(r.lives for r in rounds)} lives, "
+        f"{seconds / 60:.1f} minutes: " + (f"{len(wrong)} rounds DIFFER" if wrong else "every round as undisturbed")
+    )
+    for found in wrong:
+        for fault in found.faults:
+            print(f"  {found.subject} on {found.master}: {fault}")
+    return not wrong and len(kills) >= plan.kills
+
+
+if __name__ == "__main__":
+    sys.exit(main())

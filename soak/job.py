@@ -1,0 +1,188 @@
+"""One topology in a folder of its own, its ``vsc run`` as a separate process, and what can be seen of it from outside.
+
+Everything that a run makes is below the folder, Spark's local folders and temporary files too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyspark
+
+from soak.subjects import ROOT, Subject
+
+__all__ = ["KINDS", "Job", "Life"]
+
+KINDS = ("tree", "workers", "executor")
+"""What is killed: every process of the run; its Python workers; one executor (which only a cluster has)."""
+
+LOCAL, CLUSTER = "local[2,3]", "local-cluster[2,1,1024]"
+"""The masters. With three attempts a task outlives a killed worker now and then, else the query fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A folder with ``topology.vdsl``, ``in``, and once it ran ``ck`` and ``out``. `master` as for ``vsc run``."""
+
+    subject: Subject
+    folder: Path
+    master: str = LOCAL
+
+    def prepare(self, epochs: int, seed: int) -> None:
+        """Writes the topology and its input."""
+        self.folder.mkdir(parents=True)
+        for name in ("tmp", "spark", "out"):
+            (self.folder / name).mkdir()
+        self.subject.write(self.folder, epochs, seed)
+
+    @property
+    def log(self) -> Path:
+        """What all lives say, and what was done to them."""
+        return self.folder / "log"
+
+    def _spark_home(self) -> Path:
+        """Spark's own folder, but for ``work``, where a local cluster keeps its executors' logs: that is below ours."""
+        home, installed = self.folder / "spark-home", Path(pyspark.__file__).parent
+        home.mkdir(exist_ok=True)
+        for entry in installed.iterdir():
+            if entry.name != "work" and not (home / entry.name).exists():
+                (home / entry.name).symlink_to(entry)
+        return home
+
+    @property
+    def command(self) -> list[str]:
+        """What a user would type; the same at every start."""
+        here = self.folder
+        words = [sys.executable, "-m", "vsc", "run", f"{here}/topology.vdsl", "--checkpoint", f"{here}/ck"]
+        words += ["--master", self.master, "--partitions", "2", "--progress", "json", "--local-dir", f"{here}/local"]
+        words += ["--var", f"in={here}/in", "--var", f"out={here}/out", "--conf", f"spark.local.dir={here}/spark"]
+        # On a busy machine a worker may need longer to answer than Spark waits for it.
+        words += ["--conf", "spark.python.authenticate.socketTimeout=120s"]
+        return words + ["--drain"] * self.subject.drain
+
+    def note(self, what: str) -> None:
+        """Adds a line of our own to the log."""
+        with self.log.open("a") as log:
+            log.write(f"-- {datetime.now():%H:%M:%S} {what}\n")
+
+    def start(self) -> Life:
+        """Starts the command; what it says goes to ``log``."""
+        environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": f"{self.folder}/tmp"}
+        environment["SPARK_HOME"] = str(self._spark_home())
+        self.note("started")
+        offset = self.log.stat().st_size
+        with self.log.open("a") as target:
+            process = subprocess.Popen(
+                self.command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=target, stderr=target
+            )
+        return Life(self, process, offset, self.local_folders)
+
+    @property
+    def local_folders(self) -> frozenset[str]:
+        """The folders of executors' state; each life makes its own when its first stage works."""
+        folder = self.folder / "local"
+        return frozenset(os.listdir(folder)) if folder.is_dir() else frozenset()
+
+    @property
+    def planned(self) -> int:
+        """The newest epoch whose offsets are written; -1 before the first."""
+        return self._newest("offsets")
+
+    @property
+    def committed(self) -> int:
+        """The newest epoch that Spark calls done; -1 before the first."""
+        return self._newest("commits")
+
+    def _newest(self, log: str) -> int:
+        folder = self.folder / "ck" / log
+        names = os.listdir(folder) if folder.is_dir() else []
+        return max((int(name) for name in names if name.isdigit()), default=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One process of a job, from its start to its end.
+
+    `offset`: where its lines begin in the job's log; `found`: the local folders that earlier lives left to it.
+    """
+
+    job: Job
+    process: subprocess.Popen[bytes]
+    offset: int
+    found: frozenset[str]
+
+    @property
+    def status(self) -> int | None:
+        """The exit status; None while it runs."""
+        return self.process.poll()
+
+    @property
+    def output(self) -> str:
+        """What it has said."""
+        with self.job.log.open() as log:
+            log.seek(self.offset)
+            return log.read()
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """Its progress, so far."""
+        return [json.loads(line) for line in self.output.splitlines() if line.startswith('{"event"')]
+
+    @property
+    def at_work(self) -> bool:
+        """Whether its stages have begun to work."""
+        return not self.job.local_folders <= self.found
+
+    @property
+    def phase(self) -> str:
+        """What it is at, as far as the checkpoint and the sinks tell."""
+        planned, committed = self.job.planned, self.job.committed
+        if not self.at_work:
+            return "starting"
+        if planned <= committed:
+            return "between epochs"
+        staged = (self.job.folder / "out").glob(f"*/_vsc-*/{planned}*")
+        return "writing sinks" if next(staged, None) is not None else "computing"
+
+    def kill(self, kind: str) -> int:
+        """Sends SIGKILL to what `kind` says; returns to how many processes, 0 where there is none of that kind now."""
+        found = self._tree() if kind == "tree" else self._some(kind)
+        sent = 0
+        for victim in found:
+            try:
+                victim.send_signal(signal.SIGKILL)
+                sent += 1
+            except psutil.NoSuchProcess:
+                continue  # it ended by itself in the meantime
+        if kind == "tree":
+            self.process.wait()  # by us first: psutil would take the exit status away
+            psutil.wait_procs(found, timeout=30)
+        return sent
+
+    def _tree(self) -> list[psutil.Process]:
+        try:
+            root = psutil.Process(self.process.pid)
+            return [root, *root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+    def _some(self, kind: str) -> list[psutil.Process]:
+        mark = "pyspark.daemon" if kind == "workers" else "CoarseGrainedExecutorBackend"
+        found = [process for process in self._tree()[1:] if mark in _command(process)]
+        return found if kind == "workers" else found[:1]
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return ""

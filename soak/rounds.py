@@ -1,0 +1,231 @@
+"""A soak: rounds of a topology, each killed at random points until its kills are used up, then run to its end.
+
+Every kill is followed by the same command. A round ends with a verdict: what its sinks hold beside what an undisturbed
+run wrote. Nothing here waits for ever: a life without progress, and the whole soak, have their limits.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from soak.compare import Content, content, differences, leftovers
+from soak.job import CLUSTER, LOCAL, Job, Life
+from soak.subjects import SUBJECTS, Subject
+
+__all__ = ["Kill", "Pace", "Plan", "Round", "SoakError", "reference", "soak"]
+
+STUCK_SECONDS = 600
+"""A life that commits no epoch for so long is taken for hung."""
+_POLL_SECONDS = 0.02
+_KILLS_A_ROUND = 8
+_STARTING = 0.25
+"""The share of kills that fall at any time from the start of a life; the others fall into an epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do. `kills` in all, over all `subjects`; `minutes` bounds everything; `epochs` is the input's size."""
+
+    kills: int
+    seed: int
+    kinds: tuple[str, ...]
+    subjects: tuple[str, ...]
+    epochs: int
+    minutes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """What was killed, when: the phase as far as it shows from outside, and the newest committed epoch."""
+
+    kind: str
+    phase: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One job from its first start to its end; `faults` is empty when it holds what it should."""
+
+    subject: str
+    master: str
+    kills: tuple[Kill, ...]
+    lives: int
+    seconds: float
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long an undisturbed run takes, in seconds: until its first epoch has ended, and for each one after it."""
+
+    start: float
+    epoch: float
+
+
+class SoakError(Exception):
+    """There is nothing to compare with: the undisturbed run went wrong."""
+
+
+class OutOfTime(Exception):
+    """A limit of the soak's own is reached."""
+
+
+def soak(plan: Plan, folder: Path, tell: Callable[[str], None]) -> list[Round]:
+    """Runs the plan in `folder`; `tell` is told of each round as it ends. A topology's first bad round is its last.
+
+    SoakError when an undisturbed run does not end well.
+    """
+    deadline = time.monotonic() + plan.minutes * 60
+    chance = random.Random(plan.seed)
+    rounds: list[Round] = []
+    left = {name: plan.kills // len(plan.subjects) for name in plan.subjects}
+    left[plan.subjects[0]] += plan.kills % len(plan.subjects)
+    for name in plan.subjects:
+        subject = SUBJECTS[name]
+        home = folder / name
+        expected, pace = reference(subject, home / "reference", plan, deadline)
+        tell(f"{name}: undisturbed, the first epoch ends after {pace.start:.1f} s, each more takes {pace.epoch:.1f} s")
+        while left[name] > 0 and time.monotonic() < deadline:
+            kinds, master = _setting(plan.kinds, len(rounds))
+            job = Job(subject, home / f"round-{len(rounds)}", master)
+            found = _Play(job, plan, kinds, pace, chance, deadline).run(min(left[name], _KILLS_A_ROUND), expected)
+            rounds.append(found)
+            left[name] -= len(found.kills)
+            tell(_told(found))
+            if found.faults:
+                break
+            shutil.rmtree(job.folder)
+    return rounds
+
+
+def _setting(kinds: Sequence[str], number: int) -> tuple[tuple[str, ...], str]:
+    """What is killed in a round, and the master: executors need a cluster, so every other round has one."""
+    if "executor" in kinds and (len(kinds) == 1 or number % 2 == 0):
+        return tuple(kinds), CLUSTER
+    return tuple(kind for kind in kinds if kind != "executor"), LOCAL
+
+
+def _told(found: Round) -> str:
+    verdict = "as undisturbed" if not found.faults else "DIFFERS: " + "; ".join(found.faults)
+    counts = f"{len(found.kills)} kills, {found.lives} lives, {found.seconds:.0f} s"
+    return f"{found.subject} on {found.master}: {counts}: {verdict}"
+
+
+def reference(subject: Subject, folder: Path, plan: Plan, deadline: float) -> tuple[Content, Pace]:
+    """What an undisturbed run writes, and its pace. SoakError when it does not end well."""
+    job = Job(subject, folder)
+    job.prepare(plan.epochs, plan.seed)
+    life = job.start()
+    started = time.monotonic()
+    first: float | None = None
+    try:
+        while life.status is None:
+            if first is None and job.committed >= 0:
+                first = time.monotonic() - started
+            if time.monotonic() > deadline:
+                raise SoakError(f"{subject.name}: the undisturbed run did not end in time")
+            time.sleep(_POLL_SECONDS)
+    finally:
+        life.kill("tree")
+    if life.status != 0:
+        raise SoakError(f"{subject.name}: the undisturbed run ended with status {life.status}: {life.output[-2000:]}")
+    faults = list(leftovers(job))
+    if faults:
+        raise SoakError(f"{subject.name}: the undisturbed run left something behind: {faults}")
+    total, epochs = time.monotonic() - started, job.committed + 1
+    first = total if first is None else first
+    return content(job), Pace(first, (total - first) / max(epochs - 1, 1))
+
+
+class _Play:
+    """One round."""
+
+    def __init__(
+        self, job: Job, plan: Plan, kinds: Sequence[str], pace: Pace, chance: random.Random, deadline: float
+    ) -> None:
+        self._job = job
+        self._plan = plan
+        self._kinds = kinds
+        self._pace = pace
+        self._chance = chance
+        self._deadline = deadline
+        self._kills: list[Kill] = []
+        self._lives = 0
+
+    def run(self, kills: int, expected: Content) -> Round:
+        """Kills up to `kills` times, then lets it end."""
+        started = time.monotonic()
+        self._job.prepare(self._plan.epochs, self._plan.seed)
+        faults = self._played(kills)
+        if not faults:
+            subject = self._job.subject
+            faults = [*differences(subject.sinks, expected, content(self._job)), *leftovers(self._job)]
+        seconds = time.monotonic() - started
+        return Round(self._job.subject.name, self._job.master, tuple(self._kills), self._lives, seconds, tuple(faults))
+
+    def _played(self, kills: int) -> list[str]:
+        while True:
+            life = self._job.start()
+            self._lives += 1
+            hurt = False
+            try:
+                while len(self._kills) < kills and self._until_the_moment(life):
+                    hurt = self._kill(life) or hurt
+                self._until(life, lambda: False)
+            except OutOfTime as error:
+                return [str(error)]
+            finally:
+                if life.status is None:
+                    life.kill("tree")
+            if life.status == 0:
+                return []
+            if not hurt or "error[VSC" in life.output:  # what a killed worker brings about is Spark's error, not ours
+                return [f"the command failed unprovoked, with status {life.status}: {life.output[-2000:]}"]
+
+    def _kill(self, life: Life) -> bool:
+        kind = self._chance.choice(list(self._kinds))
+        phase, epoch = life.phase, self._job.committed
+        if not life.kill(kind):
+            return False
+        self._kills.append(Kill(kind, phase, epoch))
+        self._job.note(f"killed: {kind} while {phase}, after epoch {epoch}")
+        return True
+
+    def _until_the_moment(self, life: Life) -> bool:
+        """Waits for a random point of this life, or from here on in it; False if it ended before."""
+        committed = self._job.committed
+        if self._chance.random() < _STARTING:
+            wait = self._chance.uniform(0, self._pace.start)
+        else:
+            epochs = self._chance.randint(0, 2)
+            if not self._until(life, lambda: life.at_work and self._in_epoch(committed + epochs)):
+                return False
+            wait = self._chance.uniform(0, self._pace.epoch)
+        moment = time.monotonic() + wait
+        return self._until(life, lambda: time.monotonic() >= moment)
+
+    def _in_epoch(self, committed: int) -> bool:
+        """Whether epoch `committed` is done and a later one under way."""
+        return self._job.planned > self._job.committed >= committed
+
+    def _until(self, life: Life, reached: Callable[[], bool]) -> bool:
+        """Waits until `reached`, or until the process ends: then False. OutOfTime when nothing moves any more."""
+        committed, since = self._job.committed, time.monotonic()
+        while life.status is None:
+            if reached():
+                return True
+            now = time.monotonic()
+            if self._job.committed != committed:
+                committed, since = self._job.committed, now
+            if now - since > STUCK_SECONDS:
+                raise OutOfTime(f"no epoch was committed for {STUCK_SECONDS} s after epoch {committed}")
+            if now > self._deadline:
+                raise OutOfTime("the soak's time was up before the round had ended")
+            time.sleep(_POLL_SECONDS)
+        return False
