@@ -59,6 +59,7 @@ def number(value: int) -> Literal:
 
 
 V_ABOVE_2 = item("p", Call("gt", (V, number(2)), BOOLEAN))
+V_IS_ODD = item("p", Call("eq", (Call("modulo", (V, number(2)), BIGINT), number(1)), BOOLEAN))
 V_IS_4 = item("p", Call("eq", (V, number(4)), BOOLEAN))
 NEXT = (item("v", Call("add", (V, number(1)), BIGINT)), item("s", S))
 
@@ -251,11 +252,11 @@ def groups(retention: int, grace: int) -> Plan:
     b.add("high", "stream", Filter(V_ABOVE_2), ["s"])
     b.aggregate("every", "s")
     b.aggregate("some", "high", items=COUNT_AND_LAST)
-    b.add("some_high", "table", Filter(V_ABOVE_2), ["some"])
-    b.add("some_stored", "table", Filter(V_ABOVE_2), ["some_high"], store=unversioned("some_stored"))
+    b.add("some_odd", "table", Filter(V_IS_ODD), ["some"])
+    b.add("some_stored", "table", Filter(V_ABOVE_2), ["some_odd"], store=unversioned("some_stored"))
     b.aggregate("kept", "high", items=COUNT_AND_LAST, store=unversioned("kept"))
-    b.add("kept_high", "table", Filter(V_ABOVE_2), ["kept"])
-    b.add("kept_next", "table", Map(NEXT), ["kept_high"])
+    b.add("kept_odd", "table", Filter(V_IS_ODD), ["kept"])
+    b.add("kept_next", "table", Map(NEXT), ["kept_odd"])
     b.table_join("with_t", "outer", "kept_next", "t")
     since = item("since", EVENT_TIME)
     b.aggregate("timed", "s", calls=CALLS[:3], items=[item("c", Ref(0, "#2", BIGINT)), since])
@@ -276,10 +277,10 @@ def windows(size: int, grace: int) -> Plan:
     b.aggregate("each", "s", tumbling)
     b.aggregate("each_final", "s", tumbling, final=True)
     b.aggregate("each_kept", "s", tumbling, items=COUNT_AND_LAST, store=unversioned("each_kept"))
-    b.add("each_high", "table", Filter(V_ABOVE_2), ["each_kept"], bounds)  # asks for the rows before
+    b.add("each_odd", "table", Filter(V_IS_ODD), ["each_kept"], bounds)  # asks for the rows before
     b.aggregate("final_kept", "s", tumbling, final=True, items=COUNT_AND_LAST, store=unversioned("final_kept"))
     b.aggregate("hops_kept", "p", hopping, items=COUNT_AND_LAST, store=unversioned("hops_kept"))
-    b.add("hops_kept_high", "table", Filter(V_ABOVE_2), ["hops_kept"], bounds)
+    b.add("hops_kept_odd", "table", Filter(V_IS_ODD), ["hops_kept"], bounds)
     b.aggregate("hops_final_kept", "p", hopping, final=True, calls=CALLS[:1], store=unversioned("hops_final_kept"))
     b.aggregate("some_final", "high", tumbling, final=True, items=COUNT_AND_LAST)
     b.add("some_next", "table", Map(NEXT), ["some_final"], bounds)
