@@ -28,6 +28,7 @@ class OverlayKV:
         self._base = base
         # What was written: value, or None for a key that was deleted. It hides what the base has.
         self._rows: dict[bytes, bytes | None] = {}
+        # Those that have a value: scans do not come by what was deleted here.
         self._keys = SortedKeys()
         # Ranges of the base that are hidden: disjoint, not touching, in order.
         self._range_starts: list[bytes] = []
@@ -82,11 +83,12 @@ class OverlayKV:
         for start, end in delete_ranges:
             if start < end:
                 self._hide(start, end)
-        deleted = list(deletes)
-        self._keys.add_many([key for key in deleted if key not in rows])
-        rows.update(dict.fromkeys(deleted))
+        for key in deletes:
+            if rows.get(key) is not None:
+                self._keys.remove(key)
+            rows[key] = None
         written = list(puts)
-        self._keys.add_many([key for key, _ in written if key not in rows])
+        self._keys.add_many([key for key, _ in written if rows.get(key) is None])
         rows.update(written)
 
     def changelog(self) -> bytes:

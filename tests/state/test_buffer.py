@@ -120,3 +120,12 @@ def test_what_a_suppress_has_sent_is_not_looked_at_again() -> None:
         if first is not None:
             held.release(first)
     assert kv.looked_at < 4 * count
+
+
+def test_a_scan_does_not_come_by_what_was_deleted_in_the_overlay() -> None:
+    kv = Counting(MemoryKV())
+    rows = [(b"%d" % number, b"v") for number in range(100)]
+    kv.write(rows)
+    kv.write(rows[:1], [key for key, _ in rows])
+    assert list(kv.scan(b"", None)) == rows[:1]
+    assert kv.looked_at == 1
