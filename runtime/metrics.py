@@ -24,8 +24,9 @@ class Dropped(StrEnum):
     """Why a record was dropped.
 
     ``expired``: refused by the store's grace; ``no_value``: a stream record without value reached an operator that
-    needs one (D14); ``null_join_key``: a part of the key that a join or a `rekey` computed is null; ``out_of_order``: a
-    change of a versioned table that is not its key's newest reached an operator that goes by the newest (KIP-914);
+    needs one (D14); ``null_join_key``: a part of the key that a join, a `rekey` or a `group by` computed is null;
+    ``out_of_order``: a change of a versioned table that is not its key's newest reached an operator that goes by the
+    newest (KIP-914);
     ``window_closed``: a record came too late for a window, counted once for each window that it would have changed.
     """
 
@@ -118,6 +119,13 @@ class Metrics:
             reasons[reason] = n
         for (node, name), value in sorted(self._peaks.items()):
             found.setdefault(name, {})[node] = value
+        return found
+
+    def flat(self) -> dict[str, dict[str, int]]:
+        """The counters alone, as ``{group: {"NODE.REASON": n}}``, sorted."""
+        found: dict[str, dict[str, int]] = {group.value: {} for group in Group}
+        for (node, group, reason), n in sorted(self._counts.items()):
+            found[group][f"{node}.{reason}"] = n
         return found
 
     @classmethod

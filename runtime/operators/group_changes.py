@@ -73,7 +73,7 @@ class GroupChanges:
             self._context.failed(failure)
             return None
         if None in group:
-            self._context.dropped(self._name, Dropped.NULL_KEY)
+            self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
             return None
         return group, row
 

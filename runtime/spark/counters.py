@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from vsc.runtime.metrics import Metrics
@@ -16,7 +16,25 @@ from vsc.runtime.spark.digest import combined
 from vsc.runtime.spark.epoch_files import Rows
 from vsc.runtime.spark.wire import CONTROL, WireRow
 
-__all__ = ["EpochReport", "StateSize", "TaskCounters"]
+__all__ = ["EpochReport", "StateSize", "StoreState", "TaskCounters"]
+
+
+@dataclass
+class StoreState:
+    """One store in one partition: rows and bytes in the local store (keys and values, uncompressed; estimates where an
+    epoch writes very much), what waits in it for stream time, its stream time in ms (None: it has no clock)."""
+
+    rows: int = 0
+    bytes: int = 0
+    held: int = 0
+    stream_time: int | None = None
+
+    def merged(self, other: StoreState) -> StoreState:
+        """The store over both partitions: the sums, and the higher stream time."""
+        times = [t for t in (self.stream_time, other.stream_time) if t is not None]
+        return StoreState(
+            self.rows + other.rows, self.bytes + other.bytes, self.held + other.held, max(times, default=None)
+        )
 
 
 @dataclass
@@ -24,6 +42,9 @@ class StateSize:
     """The state of one stage and partition: live rows, bytes of its blobs, and records that wait.
 
     `held` wait for stream time to go on (grace, windows, suppress), `waiting` for other sources.
+
+    `stores`: the same store by store, by the names that `vsc store list` has; a table's further copies are called
+    ``NAME@STAGE``.
     """
 
     rows: int = 0
@@ -31,6 +52,13 @@ class StateSize:
     held: int = 0
     blobs: int = 0
     waiting: int = 0
+    stores: dict[str, StoreState] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, data: dict[str, Any]) -> StateSize:
+        """The size that ``dataclasses.asdict`` (or the JSON of it) shows."""
+        stores = {name: StoreState(**store) for name, store in data.get("stores", {}).items()}
+        return cls(**{**data, "stores": stores})
 
 
 class TaskCounters:
@@ -81,6 +109,7 @@ class TaskCounters:
             "stage": self._stage,
             "partition": self._partition,
             "metrics": self._metrics.as_dict(),
+            "counts": self._metrics.flat(),
             "read": self._read,
             "written": self._written,
             "digests": self._digests,
@@ -88,7 +117,7 @@ class TaskCounters:
             "seconds": self._seconds,
         }
         if self._state is not None:
-            found["state"] = vars(self._state)
+            found["state"] = asdict(self._state)
         return WireRow(CONTROL, "", max(self._partition, 0), json.dumps(found, separators=(",", ":")).encode())
 
 
@@ -96,7 +125,8 @@ class TaskCounters:
 class EpochReport:
     """One epoch, as the driver knows it: the sums of its tasks, and the state of each (stage, partition) it touched.
 
-    `clocks` are the highest event times, in ms, that sources have brought in it.
+    `clocks` are the highest event times, in ms, that sources have brought in it; `outstanding` is what they have still
+    to bring behind it, by unit.
     """
 
     epoch: int
@@ -107,6 +137,7 @@ class EpochReport:
     state: dict[str, StateSize] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     clocks: dict[str, int] = field(default_factory=dict)
+    outstanding: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @classmethod
     def gather(cls, epoch: int, payloads: Iterable[bytes]) -> EpochReport:
@@ -126,7 +157,7 @@ class EpochReport:
                 stage = f"stage {task['stage']} {name}"
                 report.seconds[stage] = max(report.seconds.get(stage, 0.0), seconds)
             if "state" in task:
-                report.state[f"{task['stage']}-{task['partition']}"] = StateSize(**task["state"])
+                report.state[f"{task['stage']}-{task['partition']}"] = StateSize.load(task["state"])
         return report
 
     def rows(self, sink: str) -> Rows:
@@ -140,9 +171,10 @@ class EpochReport:
             "read": self.read,
             "written": self.written,
             "metrics": self.metrics.as_dict(),
-            "state": {k: vars(v) for k, v in sorted(self.state.items())},
+            "state": {k: asdict(v) for k, v in sorted(self.state.items())},
             "seconds": self.seconds,
             "clocks": self.clocks,
+            "outstanding": self.outstanding,
         }
 
     @classmethod
@@ -150,6 +182,6 @@ class EpochReport:
         """The report that `as_dict` (or the JSON of it) shows."""
         return cls(
             data["epoch"], data["read"], data["written"], metrics=Metrics.from_dict(data["metrics"]),
-            state={k: StateSize(**v) for k, v in data["state"].items()}, seconds=data["seconds"],
-            clocks=data.get("clocks", {}),
+            state={k: StateSize.load(v) for k, v in data["state"].items()}, seconds=data["seconds"],
+            clocks=data.get("clocks", {}), outstanding=data.get("outstanding", {}),
         )  # fmt: skip

@@ -56,6 +56,8 @@ class EpochWriter:
             report = self._passed_on(batch, epoch, self._sinks[0])
         else:
             report = self._kept(batch, epoch)
+        if self._pacer is not None:
+            report.outstanding = self._pacer.outstanding
         self._checkpoint.keep(report)
         if self._pacer is not None:
             self._pacer.done(report)

@@ -144,6 +144,8 @@ class Pacer:
         self._pace = Pace()
         self._report: EpochReport | None = None
         self._timer: threading.Timer | None = None
+        self.outstanding: dict[str, dict[str, float]] = {}
+        """By source of files, the files and bytes that it had still to bring when the newest epoch began."""
 
     def resume(self) -> None:
         """Before the query starts: if records wait, or may after an epoch that is repeated, asks for one more epoch."""
@@ -156,6 +158,8 @@ class Pacer:
         """The pace of `epoch`, told to its tasks: before any of them runs."""
         self._stop_timer()
         rests = self._rests()
+        known = {name: rest for name, rest in rests.items() if rest is not None}
+        self.outstanding = {name: {"files": rest.files, "bytes": rest.bytes} for name, rest in known.items()}
         kept = self._record.pace(epoch)
         if kept is None:
             self._pace = self._decided(epoch, rests)

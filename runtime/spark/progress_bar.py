@@ -7,7 +7,7 @@ from typing import IO
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from vsc.runtime.spark.progress import Batch, Finished, batch_text, finished_text, notes
+from vsc.runtime.spark.progress import Batch, Finished, batch_text, finished_text, notes, summary
 
 __all__ = ["BarDisplay"]
 
@@ -42,7 +42,7 @@ class BarDisplay:
     def finished(self, event: Finished) -> None:
         """Replaces the line by the summary."""
         self.close()
-        for line in (finished_text(event), *notes(event.metrics)):
+        for line in (*summary(event), finished_text(event), *notes(event.metrics)):
             self._console.print(line, highlight=False)
 
     def close(self) -> None:

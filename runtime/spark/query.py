@@ -24,6 +24,7 @@ from vsc.runtime.spark.control import broadcast, stages_in_step
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.epoch import EpochWriter
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
+from vsc.runtime.spark.observed import observed
 from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.pace import PROPERTY, Pacer
 from vsc.runtime.spark.pack import Pack
@@ -146,7 +147,7 @@ def _pipeline(
     for stage in stages:
         processor = StageProcessor(plan, stage, checkpoint.partitions, options, folders, observe)
         frame = frame.groupBy("slot").transformWithStateInPandas(processor, WIRE_DDL, "append", "none")
-    return frame
+    return observed(frame)
 
 
 def _pacer(spark: SparkSession, plan: Plan, checkpoint: Checkpoint, trigger: str, max_idle: str | None) -> Pacer | None:

@@ -22,6 +22,7 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.lag import source_lags
 from vsc.runtime.spark.progress import Display, Tracker
 from vsc.runtime.spark.query import check, start_query
 
@@ -59,10 +60,10 @@ def run(job: Run, spark: SparkSession, show: Display) -> None:
     opened = Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions)
     tracker = Tracker.after(opened.reports())
     with _signals() as stop:
-        _once(job, spark, job.trigger, _Watch(show, tracker), stop)
+        _once(job, spark, job.trigger, _Watch(show, tracker, job.plan), stop)
         if job.drain and not stop.is_set():
             opened.request_drain()
-            _once(job, spark, "available-now", _Watch(show, tracker), stop)
+            _once(job, spark, "available-now", _Watch(show, tracker, job.plan), stop)
         show.finished(tracker.finished())
         if stop.is_set():
             raise Interrupted
@@ -103,8 +104,9 @@ def _once(job: Run, spark: SparkSession, trigger: str, watch: _Watch, stop: thre
 class _Watch:
     """Matches the reports of foreachBatch with Spark's timings, and shows each epoch once both are there."""
 
-    def __init__(self, show: Display, tracker: Tracker) -> None:
+    def __init__(self, show: Display, tracker: Tracker, plan: Plan) -> None:
         self._show = show
+        self._plan = plan
         self._tracker = tracker
         self._reports: dict[int, EpochReport] = {}
         self._lock = threading.Lock()
@@ -123,7 +125,9 @@ class _Watch:
             with self._lock:
                 report = self._reports.pop(epoch, None)
             if report is not None:
-                self._show.batch(self._tracker.batch(report, int(progress["durationMs"].get("triggerExecution", 0))))
+                took = int(progress["durationMs"].get("triggerExecution", 0))
+                lags = source_lags(self._plan, progress["sources"])
+                self._show.batch(self._tracker.batch(report, took, lags))
 
     @property
     def waiting(self) -> bool:

@@ -20,14 +20,19 @@ from vsc.plan.nodes import Plan, Source
 from vsc.runtime.operators.in_step import InStep
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.task import RunOptions, StageTask
+from vsc.runtime.operators.views import stores_of
+from vsc.runtime.operators.views.pulse import pulse
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.control import clocks, is_drain, stages_in_step
-from vsc.runtime.spark.counters import StateSize, TaskCounters
+from vsc.runtime.spark.counters import StateSize, StoreState, TaskCounters
 from vsc.runtime.spark.local_folder import LocalFolders, opened
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.protocol import Manifest, PartitionState, attempt_name
 from vsc.runtime.spark.routing import Router
 from vsc.runtime.spark.wire import WireRow, slots
+from vsc.runtime.state.kv import OrderedKV, OverlayKV
+from vsc.runtime.state.kv_base import store_root
+from vsc.runtime.state.sizes import updated_sizes
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, ValueState
@@ -126,16 +131,10 @@ class StageProcessor(StatefulProcessor):
                     out.extend(router.route(node, batch, partition, counters))
                 produced = True
             counters.mark("process", started)
+            stores = self._store_states(state.kv, base)
             committed = state.commit(attempt_name(epoch(), self._stage, partition))
-            counters.state(
-                StateSize(
-                    base.estimated_rows() + state.kv.written,
-                    committed.size,
-                    task.held,
-                    len(committed.blobs),
-                    len(in_step),
-                )
-            )
+            live = sum(store.rows for store in stores.values())
+            counters.state(StateSize(live, committed.size, task.held, len(committed.blobs), len(in_step), stores))
         counters.mark("commit", started)
         router.finish(counters)
         out.append(counters.row())
@@ -153,6 +152,16 @@ class StageProcessor(StatefulProcessor):
             yield task.process(portion)
         if drain:
             yield task.process((), drain=True)
+
+    def _store_states(self, kv: OverlayKV, base: OrderedKV) -> dict[str, StoreState]:
+        """What there is in each store, by name. Writes the sums beside the stores, so before the state is committed."""
+        sizes, found = updated_sizes(kv, base), {}
+        for store in stores_of(self._plan):
+            if store.stage == self._stage:
+                name = store.name if store.canonical else f"{store.name}@{store.stage}"
+                now = pulse(self._plan, store, kv)
+                found[name] = StoreState(*sizes.get(store_root(store.prefix), (0, 0)), now.held, now.stream_time)
+        return found
 
     def close(self) -> None:
         """Nothing is held between calls."""

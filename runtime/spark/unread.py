@@ -31,11 +31,14 @@ _ENTRY = re.compile(r"NewFileEntry\((.*),(\d+),\d+\)")
 class Rest:
     """What a source has still to bring. `next` is the lowest name of a source partition of it, None for nothing.
 
-    `position` changes whenever the source hands out files.
+    `position` changes whenever the source hands out files. `files` and `bytes`: how much it is, as far as Spark has
+    listed it.
     """
 
     next: str | None
     position: int
+    files: int = 0
+    bytes: int = 0
 
 
 def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, FileInput | None]:
@@ -74,15 +77,18 @@ class FileInput:
     def rest(self) -> Rest:
         """What is left, once Spark has taken the files of the running epoch. SourceError for an unknown Spark."""
         try:
-            return Rest(min(self._parts(), default=None), int(self._source.currentLogOffset()))
+            parts = list(self._parts())
+            position, size = int(self._source.currentLogOffset()), sum(size for _, size in parts)
+            return Rest(min((part for part, _ in parts), default=None), position, len(parts), size)
         except (Py4JError, TypeError, AttributeError) as error:
             raise _unknown() from error
 
-    def _parts(self) -> Iterator[str]:
+    def _parts(self) -> Iterator[tuple[str, int]]:
+        """The names of the files that are left, as source partitions, and their bytes."""
         unread = _field(self._source, "unreadFiles")
         if unread is not None and not unread.isEmpty():
             self._unlisted = True
-            return (part for _, _, part in _entries(unread))
+            return ((part, size) for _, _, part, size in _entries(unread))
         listed = _field(self._source, "allFilesForTriggerAvailableNow")
         if listed is not None:  # one list for the whole run
             if self._left is None:
@@ -102,22 +108,22 @@ class _Left:
     def __init__(self, listed: Any, seen: Any) -> None:
         self._listed, self._seen = listed, seen
         known = set(str(_field(seen, "map").keySet().toString())[1:-1].split(", "))
-        self._files = [(place, part) for place, url, part in _entries(listed) if url not in known]
+        self._files = [(place, part, size) for place, url, part, size in _entries(listed) if url not in known]
         self._at = 0
 
-    def parts(self) -> Iterator[str]:
-        """Their names as source partitions."""
+    def parts(self) -> Iterator[tuple[str, int]]:
+        """Their names as source partitions, and their bytes."""
         while self._at < len(self._files) and not self._is_new(self._files[self._at][0]):
             self._at += 1
-        return (part for _, part in self._files[self._at :])
+        return ((part, size) for _, part, size in self._files[self._at :])
 
     def _is_new(self, place: int) -> bool:
         entry = self._listed.apply(place)
         return bool(self._seen.isNewFile(entry.path(), entry.timestamp()))
 
 
-def _entries(files: Any) -> list[tuple[int, str, str]]:
-    """Place in the list, URL and source partition of each file that is not empty.
+def _entries(files: Any) -> list[tuple[int, str, str, int]]:
+    """Place in the list, URL, source partition and bytes of each file that is not empty.
 
     They are read as one text: a look at a single entry takes as long as one at all of them.
     """
@@ -129,7 +135,7 @@ def _entries(files: Any) -> list[tuple[int, str, str]]:
         url, size = match.groups()
         if int(size):
             # As Spark's column for the file's path has it: without the two slashes of an authority that is not there.
-            found.append((place, url, unquote(re.sub(r"^([a-z]+):///", r"\1:/", url))))
+            found.append((place, url, unquote(re.sub(r"^([a-z]+):///", r"\1:/", url)), int(size)))
     return found
 
 

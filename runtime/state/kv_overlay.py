@@ -10,7 +10,7 @@ was not written). Order is made only when something is scanned. Not for several 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from vsc.runtime.state.changelog import Range, encode_changelog
 from vsc.runtime.state.kv_base import OrderedKV
@@ -90,6 +90,10 @@ class OverlayKV:
         written = list(puts)
         self._keys.add_many([key for key, _ in written if rows.get(key) is None])
         rows.update(written)
+
+    def changes(self) -> tuple[Mapping[bytes, bytes | None], Sequence[Range]]:
+        """Return what was written: rows by key (None: deleted), and the ranges of the map below that are hidden."""
+        return self._rows, list(zip(self._range_starts, self._range_ends, strict=True))
 
     def changelog(self) -> bytes:
         """Return everything that was written since this overlay was made, as one blob for `apply_changelog`."""

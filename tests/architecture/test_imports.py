@@ -19,6 +19,7 @@ DOORS = {
     "pyarrow": ("vsc.runtime", "vsc.testing"),
     "numpy": ("vsc.runtime", "vsc.testing"),
     "yaml": ("vsc.scenario",),
+    "prometheus_client": ("vsc.runtime.spark",),
     "rich": ("vsc.cli", "vsc.runtime.spark"),
 }
 """Who may import a library: these modules, what is in them, and modules beside them whose name starts with theirs."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from vsc.cli import main
+from vsc.cli.messages import JsonMessages
+from vsc.runtime.errors import CheckpointError
 
 SOURCE = "stream s (a int, b string) from {source} key a;\nsink s to {sink};\n"
 FILES = "files (path = '${in}', format = 'json')"
@@ -37,6 +40,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--checkpoint ck --var in", "error: --var takes NAME=VALUE, not `in`"),
         ("--checkpoint ck --var in=in --drain --trigger 1s", "error: --drain needs an end of the input"),
         ("--checkpoint ck --var in=in --progress much", "--progress: invalid choice: 'much'"),
+        ("--checkpoint ck --var in=in --metrics 9400", "error[VSC907] --metrics takes prometheus:PORT"),
+        ("--checkpoint ck --var in=in --log-format json --progress bar", "error: --progress bar is not JSON"),
         ("--checkpoint ck --var in=in --local-dir good.vdsl", "error: --local-dir good.vdsl is not a folder"),
     ],
 )
@@ -101,3 +106,19 @@ def test_a_file_that_is_no_plan_ends_with_1(
     assert out == ""
     assert err.startswith("error[VSC907] plan.json is no plan that this vsc can run: ") and words in err
     assert "help: make it with `vsc compile`" in err
+
+
+def test_a_structured_log_says_what_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "wrong.vdsl").write_text("stream s;")
+    assert main(["run", "wrong.vdsl", "--checkpoint", "ck", "--log-format", "json"]) == 1
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(line["event"], line["level"]) for line in lines] == [("message", "error")]
+    assert "wrong.vdsl:1" in lines[0]["message"]
+
+
+def test_an_error_in_a_structured_log_has_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
+    JsonMessages().error(CheckpointError("it is not there", "look elsewhere"))
+    line = json.loads(capsys.readouterr().err)
+    assert {k: v for k, v in line.items() if k != "time"} == {
+        "level": "error", "event": "message", "message": "it is not there", "code": "VSC904", "help": "look elsewhere",
+    }  # fmt: skip

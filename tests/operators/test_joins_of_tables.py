@@ -146,7 +146,7 @@ def test_a_row_goes_from_group_to_group() -> None:
         assert found(driver, "c") == [
             ("x", (1, 1), 1), ("x", (2, 3), 2), ("x", (1, 2), 3), ("y", (1, 5), 3), ("x", None, 4)
         ]  # fmt: skip
-        assert driver.metrics()["dropped_records"] == {"c": {"null_key": 1}}
+        assert driver.metrics()["dropped_records"] == {"c": {"null_join_key": 1}}
 
 
 @pytest.mark.parametrize("partitions", [1, 3])

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import datetime
+from urllib.request import urlopen
 
 import pytest
 
-from vsc.runtime.errors import BadRowError, SourceError
+from tests.spark.support import compiled
+from vsc.runtime.errors import BadRowError, ConfigurationError, SourceError
 from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Metrics, Missed
-from vsc.runtime.spark.counters import EpochReport, StateSize, TaskCounters
+from vsc.runtime.spark.counters import EpochReport, StateSize, StoreState, TaskCounters
+from vsc.runtime.spark.exporter import PrometheusDisplay, address
 from vsc.runtime.spark.failures import translated
-from vsc.runtime.spark.progress import Display, Tracker, display, duration_text
+from vsc.runtime.spark.lag import source_lags
+from vsc.runtime.spark.progress import Display, JsonDisplay, Tracker, display, duration_text
 
 
 def report(epoch: int) -> EpochReport:
@@ -26,16 +31,21 @@ def report(epoch: int) -> EpochReport:
     metrics.count("priced", Group.MISSED_LOOKUPS, Missed.OLDER_THAN_RETENTION, 3)
     metrics.peak("priced", RETENTION_NEEDED, 5_400_001)
     stage.merge(metrics)
-    stage.state(StateSize(rows=5 + epoch, bytes=2048, held=1, blobs=1, waiting=1000 * (2 - epoch)))
+    store = StoreState(rows=5 + epoch, bytes=99, held=1, stream_time=epoch)
+    stores = {"rates": store}
+    stage.state(StateSize(rows=5 + epoch, bytes=2048, held=1, blobs=1, waiting=1000 * (2 - epoch), stores=stores))
     return EpochReport.gather(epoch, [source.row().payload, stage.row().payload])
 
 
 def shown(style: str) -> list[str]:
     stream = io.StringIO()
     show: Display = display(style, stream)  # type: ignore[arg-type]
-    tracker = Tracker.after([EpochReport(0, state={"1-0": StateSize(rows=100, bytes=1024, held=4, waiting=7)})])
+    old = {"rates": StoreState(rows=100, bytes=100, held=4, stream_time=70)}
+    tracker = Tracker.after(
+        [EpochReport(0, state={"1-0": StateSize(rows=100, bytes=1024, held=4, waiting=7, stores=old)})]
+    )
     for epoch in (1, 2):
-        show.batch(tracker.batch(report(epoch), 500))
+        show.batch(tracker.batch(report(epoch), 500, {"orders": {"offsets": 4.0}}))
     show.finished(tracker.finished())
     show.close()
     return stream.getvalue().splitlines()
@@ -45,7 +55,10 @@ def test_json_events() -> None:
     first, second, last = map(json.loads, shown("json"))
     assert {k: v for k, v in first.items() if k != "metrics"} == {
         "event": "batch", "batch": 1, "input_rows": 10, "output_rows": 8, "duration_ms": 500, "state_rows": 106,
-        "state_bytes": 3072, "waiting": 1007, "dropped": 2,
+        "state_bytes": 3072, "waiting": 1007, "dropped": 2, "late": 0, "missed": 3, "held": 5,
+        "sinks": {"sink-0": {"rows": 8}},
+        "sources": {"orders": {"rows": 10, "lag": {"offsets": 4.0}}},
+        "stores": {"rates": {"rows": 106, "bytes": 199, "held": 5, "stream_time": 70}},
     }  # fmt: skip
     assert second["state_rows"] == 107
     assert (last["event"], last["batches"], last["input_rows"], last["held"], last["waiting"], last["dropped"]) == (
@@ -55,11 +68,20 @@ def test_json_events() -> None:
 
 
 def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
-    first, _, last = shown("lines")
+    first, _, *summary, last = shown("lines")
     assert first.startswith(
-        "batch 1: 10 rows in, 8 out, 500 ms (20 rows/s), state 106 rows 3.0 KiB, 1,007 records wait for "
-        "other sources; dropped 2 null_key"
+        "batch 1: 10 rows in, 8 out, 500 ms (20 rows/s), state 106 rows 3.0 KiB, 5 held, behind: orders 4 offsets, "
+        "1,007 records wait for other sources; dropped 2 null_key"
     )
+    assert summary == [
+        "  read      orders 20",
+        "  written   sink-0 16",
+        "  lag       orders 4 offsets",
+        "  dropped   4 null_key in 'orders'",
+        "  not found 6 older_than_retention in 'priced'",
+        "  held      rates 5",
+        "  state     rates 107 rows 199 B up to 1970-01-01 00:00:00.070",
+    ]
     assert last.startswith("finished: 2 batches, 20 rows in, 16 out")
     assert (
         "5 records wait for stream time to go on (--drain lets them out); 7 records wait for sources that have" in last
@@ -68,6 +90,87 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
     assert last.endswith("a retention of 1 hour 31 minutes would have served them")
     assert "look-ups were older" in " ".join(shown("bar"))
     assert shown("none") == []
+
+
+def test_reports_come_back_from_their_json_with_the_stores() -> None:
+    one = report(3)
+    assert EpochReport.from_dict(json.loads(json.dumps(one.as_dict()))) == one
+    old = {"rows": 1, "bytes": 2, "held": 3, "blobs": 4}
+    assert StateSize.load(old) == StateSize(1, 2, 3, 4, 0)
+
+
+def test_what_is_still_to_be_read_is_told_by_source() -> None:
+    plan = compiled(
+        "stream a (x int) from files (path = 'x', format = 'json') key x; sink a to noop ();"
+        "stream b (x int) from files (path = 'x', format = 'json') key x; sink b to noop ();"
+    )
+    control: dict[str, object] = {"endOffset": {"logOffset": 9}, "latestOffset": {"logOffset": 99}}
+    files = {"endOffset": {"logOffset": 1}, "latestOffset": {"logOffset": 3}, "metrics": {}}
+    kafka = {
+        "endOffset": '{"t":{"0":5,"1":7}}', "latestOffset": '{"t":{"0":9,"1":7,"2":1}}',
+        "metrics": {"maxOffsetsBehindLatest": "4", "name": "x"},
+    }  # fmt: skip
+    assert source_lags(plan, [control, files, kafka]) == {
+        "a": {"offsets": 2.0},
+        "b": {"offsets": 5.0, "maxOffsetsBehindLatest": 4.0},
+    }
+    assert source_lags(plan, [control, {"latestOffset": None}, {}]) == {"a": {}, "b": {}}
+
+
+def test_what_is_known_of_files_counts_more_than_their_offsets() -> None:
+    one = report(1)
+    one.outstanding = {"orders": {"files": 3, "bytes": 99}}
+    assert EpochReport.from_dict(json.loads(json.dumps(one.as_dict()))) == one
+    event = Tracker().batch(one, 500, {"orders": {"offsets": 4.0}, "rates": {"offsets": 1.0}})
+    assert event.lags == {"orders": {"files": 3, "bytes": 99}, "rates": {"offsets": 1.0}}
+
+
+def test_logged_events_have_a_time_and_a_level() -> None:
+    stream = io.StringIO()
+    JsonDisplay(stream, logged=True).batch(Tracker().batch(report(1), 500))
+    line = json.loads(stream.getvalue())
+    assert (line["level"], line["event"]) == ("info", "batch")
+    assert datetime.fromisoformat(line["time"]).tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("prometheus:9400", ("127.0.0.1", 9400)),
+        ("prometheus:0.0.0.0:1", ("0.0.0.0", 1)),
+        ("prometheus:[::1]:2", ("::1", 2)),
+    ],
+)
+def test_metrics_are_served_on_an_address(text: str, expected: tuple[str, int]) -> None:
+    assert address(text) == expected
+
+
+@pytest.mark.parametrize("text", ["9400", "prometheus:", "prometheus:x", "prometheus:70000", "statsd:1"])
+def test_a_wrong_address_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="--metrics takes prometheus:PORT"):
+        address(text)
+
+
+def test_prometheus_reads_the_newest_epoch_and_counts_from_the_start() -> None:
+    show, tracker = PrometheusDisplay("127.0.0.1", 0), Tracker()
+    try:
+        for epoch in (1, 2):
+            show.batch(tracker.batch(report(epoch), 500, {"orders": {"offsets": 4.0}}))
+        with urlopen(f"http://127.0.0.1:{show.port}/metrics", timeout=20) as answer:
+            lines = answer.read().decode().splitlines()
+        with pytest.raises(ConfigurationError, match=f"metrics cannot be served on 127.0.0.1:{show.port}"):
+            PrometheusDisplay("127.0.0.1", show.port)
+    finally:
+        show.close()
+    assert {
+        "vsc_batches_total 2.0", "vsc_epoch 2.0", "vsc_batch_duration_seconds 0.5",
+        'vsc_input_rows_total{source="orders"} 20.0', 'vsc_output_rows_total{sink="sink-0"} 16.0',
+        'vsc_dropped_records_total{node="orders",reason="null_key"} 4.0',
+        'vsc_missed_lookups_total{node="priced",reason="older_than_retention"} 6.0',
+        'vsc_state_rows{store="rates"} 7.0', 'vsc_held_records{store="rates"} 1.0',
+        'vsc_stream_time_ms{store="rates"} 2.0', 'vsc_source_lag{source="orders",unit="offsets"} 4.0',
+        'vsc_peak{name="retention_needed",node="priced"} 5.400001e+06',
+    } <= set(lines)  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ COMMANDS = {
 _EXTRAS = {
     "pyspark": "spark", "pandas": "spark", "google": "spark", "rich": "spark",
     "pyarrow": "test", "numpy": "test", "rocksdict": "test", "yaml": "test",
-    "confluent_kafka": "kafka", "psycopg": "postgres",
+    "prometheus_client": "metrics", "confluent_kafka": "kafka", "psycopg": "postgres",
 }  # fmt: skip
 
 

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, read_text, use_color, variables
 from vsc.cli.errors import UsageError
+from vsc.cli.messages import JsonMessages, Messages
 from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, packages_of, settings
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
+    from vsc.runtime.spark.progress import Display
     from vsc.runtime.spark.runner import Run
 
 __all__ = ["add_arguments", "execute"]
@@ -57,10 +59,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--progress", choices=("auto", "bar", "lines", "json", "none"), default="auto", help="what to show on stderr"
     )
+    parser.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="json: all of stderr is one JSON object a line"
+    )
+    parser.add_argument(
+        "--metrics", metavar="prometheus:[HOST:]PORT", help="serve the run's numbers there (default host: 127.0.0.1)"
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
+    messages = JsonMessages() if args.log_format == "json" else Messages()
     try:
         conf = settings(args)
         given = variables(args)
@@ -70,16 +79,19 @@ def execute(args: argparse.Namespace) -> int:
             raise UsageError("--drain needs an end of the input", "use it with --trigger available-now or once")
         if args.local_dir is not None and os.path.exists(args.local_dir) and not os.path.isdir(args.local_dir):
             raise UsageError(f"--local-dir {args.local_dir} is not a folder", "give one that can be written")
-        plan = _plan(args.file, given, quiet=args.progress in ("json", "none"))
+        if args.log_format == "json" and args.progress in ("bar", "lines"):
+            raise UsageError(f"--progress {args.progress} is not JSON", "with --log-format json use auto, json or none")
+        warn = None if args.progress in ("json", "none") else messages
+        plan = _plan(args.file, given, warn)
         need_packages("vsc run")
-        return _on_spark(args, plan, conf, given)
+        return _on_spark(args, plan, conf, given, messages)
     except Refused as refused:
-        print(refused, file=sys.stderr)
+        messages.say("error", str(refused))
         return refused.status
 
 
-def _plan(file: str, given: Mapping[str, str], quiet: bool) -> Plan:
-    """The plan in `file`, compiled if it is a topology; its warnings are shown unless `quiet`."""
+def _plan(file: str, given: Mapping[str, str], warn: Messages | None) -> Plan:
+    """The plan in `file`, compiled if it is a topology; its warnings go to `warn`."""
     text = read_text(file)
     if file.endswith(".json") or text.startswith("{"):  # no topology does; a plan may come through a pipe
         from vsc.plan import PlanError, load
@@ -94,18 +106,20 @@ def _plan(file: str, given: Mapping[str, str], quiet: bool) -> Plan:
     from vsc.compiler.driver import compile_source
 
     result = compile_source(text, file, given)
-    shown = render_text(result.diagnostics, {file: result.source}, use_color(sys.stderr))
+    color = use_color(sys.stderr) and not isinstance(warn, JsonMessages)
+    shown = render_text(result.diagnostics, {file: result.source}, color)
     if result.plan is None:
         raise Refused(shown.rstrip("\n"), 1)
-    if result.diagnostics and not quiet:
-        sys.stderr.write(shown)
+    if result.diagnostics and warn is not None:
+        warn.say("warning", shown.rstrip("\n"))
     return result.plan
 
 
-def _on_spark(args: argparse.Namespace, plan: Plan, conf: Mapping[str, str], given: Mapping[str, str]) -> int:
+def _on_spark(
+    args: argparse.Namespace, plan: Plan, conf: Mapping[str, str], given: Mapping[str, str], messages: Messages
+) -> int:
     from vsc.runtime.errors import ConfigurationError, VscRuntimeError
     from vsc.runtime.operators.task import RunOptions
-    from vsc.runtime.spark.progress import display
     from vsc.runtime.spark.query import check
     from vsc.runtime.spark.runner import Run
 
@@ -116,17 +130,32 @@ def _on_spark(args: argparse.Namespace, plan: Plan, conf: Mapping[str, str], giv
     try:
         check(plan, given, args.trigger, args.max_idle)
         check_java()
+        show = _display(args)
     except VscRuntimeError as error:
         raise Refused(f"error{error}", 2 if isinstance(error, ConfigurationError) else 1) from error
     packages = packages_of(args)
-    show = display(args.progress, sys.stderr)
     try:
-        return _run(job, args.master, conf, packages, show)
+        return _run(job, args.master, conf, packages, show, messages)
     finally:
         show.close()
 
 
-def _run(job: Run, master: str, conf: Mapping[str, str], packages: Sequence[str], show: object) -> int:
+def _display(args: argparse.Namespace) -> Display:
+    """What shows the progress: a screen, a log, an endpoint for Prometheus. ConfigurationError if its port is taken."""
+    from vsc.runtime.spark.progress import Both, JsonDisplay, display
+
+    logged = args.log_format == "json" and args.progress != "none"
+    if args.metrics is None:
+        return JsonDisplay(sys.stderr, logged=True) if logged else display(args.progress, sys.stderr)
+    from vsc.runtime.spark.exporter import PrometheusDisplay, address
+
+    exporter = PrometheusDisplay(*address(args.metrics))
+    return Both(JsonDisplay(sys.stderr, logged=True) if logged else display(args.progress, sys.stderr), exporter)
+
+
+def _run(
+    job: Run, master: str, conf: Mapping[str, str], packages: Sequence[str], show: Display, messages: Messages
+) -> int:
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.spark.failures import translated
     from vsc.runtime.spark.launch import launched, new_log
@@ -137,22 +166,22 @@ def _run(job: Run, master: str, conf: Mapping[str, str], packages: Sequence[str]
     try:
         with launched(f"vsc {job.plan.name}", master, conf, packages, log) as spark:
             started = True
-            run(job, spark, show)  # type: ignore[arg-type]
+            run(job, spark, show)
     except (Interrupted, KeyboardInterrupt):
-        print("interrupted: the same command goes on from here", file=sys.stderr)
+        messages.say("info", "interrupted: the same command goes on from here")
         status = 130
     except VscRuntimeError as error:
-        print(f"error{error}", file=sys.stderr)
+        messages.error(error)
         status = 1
     except Exception as error:
         if not started:
             raise
         known = translated(error)
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        print(f"error{known}" if known is not None else f"error: the query failed: {first[:600]}", file=sys.stderr)
         if known is None:
-            print(f"  Spark's log is {log}", file=sys.stderr)
+            messages.say("error", f"error: the query failed: {first[:600]}\n  Spark's log is {log}")
             return 3
+        messages.error(known)
         status = 3
     else:
         status = 0

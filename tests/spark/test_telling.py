@@ -1,0 +1,107 @@
+"""What a real query tells: in its own events, in Spark's progress, and to Prometheus."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
+
+import pytest
+
+from tests.spark.support import compiled, write_json
+from vsc.runtime.spark.exporter import PrometheusDisplay
+from vsc.runtime.spark.progress import Both, JsonDisplay, LinesDisplay
+from vsc.runtime.spark.runner import Run, run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+pytestmark = pytest.mark.spark
+
+TOPOLOGY = """
+table rates (currency string, rate bigint, at bigint) from files (path = '${in}/rates', format = 'json')
+  key currency timestamp at materialize versioned (retention = 10 ms);
+stream orders (id bigint, currency string, at bigint) from files (
+  path = '${in}/orders', format = 'json', 'maxFilesPerTrigger' = '1') key id timestamp at;
+stream priced = join orders with rates on currency grace 5 ms select rate;
+table counts = aggregate orders group by currency window session (gap = 10 ms, grace = 0 ms) select count(*) as n;
+sink priced to noop (); sink counts to noop ();
+"""
+
+
+class Screen:
+    """Keeps Spark's progress beside what vsc shows, and what Prometheus would read at the end."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._query: StreamingQuery | None = None
+        self.exporter = PrometheusDisplay("127.0.0.1", 0)
+        self.observed: list[dict[str, Any]] = []
+        self.scraped = ""
+
+    def batch(self, event: object) -> None:
+        self._query = self._query or self._spark.streams.active[0]
+
+    def finished(self, event: object) -> None:
+        assert self._query is not None
+        self.observed = [json.loads(p.json).get("observedMetrics", {}) for p in self._query.recentProgress]
+        with urlopen(f"http://127.0.0.1:{self.exporter.port}/metrics", timeout=20) as answer:
+            self.scraped = answer.read().decode()
+
+    def close(self) -> None:
+        self.exporter.close()
+
+
+def test_a_run_tells_the_same_everywhere(spark: SparkSession, tmp_path: Path) -> None:
+    write_json(tmp_path / "in/rates/0.json", [{"currency": "a", "rate": 1, "at": 0}], 0)
+    orders = [{"id": 1, "currency": "a", "at": 3}, {"id": None, "currency": "a", "at": 3}, {"id": 2, "at": 4}]
+    write_json(tmp_path / "in/orders/0.json", orders, 1)
+    write_json(
+        tmp_path / "in/orders/1.json", [{"id": 3, "currency": "a", "at": 40}, {"id": 4, "currency": "a", "at": 5}], 2
+    )
+    events, lines, screen = io.StringIO(), io.StringIO(), Screen(spark)
+    show = Both(Both(JsonDisplay(events), screen.exporter), Both(LinesDisplay(lines), screen))
+    job = Run(compiled(TOPOLOGY), str(tmp_path / "ck"), {"in": str(tmp_path / "in")}, partitions=2)
+    try:
+        run(job, spark, show)
+    finally:
+        screen.close()
+    told = [json.loads(line) for line in events.getvalue().splitlines()]
+    last = told[-1]
+    dropped = {
+        "counts": {"null_join_key": 1, "window_closed": 1},
+        "orders": {"null_key": 1},
+        "priced": {"null_join_key": 1},
+    }
+    assert last["metrics"]["dropped_records"] == dropped
+    assert (last["dropped"], last["late"], last["missed"]) == (4, 1, 0)
+    assert {name: source["rows"] for name, source in last["sources"].items()} == {"rates": 1, "orders": 5}
+    assert last["stores"]["rates"] | {"bytes": 0} == {"rows": 2, "bytes": 0, "held": 0, "stream_time": 0}
+    assert (last["stores"]["priced#waiting"]["held"], last["stores"]["priced#waiting"]["stream_time"]) == (1, 40)
+    lags = [[event["sources"][name]["lag"]["files"] for name in ("rates", "orders")] for event in (told[0], last)]
+    assert lags == [[0, 1], [0, 0]]
+    assert told[0]["sources"]["orders"]["lag"]["bytes"] == (tmp_path / "in/orders/1.json").stat().st_size
+    assert last["held"] == told[-2]["held"] == 1
+    assert last["metrics"]["longest_session"] == {"counts": 0}
+
+    sums: dict[str, int] = {}
+    for metrics in (found["vsc"] for found in screen.observed if found):
+        for name, count in metrics["dropped_records"].items():
+            sums[name] = sums.get(name, 0) + count
+    assert sums == {f"{node}.{reason}": n for node, reasons in dropped.items() for reason, n in reasons.items()}
+
+    scraped = dict(line.rsplit(" ", 1) for line in screen.scraped.splitlines() if not line.startswith("#"))
+    assert float(scraped['vsc_dropped_records_total{node="orders",reason="null_key"}']) == 1
+    assert float(scraped['vsc_input_rows_total{source="orders"}']) == 5
+    assert float(scraped['vsc_held_records{store="priced#waiting"}']) == 1
+    assert float(scraped['vsc_stream_time_ms{store="rates"}']) == 0
+    assert float(scraped['vsc_peak{name="longest_session",node="counts"}']) == 0
+
+    summary = lines.getvalue().splitlines()[-8:]
+    assert summary[-1].startswith("finished: ")
+    text = "\n".join(summary)
+    for words in ("read      ", "orders 5", "dropped   ", "1 window_closed in 'counts'", "held      priced#waiting 1"):
+        assert words in text
