@@ -16,6 +16,7 @@ __all__ = [
     "CheckpointError",
     "ConfigurationError",
     "ExpressionError",
+    "LocalStoreError",
     "SinkError",
     "SourceError",
     "StateError",
@@ -58,6 +59,10 @@ class StateError(VscRuntimeError):
     """State that cannot be read: damaged, of an unknown format version, or not where it was said to be."""
 
     code = "VSC903"
+
+
+class LocalStoreError(StateError):
+    """A local store that cannot be read or written: where it is a copy of something, it can be made anew."""
 
 
 class CheckpointError(VscRuntimeError):

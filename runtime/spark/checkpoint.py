@@ -2,11 +2,14 @@
 
 Layout, beside Spark's own folders in the checkpoint:
 
-    vsc/identity.json      {"format": 1, "id": ..., "partitions": ..., "plan": name of the topology}
+    vsc/identity.json      {"format": 2, "id": ..., "partitions": ..., "plan": name of the topology,
+                            "plan_check": CRC-32 of plan.json}
     vsc/plan.json          the plan, unresolved: variables stay variables, so no secrets
     vsc/control/*.txt      the control source
     vsc/epochs/N.json      what epoch N did (the newest few)
     vsc/inputs/N.json      for which sources epoch N waits, from before it runs (the newest few)
+
+The JSON files other than the plan end with a member "check", the CRC-32 of those before it.
 
 Guarantees: a changed plan, another number of partitions, another format version and a folder that is not vsc's are
 refused before anything is written, with what differs.
@@ -15,12 +18,15 @@ refused before anything is written, with what differs.
 from __future__ import annotations
 
 import json
+import logging
 import uuid
+import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from vsc.plan import Plan, dump
@@ -31,9 +37,9 @@ from vsc.runtime.spark.hadoop import Files, usable
 
 __all__ = ["Checkpoint", "differences"]
 
-FORMAT = 1
+FORMAT = 2
 KEPT_EPOCHS = 100
-KEPT_PACES = 3
+_log = logging.getLogger(__name__)
 _SPARK_NAMES = {"offsets", "commits", "sources", "state", "metadata"}
 _IMMATERIAL = {"line", "text", "reason", "decided_by", "format_version"}
 """Members of the plan's JSON that only messages see."""
@@ -73,17 +79,17 @@ class Checkpoint:
 
     @classmethod
     def _existing(cls, files: Files, plan: Plan, partitions: int | None) -> Checkpoint:
-        try:
-            identity = json.loads(files.read("vsc/identity.json"))
-            version, id_, kept = identity["format"], str(identity["id"]), int(identity["partitions"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(f"{files.path('vsc/identity.json')} is damaged: {error}") from error
-        if version != FORMAT:
+        version = _json(files, "vsc/identity.json").get("format")
+        if type(version) is int and version != FORMAT:
             raise CheckpointError(
                 f"the checkpoint {files.root} has format version {version}, this vsc writes {FORMAT}",
                 "run it with the version of vsc that made it, or start with a new checkpoint",
             )
-        found = list(differences(json.loads(files.read("vsc/plan.json")), json.loads(dump(plan))))
+        identity = _unsealed(files, "vsc/identity.json")
+        id_, kept = identity["id"], identity["partitions"]
+        if identity.get("plan_check") != _check(_read(files, "vsc/plan.json")):
+            raise _damaged(files, "vsc/plan.json", "its checksum is wrong")
+        found = list(differences(_json(files, "vsc/plan.json"), json.loads(dump(plan))))
         if found:
             shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
             raise CheckpointError(
@@ -98,15 +104,25 @@ class Checkpoint:
         return cls(files, id_, kept, False)
 
     def create(self, plan: Plan) -> None:
-        """Writes a fresh checkpoint: from now on it is for `plan` alone. CheckpointError if the folder is unusable."""
+        """Writes a fresh checkpoint: from now on it is for `plan` alone. CheckpointError if the folder is unusable.
+
+        Whoever calls this has claimed the folder.
+        """
         with _usable(self.files.root):
+            if self.files.exists("vsc/identity.json"):
+                raise CheckpointError(
+                    f"another query has made the checkpoint {self.files.root} just now",
+                    "give one of them another folder",
+                )
             self.files.make("vsc/control")
             self.files.make("vsc/epochs")
             self.files.make("vsc/inputs")
             self.files.write("vsc/control/0-start.txt", START + "\n")
-            self.files.write("vsc/plan.json", dump(plan))
-            identity = {"format": FORMAT, "id": self.id, "partitions": self.partitions, "plan": plan.name}
-            self.files.write("vsc/identity.json", json.dumps(identity, indent=2) + "\n")
+            text = dump(plan)
+            self.files.write("vsc/plan.json", text)
+            identity: dict[str, Any] = {"format": FORMAT, "id": self.id, "partitions": self.partitions}
+            identity |= {"plan": plan.name, "plan_check": _check(text)}
+            self.files.write("vsc/identity.json", _sealed(identity, indent=2))
 
     @property
     def control(self) -> str:
@@ -123,7 +139,7 @@ class Checkpoint:
 
     def keep(self, report: EpochReport) -> None:
         """Keeps what an epoch did; forgets the oldest."""
-        self.files.write(f"vsc/epochs/{report.epoch}.json", json.dumps(report.as_dict(), separators=(",", ":")) + "\n")
+        self.files.write(f"vsc/epochs/{report.epoch}.json", _sealed(report.as_dict()))
         old = report.epoch - KEPT_EPOCHS
         if old >= 0:
             self.files.delete(f"vsc/epochs/{old}.json")
@@ -131,12 +147,14 @@ class Checkpoint:
     def reports(self) -> Iterator[EpochReport]:
         """What is known of the newest epochs, oldest first."""
         for epoch in self._epochs():
-            yield EpochReport.from_dict(json.loads(self.files.read(f"vsc/epochs/{epoch}.json")))
+            try:
+                yield self._report(epoch)
+            except CheckpointError as error:
+                _log.warning("%s: that epoch is left out of what is shown", error.message)
 
     def report(self, epoch: int) -> EpochReport | None:
         """What `epoch` did; None if that is not known."""
-        name = f"vsc/epochs/{epoch}.json"
-        return EpochReport.from_dict(json.loads(self.files.read(name))) if self.files.exists(name) else None
+        return self._report(epoch) if self.files.exists(f"vsc/epochs/{epoch}.json") else None
 
     def newest(self) -> EpochReport | None:
         """What the newest epoch of which anything is known did."""
@@ -145,18 +163,71 @@ class Checkpoint:
 
     def keep_pace(self, epoch: int, pace: str) -> None:
         """Keeps the pace of an epoch (`vsc.runtime.spark.pace`) before it runs; forgets the oldest."""
-        self.files.write(f"vsc/inputs/{epoch}.json", pace + "\n")
-        if epoch >= KEPT_PACES:
-            self.files.delete(f"vsc/inputs/{epoch - KEPT_PACES}.json")
+        self.files.write(f"vsc/inputs/{epoch}.json", _sealed({"pace": pace}))
+        if epoch >= KEPT_EPOCHS:
+            self.files.delete(f"vsc/inputs/{epoch - KEPT_EPOCHS}.json")
 
     def pace(self, epoch: int) -> str | None:
-        """The pace that was kept for `epoch`; None if there is none."""
+        """The pace that was kept for `epoch`; None if there is none. CheckpointError if it is damaged."""
         name = f"vsc/inputs/{epoch}.json"
-        return self.files.read(name) if self.files.exists(name) else None
+        return str(_unsealed(self.files, name)["pace"]) if self.files.exists(name) else None
+
+    def forget_after(self, epoch: int) -> None:
+        """Forgets the reports and paces of later epochs."""
+        for folder in ("vsc/epochs", "vsc/inputs"):
+            for number in reversed(self._numbers(folder)):
+                if number > epoch:
+                    self.files.delete(f"{folder}/{number}.json")
+
+    def _report(self, epoch: int) -> EpochReport:
+        return EpochReport.from_dict(_unsealed(self.files, f"vsc/epochs/{epoch}.json"))
 
     def _epochs(self) -> list[int]:
-        names = [n.removesuffix(".json") for n in self.files.names("vsc/epochs") if not n.startswith(("_", "."))]
+        return self._numbers("vsc/epochs")
+
+    def _numbers(self, folder: str) -> list[int]:
+        names = [n.removesuffix(".json") for n in self.files.names(folder) if not n.startswith(("_", "."))]
         return sorted(int(n) for n in names if n.isdigit())
+
+
+def _check(text: str) -> int:
+    return zlib.crc32(text.encode())
+
+
+def _read(files: Files, name: str) -> str:
+    try:
+        return files.read(name)
+    except (Py4JJavaError, OSError) as error:
+        java = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
+        raise _damaged(files, name, java.partition("\n")[0]) from error
+
+
+def _json(files: Files, name: str) -> dict[str, Any]:
+    try:
+        found = json.loads(_read(files, name))
+    except (ValueError, RecursionError) as error:
+        raise _damaged(files, name, "it is cut or no JSON") from error
+    if not isinstance(found, dict):
+        raise _damaged(files, name, "it is no JSON object")
+    return found
+
+
+def _sealed(data: dict[str, Any], indent: int | None = None) -> str:
+    """The text of a JSON file that ends with the checksum of what stands before it."""
+    return json.dumps({**data, "check": _check(json.dumps(data))}, indent=indent) + "\n"
+
+
+def _unsealed(files: Files, name: str) -> dict[str, Any]:
+    """What `_sealed` wrote. CheckpointError that names the file if it is damaged."""
+    data = _json(files, name)
+    check = data.pop("check", None)
+    if check != _check(json.dumps(data)):
+        raise _damaged(files, name, "its checksum is wrong")
+    return data
+
+
+def _damaged(files: Files, name: str, why: str) -> CheckpointError:
+    return CheckpointError(f"{files.path(name)} is damaged: {why}", "restore it from a copy of the checkpoint's folder")
 
 
 def _usable(path: str) -> AbstractContextManager[None]:

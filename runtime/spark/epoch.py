@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from vsc.runtime.spark.checkpoint import Checkpoint
+from vsc.runtime.spark.claim import Claim
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.pace import Pacer
 from vsc.runtime.spark.sinks import EpochSink
@@ -32,12 +33,14 @@ class EpochWriter:
         self,
         checkpoint: Checkpoint,
         sinks: Sequence[EpochSink],
+        claim: Claim,
         hook: Callable[[EpochReport], None] | None,
         pacer: Pacer | None,
     ) -> None:
         self._checkpoint = checkpoint
         self._pacer = pacer
         self._sinks = sinks
+        self._claim = claim
         self._hook = hook
         self.error: BaseException | None = None
 
@@ -50,6 +53,7 @@ class EpochWriter:
             raise
 
     def _write(self, batch: DataFrame, epoch: int) -> None:
+        self._claim.check()
         if self._pacer is not None:
             self._pacer.decide(epoch)
         if len(self._sinks) == 1 and self._sinks[0].is_new(epoch):

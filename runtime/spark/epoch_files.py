@@ -19,6 +19,7 @@ Not for how rows become files: that is the caller's, who is told a folder.
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ __all__ = ["EpochFiles", "Folder", "Rows"]
 LIST_FORMAT = 1
 _LIST = "._commit"
 _KEPT = 2
+_NUMBER = re.compile(r"\d{1,18}")
 
 
 class Folder(Protocol):
@@ -111,7 +113,8 @@ class _Listed:
             raise ValueError(f"format version {data['format']}, this vsc reads {LIST_FORMAT}")
         files = tuple((str(old), str(new), int(size)) for old, new, size in data["files"])
         folder = str(data["folder"])
-        if any("/" in name for name in (folder, *(name for old, new, _ in files for name in (old, new)))):
+        names = (folder, *(name for old, new, _ in files for name in (old, new)))
+        if any("/" in name or name in ("", ".", "..") for name in names):
             raise ValueError("a name leads out of the folder")
         return cls(Rows(int(data["rows"]), int(data["digest"], 16)), folder, files)
 
@@ -166,6 +169,14 @@ class EpochFiles:
             self._publish(epoch, listed)
         self._forget(epoch - _KEPT + 1)
 
+    def back_to(self, epoch: int) -> None:
+        """Removes what was written for later epochs. Before `prepare`; may be repeated."""
+        for folder, begin in (("", f"part-{self._mark}-"), (f"{self._aside}/", "")):
+            for name in self._folder.names(folder.rstrip("/")):
+                found = _NUMBER.match(name.removeprefix(begin)) if name.startswith(begin) else None
+                if found is not None and int(found.group()) > epoch:
+                    self._folder.delete(f"{folder}{name}")
+
     def _staged(self, epoch: int, rows: Callable[[], Rows], make: Callable[[str], None]) -> _Listed | None:
         """The list of an epoch that was not there; None for one without rows, of which nothing stays."""
         folder = f"{epoch}-{uuid.uuid4().hex}"
@@ -218,7 +229,7 @@ class EpochFiles:
     def _listed(self, epoch: int) -> _Listed:
         try:
             return _Listed.load(self._folder.read(self._list(epoch)))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise SinkError(
                 f"{self._place}: {self._folder.path(self._list(epoch))} is damaged: {error}",
                 f"restore it; or remove {self._all_of(epoch)}, and the epoch is written again",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import vsc.runtime.errors as errors
-from vsc.runtime.errors import SinkError, SourceError, StateError, VscRuntimeError
+from vsc.runtime.errors import CheckpointError, SinkError, SourceError, StateError, VscRuntimeError
+from vsc.runtime.spark.spark_logs import SparkLogs
 
-__all__ = ["translated"]
+__all__ = ["explained", "translated"]
 
 _OWN = re.compile(
     r"(?:vsc\.)?runtime\.errors\.(\w+): \[VSC\d+\] (.+?)(?:\n  help: (.+?))?(?=\n\s*\n|\n\S|\n\s+at |\n SQLSTATE|\Z)",
@@ -21,6 +22,10 @@ _ORC_MISMATCH = re.compile(
     r"Unable to convert type (\S+) of file|ORC does not support type conversion from (.+?) to (.+?)[.\s]"
 )
 _FOOTER = re.compile(r"Could not read footer for file: ?\S*?(file:\S+?|\w+://\S+?)[;,\s]")
+
+_BLOB = re.compile(r"blob '(\d+)-")
+_STATE_LOADING = ("CANNOT_LOAD_STATE_STORE", "state.RocksDB", "StateStore")
+_STATE_FILE = re.compile(r"(?:Error reading streaming state file of|FileNotFoundException: File) (\S+?/(\d+)_\S+)")
 
 
 def translated(error: BaseException) -> VscRuntimeError | None:
@@ -36,6 +41,25 @@ def translated(error: BaseException) -> VscRuntimeError | None:
         kind = getattr(errors, quoted.group(1), VscRuntimeError)
         return kind(_line(quoted.group(2)), None if quoted.group(3) is None else _line(quoted.group(3)))
     return _reading(text) or _known(text)
+
+
+def explained(error: BaseException, logs: SparkLogs) -> VscRuntimeError | None:
+    """As `translated`; damage to the state gets its place, and the way back to an older one, from the checkpoint.
+
+    It may take long, as it may have to read all states to find the damaged one.
+    """
+    found = translated(error)
+    text = str(error)
+    if isinstance(found, StateError) and (found.help is None or "restore" in found.help):
+        blob = _BLOB.search(found.message)
+        return StateError(found.message, logs.way_back(int(blob.group(1)) if blob else max(logs.kept(), default=None)))
+    if found is None and any(sign in text for sign in _STATE_LOADING):
+        missing = _STATE_FILE.search(text)
+        if missing is not None:
+            epoch = int(missing.group(2)) - 1
+            return CheckpointError(f"{missing.group(1)} is missing or cannot be read", logs.way_back(epoch))
+        return logs.damaged_state()
+    return found
 
 
 def _reading(text: str) -> VscRuntimeError | None:

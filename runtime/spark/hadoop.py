@@ -15,6 +15,10 @@ from vsc.runtime.errors import VscRuntimeError
 __all__ = ["Files", "is_local", "local_path", "usable"]
 
 
+MAX_BYTES = 64 << 20
+"""The biggest text file that is read whole."""
+
+
 @contextmanager
 def usable(kind: type[VscRuntimeError], what: str, help: str) -> Iterator[None]:
     """What the file system raises inside becomes a `kind`: `what` names the place, `help` says what to do."""
@@ -51,6 +55,7 @@ class Files:
         self._fs = path.getFileSystem(configuration)
         self._root = self._fs.makeQualified(path)
         self.root = str(self._root.toString())
+        self.is_local = str(self._root.toUri().getScheme()) == "file"
 
     def path(self, name: str = "") -> str:
         """The full path of `name`."""
@@ -93,26 +98,54 @@ class Files:
             paths.append(str(found.next().getPath().toUri().getPath()).removeprefix(base))
         return sorted(paths)
 
-    def read(self, name: str) -> str:
-        """The text of a file, UTF-8."""
+    def local(self, name: str = "") -> str:
+        """The plain path of `name`; the folder has to be a local one (`is_local`)."""
+        return str(self._path(name).toUri().getPath())
+
+    def read(self, name: str, most: int = MAX_BYTES) -> str:
+        """The text of a file, UTF-8. OSError if it has more than `most` bytes, or is not UTF-8."""
+        if self.length(name) > most:
+            raise OSError(f"{self.path(name)} has more than {most} bytes")
         stream = self._fs.open(self._path(name))
         try:
-            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+            data = bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
         finally:
             stream.close()
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise OSError(f"{self.path(name)} is not UTF-8 text (byte {error.start})") from error
 
     def write(self, name: str, text: str) -> None:
         """Writes a file aside and renames it, so that it is there whole or not at all; replaces an old one."""
         parent, _, last = name.rpartition("/")
         aside = f"{parent}/_{last}.new" if parent else f"_{last}.new"
-        stream = self._fs.create(self._path(aside), True)
+        self.overwrite(aside, text)
+        if self.exists(name):
+            self.delete(name)
+        self.rename(aside, name)
+
+    def length(self, name: str) -> int:
+        """The length of a file in bytes."""
+        return int(self._fs.getFileStatus(self._path(name)).getLen())
+
+    def crc32c(self, name: str) -> int:
+        """The CRC-32C of a file, which is read to its end by the JVM: the file system checks it on the way."""
+        sum_ = self._jvm.java.util.zip.CRC32C()
+        stream = self._jvm.java.util.zip.CheckedInputStream(self._fs.open(self._path(name)), sum_)
+        try:
+            stream.transferTo(self._jvm.java.io.OutputStream.nullOutputStream())
+        finally:
+            stream.close()
+        return int(sum_.getValue())
+
+    def overwrite(self, name: str, text: str) -> None:
+        """Writes a file in its place: who reads it meanwhile may see a part of it."""
+        stream = self._fs.create(self._path(name), True)
         try:
             stream.write(bytearray(text.encode()))
         finally:
             stream.close()
-        if self.exists(name):
-            self.delete(name)
-        self.rename(aside, name)
 
     def rename(self, old: str, new: str) -> None:
         """Renames a file; FileExistsError where that would overwrite one, OSError where it fails."""

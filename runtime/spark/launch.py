@@ -10,13 +10,15 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from pyspark import java_gateway
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from vsc.runtime.errors import ConfigurationError
 
-__all__ = ["launched"]
+__all__ = ["kill", "launched", "new_log"]
 
 
 @contextlib.contextmanager
@@ -83,14 +85,27 @@ def _output_to(log: Path) -> Iterator[None]:
 def _signals_for_us_alone() -> Iterator[None]:
     """A JVM started in this context ignores SIGINT and SIGTERM: what is sent to the whole group stops only us.
 
-    It ends when this process closes its end of the pipe, however that comes about.
+    It ends when this process closes its end of the pipe, however that comes about. pyspark protects its JVM from SIGINT
+    alone, and takes our handler of it away; both are put right here.
     """
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    gateway: Any = java_gateway
+    popen = gateway.Popen
+    handler = signal.getsignal(signal.SIGINT)
+
+    def started(command: list[str], **how: Any) -> Any:
+        return popen(command, **{**how, "preexec_fn": _ignore_signals})
+
+    gateway.Popen = started
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        gateway.Popen = popen
+        signal.signal(signal.SIGINT, handler)
+
+
+def _ignore_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _reason(log: Path, error: BaseException) -> str:
@@ -98,6 +113,13 @@ def _reason(log: Path, error: BaseException) -> str:
     telling = [line for line in lines if "Exception" in line or "ERROR" in line or "error" in line.lower()]
     first = str(error).splitlines()[0] if str(error) else type(error).__name__
     return f"{first} ({telling[0][:300]})" if telling else first
+
+
+def kill(spark: SparkSession) -> None:
+    """Ends the JVM of `spark` at once, if this process has started it. What it was doing is left as after a crash."""
+    process = getattr(spark.sparkContext._gateway, "proc", None)
+    if process is not None:
+        process.kill()
 
 
 def new_log() -> Path:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from vsc.runtime.errors import StateError
+from vsc.runtime.errors import LocalStoreError, StateError
 from vsc.runtime.spark.protocol import Manifest, PartitionState
 from vsc.runtime.state.kv import OrderedKV, RocksKV
 
@@ -137,10 +137,14 @@ def opened(folder: Path, manifest: Manifest, disk: Disk = _ROCKS) -> Iterator[Lo
         usable = False
     if base is None or not usable:
         if base is not None:
-            base.close()
+            with contextlib.suppress(LocalStoreError):
+                base.close()
         disk.remove(folder)
         base = disk.open(folder)
     try:
         yield base
     finally:
-        base.close()
+        try:
+            base.close()
+        except LocalStoreError:
+            disk.remove(folder)  # the next call restores it

@@ -117,12 +117,12 @@ def read_identity(files: ReadableFiles) -> tuple[Plan, int]:
     try:
         identity = json.loads(files.read("vsc/identity.json"))
         version, partitions = identity["format"], int(identity["partitions"])
-        if version == 1:
+        if version == 2:
             return load(files.read("vsc/plan.json")), partitions
     except (PlanError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"the checkpoint {files.root} cannot be read: {error}") from error
     raise CheckpointError(
-        f"the checkpoint {files.root} has format version {version}, this vsc reads 1", "use the version that made it"
+        f"the checkpoint {files.root} has format version {version}, this vsc reads 2", "use the version that made it"
     )
 
 

@@ -27,7 +27,11 @@ from vsc.runtime.state.kv import OrderedKV, OverlayKV
 
 __all__ = ["CHUNK_BYTES", "STAMP_KEY", "Blob", "BlobStore", "Manifest", "PartitionState", "attempt_name"]
 
-MANIFEST_FORMAT = 1
+MANIFEST_FORMAT = 2
+MAX_MANIFEST = 64 << 20
+"""Characters of the longest manifest that is read."""
+
+KINDS = ("changelog", "snapshot")
 CHUNK_BYTES = 2 << 20
 """A blob is stored in pieces of about this size: what one request to the state server carries well."""
 
@@ -104,25 +108,29 @@ class Manifest:
         return sum(blob.size for blob in self.blobs)
 
     def dump(self) -> str:
-        """The manifest as JSON."""
+        """The manifest as JSON, with a checksum of the chain."""
         found = [[b.name, b.kind, b.upto, list(b.lengths), list(b.checksums)] for b in self.blobs]
-        return json.dumps({"format": MANIFEST_FORMAT, "blobs": found}, separators=(",", ":"))
+        return _json({"format": MANIFEST_FORMAT, "check": zlib.crc32(_json(found).encode()), "blobs": found})
 
     @classmethod
     def load(cls, text: str | None) -> Manifest:
         """The manifest in `text` (None: an empty one). StateError for another format version or damage."""
         if text is None:
             return cls()
+        if len(text) > MAX_MANIFEST:
+            raise StateError(f"the manifest of a partition's state is damaged: longer than {MAX_MANIFEST} characters")
         try:
             data = json.loads(text)
             if data["format"] != MANIFEST_FORMAT:
                 raise StateError(
-                    f"the state has format version {data['format']}, this vsc reads {MANIFEST_FORMAT}",
+                    f"the state has format version {str(data['format'])[:40]}, this vsc reads {MANIFEST_FORMAT}",
                     "run it with the version of vsc that wrote it",
                 )
-            return cls(tuple(Blob(n, k, u, tuple(ls), tuple(cs)) for n, k, u, ls, cs in data["blobs"]))
-        except (ValueError, KeyError, TypeError) as error:
-            raise StateError(f"the manifest of a partition's state is damaged: {error}") from error
+            if zlib.crc32(_json(data["blobs"]).encode()) != data["check"]:
+                raise ValueError("its checksum is wrong")
+            return cls(tuple(_blob(*link) for link in data["blobs"]))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise StateError(f"the manifest of a partition's state is damaged: {str(error)[:200]}") from error
 
     def tail(self, stamp: str | None) -> tuple[Blob, ...] | None:
         """The blobs to apply on a local store with that stamp; None if it is no prefix of this chain."""
@@ -132,6 +140,21 @@ class Manifest:
             if blob.upto == stamp:
                 return self.blobs[i + 1 :]
         return None
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _blob(name: object, kind: object, upto: object, lengths: list[int], checksums: list[int]) -> Blob:
+    numbers = [*lengths, *checksums]
+    if not (isinstance(name, str) and isinstance(upto, str) and isinstance(kind, str) and kind in KINDS):
+        raise ValueError("a blob is not described as one")
+    if len(lengths) != len(checksums):
+        raise ValueError("a blob is not described as one")
+    if any(type(n) is not int or not 0 <= n < 1 << 32 for n in numbers):
+        raise ValueError("a length or a checksum is none")
+    return Blob(name, kind, upto, tuple(lengths), tuple(checksums))
 
 
 class PartitionState:

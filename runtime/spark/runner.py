@@ -10,8 +10,8 @@ import contextlib
 import json
 import signal
 import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -19,12 +19,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.failures import explained
+from vsc.runtime.spark.job import Run
 from vsc.runtime.spark.lag import source_lags
+from vsc.runtime.spark.launch import kill
 from vsc.runtime.spark.progress import Display, Tracker
 from vsc.runtime.spark.query import check, start_query
+from vsc.runtime.spark.spark_logs import SparkLogs
 
 __all__ = ["Interrupted", "Run", "run"]
 
@@ -33,21 +36,6 @@ _POLL_SECONDS = 0.1
 
 class Interrupted(Exception):
     """The run was stopped by a signal; its checkpoint is complete."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What to run, and how: the arguments of `vsc.runtime.spark.start`, and `drain`."""
-
-    plan: Plan
-    checkpoint: str
-    variables: Mapping[str, str] = field(default_factory=dict)
-    partitions: int | None = None
-    trigger: str = "available-now"
-    max_idle: str | None = None
-    local_dir: str | None = None
-    options: RunOptions = field(default_factory=RunOptions)
-    drain: bool = False
 
 
 def run(job: Run, spark: SparkSession, show: Display) -> None:
@@ -59,29 +47,21 @@ def run(job: Run, spark: SparkSession, show: Display) -> None:
     check(job.plan, job.variables, job.trigger, job.max_idle)
     opened = Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions)
     tracker = Tracker.after(opened.reports())
-    with _signals() as stop:
-        _once(job, spark, job.trigger, _Watch(show, tracker, job.plan), stop)
+    with _signals(lambda: kill(spark)) as stop:
+        _once(job, spark, opened, _Watch(show, tracker, job.plan), stop)
         if job.drain and not stop.is_set():
             opened.request_drain()
-            _once(job, spark, "available-now", _Watch(show, tracker, job.plan), stop)
+            ended = replace(job, trigger="available-now", back_to=None)
+            _once(ended, spark, opened, _Watch(show, tracker, job.plan), stop)
         show.finished(tracker.finished())
         if stop.is_set():
             raise Interrupted
 
 
-def _once(job: Run, spark: SparkSession, trigger: str, watch: _Watch, stop: threading.Event) -> None:
-    query, _, writer = start_query(
-        job.plan,
-        spark,
-        job.checkpoint,
-        job.variables,
-        job.partitions,
-        trigger,
-        job.max_idle,
-        job.local_dir,
-        job.options,
-        watch.done,
-    )
+def _once(job: Run, spark: SparkSession, opened: Checkpoint, watch: _Watch, stop: threading.Event) -> None:
+    started = start_query(job, spark, watch.done)
+    query = started.query
+    stopped = False
     running_at_stop: int | None = None
     while query.isActive:
         if watch.waiting:
@@ -92,13 +72,16 @@ def _once(job: Run, spark: SparkSession, trigger: str, watch: _Watch, stop: thre
         newest = _newest(query)
         running_at_stop = newest if running_at_stop is None else running_at_stop
         if newest != running_at_stop or not query.status["isTriggerActive"]:
+            stopped = True
             query.stop()
         else:
             query.awaitTermination(1)
+    started.claim.release()
     watch.update(query)
     failure = query.exception()
-    if failure is not None and not stop.is_set():
-        raise failure from writer.error
+    if failure is not None and not stopped:
+        cause = started.writer.error
+        raise failure from explained(cause or failure, SparkLogs(opened.files)) or cause
 
 
 class _Watch:
@@ -147,12 +130,13 @@ def _recent(query: StreamingQuery) -> list[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _signals() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set; a second signal raises KeyboardInterrupt."""
+def _signals(at_once: Callable[[], None]) -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set; a second signal calls `at_once` and raises KeyboardInterrupt."""
     stop = threading.Event()
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
+            at_once()
             raise KeyboardInterrupt
         stop.set()
 

@@ -25,6 +25,8 @@ def query_configuration(partitions: int) -> dict[str, str]:
         "spark.sql.streaming.stateStore.providerClass": _STATE_PROVIDER,
         "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        # A state file that is damaged is found when it is read, on every file system.
+        "spark.sql.streaming.checkpoint.fileChecksum.enabled": "true",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",

@@ -47,6 +47,10 @@ class EpochSink(Protocol):
         """
         ...
 
+    def back_to(self, epoch: int) -> None:
+        """Removes what epochs after that one wrote, as far as the sink can: they come again. Before `prepare`."""
+        ...
+
 
 def check_sinks(plan: Plan) -> None:
     """Refuses what can be refused without Spark."""
@@ -104,6 +108,9 @@ class NoopSink:
         """Makes the rows."""
         sink_rows(batch, self.id, self._node).write.format("noop").mode("append").save()
 
+    def back_to(self, epoch: int) -> None:
+        """Nothing."""
+
 
 class ConsoleSink:
     """Prints an epoch's rows on stdout as a table, in the order in which they came about."""
@@ -128,6 +135,9 @@ class ConsoleSink:
         records = Batch.concat(found)
         records = records.take(processing_order([records]))
         print(table_text(self._node, records, self._timestamp), flush=True)
+
+    def back_to(self, epoch: int) -> None:
+        """Nothing: what was printed stays printed."""
 
 
 class FilesSink:
@@ -157,6 +167,11 @@ class FilesSink:
     def write(self, batch: DataFrame, epoch: int, rows: Callable[[], Rows]) -> None:
         """Writes the epoch, or rolls it forward if it was written before."""
         self._epochs.write(epoch, rows, lambda path: self._save(batch, path))
+
+    def back_to(self, epoch: int) -> None:
+        """Removes the files of later epochs, and their lists."""
+        with self._usable():
+            self._epochs.back_to(epoch)
 
     def _usable(self) -> AbstractContextManager[None]:
         what = f"{self._options.place}: {self._options.text('path')!r}"

@@ -7,9 +7,12 @@ calls on the driver.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -17,6 +20,7 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from vsc.plan.nodes import Plan, Source
+from vsc.runtime.errors import LocalStoreError
 from vsc.runtime.operators.in_step import InStep
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.task import RunOptions, StageTask
@@ -57,6 +61,7 @@ class _SparkBlobs:
 
     value: ValueState
     chunks: MapState
+    fresh: list[tuple[str, int]] = field(default_factory=list)
 
     def manifest(self) -> str | None:
         found = self.value.get()
@@ -71,9 +76,16 @@ class _SparkBlobs:
 
     def put(self, blob: str, chunk: int, data: bytes) -> None:
         self.chunks.updateValue((blob, chunk), (data,))
+        self.fresh.append((blob, chunk))
 
     def remove(self, blob: str, chunk: int) -> None:
         self.chunks.removeKey((blob, chunk))
+
+    def take_back(self) -> None:
+        """Removes what the call has stored so far."""
+        for blob, chunk in self.fresh:
+            self.remove(blob, chunk)
+        self.fresh = []
 
 
 class StageProcessor(StatefulProcessor):
@@ -112,12 +124,44 @@ class StageProcessor(StatefulProcessor):
         """One epoch of one partition."""
         started = time.perf_counter()
         partition = self._partition(int(key[0]))
-        mine, out = self._unpacked(rows)
+        mine, passing = self._unpacked(rows)
+        manifest = Manifest.load(self._blobs.manifest())
+        with self._folders.partition(self._stage, partition) as folder:
+            work = partial(self._frames, partition, folder, manifest, mine, passing, started)
+            try:
+                frames = work()
+                first = next(frames)
+            except LocalStoreError:
+                # What is on the local disk is only a copy: once more, with a new one.
+                shutil.rmtree(folder, ignore_errors=True)
+                self._blobs.take_back()
+                frames = work()
+                first = next(frames)
+            yield first
+            try:
+                yield from frames
+            except LocalStoreError:
+                shutil.rmtree(folder, ignore_errors=True)  # for the task that Spark starts in place of this one
+                raise
+
+    def _frames(
+        self,
+        partition: int,
+        folder: Path,
+        manifest: Manifest,
+        mine: list[WireRow],
+        passing: list[WireRow],
+        started: float,
+    ) -> Iterator[pd.DataFrame]:
+        """What the partition gives out; before the last frame, its state is committed.
+
+        LocalStoreError if what is in `folder` is damaged.
+        """
+        self._blobs.fresh = []
         counters = TaskCounters(self._stage, partition)
         router = Router(self._plan, self._stage, self._partitions)
-        manifest = Manifest.load(self._blobs.manifest())
-        produced = False
-        with self._folders.partition(self._stage, partition) as folder, opened(folder, manifest) as base:
+        out, produced = list(passing), False
+        with opened(folder, manifest) as base:
             state = PartitionState.open(self._blobs, base, manifest)
             task = StageTask(self._plan, self._stage, state.kv, self._options, self._observe)
             counters.mark("open", started)

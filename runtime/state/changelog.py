@@ -45,6 +45,9 @@ _SIZE: Final = struct.Struct("<Q")
 _COUNTS: Final = struct.Struct("<III")
 _BODY: Final = _HEAD.size + _CHECK.size + _SIZE.size
 _PLAIN, _LZ4 = 0, 1
+_MOST_GAIN: Final = 256
+"""lz4 makes nothing shorter than by 255: what says that it was longer would only take memory."""
+
 _SMALL: Final = 256
 """Bodies up to this length are not worth compressing."""
 
@@ -114,5 +117,13 @@ def _body(blob: bytes) -> bytes:
     if codec == _PLAIN:
         return bytes(checked[_SIZE.size :])
     (size,) = _SIZE.unpack_from(checked)
-    body: bytes = pa.decompress(checked[_SIZE.size :], decompressed_size=size, codec="lz4", asbytes=True)
+    stored = checked[_SIZE.size :]
+    if size > _MOST_GAIN * len(stored):
+        raise StateError("the changelog is damaged: it cannot be as long as it says")
+    try:
+        body: bytes = pa.decompress(stored, decompressed_size=size, codec="lz4", asbytes=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise StateError(f"the changelog is damaged: {error}") from error
+    if len(body) != size:
+        raise StateError("the changelog is damaged: it is not as long as it says")
     return body

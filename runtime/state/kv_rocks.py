@@ -25,15 +25,21 @@ from typing import Any
 
 from rocksdict import BlockBasedOptions, Cache, DbClosedError, Options, Rdict, ReadOptions, WriteBatch, WriteOptions
 
-from vsc.runtime.errors import StateError
+from vsc.runtime.errors import LocalStoreError, StateError
 
 __all__ = ["RocksKV"]
 
 _WRITE_BUFFER_BYTES = 32 << 20
 _CACHE_BYTES = 32 << 20
 _BLOOM_BITS = 10
+_FEW_FILES, _MOST_FILES = 8, 128
+_BYTES_A_FILE = 1 << 20
+"""When a folder that is opened for each micro-batch is compacted, see `RocksKV._compact`: a flush makes a file."""
+
 _OWN_FILES = ("LOCK", "LOG", "IDENTITY", "MANIFEST-", "OPTIONS-", "rocksdict-config.json")
 """What RocksDB may leave in a folder that it was creating when it was killed."""
+
+_NO_SPACE = ("No space left", "File too large", "Disk quota exceeded")
 
 
 class RocksKV:
@@ -48,7 +54,7 @@ class RocksKV:
         _refuse_foreign(Path(path))
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self._db: Any = Rdict(self.path, _options())
+            self._db: Any = Rdict(self.path, _options(durable))
         except Exception as error:
             raise _opening_failed(self.path, error) from error
         self._closed = False
@@ -121,9 +127,21 @@ class RocksKV:
         try:
             if not self._durable:
                 self._db.flush()
+                self._compact()
             self._db.close()
         except Exception as error:
-            raise StateError(f"the store {self.path!r} could not be closed: {error}") from error
+            raise self._failed("closed", error) from error
+
+    def _compact(self) -> None:
+        """Makes one file of many, when what that costs is small beside the writes since the last time.
+
+        A folder that is open for a moment only cannot leave it to RocksDB's threads: they begin anew each time, never
+        end, and take as much time as the work itself.
+        """
+        files = int(self._db.property_int_value("rocksdb.num-files-at-level0") or 0)
+        size = int(self._db.property_int_value("rocksdb.total-sst-files-size") or 0)
+        if files >= _MOST_FILES or (files >= _FEW_FILES and size <= files * _BYTES_A_FILE):
+            self._db.compact_range(None, None)
 
     def __enter__(self) -> RocksKV:
         return self
@@ -138,7 +156,7 @@ class RocksKV:
             return StateError(f"the store {self.path!r} is closed")
         if isinstance(error, TypeError):
             return error
-        return StateError(f"the store {self.path!r} cannot be {what}: {error}", _help_for(error))
+        return _broken(self.path, what, error)
 
 
 class _Scan(Iterator[tuple[bytes, bytes]]):
@@ -168,8 +186,9 @@ class _Scan(Iterator[tuple[bytes, bytes]]):
         self._rows = None
 
 
-def _options() -> Options:
+def _options(durable: bool) -> Options:
     options = Options(raw_mode=True)
+    options.set_disable_auto_compactions(not durable)
     # Opened and closed in every micro-batch: few threads, no statistics, small first files.
     options.set_max_background_jobs(2)
     options.set_max_file_opening_threads(1)
@@ -201,10 +220,16 @@ def _refuse_foreign(path: Path) -> None:
 
 
 def _opening_failed(path: str, error: Exception) -> StateError:
-    if "lock" in str(error).lower():
+    if "lock" in str(error).lower() and "No space" not in str(error):
         return StateError(f"the store {path!r} is in use: it is open already, here or in another process", "close it")
-    return StateError(f"the store {path!r} cannot be opened: {error}", _help_for(error))
+    return _broken(path, "opened", error)
 
 
-def _help_for(error: Exception) -> str | None:
-    return "the folder is damaged: remove it and restore it" if "Corruption" in str(error) else None
+def _broken(path: str, what: str, error: Exception) -> StateError:
+    if any(sign in str(error) for sign in _NO_SPACE):
+        return StateError(
+            f"the store {path!r} cannot be {what}: there is no space left for it ({error})",
+            "make room there, or keep it elsewhere (vsc run --local-dir), then run again",
+        )
+    help = "the folder is damaged: remove it and restore it" if "Corruption" in str(error) else None
+    return LocalStoreError(f"the store {path!r} cannot be {what}: {error}", help)

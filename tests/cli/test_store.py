@@ -105,7 +105,7 @@ def test_what_is_refused_before_spark_starts(
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     plan = dump(compile_topology(TOPOLOGY))
-    for folder, version, text in (("ck", 1, plan), ("old", 9, plan), ("broken", 1, plan[:50])):
+    for folder, version, text in (("ck", 2, plan), ("old", 9, plan), ("broken", 2, plan[:50])):
         (tmp_path / folder / "vsc").mkdir(parents=True)
         identity = {"format": version, "id": "x", "partitions": 2, "plan": "t"}
         (tmp_path / folder / "vsc/identity.json").write_text(json.dumps(identity))

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,12 +95,16 @@ def events(lines: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines.splitlines()]
 
 
-def wait_for_epoch(job: Job, process: subprocess.Popen[str], number: int) -> None:
+def wait_for(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     deadline = time.monotonic() + 120
-    while job.epochs() < number:
+    while not what():
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def wait_for_epoch(job: Job, process: subprocess.Popen[str], number: int) -> None:
+    wait_for(lambda: job.epochs() >= number, process)
 
 
 def test_stopped_killed_restored_and_run_to_the_end(tmp_path: Path) -> None:

@@ -101,6 +101,7 @@ def test_an_epoch_that_writes_nothing_leaves_the_chain_as_it_was() -> None:
 def test_damage_names_the_blob() -> None:
     blobs, base = Blobs(), MemoryKV()
     epoch(blobs, base, "e0", {b"a": b"1"})
+    assert blobs.text is not None
     data = blobs.chunks["e0", 0]
     blobs.chunks["e0", 0] = data[:-1] + bytes([data[-1] ^ 1])
     with pytest.raises(StateError, match=r"blob 'e0' .* damaged"):
@@ -110,8 +111,9 @@ def test_damage_names_the_blob() -> None:
         PartitionState.open(blobs, MemoryKV(), blobs.loaded)
     with pytest.raises(StateError, match="format version 9"):
         Manifest.load(json.dumps({"format": 9, "blobs": []}))
-    with pytest.raises(StateError, match="damaged"):
-        Manifest.load("{")
+    for text in ("{", "[" * 100_000, "null", blobs.text.replace("e0", "e1"), blobs.text[:-1]):
+        with pytest.raises(StateError, match=r"manifest .* damaged"):
+            Manifest.load(text)
 
 
 def test_random_histories_with_lost_attempts_and_lost_disks_end_equal(

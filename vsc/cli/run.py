@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -20,8 +21,8 @@ from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, pack
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
+    from vsc.runtime.spark.job import Run
     from vsc.runtime.spark.progress import Display
-    from vsc.runtime.spark.runner import Run
 
 __all__ = ["add_arguments", "execute"]
 
@@ -48,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_variables(parser)
     parser.add_argument("--drain", action="store_true", help="at the end, let out what waits for its grace")
     parser.add_argument(
+        "--back-to", type=int, metavar="EPOCH", help="first go back to the state after that epoch: what came later goes"
+    )
+    parser.add_argument(
         "--local-dir", metavar="DIR", help="where executors keep RocksDB (default: Spark's local folders)"
     )
     parser.add_argument(
@@ -70,6 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
     messages = JsonMessages() if args.log_format == "json" else Messages()
+    # SIGTERM is as Ctrl-C. While the query runs, the runner sees to both: it ends the running batch first.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         conf = settings(args)
         given = variables(args)
@@ -88,6 +94,8 @@ def execute(args: argparse.Namespace) -> int:
     except Refused as refused:
         messages.say("error", str(refused))
         return refused.status
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _plan(file: str, given: Mapping[str, str], warn: Messages | None) -> Plan:
@@ -125,7 +133,7 @@ def _on_spark(
 
     job = Run(
         plan, args.checkpoint, given, args.partitions, args.trigger, args.max_idle, args.local_dir,
-        RunOptions(args.on_bad_row, args.on_error), args.drain,
+        RunOptions(args.on_bad_row, args.on_error), args.back_to, args.drain,
     )  # fmt: skip
     try:
         check(plan, given, args.trigger, args.max_idle)

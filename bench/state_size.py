@@ -1,0 +1,202 @@
+"""What a big state costs: an epoch beside it, a restore of it, bytes of it.
+
+The stream-table join's stage through the state protocol, in one process, with Spark's state store simulated by a
+dictionary: local RocksDB, changelogs, snapshots, manifest are the real ones. An epoch is the same everywhere, so many
+rows of the stream and of the table over so many keys, chosen anew each time among all keys. Time is the process's CPU
+time, which other work on the machine does not change; a folded snapshot is not part of an epoch, but stands beside it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from bench.comparison import Floor
+from vsc.compiler import compile_topology
+from vsc.plan.nodes import Plan
+from vsc.runtime.operators.task import RunOptions, StageTask
+from vsc.runtime.records import Batch, Order, Origin
+from vsc.runtime.spark.local_folder import opened
+from vsc.runtime.spark.protocol import Manifest, PartitionState
+from vsc.runtime.spark.protocol import _snapshot as snapshot_of
+
+__all__ = ["FACTORS", "Size", "floors", "lines", "measure"]
+
+FACTORS = (1, 10, 100)
+KEYS, VERSIONS = 1_000, 20
+"""Keys of the smallest state, and versions of each key."""
+
+STREAM_ROWS, TABLE_ROWS, TOUCHED = 40_000, 500, 1_000
+"""Rows of an epoch, and how many keys they have."""
+
+EPOCHS = 9
+LOADED = 100_000
+"""Versions that are loaded in one epoch."""
+
+_TOPOLOGY = """
+topology bench;
+table rates (currency string, rate double) from memory () key currency materialize versioned (retention = 7 days);
+stream payments (currency string, id bigint, amount double) from memory () key currency;
+stream priced = left join payments with rates select id, amount, rates.rate as rate;
+sink priced to memory ();
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A state of `versions` versions: CPU seconds of an epoch (median), of a snapshot and a restore; bytes."""
+
+    factor: int
+    versions: int
+    epoch: float
+    snapshot: float
+    restore: float
+    chain: int
+    remote: int
+    local: int
+
+
+@dataclass
+class Blobs:
+    """Spark's state of one partition."""
+
+    text: str | None = None
+    chunks: dict[tuple[str, int], bytes] = field(default_factory=dict)
+
+    def manifest(self) -> str | None:
+        return self.text
+
+    def set_manifest(self, text: str) -> None:
+        self.text = text
+
+    def get(self, blob: str, chunk: int) -> bytes | None:
+        return self.chunks.get((blob, chunk))
+
+    def put(self, blob: str, chunk: int, data: bytes) -> None:
+        self.chunks[blob, chunk] = data
+
+    def remove(self, blob: str, chunk: int) -> None:
+        del self.chunks[blob, chunk]
+
+
+class Query:
+    """The stage, epoch by epoch."""
+
+    def __init__(self, folder: Path, keys: int) -> None:
+        self.plan: Plan = compile_topology(_TOPOLOGY, path="bench.vdsl")
+        self.folder = folder
+        self.blobs = Blobs()
+        self.epochs = 0
+        self.rng = np.random.default_rng(3)
+        self.names = pa.array([f"key-{i:07d}" for i in range(keys)])
+
+    def epoch(self, inputs: list[tuple[str, Batch]]) -> tuple[float, bool]:
+        """CPU seconds, and whether a snapshot was written."""
+        started = time.process_time()
+        manifest = Manifest.load(self.blobs.manifest())
+        with opened(self.folder, manifest) as base:
+            state = PartitionState.open(self.blobs, base, manifest)
+            StageTask(self.plan, 1, state.kv, RunOptions(), frozenset({"priced"})).process(inputs)
+            committed = state.commit(f"{self.epochs}-1-0-x")
+        self.epochs += 1
+        fresh = bool(committed.blobs) and committed.blobs[0] not in manifest.blobs and bool(manifest.blobs)
+        return time.process_time() - started, fresh
+
+    def batch(self, node: str, keys: np.ndarray, times: np.ndarray) -> Batch:
+        rows = len(keys)
+        values = (pa.array(self.rng.random(rows)),)
+        if node == "payments":
+            values = (pa.array(np.arange(rows)), *values)
+        order = Order(
+            np.maximum.accumulate(times), np.zeros(rows, np.int32), np.arange(rows), np.zeros((rows, 0), np.int64)
+        )
+        schema, present = self.plan.node(node).schema, np.ones(rows, np.bool_)
+        return Batch(schema, (Origin(node, 0, ""),), order, times, present, (self.names.take(pa.array(keys)),), values)
+
+    def load(self) -> int:
+        """Every key gets its versions, in order of time; returns the last time."""
+        keys = np.tile(np.arange(len(self.names)), VERSIONS)
+        for start in range(0, len(keys), LOADED):
+            part = keys[start : start + LOADED]
+            self.epoch([("rates", self.batch("rates", part, np.arange(start, start + len(part), dtype=np.int64)))])
+        return len(keys)
+
+    def touch(self, now: int) -> tuple[float, bool]:
+        """An epoch like all others, at event time `now`."""
+        touched = self.rng.choice(len(self.names), TOUCHED, replace=False)
+        table = self.batch("rates", self.rng.choice(touched, TABLE_ROWS), np.full(TABLE_ROWS, now, np.int64))
+        times = self.rng.integers(0, now, STREAM_ROWS)
+        return self.epoch(
+            [("rates", table), ("payments", self.batch("payments", self.rng.choice(touched, STREAM_ROWS), times))]
+        )
+
+
+def measure(quick: bool) -> list[Size]:
+    """One state after the other."""
+    return [_measure(factor) for factor in (FACTORS[:1] if quick else FACTORS)]
+
+
+def _measure(factor: int) -> Size:
+    with tempfile.TemporaryDirectory(prefix="vsc-bench-") as folder:
+        query = Query(Path(folder) / "db", KEYS * factor)
+        now = query.load()
+        query.touch(now + 1)
+        spent = [query.touch(now + 2 + i) for i in range(EPOCHS)]
+        epoch = statistics.median(seconds for seconds, fresh in spent if not fresh)
+        manifest = Manifest.load(query.blobs.manifest())
+        with opened(query.folder, manifest) as base:
+            PartitionState.open(query.blobs, base, manifest)
+            started = time.process_time()
+            remote = sum(map(len, snapshot_of(base)))
+            snapshot = time.process_time() - started
+        local = sum(file.stat().st_size for file in query.folder.iterdir())
+        shutil.rmtree(query.folder)
+        started = time.process_time()
+        with opened(query.folder, manifest) as base:
+            PartitionState.open(query.blobs, base, manifest)
+        restore = time.process_time() - started
+    return Size(factor, KEYS * VERSIONS * factor, epoch, snapshot, restore, manifest.size, remote, local)
+
+
+def floors(sizes: list[Size]) -> list[Floor]:
+    """An epoch must not be slower beside a big state."""
+    return [
+        Floor(f"An epoch beside {size.factor} x the state, beside 1 x", 0.9, sizes[0].epoch / size.epoch)
+        for size in sizes[1:]
+    ]
+
+
+def lines(sizes: list[Size]) -> list[str]:
+    """The section of the page."""
+    found = [
+        "## State",
+        "",
+        f"The stage of the stream-table join through the state protocol, Spark's state store simulated; {VERSIONS} "
+        f"versions a key. An epoch has {STREAM_ROWS:,} rows of the stream and {TABLE_ROWS:,} of the table over "
+        f"{TOUCHED:,} keys, chosen anew among all; times are CPU time of one process. A snapshot is written when the "
+        "changelogs have outgrown the last one: its cost is spread over as many epochs as that takes.",
+        "",
+        "| versions | epoch, rows/s | snapshot, s | restore, s | restore, MB/s | restore, versions/s "
+        "| bytes a version, checkpoint | on the local disk |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for size in sizes:
+        found.append(
+            f"| {size.versions:,} | {(STREAM_ROWS + TABLE_ROWS) / size.epoch:,.0f} | {size.snapshot:.2f} "
+            f"| {size.restore:.2f} | {size.chain / size.restore / 1e6:.0f} | {size.versions / size.restore:,.0f} "
+            f"| {size.remote / size.versions:.1f} | {size.local / size.versions:.1f} |"
+        )
+    return [*found, ""]
+
+
+if __name__ == "__main__":
+    found = measure(False)
+    print("\n".join(lines(found)))
+    print(floors(found))

@@ -1,0 +1,207 @@
+"""Spark's own files in a checkpoint: found damaged before Spark reads them as data, named, and the way back from them.
+
+Spark keeps what an epoch reads in ``offsets/N``, that it ended in ``commits/N``, which files a source has seen in
+``sources/I/K``, and states in ``state/OPERATOR/PARTITION/VERSION_ID.changelog`` and ``.zip``, the version being one
+more than the epoch. It keeps the newest `spark.sql.streaming.minBatchesToRetain` of them (100), and so an older state.
+
+What is checked, `SparkLogs.check`, before a query starts: that the logs have no gap at their end, and that each file
+that will be read is whole. For that the file system's own checksums count (a local disk has them in ``.NAME.crc``, HDFS
+and object stores inside), which Spark does not look at everywhere, and the form of what is in it.
+
+States are checked by Spark when it loads them, against the checksums it has written beside them. It does not always say
+which file it was: `SparkLogs.damaged_state` looks for it, after a failure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+from vsc.runtime.errors import CheckpointError
+from vsc.runtime.spark.hadoop import Files
+
+__all__ = ["SparkLogs"]
+
+MOST_FORM = 4 << 20
+"""Bytes up to which a log's form is looked at, not only its checksum."""
+
+SEARCH_SECONDS = 120.0
+"""How long `damaged_state` looks for a damaged file at most."""
+
+_LOG = re.compile(r"(\d+)(\.compact)?")
+_STATE = re.compile(r"(\d+)_.*\.(changelog|zip)")
+
+
+class SparkLogs:
+    """Spark's files in the checkpoint at `files`."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def check(self) -> None:
+        """CheckpointError that names a damaged or missing file, and the way back if there is one."""
+        offsets, commits = self._numbers("offsets"), self._numbers("commits")
+        done = max([*commits, *self._numbers("vsc/epochs")], default=-1)
+        newest = max(offsets, default=-1)
+        if done > newest:
+            raise self._missing(f"offsets/{done}", done)
+        if newest >= 0 and (newest > 0 or commits) and max(commits, default=-1) < newest - 1:
+            raise self._missing(f"commits/{newest - 1}", newest - 1)
+        if newest >= 0 and not self._files.exists("metadata"):
+            raise CheckpointError(f"{self._files.path('metadata')} is missing", "restore the checkpoint's folder")
+        self._whole("metadata", 0)
+        for number in sorted(offsets)[-2:]:
+            self._whole(f"offsets/{number}", number)
+        for number in sorted(commits)[-2:]:
+            self._whole(f"commits/{number}", number)
+        if newest >= 0:
+            for source, offset in self._log_offsets(newest).items():
+                self._check_source(source, offset)
+        for folder in self._files.names("state"):
+            for kind in ("_metadata", "_stateSchema"):
+                for name in self._files.files(f"state/{folder}/{kind}"):
+                    if not name.rpartition("/")[2].startswith("."):
+                        self._read_through(f"state/{folder}/{kind}/{name}", None)
+
+    def kept(self) -> list[int]:
+        """The epochs whose state is kept, so that `back_to` can take one; ascending."""
+        return sorted(self._numbers("offsets") & self._numbers("commits"))
+
+    def way_back(self, damaged: int | None) -> str:
+        """What to do about damage that came with epoch `damaged` (None: not known)."""
+        before = [n for n in self.kept() if damaged is None or n < damaged]
+        if not before:
+            return "restore the checkpoint's folder from a copy: no older state is kept in it"
+        return (
+            f"restore the file from a copy, or go back: vsc run with --back-to {before[-1]} takes up the state after "
+            f"epoch {before[-1]} (kept: {before[0]} to {before[-1]}) and reads on from there"
+        )
+
+    def back_to(self, epoch: int) -> None:
+        """Forgets what came after `epoch`, so that a query takes up the state after it. May be repeated.
+
+        CheckpointError if that state is not kept, and nothing is changed then.
+        """
+        kept = self.kept()
+        if epoch not in kept:
+            there = f"kept are the epochs {kept[0]} to {kept[-1]}" if kept else "no epoch is kept"
+            raise CheckpointError(f"the checkpoint {self._files.root} cannot go back to epoch {epoch}: {there}")
+        self._whole(f"offsets/{epoch}", epoch)
+        self._whole(f"commits/{epoch}", epoch)
+        forgotten = [
+            f"sources/{source}/{name}"
+            for source, offset in self._log_offsets(epoch).items()
+            for name in self._check_source(source, offset)
+        ]
+        # The newest first: stopped in the middle, what is left has no gap.
+        for number in sorted(self._numbers("offsets") | self._numbers("commits"), reverse=True):
+            if number > epoch:
+                self._files.delete(f"commits/{number}")
+                self._files.delete(f"offsets/{number}")
+        for name in forgotten:
+            self._files.delete(name)
+
+    def damaged_state(self) -> CheckpointError | None:
+        """Looks for a state file that is not what its checksum says, newest first; None if none is found in time."""
+        ends = time.monotonic() + SEARCH_SECONDS
+        found = [(int(m.group(1)), name) for name, m in self._state_files()]
+        for version, name in sorted(found, reverse=True):
+            if time.monotonic() > ends:
+                return None
+            try:
+                self._read_through(name, version - 1)
+                self._compare(name, version - 1)
+            except CheckpointError as error:
+                return error
+        return None
+
+    def _state_files(self) -> Iterator[tuple[str, re.Match[str]]]:
+        for name in self._files.files("state"):
+            match = _STATE.fullmatch(name.rpartition("/")[2])
+            if match is not None:
+                yield f"state/{name}", match
+
+    def _compare(self, name: str, epoch: int) -> None:
+        """Compares a state file with the checksum that Spark has written beside it."""
+        if not self._files.exists(f"{name}.crc"):
+            return
+        kept = self._json(f"{name}.crc", self._files.read(f"{name}.crc", 100_000), epoch)
+        if kept.get("algorithm") == "CRC32C" and kept.get("value") != self._files.crc32c(name):
+            raise self._damaged(name, "its checksum is wrong", epoch)
+
+    def _numbers(self, folder: str) -> set[int]:
+        stems = (name.removesuffix(".json") for name in self._files.names(folder))
+        return {int(stem) for stem in stems if stem.isdecimal() and len(stem) < 19}
+
+    def _check_source(self, source: str, offset: int) -> list[str]:
+        """Checks a file source's log up to `offset`; the names of what is in it beyond that."""
+        found: dict[int, str] = {}
+        for name in self._files.names(f"sources/{source}"):
+            match = _LOG.fullmatch(name)
+            if match is not None and (match.group(2) or int(match.group(1)) not in found):
+                found[int(match.group(1))] = name
+        compacts = [n for n, name in found.items() if name.endswith(".compact") and n <= offset]
+        first = max(compacts, default=0)
+        for number in range(first, offset + 1):
+            if number not in found:
+                raise self._missing(f"sources/{source}/{number}", self._epoch_of(source, number))
+            self._whole(f"sources/{source}/{found[number]}", None)
+        return [name for number, name in sorted(found.items(), reverse=True) if number > offset]
+
+    def _epoch_of(self, source: str, offset: int) -> int | None:
+        """The first epoch, of those known, that has read as far as `offset` of that source's log."""
+        for number in sorted(self._numbers("offsets")):
+            if self._log_offsets(number).get(source, -1) >= offset:
+                return number
+        return None
+
+    def _log_offsets(self, epoch: int) -> dict[str, int]:
+        """For each source that keeps a log of files: how far epoch `epoch` has read it."""
+        found = {}
+        lines = self._whole(f"offsets/{epoch}", epoch)[2:]
+        for source, line in enumerate(lines):
+            offset = line.get("logOffset")
+            if type(offset) is int and 0 <= offset < 1 << 40:
+                found[str(source)] = offset
+        return found
+
+    def _whole(self, name: str, epoch: int | None) -> list[dict[str, Any]]:
+        """The lines of a log, those that are JSON objects; CheckpointError if it is missing or damaged."""
+        self._read_through(name, epoch)
+        if self._files.length(name) > MOST_FORM:
+            return []
+        try:
+            text = self._files.read(name, MOST_FORM)
+        except OSError as error:
+            raise self._damaged(name, str(error), epoch) from error
+        lines = text.splitlines()
+        if name != "metadata" and (not lines or lines[0] not in ("v1", "v2")):
+            raise self._damaged(name, "it does not begin with v1 or v2", epoch)
+        return [self._json(name, line, epoch) for line in lines]
+
+    def _json(self, name: str, line: str, epoch: int | None) -> dict[str, Any]:
+        if line in ("v1", "v2", "-"):
+            return {}
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(name, "it is cut or no JSON", epoch) from error
+        return found if isinstance(found, dict) else {}
+
+    def _read_through(self, name: str, epoch: int | None) -> None:
+        """Reads a file to its end, so that the file system compares it with its checksum."""
+        try:
+            self._files.crc32c(name)
+        except Py4JJavaError as error:
+            raise self._damaged(name, error.java_exception.toString().partition("\n")[0], epoch) from error
+
+    def _missing(self, name: str, epoch: int | None) -> CheckpointError:
+        return CheckpointError(f"{self._files.path(name)} is missing", self.way_back(epoch))
+
+    def _damaged(self, name: str, why: str, epoch: int | None) -> CheckpointError:
+        return CheckpointError(f"{self._files.path(name)} is damaged: {why}", self.way_back(epoch))
