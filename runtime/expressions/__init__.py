@@ -3,6 +3,7 @@
 from vsc.runtime.expressions.columns import Frame, evaluate
 from vsc.runtime.expressions.failure import ColumnFailure, ExpressionFailure
 from vsc.runtime.expressions.row import Row, RowFunction, compile_row
+from vsc.runtime.expressions.spark_exact import can_fail, exact_in_spark, has_map
 from vsc.runtime.expressions.spark_text import spark_sql
 
 __all__ = [
@@ -11,7 +12,10 @@ __all__ = [
     "Frame",
     "Row",
     "RowFunction",
+    "can_fail",
     "compile_row",
     "evaluate",
+    "exact_in_spark",
+    "has_map",
     "spark_sql",
 ]

@@ -241,17 +241,18 @@ _SAFE = {
 _WIDENING = {"tinyint": 0, "smallint": 1, "int": 2, "bigint": 3, "float": 4, "double": 5}
 
 
-def never_fails(expr: Expr) -> bool:
-    """Whether `expr` has a value on every row; false where that is not known."""
+def never_fails(expr: Expr, also: frozenset[str] = frozenset()) -> bool:
+    """Whether `expr` has a value on every row; false where that is not known. `also`: further functions that do not
+    fail, for who does not care that there is no kernel for them."""
     match expr:
         case Literal() | Column():
             return True
         case Cast(arg, type, safe):
             names = (str(arg.type), str(type))
             widens = names[0] in _WIDENING and _WIDENING[names[0]] <= _WIDENING.get(names[1], -1)
-            return (safe or widens or names[1] == "string") and never_fails(arg)
+            return (safe or widens or names[1] == "string") and never_fails(arg, also)
         case Call(function, args):
-            return function in _SAFE and all(never_fails(arg) for arg in args)
+            return (function in _SAFE or function in also) and all(never_fails(arg, also) for arg in args)
 
 
 def _functions_of(expr: Expr) -> set[str]:

@@ -1,8 +1,8 @@
 """Starts a plan as one streaming query on a Spark session.
 
-The shape, whatever the plan: each source is packed into blobs (stage 0); then for each later stage a shuffle by
-partition and a stateful operator; then foreachBatch with the sinks. The state protocol, the order of records and
-the sinks' promise of once are in the modules that this one puts together.
+The shape: each source is packed into blobs (stage 0); then for each later stage a shuffle by partition and a stateful
+operator; then foreachBatch with the sinks. A plan without state is Spark SQL from the sources to foreachBatch. The
+state protocol, the order of records and the promise of the sinks are in the modules that this one puts together.
 """
 
 from __future__ import annotations
@@ -10,40 +10,36 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Literal
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from vsc.plan.nodes import Node, Plan, Source
+from vsc.plan.nodes import Plan
 from vsc.runtime.errors import CheckpointError, ConfigurationError
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
-from vsc.runtime.spark.control import broadcast, stages_in_step
+from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.epoch import EpochWriter
+from vsc.runtime.spark.epoch import EpochWriter, SqlEpochWriter
+from vsc.runtime.spark.in_sql import runs_in_sql
 from vsc.runtime.spark.job import Run
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
-from vsc.runtime.spark.observed import observed
 from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.pace import PROPERTY, Pacer
-from vsc.runtime.spark.pack import Pack
+from vsc.runtime.spark.pipeline import pipeline
 from vsc.runtime.spark.session import configured, query_configuration
 from vsc.runtime.spark.ship import ship
 from vsc.runtime.spark.sinks import EpochSink, check_sinks, make_sinks
-from vsc.runtime.spark.sources import check_sources, source_frame
+from vsc.runtime.spark.sources import check_sources
 from vsc.runtime.spark.spark_logs import SparkLogs
-from vsc.runtime.spark.stage import StageProcessor
 from vsc.runtime.spark.trigger import ends, idle_ms, spark_trigger
 from vsc.runtime.spark.unread import query_inputs
-from vsc.runtime.spark.wire import WIRE_DDL
 
 __all__ = ["Started", "check", "start", "start_query"]
 
-SOURCE_TASKS = 16
-"""Tasks that read one source's files in one epoch, for each of the cluster's cores, at most."""
+Hook = Callable[[EpochReport], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +63,7 @@ def start(
     local_dir: str | None = None,
     on_bad_row: Literal["drop", "fail"] = "drop",
     on_error: Literal["drop", "fail"] = "fail",
-    on_epoch: Callable[[EpochReport], None] | None = None,
+    on_epoch: Hook | None = None,
     back_to: int | None = None,
 ) -> StreamingQuery:
     """Starts `plan` and returns the running query.
@@ -101,7 +97,7 @@ def check(plan: Plan, variables: Mapping[str, str], trigger: str, max_idle: str 
     return resolved
 
 
-def start_query(job: Run, spark: SparkSession, on_epoch: Callable[[EpochReport], None] | None) -> Started:
+def start_query(job: Run, spark: SparkSession, on_epoch: Hook | None) -> Started:
     """`start`, for who wants to see more than the query."""
     plan, back_to = job.plan, job.back_to
     resolved = check(plan, job.variables, job.trigger, job.max_idle)
@@ -120,7 +116,7 @@ def start_query(job: Run, spark: SparkSession, on_epoch: Callable[[EpochReport],
         else:
             _take_up(opened, sinks, back_to)
         ship(spark)
-        writer = EpochWriter(opened, sinks, held, on_epoch, _pacer(spark, job, opened))
+        writer = _writer(job, spark, opened, sinks, held, on_epoch)
         query = _query(job, resolved, spark, opened, writer)
     except BaseException:
         held.release()
@@ -145,11 +141,19 @@ def _prepare(sinks: Sequence[EpochSink]) -> None:
         sink.prepare()
 
 
+def _writer(
+    job: Run, spark: SparkSession, opened: Checkpoint, sinks: Sequence[EpochSink], held: Claim, hook: Hook | None
+) -> EpochWriter:
+    if runs_in_sql(job.plan):
+        return SqlEpochWriter(opened, sinks, held, hook, job.plan, job.options)
+    return EpochWriter(opened, sinks, held, hook, _pacer(spark, job, opened))
+
+
 def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, writer: EpochWriter) -> StreamingQuery:
     folders = LocalFolders(None if job.local_dir is None else os.path.abspath(job.local_dir), opened.id, new_run())
     # Executors need no secrets: they get the plan as it was compiled.
     with configured(spark, query_configuration(opened.partitions)):
-        frame = _pipeline(spark, job.plan, resolved, opened, job.options, folders)
+        frame = pipeline(spark, job.plan, resolved, opened.control, opened.partitions, job.options, folders)
         query: StreamingQuery = (
             frame.writeStream.queryName(f"{job.plan.name}-{opened.id[:8]}")
             .outputMode("append")
@@ -159,21 +163,6 @@ def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, wr
             .start()
         )
     return query
-
-
-def _pipeline(
-    spark: SparkSession, plan: Plan, resolved: Plan, checkpoint: Checkpoint, options: RunOptions, folders: LocalFolders
-) -> DataFrame:
-    stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
-    lines = spark.readStream.format("text").load(checkpoint.control)
-    parts = [lines.mapInArrow(broadcast(stages, checkpoint.partitions), WIRE_DDL)]
-    parts += [_packed(spark, plan, node, checkpoint.partitions, options) for node in resolved.nodes if _is_source(node)]
-    frame = reduce(DataFrame.union, parts)
-    observe = frozenset(sink.node for sink in plan.sinks)
-    for stage in stages:
-        processor = StageProcessor(plan, stage, checkpoint.partitions, options, folders, observe)
-        frame = frame.groupBy("slot").transformWithStateInPandas(processor, WIRE_DDL, "append", "none")
-    return observed(frame)
 
 
 def _pacer(spark: SparkSession, job: Run, checkpoint: Checkpoint) -> Pacer | None:
@@ -188,13 +177,3 @@ def _pacer(spark: SparkSession, job: Run, checkpoint: Checkpoint) -> Pacer | Non
     )
     pacer.resume()
     return pacer
-
-
-def _packed(spark: SparkSession, plan: Plan, node: Node, partitions: int, options: RunOptions) -> DataFrame:
-    # A file is a partition of its own; where there are very many, a task reads some of them, one after the other.
-    frame = source_frame(spark, node).coalesce(SOURCE_TASKS * spark.sparkContext.defaultParallelism)
-    return frame.mapInArrow(Pack(plan, node.name, partitions, options), WIRE_DDL)
-
-
-def _is_source(node: Node) -> bool:
-    return isinstance(node.operation, Source)

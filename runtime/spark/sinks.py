@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Node, Plan, Sink
 from vsc.runtime.errors import SinkError
@@ -18,9 +18,9 @@ from vsc.runtime.records import Batch, processing_order
 from vsc.runtime.spark.epoch_files import EpochFiles, Rows
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.output import Output
 from vsc.runtime.spark.sources import FORMATS
 from vsc.runtime.spark.table_text import table_text
-from vsc.runtime.spark.unpack import sink_blobs, sink_rows
 
 __all__ = ["EpochSink", "FilesSink", "check_sinks", "make_sinks"]
 
@@ -40,7 +40,7 @@ class EpochSink(Protocol):
         """Whether `write` computes the epoch's output: not if it was written before."""
         ...
 
-    def write(self, batch: DataFrame, epoch: int, rows: Callable[[], Rows]) -> None:
+    def write(self, output: Output, epoch: int, rows: Callable[[], Rows]) -> None:
         """Writes the sink's rows of an epoch's output; the same epoch again changes nothing.
 
         `rows` tells how many they are, and their digest; of a new epoch only once its output has been computed.
@@ -104,9 +104,9 @@ class NoopSink:
         """Always."""
         return True
 
-    def write(self, batch: DataFrame, epoch: int, rows: Callable[[], Rows]) -> None:
+    def write(self, output: Output, epoch: int, rows: Callable[[], Rows]) -> None:
         """Makes the rows."""
-        sink_rows(batch, self.id, self._node).write.format("noop").mode("append").save()
+        output.rows(self.id, self._node).write.format("noop").mode("append").save()
 
     def back_to(self, epoch: int) -> None:
         """Nothing."""
@@ -127,9 +127,9 @@ class ConsoleSink:
         """Always: nobody knows what has been printed."""
         return True
 
-    def write(self, batch: DataFrame, epoch: int, rows: Callable[[], Rows]) -> None:
+    def write(self, output: Output, epoch: int, rows: Callable[[], Rows]) -> None:
         """Prints the rows, if there are any."""
-        found = [Batch.from_ipc(bytes(r.payload), self._node.schema) for r in sink_blobs(batch, self.id).collect()]
+        found = output.records(self.id, self._node)
         if not found:
             return
         records = Batch.concat(found)
@@ -164,9 +164,9 @@ class FilesSink:
         """Whether there is no list of the epoch yet."""
         return self._epochs.is_new(epoch)
 
-    def write(self, batch: DataFrame, epoch: int, rows: Callable[[], Rows]) -> None:
+    def write(self, output: Output, epoch: int, rows: Callable[[], Rows]) -> None:
         """Writes the epoch, or rolls it forward if it was written before."""
-        self._epochs.write(epoch, rows, lambda path: self._save(batch, path))
+        self._epochs.write(epoch, rows, lambda path: self._save(output, path))
 
     def back_to(self, epoch: int) -> None:
         """Removes the files of later epochs, and their lists."""
@@ -177,8 +177,8 @@ class FilesSink:
         what = f"{self._options.place}: {self._options.text('path')!r}"
         return usable(SinkError, what, "correct the path, or what keeps it from being written")
 
-    def _save(self, batch: DataFrame, path: str) -> None:
-        writer = sink_rows(batch, self.id, self._node, self._timestamp).write.format(self._format)
+    def _save(self, output: Output, path: str) -> None:
+        writer = output.rows(self.id, self._node, self._timestamp).write.format(self._format)
         if self._format == "csv":
             writer = writer.option("header", "true")
         for name, value in self._options.spark.items():

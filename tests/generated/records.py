@@ -15,7 +15,7 @@ from typing import Any
 from tests.generated.shapes import Generated, SourceShape
 from vsc.runtime.local import EpochRow
 
-__all__ = ["History", "RecordSizes", "history"]
+__all__ = ["History", "RecordSizes", "Values", "history"]
 
 History = list[list[EpochRow]]
 
@@ -37,7 +37,7 @@ class RecordSizes:
 def history(rng: random.Random, topology: Generated, sizes: RecordSizes | None = None) -> History:
     """A history of all sources; time goes on from epoch to epoch, unevenly."""
     sizes = sizes or RecordSizes()
-    values = _Values(rng, rng.sample(STRINGS, min(sizes.keys, len(STRINGS))), sizes.bad)
+    values = Values(rng, rng.sample(STRINGS, min(sizes.keys, len(STRINGS))), sizes.bad)
     clock = rng.randint(0, 30)
     epochs = []
     for _ in range(rng.randint(*sizes.epochs)):
@@ -55,7 +55,9 @@ def history(rng: random.Random, topology: Generated, sizes: RecordSizes | None =
 
 
 @dataclass(frozen=True)
-class _Values:
+class Values:
+    """Random values from a pool of few; `bad`: how many rows in a hundred have no key or no event time."""
+
     rng: random.Random
     strings: list[str]
     bad: int

@@ -13,29 +13,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from tests.generated.expressions import ORDERED, TYPES, Scope, expression
+from tests.generated.growing import Growing, Sizes, both, copied, scope_of
 from tests.generated.shapes import BOUNDS, KEYS, VALUE_NAMES, Column, Generated, Shape, SourceShape
 
 __all__ = ["Sizes", "generate"]
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """How much of what: ranges, ends included."""
-
-    tables: tuple[int, int] = (1, 2)
-    streams: tuple[int, int] = (1, 2)
-    globals: tuple[int, int] = (0, 1)
-    derived: tuple[int, int] = (2, 8)
-    columns: tuple[int, int] = (1, 4)
-
-
 def generate(rng: random.Random, sizes: Sizes | None = None) -> Generated:
     """A random topology."""
     sizes = sizes or Sizes()
-    grown = _Growing(rng, sizes)
+    grown = _Operations(rng, sizes)
     for kind, many in (("table", sizes.tables), ("stream", sizes.streams), ("global table", sizes.globals)):
         for _ in range(rng.randint(*many)):
             grown.source(kind)
@@ -48,19 +37,13 @@ def generate(rng: random.Random, sizes: Sizes | None = None) -> Generated:
     return grown.result()
 
 
-@dataclass
-class _Growing:
-    """The nodes so far. An operation that finds no input that it can read does nothing."""
-
-    rng: random.Random
-    sizes: Sizes
-    nodes: list[Shape] = field(default_factory=list)
-    sources: list[SourceShape] = field(default_factory=list)
-    statements: list[str] = field(default_factory=list)
-    read: set[str] = field(default_factory=set)
+class _Operations(Growing):
+    """The operations. One that finds no input that it can read does nothing."""
 
     def operations(self) -> Sequence[Callable[[], None]]:
         """What can be done next, the more interesting of it more often."""
+        if self.sizes.stateless:
+            return self.filter, self.map, self.map, self.rekey, self.merge, self.explode
         return (
             self.filter, self.map, self.rekey, self.merge, self.explode, self.to_stream, self.to_table,
             self.materialize, self.join_table, self.join_table, self.join_table, self.join_global,
@@ -102,7 +85,7 @@ class _Growing:
     def filter(self) -> None:
         """A filter of a stream or a table."""
         node = self._pick("stream", "table")
-        predicate = expression(self.rng, _scope(node), "boolean")
+        predicate = expression(self.rng, scope_of(node), "boolean")
         clause, history = self._own_clause(node)
         self._add(node, node.kind, f"filter {node.name} where {predicate}{clause}", node.key, node.value,
                   window=node.window, history=history, final=node.final)  # fmt: skip
@@ -114,7 +97,7 @@ class _Growing:
         if self.rng.random() < 0.2:
             items, value = "*", node.value
         else:
-            items, key, value = self._items(_scope(node), node.key)
+            items, key, value = self._items(scope_of(node), node.key)
         clause, history = self._own_clause(node)
         self._add(node, node.kind, f"map {node.name} select {items}{clause}", key, value, window=node.window,
                   history=history, final=node.final)  # fmt: skip
@@ -123,7 +106,9 @@ class _Growing:
         """A stream under another key."""
         node = self._pick("stream")
         key = self.rng.choice(KEYS)
-        by = ", ".join(f"{text} as {n}" for (n, _), text in zip(key, self._key_values(_scope(node), key), strict=True))
+        by = ", ".join(
+            f"{text} as {n}" for (n, _), text in zip(key, self._key_values(scope_of(node), key), strict=True)
+        )
         names = {name for name, _ in key}
         value = tuple(c for c in node.columns if c[0] not in names)
         self._add(node, "stream", f"rekey {node.name} by {by}", key, value)
@@ -132,7 +117,7 @@ class _Growing:
         """A record for each element of an array."""
         node = self._pick("stream")
         name = self.rng.choice([n for n in VALUE_NAMES["string"] if n not in dict(node.key)] or ["element"])
-        array = expression(self.rng, _scope(node), "array<string>")
+        array = expression(self.rng, scope_of(node), "array<string>")
         value = tuple((n, "string") if n == name else (n, t) for n, t in node.value)
         if name not in dict(value):
             value = (*value, (name, "string"))
@@ -148,7 +133,7 @@ class _Growing:
         node = self._pick("stream", keyed=True)
         if node is None:
             return
-        when = f" delete when {expression(self.rng, _scope(node), 'boolean', 1)}" if self.rng.random() < 0.4 else ""
+        when = f" delete when {expression(self.rng, scope_of(node), 'boolean', 1)}" if self.rng.random() < 0.4 else ""
         clause, history = self._clause()
         self._add(node, "table", f"to_table {node.name}{when} {clause}", node.key, node.value, history=history)
 
@@ -189,8 +174,8 @@ class _Growing:
         self._add(chosen[0], "stream", f"merge {names}", chosen[0].key, chosen[0].value)
 
     def _mapped(self, node: Shape, value: Sequence[Column]) -> Shape:
-        scope = _scope(node)
-        items = ", ".join(f"{_copied(expression(self.rng, scope, t, 1), node.key)} as {n}" for n, t in value)
+        scope = scope_of(node)
+        items = ", ".join(f"{copied(expression(self.rng, scope, t, 1), node.key)} as {n}" for n, t in value)
         self._add(node, "stream", f"map {node.name} select {items}", node.key, tuple(value))
         return self.nodes[-1]
 
@@ -204,12 +189,12 @@ class _Growing:
             return
         on, key = "", stream.key
         if stream.key_types != table.key_types or rng.random() < 0.4:
-            parts = self._key_values(_scope(stream, "l"), table.key)
+            parts = self._key_values(scope_of(stream, "l"), table.key)
             on, key = " on " + ", ".join(parts), table.key
         grace = ""
         if table.history is not None and rng.random() < 0.5:
             grace = f" grace {rng.randint(0, min(table.history, 30))} ms"
-        items, key, value = self._items(_both(stream, table), key)
+        items, key, value = self._items(both(stream, table), key)
         text = f"{self._left()}join {stream.name} as l with {table.name} as r{on}{grace} select {items}"
         self.read.add(table.name)
         self._add(stream, "stream", text, key, value)
@@ -219,8 +204,8 @@ class _Growing:
         stream, table = self._pick("stream"), self._pick("global table")
         if table is None:
             return
-        on = ", ".join(self._key_values(_scope(stream, "l"), table.key))
-        items, key, value = self._items(_both(stream, table), stream.key)
+        on = ", ".join(self._key_values(scope_of(stream, "l"), table.key))
+        items, key, value = self._items(both(stream, table), stream.key)
         text = f"{self._left()}join {stream.name} as l with {table.name} as r on {on} select {items}"
         self.read.add(table.name)
         self._add(stream, "stream", text, key, value)
@@ -232,7 +217,7 @@ class _Growing:
             return
         right = self._pick("table", having=lambda n: n.key_types == left.key_types and n.window == left.window)
         mode = self.rng.choice(("", "left ", "outer "))
-        items, key, value = self._items(_both(left, right), left.key)
+        items, key, value = self._items(both(left, right), left.key)
         clause, history = self._clause(versioned=left.window is None)
         self.read.add(right.name)
         self._add(left, "table", f"{mode}join {left.name} as l with {right.name} as r select {items} {clause}", key,
@@ -243,8 +228,8 @@ class _Growing:
         left, right = self._pick("table"), self._pick("table", having=lambda n: n.window is None)
         if left is None or right is None:
             return
-        on = ", ".join(self._key_values(_scope(left, "l", event_time=False), right.key))
-        items, key, value = self._items(_both(left, right, event_time=False), left.key)
+        on = ", ".join(self._key_values(scope_of(left, "l", event_time=False), right.key))
+        items, key, value = self._items(both(left, right, event_time=False), left.key)
         clause, history = self._clause(versioned=left.window is None)
         text = f"{self._left()}join {left.name} as l with {right.name} as r on {on} select {items} {clause}"
         self.read.add(right.name)
@@ -270,7 +255,7 @@ class _Growing:
 
     def _aggregate(self, node: Shape, window: tuple[object, ...] | None, text: str, final: bool) -> None:
         rng = self.rng
-        scope = _scope(node, event_time=node.kind == "stream")
+        scope = scope_of(node, event_time=node.kind == "stream")
         key = rng.choice(KEYS)
         own = [c for c in node.key if c not in BOUNDS]
         if own and rng.random() < 0.4:
@@ -312,104 +297,6 @@ class _Growing:
             items.append(f"{rng.choice(forms + (ordered if arg else ()))} as {name}")
             value.append((name, type_))
         return ", ".join(items), tuple(value)
-
-    # ------------------------------------------------------------------------------------------------------- parts
-
-    def _of(self, *kinds: str) -> list[Shape]:
-        return [n for n in self.nodes if n.kind in kinds]
-
-    def _pick(self, *kinds: str, keyed: bool = False, having: Callable[[Shape], bool] = lambda n: True) -> Shape | None:
-        """A node, the newer ones more often: deep topologies are more telling than broad ones."""
-        found = [n for n in self._of(*kinds) if having(n) and (n.key or not keyed)]
-        if not found:
-            return None
-        return self.rng.choice(found[-3:] if self.rng.random() < 0.6 else found)
-
-    def _names(self, taken: dict[str, str]) -> list[Column]:
-        chosen = self.rng.choices(TYPES, k=self.rng.randint(*self.sizes.columns))
-        found = {self.rng.choice(VALUE_NAMES[type_]): type_ for type_ in chosen}
-        return [(name, type_) for name, type_ in found.items() if name not in taken] or [("n", "bigint")]
-
-    def _items(self, scope: Scope, key: tuple[Column, ...]) -> tuple[str, tuple[Column, ...], tuple[Column, ...]]:
-        """Items, and the key and the value columns that they make. A key column that is listed is renamed."""
-        items, value, names = [], [], dict(zip(dict(key), dict(key), strict=True))
-        for name, type_ in self._names(dict(key)):
-            text = expression(self.rng, scope, type_)
-            if self.rng.random() < 0.1 and (listed := [k for k, t in key if names[k] == k and (k, t) not in BOUNDS]):
-                text = self.rng.choice(listed)
-                names[text] = name
-            else:
-                text = _copied(text, key)
-                value.append((name, type_))
-            items.append(f"{text} as {name}")
-        return ", ".join(items), tuple((names[k], t) for k, t in key), tuple(value)
-
-    def _key_values(self, scope: Scope, key: Sequence[Column]) -> list[str]:
-        """Expressions for a key, of few values, so that records meet; sometimes null."""
-        found = []
-        for _, type_ in key:
-            columns = scope.of(type_)
-            number = expression(self.rng, scope, "bigint", 0)
-            few = {
-                "bigint": f"({number} % 3)",
-                "string": f"coalesce(nullif(cast({number} % 3 as string), '0'), 'a')",
-                "timestamp": f"timestamp_millis(abs({number} % 4) * 5)",
-            }[type_]
-            found.append(self.rng.choice(columns) if columns and self.rng.random() < 0.7 else few)
-        return found
-
-    def _left(self) -> str:
-        return self.rng.choice(("", "left "))
-
-    def _clause(self, versioned: bool = True) -> tuple[str, int | None]:
-        """A `materialize` clause, perhaps an empty one, and the retention if it is versioned."""
-        rng = self.rng
-        if not versioned or rng.random() < 0.5:
-            return rng.choice(("", "materialize unversioned")), None
-        retention = rng.choice((0, 5, 20, 60, 1000))
-        grace = rng.choice(("", "", f", grace = {rng.choice((0, 10, 100))} ms"))
-        segment = rng.choice(("", f", segment = {rng.choice((3, 7, 50))} ms"))
-        return f"materialize versioned (retention = {retention} ms{segment}{grace})", retention
-
-    def _own_clause(self, node: Shape) -> tuple[str, int | None]:
-        """The clause of a filter or a map: without one it has the status of its input."""
-        if node.kind != "table" or self.rng.random() < 0.6:
-            return "", node.history
-        clause, history = self._clause(versioned=node.window is None)
-        return (" " + clause, history) if clause else ("", node.history)
-
-    def _add(
-        self, node: Shape, kind: str, operation: str, key: tuple[Column, ...], value: tuple[Column, ...],
-        window: tuple[object, ...] | None = None, history: int | None = None, final: bool = False,
-    ) -> None:  # fmt: skip
-        """A derived node of the first input `node`."""
-        self.read.add(node.name)
-        name = f"{'x' if kind == 'stream' else 'y'}{len(self.statements)}"
-        self.statements.append(f"{kind} {name} = {operation.strip()};")
-        self.nodes.append(Shape(name, kind, key, value, window, history, final))
-
-    def result(self) -> Generated:
-        """What nothing reads is written, of the rest some; one node perhaps twice."""
-        writable = [n.name for n in self._of("stream", "table")]
-        chosen = [n for n in writable if n not in self.read or self.rng.random() < 0.25]
-        if self.rng.random() < 0.2:
-            chosen.append(self.rng.choice(chosen))
-        return Generated(tuple(self.sources), tuple(self.statements), tuple(chosen))
-
-
-def _scope(node: Shape, alias: str | None = None, event_time: bool = True) -> Scope:
-    prefix = f"{alias}." if alias else ""
-    return Scope([(prefix + name, type_) for name, type_ in node.columns], event_time)
-
-
-def _both(left: Shape, right: Shape, event_time: bool = True) -> Scope:
-    """The columns of both sides of a join; the right ones are null without a partner."""
-    return Scope([*_scope(left, "l").columns, *_scope(right, "r").columns], event_time)
-
-
-def _copied(text: str, key: Sequence[Column]) -> str:
-    """An item's expression, that it may not be a bare key column: that would rename the key."""
-    return f"coalesce({text}, {text})" if text in dict(key) else text
 
 
 def _same_columns(nodes: Sequence[Shape]) -> bool:

@@ -16,7 +16,7 @@ from vsc.plan.nodes import Node, Plan, Source
 from vsc.runtime.local import EpochRow
 from vsc.runtime.values import arrow_type, from_python, to_array, to_python, to_values
 
-__all__ = ["sink_records", "write_rows"]
+__all__ = ["sink_files", "sink_records", "write_rows"]
 
 
 def write_rows(plan: Plan, folder: Path, epoch: Sequence[EpochRow], number: int, formats: Mapping[str, str]) -> None:
@@ -56,8 +56,13 @@ def _plain(value: object) -> Any:
 
 def sink_records(folder: Path, node: Node) -> list[tuple[Any, ...]]:
     """The records of a sink, in file order: (key, event time, is it there, other columns), as text."""
-    found: list[tuple[Any, ...]] = []
+    return [record for file in sink_files(folder, node) for record in file]
+
+
+def sink_files(folder: Path, node: Node) -> list[list[tuple[Any, ...]]]:
+    """The same, file by file."""
     key, value = node.schema.key, node.schema.value
+    found = []
     for file in sorted(folder.glob("part-*.parquet")):
         table = pq.read_table(file)
         columns = []
@@ -65,6 +70,6 @@ def sink_records(folder: Path, node: Node) -> list[tuple[Any, ...]]:
             values = to_values(table[column.name].combine_chunks().cast(arrow_type(column.type)), column.type)
             columns.append([None if v is None else to_python(v, column.type) for v in values])
         changes = table["_change"].to_pylist() if node.kind == "table" else ["upsert"] * len(table)
-        for row, time, change in zip(zip(*columns, strict=True), table["_timestamp"].to_pylist(), changes, strict=True):
-            found.append((repr(row[: len(key)]), time, change == "upsert", repr(row[len(key) :])))
+        rows = zip(zip(*columns, strict=True), table["_timestamp"].to_pylist(), changes, strict=True)
+        found.append([(repr(r[: len(key)]), time, how == "upsert", repr(r[len(key) :])) for r, time, how in rows])
     return found

@@ -1,0 +1,60 @@
+"""A plan as one streaming frame: what Spark runs in every micro-batch, up to foreachBatch.
+
+The shape, whatever the plan: each source is packed into blobs (stage 0); then for each later stage a shuffle by
+partition and a stateful operator. A plan without state hands on the rows of its sources as they are (`in_sql`).
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+
+from vsc.plan.nodes import Node, Plan, Source
+from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.spark.control import broadcast
+from vsc.runtime.spark.in_sql import runs_in_sql, tagged
+from vsc.runtime.spark.local_folder import LocalFolders
+from vsc.runtime.spark.observed import observed
+from vsc.runtime.spark.pack import Pack
+from vsc.runtime.spark.sources import source_frame
+from vsc.runtime.spark.stage import StageProcessor
+from vsc.runtime.spark.wire import WIRE_DDL
+
+__all__ = ["pipeline"]
+
+SOURCE_TASKS = 16
+"""Tasks that read one source's files in one epoch, for each of the cluster's cores, at most."""
+
+
+def pipeline(
+    spark: SparkSession,
+    plan: Plan,
+    resolved: Plan,
+    control: str,
+    partitions: int,
+    options: RunOptions,
+    folders: LocalFolders,
+) -> DataFrame:
+    """The frame of `plan`, whose connectors' options are those of `resolved`; `control` is the control source's folder.
+
+    Rows of the wire (`WIRE_DDL`), or of the sources for a plan that runs in Spark SQL.
+    """
+    lines = spark.readStream.format("text").load(control)
+    sources = [(node, _source(spark, node)) for node in resolved.nodes if isinstance(node.operation, Source)]
+    if runs_in_sql(plan):
+        return tagged(lines, [frame for _, frame in sources])
+    stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
+    parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
+    parts += [frame.mapInArrow(Pack(plan, node.name, partitions, options), WIRE_DDL) for node, frame in sources]
+    frame = reduce(DataFrame.union, parts)
+    observe = frozenset(sink.node for sink in plan.sinks)
+    for stage in stages:
+        processor = StageProcessor(plan, stage, partitions, options, folders, observe)
+        frame = frame.groupBy("slot").transformWithStateInPandas(processor, WIRE_DDL, "append", "none")
+    return observed(frame)
+
+
+def _source(spark: SparkSession, node: Node) -> DataFrame:
+    # A file is a partition of its own; where there are very many, a task reads some of them, one after the other.
+    return source_frame(spark, node).coalesce(SOURCE_TASKS * spark.sparkContext.defaultParallelism)

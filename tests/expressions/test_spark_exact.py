@@ -1,0 +1,31 @@
+"""Which expressions Spark SQL may evaluate in the plan's stead."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.expressions.nasty import typed
+from vsc.runtime.expressions import exact_in_spark
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "i + k", "10 / k", "cast(s as int)", "case when k <> 0 then i / k else 0 end", "k <> 0 and i / k > 1",
+        "coalesce(i / k, 0)", "upper(s)", "size(ai) > 1", "round(g * 2, 1)",
+    ],
+)  # fmt: skip
+def test_exact(text: str) -> None:
+    assert exact_in_spark(typed(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "i / k > 1 or true",  # Spark sees that it is true
+        "size(array(i / k)) > 0", "(struct(i / k, s)).s", "(i / k) is null", "i / k = i / k",
+        "case when i / k > 1 then 1 else 1 end", "ms", "element_at(ai, k)",
+    ],
+)  # fmt: skip
+def test_spark_may_leave_out_what_fails(text: str) -> None:
+    assert not exact_in_spark(typed(text))

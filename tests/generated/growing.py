@@ -1,0 +1,132 @@
+"""A topology that grows: the nodes so far, and the parts that the statements of all operations are made of."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tests.generated.expressions import TYPES, Scope, expression
+from tests.generated.shapes import BOUNDS, VALUE_NAMES, Column, Generated, Shape, SourceShape
+
+__all__ = ["Growing", "Sizes", "both", "copied", "scope_of"]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of what: ranges, ends included. `stateless`: only what needs no state; give it no tables then."""
+
+    tables: tuple[int, int] = (1, 2)
+    streams: tuple[int, int] = (1, 2)
+    globals: tuple[int, int] = (0, 1)
+    derived: tuple[int, int] = (2, 8)
+    columns: tuple[int, int] = (1, 4)
+    stateless: bool = False
+
+
+@dataclass
+class Growing:
+    """The nodes so far, those that are read, and the statements."""
+
+    rng: random.Random
+    sizes: Sizes
+    nodes: list[Shape] = field(default_factory=list)
+    sources: list[SourceShape] = field(default_factory=list)
+    statements: list[str] = field(default_factory=list)
+    read: set[str] = field(default_factory=set)
+
+    def _of(self, *kinds: str) -> list[Shape]:
+        return [n for n in self.nodes if n.kind in kinds]
+
+    def _pick(self, *kinds: str, keyed: bool = False, having: Callable[[Shape], bool] = lambda n: True) -> Shape | None:
+        """A node, the newer ones more often: deep topologies are more telling than broad ones."""
+        found = [n for n in self._of(*kinds) if having(n) and (n.key or not keyed)]
+        if not found:
+            return None
+        return self.rng.choice(found[-3:] if self.rng.random() < 0.6 else found)
+
+    def _names(self, taken: dict[str, str]) -> list[Column]:
+        chosen = self.rng.choices(TYPES, k=self.rng.randint(*self.sizes.columns))
+        found = {self.rng.choice(VALUE_NAMES[type_]): type_ for type_ in chosen}
+        return [(name, type_) for name, type_ in found.items() if name not in taken] or [("n", "bigint")]
+
+    def _items(self, scope: Scope, key: tuple[Column, ...]) -> tuple[str, tuple[Column, ...], tuple[Column, ...]]:
+        """Items, and the key and the value columns that they make. A key column that is listed is renamed."""
+        items, value, names = [], [], dict(zip(dict(key), dict(key), strict=True))
+        for name, type_ in self._names(dict(key)):
+            text = expression(self.rng, scope, type_)
+            if self.rng.random() < 0.1 and (listed := [k for k, t in key if names[k] == k and (k, t) not in BOUNDS]):
+                text = self.rng.choice(listed)
+                names[text] = name
+            else:
+                text = copied(text, key)
+                value.append((name, type_))
+            items.append(f"{text} as {name}")
+        return ", ".join(items), tuple((names[k], t) for k, t in key), tuple(value)
+
+    def _key_values(self, scope: Scope, key: Sequence[Column]) -> list[str]:
+        """Expressions for a key, of few values, so that records meet; sometimes null."""
+        found = []
+        for _, type_ in key:
+            columns = scope.of(type_)
+            number = expression(self.rng, scope, "bigint", 0)
+            few = {
+                "bigint": f"({number} % 3)",
+                "string": f"coalesce(nullif(cast({number} % 3 as string), '0'), 'a')",
+                "timestamp": f"timestamp_millis(abs({number} % 4) * 5)",
+            }[type_]
+            found.append(self.rng.choice(columns) if columns and self.rng.random() < 0.7 else few)
+        return found
+
+    def _left(self) -> str:
+        return self.rng.choice(("", "left "))
+
+    def _clause(self, versioned: bool = True) -> tuple[str, int | None]:
+        """A `materialize` clause, perhaps an empty one, and the retention if it is versioned."""
+        rng = self.rng
+        if not versioned or rng.random() < 0.5:
+            return rng.choice(("", "materialize unversioned")), None
+        retention = rng.choice((0, 5, 20, 60, 1000))
+        grace = rng.choice(("", "", f", grace = {rng.choice((0, 10, 100))} ms"))
+        segment = rng.choice(("", f", segment = {rng.choice((3, 7, 50))} ms"))
+        return f"materialize versioned (retention = {retention} ms{segment}{grace})", retention
+
+    def _own_clause(self, node: Shape) -> tuple[str, int | None]:
+        """The clause of a filter or a map: without one it has the status of its input."""
+        if node.kind != "table" or self.rng.random() < 0.6:
+            return "", node.history
+        clause, history = self._clause(versioned=node.window is None)
+        return (" " + clause, history) if clause else ("", node.history)
+
+    def _add(
+        self, node: Shape, kind: str, operation: str, key: tuple[Column, ...], value: tuple[Column, ...],
+        window: tuple[object, ...] | None = None, history: int | None = None, final: bool = False,
+    ) -> None:  # fmt: skip
+        """A derived node of the first input `node`."""
+        self.read.add(node.name)
+        name = f"{'x' if kind == 'stream' else 'y'}{len(self.statements)}"
+        self.statements.append(f"{kind} {name} = {operation.strip()};")
+        self.nodes.append(Shape(name, kind, key, value, window, history, final))
+
+    def result(self) -> Generated:
+        """What nothing reads is written, of the rest some; one node perhaps twice."""
+        writable = [n.name for n in self._of("stream", "table")]
+        chosen = [n for n in writable if n not in self.read or self.rng.random() < 0.25]
+        if self.rng.random() < 0.2:
+            chosen.append(self.rng.choice(chosen))
+        return Generated(tuple(self.sources), tuple(self.statements), tuple(chosen))
+
+
+def scope_of(node: Shape, alias: str | None = None, event_time: bool = True) -> Scope:
+    prefix = f"{alias}." if alias else ""
+    return Scope([(prefix + name, type_) for name, type_ in node.columns], event_time)
+
+
+def both(left: Shape, right: Shape, event_time: bool = True) -> Scope:
+    """The columns of both sides of a join; the right ones are null without a partner."""
+    return Scope([*scope_of(left, "l").columns, *scope_of(right, "r").columns], event_time)
+
+
+def copied(text: str, key: Sequence[Column]) -> str:
+    """An item's expression, that it may not be a bare key column: that would rename the key."""
+    return f"coalesce({text}, {text})" if text in dict(key) else text
