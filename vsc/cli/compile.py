@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, print_payload, read_text, use_color, variables, write_file
 from vsc.cli.errors import UsageError
+from vsc.cli.on_spark import MASTER, Refused, add_spark, check_java, need_packages, on_spark, settings
+
+if TYPE_CHECKING:
+    from vsc.plan.nodes import Plan
 
 __all__ = ["add_arguments", "execute"]
 
@@ -19,17 +25,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="OUT", help="write there instead of to standard output")
     parser.add_argument("--emit", choices=_FORMS, default="plan", help="what to make of it (default: plan)")
     add_variables(parser)
+    add_spark(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Compiles the file; 1 if it has errors, else 0."""
-    given = variables(args)
+    """Compiles the file; 1 if it has errors or Spark refuses it, else 0."""
+    given, conf = variables(args), settings(args)
+    if args.emit != "spark" and (conf or args.packages or args.master != MASTER):
+        raise UsageError("--master, --conf and --packages are for --emit spark", "leave them out")
     text = read_text(args.file)
     from vsc.compiler.driver import compile_source
     from vsc.compiler.emit import EMITTERS
 
-    if args.emit not in EMITTERS:
-        raise UsageError(f"--emit {args.emit} is not there yet", f"there are {', '.join(EMITTERS)}")
     result = compile_source(text, args.file, given)
     if result.diagnostics:
         from vsc.compiler.diagnostics.render import render_text
@@ -37,9 +44,28 @@ def execute(args: argparse.Namespace) -> int:
         sys.stderr.write(render_text(result.diagnostics, {args.file: result.source}, use_color(sys.stderr)))
     if result.plan is None:
         return 1
-    payload = EMITTERS[args.emit](result.plan)
+    try:
+        payload = EMITTERS[args.emit](result.plan) if args.emit in EMITTERS else _spark(args, result.plan, given, conf)
+    except Refused as refused:
+        print(refused, file=sys.stderr)
+        return refused.status
     if args.output is None:
         print_payload(payload)
     else:
         write_file(args.output, payload)
     return 0
+
+
+def _spark(args: argparse.Namespace, plan: Plan, given: Mapping[str, str], conf: dict[str, str]) -> str:
+    need_packages("vsc compile --emit spark")
+    from vsc.runtime.errors import VscRuntimeError
+    from vsc.runtime.spark.query import check
+
+    try:
+        check(plan, given, "available-now")
+    except VscRuntimeError as error:
+        raise Refused(f"error{error}", 1) from error
+    check_java()
+    from vsc.runtime.spark.explain import spark_plans
+
+    return on_spark("vsc compile", args, conf, lambda spark: spark_plans(plan, spark, given))

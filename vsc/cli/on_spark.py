@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Any, TypeVar
 
 from vsc.cli.errors import UsageError
 
-__all__ = ["Refused", "add_spark", "check_java", "need_packages", "packages_of", "settings"]
+__all__ = [
+    "MASTER",
+    "Refused",
+    "add_spark",
+    "check_java",
+    "need_packages",
+    "on_spark",
+    "packages_of",
+    "refusal",
+    "settings",
+]
+
+MASTER = "local[*]"
+T = TypeVar("T")
 
 _NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobuf", "rich")
 
@@ -22,7 +38,7 @@ class Refused(Exception):
 
 def add_spark(parser: argparse.ArgumentParser) -> None:
     """Adds ``--master``, ``--conf`` and ``--packages``."""
-    parser.add_argument("--master", default="local[*]", metavar="URL", help="as for spark-submit (default: local[*])")
+    parser.add_argument("--master", default=MASTER, metavar="URL", help="as for spark-submit (default: local[*])")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     parser.add_argument(
         "--packages", default="", metavar="LIST", help="Maven coordinates that Spark fetches, by commas"
@@ -60,6 +76,35 @@ def check_java() -> None:
     problem = java_problem()
     if problem is not None:
         raise Refused(f"error: Spark cannot start: {problem}", 1)
+
+
+def refusal(error: Exception) -> Refused:
+    """`error`, of the runtime, as the end of a command."""
+    from vsc.runtime.errors import ConfigurationError
+
+    return Refused(f"error{error}", 2 if isinstance(error, ConfigurationError) else 1)
+
+
+def on_spark(name: str, args: argparse.Namespace, conf: dict[str, str], work: Callable[[Any], T]) -> T:
+    """What `work` gives on a Spark that is called `name`. Raises `Refused` for what vsc knows to be wrong."""
+    from vsc.runtime.errors import VscRuntimeError
+    from vsc.runtime.spark.failures import translated
+    from vsc.runtime.spark.launch import launched, new_log
+
+    log = new_log()
+    try:
+        with launched(name, args.master, conf, packages_of(args), log) as spark:
+            return work(spark)
+    except VscRuntimeError as error:
+        raise refusal(error) from error
+    except Exception as error:
+        known = translated(error)
+        if known is None:
+            raise
+        raise refusal(known) from error
+    finally:
+        if os.path.exists(log):
+            os.remove(log)
 
 
 def _importable(name: str) -> bool:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vsc.cli.common import print_payload
 from vsc.cli.errors import UsageError
-from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, packages_of, settings
+from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, on_spark, refusal, settings
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -65,7 +66,7 @@ def execute(args: argparse.Namespace) -> int:
         need_packages("vsc store")
         _look_ahead(args)
         check_java()
-        return _on_spark(args, {"spark.driver.maxResultSize": "0", **conf})
+        return on_spark("vsc store", args, {"spark.driver.maxResultSize": "0", **conf}, partial(_look, args))
     except Refused as refused:
         print(refused, file=sys.stderr)
         return refused.status
@@ -84,7 +85,7 @@ def _look_ahead(args: argparse.Namespace) -> None:
         if args.action != "list":
             _asked(args, plan)
     except VscRuntimeError as error:
-        raise _refusal(error) from error
+        raise refusal(error) from error
 
 
 def _asked(args: argparse.Namespace, plan: Plan) -> tuple[StoreInfo, Question]:
@@ -109,28 +110,12 @@ def _asked(args: argparse.Namespace, plan: Plan) -> tuple[StoreInfo, Question]:
     )
 
 
-def _on_spark(args: argparse.Namespace, conf: dict[str, str]) -> int:
-    from vsc.runtime.errors import VscRuntimeError
-    from vsc.runtime.spark.failures import translated
-    from vsc.runtime.spark.launch import launched, new_log
+def _look(args: argparse.Namespace, spark: Any) -> int:
     from vsc.runtime.spark.look import State
 
-    log = new_log()
-    try:
-        with launched("vsc store", args.master, conf, packages_of(args), log) as spark:
-            state = State.open(spark, args.checkpoint, args.at_epoch)
-            print_payload(_answer(args, state))
-            print(f"of epoch {state.epoch}", file=sys.stderr)
-    except VscRuntimeError as error:
-        raise _refusal(error) from error
-    except Exception as error:
-        known = translated(error)
-        if known is None:
-            raise
-        raise _refusal(known) from error
-    finally:
-        if os.path.exists(log):
-            os.remove(log)
+    state = State.open(spark, args.checkpoint, args.at_epoch)
+    print_payload(_answer(args, state))
+    print(f"of epoch {state.epoch}", file=sys.stderr)
     return 0
 
 
@@ -141,12 +126,6 @@ def _answer(args: argparse.Namespace, state: State) -> str:
         return sizes_text(state.sizes(), args.format)
     store, asked = _asked(args, state.plan)
     return rows_text(store, state.columns(store, asked, getattr(args, "limit", None)), args.format)
-
-
-def _refusal(error: Exception) -> Refused:
-    from vsc.runtime.errors import ConfigurationError
-
-    return Refused(f"error{error}", 2 if isinstance(error, ConfigurationError) else 1)
 
 
 class _LocalFiles:

@@ -1,0 +1,49 @@
+"""Spark's own plan of a topology: state where there is some, nothing of Python where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark.support import compiled
+from vsc.cli import main
+from vsc.runtime.errors import SourceError
+from vsc.runtime.spark.explain import spark_plans
+
+STREAM = "stream s (k string, n bigint, at bigint) from files (path = '${in}', format = 'json') key k timestamp at;"
+COUNTED = STREAM + "table counts = aggregate s group by k select count(*) as c; sink counts to noop ();"
+FILTERED = STREAM + "stream big = filter s where n > 3; sink big to noop (); sink s to console ();"
+
+
+@pytest.mark.spark
+def test_plans_with_and_without_state(spark: Any, tmp_path: Path) -> None:
+    text = spark_plans(compiled(COUNTED), spark, {"in": str(tmp_path)})
+    assert text.count("====") == 2
+    for part in (
+        "== Parsed Logical",
+        "== Optimized Logical",
+        "== Physical",
+        "TransformWithStateInPySpark",
+        "MapInArrow",
+    ):
+        assert part in text
+    assert "hashpartitioning(slot" in text
+
+    text = spark_plans(compiled(FILTERED), spark, {"in": str(tmp_path)})
+    assert [line for line in text.splitlines() if line.startswith("====")] == [
+        "==== sink sink-0 ====",
+        "==== sink sink-1 ====",
+    ]
+    assert "(n#" in text and "> 3)" in text
+    assert "InArrow" not in text and "WithState" not in text
+    with pytest.raises(SourceError, match="there is no file or folder"):
+        spark_plans(compiled(COUNTED), spark, {"in": str(tmp_path / "no")})
+
+
+def test_what_is_refused_needs_no_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.vdsl").write_text(f"topology t; {COUNTED}")
+    given = ["compile", str(tmp_path / "t.vdsl"), "--emit", "spark", "--var", f"in={tmp_path / 'no'}"]
+    assert main(given) == 1
+    assert str(tmp_path / "no") in capsys.readouterr().err
