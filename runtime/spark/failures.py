@@ -25,6 +25,7 @@ _FOOTER = re.compile(r"Could not read footer for file: ?\S*?(file:\S+?|\w+://\S+
 
 _BLOB = re.compile(r"blob '(\d+)-")
 _STATE_LOADING = ("CANNOT_LOAD_STATE_STORE", "state.RocksDB", "StateStore")
+_NOT_LOADED = "Spark cannot load the state of the checkpoint"
 _STATE_FILE = re.compile(r"(?:Error reading streaming state file of|FileNotFoundException: File) (\S+?/(\d+)_\S+)")
 
 
@@ -50,15 +51,16 @@ def explained(error: BaseException, logs: SparkLogs) -> VscRuntimeError | None:
     """
     found = translated(error)
     text = str(error)
-    if isinstance(found, StateError) and (found.help is None or "restore" in found.help):
-        blob = _BLOB.search(found.message)
-        return StateError(found.message, logs.way_back(int(blob.group(1)) if blob else max(logs.kept(), default=None)))
-    if found is None and any(sign in text for sign in _STATE_LOADING):
+    not_loaded = found is None or found.message.startswith(_NOT_LOADED)
+    if not_loaded and any(sign in text for sign in _STATE_LOADING):
         missing = _STATE_FILE.search(text)
         if missing is not None:
             epoch = int(missing.group(2)) - 1
             return CheckpointError(f"{missing.group(1)} is missing or cannot be read", logs.way_back(epoch))
-        return logs.damaged_state()
+        return logs.damaged_state() or found
+    if isinstance(found, StateError) and (found.help is None or "restore" in found.help):
+        blob = _BLOB.search(found.message)
+        return StateError(found.message, logs.way_back(int(blob.group(1)) if blob else max(logs.kept(), default=None)))
     return found
 
 
@@ -82,7 +84,7 @@ def _reading(text: str) -> VscRuntimeError | None:
 def _known(text: str) -> VscRuntimeError | None:
     if "CANNOT_LOAD_STATE_STORE" in text:
         return StateError(
-            f"Spark cannot load the state of the checkpoint: {_innermost(text)}",
+            f"{_NOT_LOADED}: {_innermost(text)}",
             "a file in it is missing or damaged: restore the checkpoint's folder",
         )
     if "PATH_NOT_FOUND" in text or "Path does not exist" in text:

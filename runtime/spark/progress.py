@@ -339,9 +339,8 @@ def finished_text(event: Finished) -> str:
 def summary(event: Finished) -> list[str]:
     """The run in a few lines: what went in and out, what was left out and why, what waits, what is kept."""
     found = [("read", _counts(event.read)), ("written", _counts(event.written))]
-    found += [
-        ("lag", [f"{name} {amount:,.0f} {unit}" for name, lag in event.lags.items() for unit, amount in lag.items()])
-    ]
+    lags = [(name, unit, amount) for name, lag in event.lags.items() for unit, amount in lag.items() if amount]
+    found += [("lag", [f"{name} {amount:,.0f} {unit}" for name, unit, amount in lags])]
     data = event.metrics.as_dict()
     found += [("dropped", _reasons(data[Group.DROPPED_RECORDS.value]))]
     found += [("not found", _reasons(data[Group.MISSED_LOOKUPS.value]))]

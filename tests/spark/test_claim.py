@@ -105,19 +105,18 @@ def test_of_many_that_start_at_once_at_most_one_runs(quick: None) -> None:
     won[0].release()
 
 
-def test_a_dead_driver_without_locks_does_not_block(quick: None) -> None:
+def test_a_dead_driver_without_locks_does_not_block(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = SharedFolder()
     name = other(folder)  # another machine: after the lease
     started = time.monotonic()
     take(folder).release()
-    assert 0.2 <= time.monotonic() - started < 5
+    assert time.monotonic() - started >= 0.2
     assert name not in folder.contents
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     other(folder, host=socket.gethostname(), pid=ended.pid)  # this machine: at once
-    started = time.monotonic()
+    monkeypatch.setattr(claims, "LEASE_SECONDS", 1e9)
     take(folder).release()
-    assert time.monotonic() - started < 0.2
 
 
 def test_a_driver_that_was_taken_for_dead_stops(quick: None) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.spark import epoch as epoch_module
+from vsc.runtime.spark import pipeline as pipeline_module
 from vsc.runtime.spark import query as query_module
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.in_sql import runs_in_sql
@@ -66,7 +67,8 @@ def test_equal_to_python_in_rows_and_counters(spark: Any, tmp_path: Path, monkey
     for way in ("sql", "python"):
         folder = tmp_path / way
         if way == "python":
-            monkeypatch.setattr(query_module, "runs_in_sql", lambda plan: False)
+            for module in (query_module, pipeline_module):
+                monkeypatch.setattr(module, "runs_in_sql", lambda plan: False)
         else:
             monkeypatch.setattr(epoch_module, "packed", None)  # nothing here fails: Python is not asked
         (report,) = run_once(plan, spark, folder / "ck", variables=inputs(folder, S))

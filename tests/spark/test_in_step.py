@@ -94,8 +94,8 @@ def test_files_that_are_there_are_waited_for(spark: Any, tmp_path: Path, monkeyp
 def test_an_idle_source_is_waited_for_as_long_as_asked(spark: Any, tmp_path: Path) -> None:
     case = Case(spark, tmp_path)
     case.rate(10)
-    case.order(5)
-    case.order(15)
+    # In one file: in two, a slow machine might take the second one when the time of waiting is over.
+    write_json(tmp_path / "in/orders/5.json", [{"id": at, "currency": "a", "at": at} for at in (5, 15)], 5)
     query = case.start(max_idle="2 seconds")
     deadline = time.monotonic() + 60
     while len(case.rows()) < 2 and time.monotonic() < deadline:
