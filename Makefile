@@ -58,7 +58,7 @@ architecture: $(READY)
 	$(BIN)/lint-imports --no-logo
 
 unit: $(READY)
-	$(BIN)/python -m pytest -q -m 'not spark'
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 -m 'not spark'
 
 spark: $(READY)
 	$(BIN)/python -m pytest -q -m spark

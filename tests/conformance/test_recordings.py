@@ -24,11 +24,12 @@ def test_gives_what_kafka_streams_gave(path: Path, number: int) -> None:
 
 @pytest.mark.parametrize("folder", ["named", "random"])
 def test_all_shared_recordings(shared: Path, folder: str) -> None:
-    played = set()
+    copies, played = {path.stem: path.read_bytes() for path in RECORDED}, set()
     for path in sorted((shared / "conformance" / folder).glob("*.json")):
+        played.add(path.stem)
+        if path.read_bytes() == copies.get(path.stem):
+            continue  # played above
         recording = load(path)
         for case in recording.cases:
             play(recording, case)
-        played.add(recording.name)
-    mine = {path.stem for path in RECORDED if path.stem.startswith("random") == (folder == "random")}
-    assert mine <= played
+    assert {name for name in copies if name.startswith("random") == (folder == "random")} <= played
