@@ -28,7 +28,8 @@ def address(text: str) -> tuple[str, int]:
     host, _, port = rest.rpartition(":")
     if kind != "prometheus" or not port.isdigit() or not 0 <= int(port) < 65536:
         raise ConfigurationError(
-            f"--metrics takes prometheus:PORT or prometheus:HOST:PORT, not {text!r}", "as in --metrics prometheus:9400"
+            f"--metrics takes prometheus:PORT or prometheus:HOST:PORT, not {text!r}",
+            "as in --metrics prometheus:9400; a port is a number up to 65535",
         )
     return host.strip("[]") or "127.0.0.1", int(port)
 

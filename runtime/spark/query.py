@@ -109,7 +109,8 @@ def start_query(job: Run, spark: SparkSession, on_epoch: Hook | None) -> Started
     try:
         if opened.fresh and back_to is not None:
             raise CheckpointError(
-                f"the checkpoint {opened.files.root} is new: there is no epoch {back_to} to go back to"
+                f"the checkpoint {opened.files.root} is new: there is no epoch {back_to} to go back to",
+                "correct the path of the checkpoint, or leave --back-to out",
             )
         if opened.fresh:
             opened.create(plan)

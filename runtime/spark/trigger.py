@@ -10,7 +10,7 @@ from vsc.runtime.errors import ConfigurationError
 __all__ = ["ends", "idle_ms", "spark_trigger"]
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DURATION = re.compile(r"(\d+)\s*(ms|millisecond|s|second|m|minute|h|hour|d|day)s?\Z")
+_DURATION = re.compile(r"(\d{1,10})\s*(ms|millisecond|s|second|m|minute|h|hour|d|day)s?\Z")
 
 
 def spark_trigger(text: str) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def idle_ms(text: str) -> int:
 
 
 def _milliseconds(text: str) -> int | None:
-    """A duration in ms; None if the text is none."""
+    """A duration in ms; None if the text is none. Ten digits at most: Spark counts in 64 bits."""
     match = _DURATION.match(text.strip())
     if match is None:
         return None

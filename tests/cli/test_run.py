@@ -35,6 +35,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         ("--checkpoint ck --var in=in --trigger 1s --max-idle long", "[VSC907] --max-idle: 'long' is no duration"),
         ("--checkpoint ck --var in=in --partitions 0", "error: there cannot be 0 partitions"),
+        ("--checkpoint ck --var in=in --partitions 1000000", "help: give a number from 1 to 10,000"),
+        ("--checkpoint ck --var in=in --back-to -1", "error: there is no epoch -1 to go back to"),
+        (f"--checkpoint ck --var in=in --trigger {'9' * 5000}s", "s' is no trigger"),
         ("--checkpoint ck --var in=in --partitions many", "--partitions: invalid int value: 'many'"),
         ("--checkpoint ck --var in=in --conf x", "error: --conf takes KEY=VALUE, not `x`"),
         ("--checkpoint ck --var in", "error: --var takes NAME=VALUE, not `in`"),
@@ -81,6 +84,17 @@ def test_what_cannot_be_run_ends_with_1(
     out, err = capsys.readouterr()
     assert words in err and "help:" in err
     assert out == "" and not (folder / "ck").exists()
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "words"),
+    [("good.vdsl", "[VSC904] the checkpoint good.vdsl is a file"), ("", "[VSC904] the checkpoint has no name")],
+)
+def test_a_checkpoint_that_is_no_folder_ends_with_1(
+    checkpoint: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "good.vdsl", "--checkpoint", checkpoint, "--var", "in=in"]) == 1
+    assert words in capsys.readouterr().err
 
 
 def test_a_plan_is_known_by_its_text_whatever_its_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

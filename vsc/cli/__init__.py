@@ -65,7 +65,11 @@ def _run(arguments: list[str]) -> int:
     name = next((argument for argument in arguments if not argument.startswith("-")), None)
     module = _load(name) if name in COMMANDS else None
     parser = _parser(name, module)
-    args = parser.parse_args(arguments)
+    args, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        command = "vsc" if module is None else f"vsc {name}"
+        given = " ".join(unknown)
+        raise UsageError(f"{command}: unrecognized arguments: {given}", f"{command} --help shows what it takes")
     if module is None:
         parser.print_help(sys.stderr)
         return 2

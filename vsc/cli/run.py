@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "execute"]
 
+_MOST_PARTITIONS = 10_000
+"""Each partition has a RocksDB of its own in every stage, and a task in every epoch."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
@@ -79,14 +82,7 @@ def execute(args: argparse.Namespace) -> int:
     try:
         conf = settings(args)
         given = variables(args)
-        if args.partitions is not None and args.partitions < 1:
-            raise UsageError(f"there cannot be {args.partitions} partitions", "give a number from 1 on")
-        if args.drain and args.trigger not in ("available-now", "once"):
-            raise UsageError("--drain needs an end of the input", "use it with --trigger available-now or once")
-        if args.local_dir is not None and os.path.exists(args.local_dir) and not os.path.isdir(args.local_dir):
-            raise UsageError(f"--local-dir {args.local_dir} is not a folder", "give one that can be written")
-        if args.log_format == "json" and args.progress in ("bar", "lines"):
-            raise UsageError(f"--progress {args.progress} is not JSON", "with --log-format json use auto, json or none")
+        _check_options(args)
         warn = None if args.progress in ("json", "none") else messages
         plan = _plan(args.file, given, warn)
         need_packages("vsc run")
@@ -96,6 +92,33 @@ def execute(args: argparse.Namespace) -> int:
         return refused.status
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    """Raises `UsageError` for values that cannot be, alone or together."""
+    if args.partitions is not None and not 1 <= args.partitions <= _MOST_PARTITIONS:
+        raise UsageError(
+            f"there cannot be {args.partitions} partitions", f"give a number from 1 to {_MOST_PARTITIONS:,}"
+        )
+    if args.back_to is not None and args.back_to < 0:
+        raise UsageError(f"there is no epoch {args.back_to} to go back to", "epochs are numbered from 0 on")
+    if args.drain and args.trigger not in ("available-now", "once"):
+        raise UsageError("--drain needs an end of the input", "use it with --trigger available-now or once")
+    if args.local_dir is not None and os.path.exists(args.local_dir) and not os.path.isdir(args.local_dir):
+        raise UsageError(f"--local-dir {args.local_dir} is not a folder", "give one that can be written")
+    if args.log_format == "json" and args.progress in ("bar", "lines"):
+        raise UsageError(f"--progress {args.progress} is not JSON", "with --log-format json use auto, json or none")
+
+
+def _check_checkpoint(path: str) -> None:
+    """Raises CheckpointError for what a local path alone shows to be wrong."""
+    from vsc.runtime.errors import CheckpointError
+    from vsc.runtime.spark.hadoop import is_local, local_path
+
+    if not path.strip():
+        raise CheckpointError("the checkpoint has no name", "give the path of a folder of its own")
+    if is_local(path) and os.path.exists(local_path(path)) and not os.path.isdir(local_path(path)):
+        raise CheckpointError(f"the checkpoint {path} is a file", "give the path of a folder, or one to be made")
 
 
 def _plan(file: str, given: Mapping[str, str], warn: Messages | None) -> Plan:
@@ -137,6 +160,7 @@ def _on_spark(
     )  # fmt: skip
     try:
         check(plan, given, args.trigger, args.max_idle)
+        _check_checkpoint(args.checkpoint)
         check_java()
         show = _display(args)
     except VscRuntimeError as error:
