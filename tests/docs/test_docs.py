@@ -19,7 +19,7 @@ PAGES = sorted(
 )
 TOPOLOGIES = [
     pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
-    for page in [ROOT / "README.md", ROOT / "docs/language.md"]
+    for page in [ROOT / "README.md", ROOT / "docs/language.md", ROOT / "docs/guide.md"]
     for number, block in enumerate(re.findall(r"^```vdsl\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL))
 ]
 
@@ -43,6 +43,16 @@ def test_the_scenario_in_the_documents_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES])
-def test_a_link_leads_to_a_file(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
-    assert [link for link in links if not (page.parent / link).exists()] == []
+def test_a_link_leads_to_a_file_and_a_heading_in_it(page: Path) -> None:
+    links = [(page.parent / path if path else page, anchor) for path, anchor in _LINK.findall(page.read_text())]
+    assert [path for path, _ in links if not path.exists()] == []
+    assert [(path.name, anchor) for path, anchor in links if anchor and anchor not in _anchors(path)] == []
+
+
+_LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors that a page's headings get: lower case, without punctuation, with hyphens for blanks."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
