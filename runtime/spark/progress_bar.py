@@ -7,7 +7,8 @@ from typing import IO
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from vsc.runtime.spark.progress import Batch, Finished, batch_text, finished_text, notes, summary
+from vsc.runtime.spark.progress import Batch, Finished
+from vsc.runtime.spark.progress_text import batch_text, finished_text, notes, summary
 
 __all__ = ["BarDisplay"]
 

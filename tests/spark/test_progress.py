@@ -13,10 +13,12 @@ from tests.spark.support import compiled
 from vsc.runtime.errors import BadRowError, ConfigurationError, SourceError
 from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Metrics, Missed
 from vsc.runtime.spark.counters import EpochReport, StateSize, StoreState, TaskCounters
+from vsc.runtime.spark.displays import JsonDisplay, display
 from vsc.runtime.spark.exporter import PrometheusDisplay, address
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.lag import source_lags
-from vsc.runtime.spark.progress import Display, JsonDisplay, Tracker, display, duration_text
+from vsc.runtime.spark.progress import Display, Tracker
+from vsc.runtime.spark.progress_text import duration_text
 
 
 def report(epoch: int) -> EpochReport:

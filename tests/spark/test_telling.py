@@ -11,8 +11,8 @@ from urllib.request import urlopen
 import pytest
 
 from tests.spark.support import compiled, write_json
+from vsc.runtime.spark.displays import Both, JsonDisplay, LinesDisplay
 from vsc.runtime.spark.exporter import PrometheusDisplay
-from vsc.runtime.spark.progress import Both, JsonDisplay, LinesDisplay
 from vsc.runtime.spark.runner import Run, run
 
 if TYPE_CHECKING:

@@ -174,7 +174,7 @@ def _on_spark(
 
 def _display(args: argparse.Namespace) -> Display:
     """What shows the progress: a screen, a log, an endpoint for Prometheus. ConfigurationError if its port is taken."""
-    from vsc.runtime.spark.progress import Both, JsonDisplay, display
+    from vsc.runtime.spark.displays import Both, JsonDisplay, display
 
     logged = args.log_format == "json" and args.progress != "none"
     if args.metrics is None:

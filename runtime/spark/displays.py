@@ -1,0 +1,127 @@
+"""Who shows a run's progress on a stream (stderr): as lines or a live bar for a person, as JSON for a program.
+
+Guarantees: the last line of `LinesDisplay` and of the bar holds what a user should act on; a line of JSON is as
+``docs/running.md`` says. Not for Prometheus: see `exporter`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import IO, Any, Literal
+
+from vsc.runtime.spark.progress import Batch, Display, Finished
+from vsc.runtime.spark.progress_text import batch_text, finished_text, notes, summary
+
+__all__ = ["Both", "JsonDisplay", "LinesDisplay", "SilentDisplay", "display"]
+
+Style = Literal["auto", "bar", "lines", "json", "none"]
+
+
+def display(style: Style, stream: IO[str]) -> Display:
+    """The display of a style; ``auto`` is a bar on a terminal, else lines."""
+    if style == "auto":
+        style = "bar" if stream.isatty() else "lines"
+    match style:
+        case "bar":
+            from vsc.runtime.spark.progress_bar import BarDisplay
+
+            return BarDisplay(stream)
+        case "lines":
+            return LinesDisplay(stream)
+        case "json":
+            return JsonDisplay(stream)
+        case _:
+            return SilentDisplay()
+
+
+class SilentDisplay:
+    """Shows nothing."""
+
+    def batch(self, event: Batch) -> None:
+        """Nothing."""
+
+    def finished(self, event: Finished) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+class Both:
+    """Two displays at once."""
+
+    def __init__(self, first: Display, second: Display) -> None:
+        self._displays = first, second
+
+    def batch(self, event: Batch) -> None:
+        """To both."""
+        for one in self._displays:
+            one.batch(event)
+
+    def finished(self, event: Finished) -> None:
+        """To both."""
+        for one in self._displays:
+            one.finished(event)
+
+    def close(self) -> None:
+        """Both."""
+        for one in self._displays:
+            one.close()
+
+
+class LinesDisplay:
+    """One line a batch, a few at the end."""
+
+    def __init__(self, stream: IO[str] | None = None) -> None:
+        self._stream = stream or sys.stderr
+
+    def batch(self, event: Batch) -> None:
+        """One line, and one more for each kind of thing that was dropped or missed."""
+        self._show(batch_text(event), *notes(event.metrics))
+
+    def finished(self, event: Finished) -> None:
+        """What there was in all; the last line holds what a user should act on."""
+        for line in summary(event):
+            print(line, file=self._stream)
+        self._show(finished_text(event), *notes(event.metrics))
+
+    def close(self) -> None:
+        """Nothing."""
+
+    def _show(self, first: str, *more: str) -> None:
+        print("; ".join([first, *more]), file=self._stream, flush=True)
+
+
+class JsonDisplay:
+    """One JSON object a line: see ``docs/running.md``. `logged`: with a time and a level, as the lines of a log."""
+
+    def __init__(self, stream: IO[str], logged: bool = False) -> None:
+        self._stream = stream
+        self._logged = logged
+
+    def batch(self, event: Batch) -> None:
+        """``{"event": "batch", ...}``."""
+        names = ("batch", "input_rows", "output_rows", "duration_ms", "state_rows", "state_bytes", "waiting", "dropped")
+        self._show("batch", (*names, "late", "missed", "held"), event)
+
+    def finished(self, event: Finished) -> None:
+        """``{"event": "finished", ...}``."""
+        names = ("batches", "input_rows", "output_rows", "duration_ms", "held", "waiting", "dropped")
+        self._show("finished", (*names, "late", "missed"), event)
+
+    def close(self) -> None:
+        """Nothing."""
+
+    def _show(self, kind: str, names: tuple[str, ...], event: Batch | Finished) -> None:
+        line: dict[str, Any] = {"event": kind, **{name: getattr(event, name) for name in names}}
+        line["metrics"] = event.metrics.as_dict()
+        sources = sorted({*event.read, *event.lags})
+        line["sources"] = {n: {"rows": event.read.get(n, 0), "lag": event.lags.get(n, {})} for n in sources}
+        line["sinks"] = {name: {"rows": rows} for name, rows in sorted(event.written.items())}
+        line["stores"] = {name: asdict(store) for name, store in event.stores.items()}
+        if self._logged:
+            line = {"time": datetime.now(UTC).isoformat(), "level": "info", **line}
+        print(json.dumps(line, separators=(", ", ": ")), file=self._stream, flush=True)
