@@ -1,7 +1,7 @@
 """What a run tells about itself: one event for each epoch, one at the end.
 
 `Tracker` makes the events from the epochs' reports and Spark's timings; a `Display` shows them: `displays` on stderr,
-`exporter` to Prometheus. Guarantees: whatever was dropped or not found is in the events, by reason. Not for words, which
+`exporter` to Prometheus. Guarantees: what was dropped or not found is in the events, by reason. Not for words: those
 are in `progress_text`.
 """
 
