@@ -50,7 +50,6 @@ def _source(name: str, kind: Any, rank: int, **more: Any) -> Node:
 
 
 def _plan() -> Plan:
-    schema = Schema((Column("k", STRING),), (Column("n", BIGINT),))
     literals = tuple(
         Item(f"c{i}", expressions.Literal(value, type_), str(value))
         for i, (value, type_) in enumerate(
@@ -64,18 +63,25 @@ def _plan() -> Plan:
             ]
         )
     )
-    cast = Item("n", Cast(N, DOUBLE, safe=True), "try_cast(n as double)")
+    n_item = Item("n", N, "n")
+    cast = Item("m", Cast(N, DOUBLE, safe=True), "try_cast(n as double)")
     versioned = Store("t", "versioned", 10, 20, 30)
     status = Status(True, "it is materialized versioned", "t")
+    event = _source("ev", "stream", 1)
+    key = event.schema.key
+    mapped = Schema(key, tuple(Column(item.name, item.expr.type) for item in (*literals, n_item, cast)))
+    keyed = Schema((Column("j", DOUBLE),), (Column("k", STRING), *mapped.value))
+    joined = Schema(keyed.key, (Column("d", DOUBLE),))
+    items = (Item("d", Cast(expressions.Column(1, "n", BIGINT), DOUBLE), "t.n"),)
     nodes = (
-        _source("ev", "stream", 1),
+        event,
         _source("t", "table", 0, store=versioned, status=status),
-        Node("f", "stream", schema, Filter(Item("where", literals[1].expr, "true")), ("ev",), 3),
-        Node("m", "stream", schema, Map((*literals, cast)), ("f",), 4),
-        Node("j#rekey", "stream", schema, Rekey((cast,)), ("m",), 5),
-        Node("j", "stream", schema, StreamTableJoin(True, True, 5, (cast,)), ("j#rekey", "t"), 5),
-        Node("u", "table", schema, ToTable(None), ("j",), 6, Store("u", "unversioned", implied=True), status),
-        Node("v", "table", schema, Materialize(), ("u",), 7, Store("w", "unversioned"), status),
+        Node("f", "stream", event.schema, Filter(Item("where", literals[1].expr, "true")), ("ev",), 3),
+        Node("m", "stream", mapped, Map((*literals, n_item, cast)), ("f",), 4),
+        Node("j#rekey", "stream", keyed, Rekey((dataclasses.replace(cast, name="j"),)), ("m",), 5),
+        Node("j", "stream", joined, StreamTableJoin(True, True, 5, items), ("j#rekey", "t"), 5),
+        Node("u", "table", joined, ToTable(None), ("j",), 6, Store("u", "unversioned", implied=True), status),
+        Node("v", "table", joined, Materialize(), ("u",), 7, Store("w", "unversioned"), status),
     )
     stages = (
         Stage(0, ("ev", "t", "f", "m", "j#rekey"), (), ("ev", "f", "m", "j#rekey")),
@@ -150,6 +156,18 @@ def test_the_text_is_json_with_the_format_version_first_and_expressions_tagged()
         ("/stages/1/inputs/0/node", "v", "at /stages/1/inputs/0: 'v' is not a node of an earlier stage"),
         ("/stages/1/emits", ["t", "j", "u"], "at /stages: no stage emits node 'v'"),
         ("/stages/1/emits/0", "ev", "at /stages/1/emits/0: 'ev' is not a node of this stage alone"),
+        ("/stages/1/inputs", [], "at /stages/1/nodes/1: 'j' reads 'j#rekey', which does not enter the stage"),
+        ("/nodes/5/inputs/1", "j#rekey", "at /nodes/5/inputs: stream_table_join reads a stream and a table, not"),
+        ("/nodes/2/inputs", [], "at /nodes/2/inputs: filter reads a stream, not 0 inputs"),
+        ("/nodes/0/schema/value/0/name", "k", "at /nodes/0/schema: two columns of node 'ev' have one name"),
+        ("/nodes/3/schema/value/0/type", "int", "at /nodes/3/schema: the columns of node 'm' are not those that its"),
+        ("/nodes/2/schema/value/0/name", "x", "at /nodes/2/schema: the columns of node 'f' are not those that its"),
+        ("/nodes/0/operation/columns/0/name", "x", "at /nodes/0/schema: the columns of node 'ev' are not those that"),
+        ("/nodes/5/operation/items/0/expr/cast/input", 2, "operation/items/0/expr/cast: input 2 has no column 'n'"),
+        ("/nodes/5/operation/items/0/expr/cast/type", "int", "column 'n' of input 1 is bigint, not int"),
+        ("/nodes/1/operation/delete_when/expr/call", "rm", "delete_when/expr/call: there is no function 'rm'"),
+        ("/nodes/1/operation/delete_when/expr/args", [], "delete_when/expr/args: lt does not take 0 arguments"),
+        ("/nodes/2/operation/predicate/expr/literal", "1", "predicate/expr/literal: '1' is not a literal of boolean"),
     ],
 )
 def test_a_wrong_plan_is_refused_with_the_place(path: str, value: object, message: str) -> None:
@@ -188,7 +206,8 @@ def test_the_deepest_expression_that_the_parser_takes_is_written_and_read() -> N
     for _ in range(128):
         expr = Call("add", (Cast(expr, BIGINT), N), BIGINT)
     plan = dataclasses.replace(_plan(), sinks=())
-    node = dataclasses.replace(plan.nodes[3], operation=Map((Item("n", expr, "n + n"),)))
+    schema = Schema(plan.nodes[3].schema.key, (Column("n", BIGINT),))
+    node = dataclasses.replace(plan.nodes[3], schema=schema, operation=Map((Item("n", expr, "n + n"),)))
     plan = dataclasses.replace(plan, nodes=(*plan.nodes[:3], node, *plan.nodes[4:]))
     assert load(dump(plan)) == plan
 

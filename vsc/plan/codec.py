@@ -1,13 +1,14 @@
 """The plan's JSON: `dump` writes it, `load` reads it back strictly.
 
 Guarantees: equal plans give equal text, byte for byte, whatever the hash seed; ``load(dump(plan)) == plan``; `load`
-evaluates nothing, takes only what this format version knows, and says where in the document the first mistake is.
+evaluates nothing, takes only what this format version knows and what fits together (`checking`), and says where in the
+document the first mistake is.
 
 Layout: one object a dataclass, every field a member, in the order of the class. A type is its DDL text. An expression
 is an object whose first member tells which one it is (``literal``, ``column``, ``cast``, ``call``). An object or list
 that fits into a line stands on one; others are indented by two spaces.
 
-Not for reading a plan that somebody means harm with as fast as possible: it is bounded in size and depth, no more.
+Not for quick refusal of hostile plans: what is read is bounded in size and depth, no more.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Literal as Choice
 
 from vsc.plan import expressions as exprs
 from vsc.plan import nodes
+from vsc.plan.checking import first_mistake
 from vsc.plan.types import DataType, DecimalType, parse_type
 
 __all__ = ["MAX_BYTES", "MAX_DEPTH", "PlanError", "dump", "load"]
@@ -61,7 +63,7 @@ def load(text: str) -> nodes.Plan:
     """The plan that `text` holds.
 
     Raises PlanError for anything that `dump` of this format version would not have written: other members, other types,
-    another format version, names that refer to nothing, a document that is too large or too deep.
+    another format version, parts that do not fit together, a document that is too large or too deep.
     """
     document = _parse(text)
     version = document.pop("format_version", None)
@@ -71,7 +73,9 @@ def load(text: str) -> nodes.Plan:
         plan: nodes.Plan = _decode_object(nodes.Plan, document, "", 0)
     except RecursionError:
         raise _too_deep("") from None
-    _check_references(plan)
+    mistake = first_mistake(plan)
+    if mistake is not None:
+        raise _error(*mistake)
     return plan
 
 
@@ -276,40 +280,6 @@ def _decode_operation(value: object, path: str, depth: int) -> nodes.Operation:
         raise _error(f"{path}/op", f"expected one of {', '.join(map(repr, _OPERATIONS))}, found {_shown(op)}")
     found: nodes.Operation = _decode_object(_OPERATIONS[op], value, path, depth)
     return found
-
-
-# -------------------------------------------------------------------------------------------------------- checking
-
-
-def _check_references(plan: nodes.Plan) -> None:
-    """Every name refers to something that exists, and inputs come first."""
-    seen: set[str] = set()
-    for index, node in enumerate(plan.nodes):
-        if node.name in seen:
-            raise _error(f"/nodes/{index}/name", f"node {node.name!r} occurs twice")
-        _check_known(node.inputs, seen, f"/nodes/{index}/inputs", "an earlier node")
-        seen.add(node.name)
-    for index, sink in enumerate(plan.sinks):
-        _check_known((sink.node,), seen, f"/sinks/{index}/node", "a node")
-    emitted: set[str] = set()
-    placed: set[str] = set()
-    for index, stage in enumerate(plan.stages):
-        path = f"/stages/{index}"
-        if stage.id != index:
-            raise _error(f"{path}/id", f"expected {index}, found {stage.id}")
-        _check_known(stage.nodes, seen, f"{path}/nodes", "a node")
-        _check_known(tuple(i.node for i in stage.inputs), placed, f"{path}/inputs", "a node of an earlier stage")
-        _check_known(stage.emits, set(stage.nodes) - emitted, f"{path}/emits", "a node of this stage alone")
-        emitted.update(stage.emits)
-        placed.update(stage.nodes)
-    if missing := [node.name for node in plan.nodes if node.name not in emitted]:
-        raise _error("/stages", f"no stage emits node {missing[0]!r}")
-
-
-def _check_known(names: tuple[str, ...], known: set[str], path: str, what: str) -> None:
-    for index, name in enumerate(names):
-        if name not in known:
-            raise _error(f"{path}/{index}", f"{name!r} is not {what}")
 
 
 def _error(path: str, message: str) -> PlanError:

@@ -11,6 +11,7 @@ from vsc.plan.record import record
 __all__ = [
     "AGGREGATES",
     "FUNCTIONS",
+    "OPERATORS",
     "SHA2_BITS",
     "TRUNCATION_UNITS",
     "Function",
@@ -78,6 +79,15 @@ FUNCTIONS: dict[str, Function] = _table(
     ("xxhash64(value, ...)", 1, None),
     ("year(date)", 1, 1),
 )
+
+OPERATORS: dict[str, tuple[int, int | None]] = {
+    **dict.fromkeys(("negate", "not", "is_null", "is_not_null"), (1, 1)),
+    **dict.fromkeys(("add", "subtract", "multiply", "divide", "modulo"), (2, 2)),
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "like", "get_field", "element"), (2, 2)),
+    **dict.fromkeys(("and", "or", "in"), (2, None)),
+    "case": (3, None),
+}
+"""The operators, by their names in a plan, and the least and most arguments of each (most None: any number)."""
 
 AGGREGATES = frozenset(
     {

@@ -1,0 +1,240 @@
+"""Whether the parts of a plan fit together. A plan that the compiler has made does; one that was edited may not.
+
+Guarantees: in a plan without a mistake, every name refers to something that is there, what comes before it included;
+each operation has the inputs that it takes; expressions only use columns that they see, by their types, and call
+functions that exist with as many arguments as they take. Not for whether the compiler would have made that plan: an
+edited plan may well compute something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from vsc.plan import expressions as exprs
+from vsc.plan import nodes
+from vsc.plan.functions import FUNCTIONS, OPERATORS
+from vsc.plan.types import DataType
+
+__all__ = ["Mistake", "first_mistake"]
+
+Mistake = tuple[str, str]
+"""The place of a mistake in the plan's JSON, as a JSON pointer, and what is wrong there."""
+
+Scope = dict[tuple[int, str], DataType]
+"""What an expression sees: columns by the number of their input and their name."""
+
+_INPUTS: dict[type, tuple[str, ...]] = {
+    nodes.Source: (),
+    nodes.ToTable: ("stream",),
+    nodes.Rekey: ("stream",),
+    nodes.Explode: ("stream",),
+    nodes.Aggregate: ("stream",),
+    nodes.Materialize: ("table",),
+    nodes.ToStream: ("table",),
+    nodes.Subscribe: ("table",),
+    nodes.GroupChanges: ("table",),
+    nodes.Suppress: ("table",),
+    nodes.StreamTableJoin: ("stream", "table"),
+    nodes.StreamGlobalJoin: ("stream", "table"),
+    nodes.Answer: ("stream", "table"),
+    nodes.TableTableJoin: ("table", "table"),
+}
+"""The kinds of an operation's inputs. Not here: `Filter` and `Map`, which read their own kind, and `Merge`."""
+
+_LITERALS: dict[str, type] = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint", "interval"), int),
+    "boolean": bool,
+    "double": float,
+    "string": str,
+    "decimal": str,
+}
+"""Of what Python type the value of a literal is, by the name of its own type."""
+
+
+def first_mistake(plan: nodes.Plan) -> Mistake | None:
+    """The first mistake in `plan`, names before expressions; None if everything fits together."""
+    return next(_references(plan), None) or next(_contents(plan), None)
+
+
+def _references(plan: nodes.Plan) -> Iterator[Mistake]:
+    """Names that refer to nothing, or to something that comes later."""
+    seen: set[str] = set()
+    for index, node in enumerate(plan.nodes):
+        if node.name in seen:
+            yield f"/nodes/{index}/name", f"node {node.name!r} occurs twice"
+        yield from _unknown(node.inputs, seen, f"/nodes/{index}/inputs", "an earlier node")
+        seen.add(node.name)
+    for index, sink in enumerate(plan.sinks):
+        yield from _unknown((sink.node,), seen, f"/sinks/{index}/node", "a node")
+    emitted: set[str] = set()
+    placed: set[str] = set()
+    for index, stage in enumerate(plan.stages):
+        path = f"/stages/{index}"
+        if stage.id != index:
+            yield f"{path}/id", f"expected {index}, found {stage.id}"
+        yield from _unknown(stage.nodes, seen, f"{path}/nodes", "a node")
+        yield from _unknown((i.node for i in stage.inputs), placed, f"{path}/inputs", "a node of an earlier stage")
+        yield from _unreachable(plan, stage, path)
+        yield from _unknown(stage.emits, set(stage.nodes) - emitted, f"{path}/emits", "a node of this stage alone")
+        emitted.update(stage.emits)
+        placed.update(stage.nodes)
+    if missing := [node.name for node in plan.nodes if node.name not in emitted]:
+        yield "/stages", f"no stage emits node {missing[0]!r}"
+
+
+def _unreachable(plan: nodes.Plan, stage: nodes.Stage, path: str) -> Iterator[Mistake]:
+    """Inputs of a stage's nodes that are neither in the stage nor enter it."""
+    entering = {i.node for i in stage.inputs}
+    here = {node.name: node for node in plan.nodes if node.name in stage.nodes}
+    for index, name in enumerate(stage.nodes):
+        absent = [read for read in here[name].inputs if read not in here and read not in entering]
+        if absent and name not in entering:
+            yield f"{path}/nodes/{index}", f"{name!r} reads {absent[0]!r}, which does not enter the stage"
+
+
+def _unknown(names: Iterable[str], known: set[str], path: str, what: str) -> Iterator[Mistake]:
+    return ((f"{path}/{index}", f"{name!r} is not {what}") for index, name in enumerate(names) if name not in known)
+
+
+def _contents(plan: nodes.Plan) -> Iterator[Mistake]:
+    """Mistakes in the nodes of a plan whose references are right."""
+    before: dict[str, nodes.Node] = {}
+    for index, node in enumerate(plan.nodes):
+        yield from _node(node, before, f"/nodes/{index}")
+        before[node.name] = node
+
+
+def _node(node: nodes.Node, before: dict[str, nodes.Node], path: str) -> Iterator[Mistake]:
+    names = [column.name for column in (*node.schema.key, *node.schema.value)]
+    if len(set(names)) < len(names):
+        yield f"{path}/schema", f"two columns of node {node.name!r} have one name"
+    inputs = [before[name] for name in node.inputs]
+    kinds = tuple(read.kind for read in inputs)
+    wanted = _kinds(node, kinds)
+    if kinds != wanted:
+        reads = f"a {' and a '.join(wanted)}" if wanted else "nothing"
+        yield f"{path}/inputs", f"{node.operation.op} reads {reads}, not {len(kinds)} inputs ({', '.join(kinds)})"
+        return
+    if not _columns(node, inputs):
+        yield f"{path}/schema", f"the columns of node {node.name!r} are not those that its operation makes"
+    for place, expr, scope in _expressions(node, inputs):
+        yield from _expression(expr, scope, f"{path}/operation/{place}")
+
+
+def _kinds(node: nodes.Node, found: tuple[str, ...]) -> tuple[str, ...]:
+    """The kinds of the inputs that a node has to have."""
+    match node.operation:
+        case nodes.Filter() | nodes.Map():
+            return (node.kind,)
+        case nodes.Merge():
+            return ("stream",) * max(1, len(found))
+        case operation:
+            return _INPUTS[type(operation)]
+
+
+def _columns(node: nodes.Node, inputs: list[nodes.Node]) -> bool:
+    """Whether a node has the columns that follow from its operation, as far as they are the same everywhere."""
+    schema = node.schema
+    match node.operation:
+        case nodes.Source(columns=columns):
+            return sorted(columns, key=_name) == sorted((*schema.key, *schema.value), key=_name)
+        case nodes.Rekey(items=items):
+            return _made(items) == schema.key
+        case (
+            nodes.Map(items=items)
+            | nodes.StreamTableJoin(items=items)
+            | nodes.StreamGlobalJoin(items=items)
+            | nodes.TableTableJoin(items=items)
+            | nodes.Aggregate(items=items)
+        ):
+            return _made(items) == schema.value
+        case nodes.Filter() | nodes.Materialize() | nodes.ToStream() | nodes.Suppress():
+            return schema == inputs[0].schema
+        case nodes.Merge():
+            values = [sorted(read.schema.value, key=_name) for read in inputs]
+            return all(found == sorted(schema.value, key=_name) for found in values)
+        case _:
+            return True
+
+
+def _made(items: tuple[nodes.Item, ...]) -> tuple[nodes.Column, ...]:
+    return tuple(nodes.Column(item.name, item.expr.type) for item in items)
+
+
+def _name(column: nodes.Column) -> str:
+    return column.name
+
+
+def _expressions(node: nodes.Node, inputs: list[nodes.Node]) -> Iterator[tuple[str, exprs.Expr, Scope]]:
+    """The expressions of a node's operation: where each stands in it, and what it sees."""
+    left = _scope(*(read.schema for read in inputs[:1]))
+    both = _scope(*(read.schema for read in inputs))
+    match node.operation:
+        case nodes.Source() as source:
+            declared = _scope(nodes.Schema((), source.columns))
+            yield from _items("timestamp", source.timestamp, declared)
+            yield from _items("delete_when", source.delete_when, declared)
+        case nodes.Aggregate() as aggregate:
+            for index, call in enumerate(aggregate.calls):
+                for number, argument in enumerate(call.args):
+                    yield f"calls/{index}/args/{number}", argument, _scope(aggregate.row)
+            results = tuple(nodes.Column(f"#{i}", call.type) for i, call in enumerate(aggregate.calls))
+            yield from _items("items", aggregate.items, _scope(nodes.Schema(node.schema.key, results)))
+        case nodes.Answer() as answer:
+            yield from _items("items", answer.items, _scope(answer.left_schema, inputs[1].schema))
+        case nodes.StreamTableJoin(items=items) | nodes.TableTableJoin(items=items):
+            yield from _items("items", items, both)
+        case nodes.StreamGlobalJoin() as join:
+            yield from _items("on", join.on, left)
+            yield from _items("items", join.items, both)
+        case operation:
+            for name in ("predicate", "items", "delete_when", "item", "foreign_key", "group"):
+                yield from _items(name, getattr(operation, name, None), left)
+
+
+def _items(
+    place: str, items: nodes.Item | tuple[nodes.Item, ...] | None, scope: Scope
+) -> Iterator[tuple[str, exprs.Expr, Scope]]:
+    if isinstance(items, nodes.Item):
+        yield f"{place}/expr", items.expr, scope
+    else:
+        yield from ((f"{place}/{index}/expr", item.expr, scope) for index, item in enumerate(items or ()))
+
+
+def _scope(*schemas: nodes.Schema) -> Scope:
+    return {(number, c.name): c.type for number, s in enumerate(schemas) for c in (*s.key, *s.value)}
+
+
+def _expression(expr: exprs.Expr, scope: Scope, path: str) -> Iterator[Mistake]:
+    """What is wrong with an expression and its parts; without recursion, as it may be nested deeply."""
+    waiting: list[tuple[exprs.Expr, str]] = [(expr, path)]
+    while waiting:
+        part, place = waiting.pop()
+        match part:
+            case exprs.Column(number, name, of):
+                found = scope.get((number, name))
+                if found is None:
+                    yield place, f"input {number} has no column {name!r}"
+                elif found != of:
+                    yield place, f"column {name!r} of input {number} is {found}, not {of}"
+            case exprs.Literal(value, of) if not _is_value(value, of):
+                yield f"{place}/literal", f"{value!r} is not a literal of {of}"
+            case exprs.Cast(arg=argument):
+                waiting.append((argument, f"{place}/cast"))
+            case exprs.Call(function, args):
+                yield from _call(function, len(args), place)
+                waiting.extend((argument, f"{place}/args/{index}") for index, argument in enumerate(args))
+
+
+def _is_value(value: object, of: DataType) -> bool:
+    """Whether a literal of that type can have that value: see `vsc.plan.expressions.Literal`; null has every type."""
+    return value is None or type(value) is _LITERALS.get(str(of).partition("(")[0])
+
+
+def _call(function: str, count: int, place: str) -> Iterator[Mistake]:
+    known = FUNCTIONS.get(function)
+    least, most = OPERATORS.get(function, (-1, None)) if known is None else (known.least, known.most)
+    if least < 0:
+        yield f"{place}/call", f"there is no function {function!r}"
+    elif count < least or (most is not None and count > most):
+        yield f"{place}/args", f"{function} does not take {count} arguments"
