@@ -80,6 +80,8 @@ def test_times_are_milliseconds_or_iso_text() -> None:
     assert read_time("1970-01-02", "as_of") == 86_400_000
     with pytest.raises(UsageError, match="--from takes a time, not 'noon'"):
         read_time("noon", "start")
+    with pytest.raises(UsageError, match=f"--to takes a time, not '{'9' * 40}'"):
+        read_time("9" * 5000, "end")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,8 @@ def test_times_are_milliseconds_or_iso_text() -> None:
         ("history u --key 1 --checkpoint ck", 2, "error[VSC907] 'u' (unversioned) keeps no history"),
         ("scan u --as-of 1 --checkpoint ck", 2, "error[VSC907] 'u' (unversioned) cannot answer as of a time"),
         ("scan t --as-of 1 --from 2 --checkpoint ck", 2, "error: --as-of asks for one time"),
-        ("scan t --limit -1 --checkpoint ck", 2, "error: there cannot be -1 rows"),
+        ("scan t --limit -1 --checkpoint ck", 2, "error: --limit cannot be -1"),
+        (f"scan t --limit {1 << 31} --checkpoint ck", 2, "help: give a number from 0 to 2,147,483,647"),
         ("scan t --checkpoint nowhere", 1, "error[VSC904] nowhere is not a checkpoint of vsc"),
         ("scan t --checkpoint old", 1, "error[VSC904] the checkpoint old has format version 9"),
         ("scan t --checkpoint broken", 1, "error[VSC904] the checkpoint broken cannot be read"),

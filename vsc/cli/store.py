@@ -61,8 +61,8 @@ def execute(args: argparse.Namespace) -> int:
     """Answers; returns the exit status."""
     try:
         conf = settings(args)
-        if getattr(args, "limit", None) is not None and args.limit < 0:
-            raise UsageError(f"there cannot be {args.limit} rows", "give a number from 0 on")
+        if not 0 <= (getattr(args, "limit", None) or 0) < 1 << 31:  # Spark counts in 32 bits
+            raise UsageError(f"--limit cannot be {args.limit}", f"give a number from 0 to {(1 << 31) - 1:,}")
         need_packages("vsc store")
         _look_ahead(args)
         check_java()

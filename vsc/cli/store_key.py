@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -16,6 +17,7 @@ from vsc.runtime.operators.views import StoreInfo
 
 __all__ = ["read_key", "read_time"]
 
+_MILLISECONDS = re.compile(r"[+-]?\d{1,18}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HELP = {
     "boolean": "write true or false",
@@ -42,16 +44,16 @@ def read_key(store: StoreInfo, text: str) -> dict[str, Any]:
 
 
 def read_time(text: str, option: str) -> int:
-    """Milliseconds since the epoch, given as such or as ISO text (UTC unless it says otherwise). Raises UsageError."""
+    """Milliseconds since the epoch, given as such or as ISO text (UTC unless it says otherwise).
+
+    Raises UsageError for text that is neither, or milliseconds that do not fit into 64 bits.
+    """
     try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return (_datetime(text) - _EPOCH) // timedelta(milliseconds=1)
+        found = int(text) if _MILLISECONDS.fullmatch(text) else (_datetime(text) - _EPOCH) // timedelta(milliseconds=1)
     except ValueError:
         name = {"as_of": "--as-of", "start": "--from", "end": "--to"}[option]
-        raise UsageError(f"{name} takes a time, not {text!r}", _HELP["timestamp"]) from None
+        raise UsageError(f"{name} takes a time, not {text[:40]!r}", _HELP["timestamp"]) from None
+    return found
 
 
 def _members(text: str) -> dict[str, Any] | None:
