@@ -21,7 +21,6 @@ __all__ = ["EXACT", "absolute", "binary", "fit_decimal", "negated", "rounded", "
 EXACT = Context(prec=120, rounding=ROUND_HALF_UP, Emin=-999999, Emax=999999)
 """Exact for sums, products and remainders of two decimals of 38 digits."""
 
-_HALF_UP_39 = Decimal(1).scaleb(-39)
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 
 
