@@ -66,7 +66,7 @@ class LocalStoreError(StateError):
 
 
 class CheckpointError(VscRuntimeError):
-    """A checkpoint that does not belong to this plan, this number of partitions or this version of vsc."""
+    """A checkpoint that does not belong to this plan, this number of partitions or this release of vsc, or is damaged."""
 
     code = "VSC904"
 

@@ -14,7 +14,7 @@ from vsc.plan.record import record
 from vsc.plan.types import DataType
 
 FORMAT_VERSION = 1
-"""Version of the plan's JSON. A plan of another version is refused."""
+"""The format version of the plan's JSON. A plan of another one is refused."""
 
 
 @record
