@@ -1,6 +1,6 @@
 """A plan as one streaming frame: what Spark runs in every micro-batch, up to foreachBatch.
 
-The shape, whatever the plan: each source is packed into blobs (stage 0); then for each later stage a shuffle by
+The shape of a plan with state: each source is packed into blobs (stage 0); then for each later stage a shuffle by
 partition and a stateful operator. A plan without state hands on the rows of its sources as they are (`in_sql`).
 """
 
