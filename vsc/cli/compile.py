@@ -23,7 +23,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument("file", metavar="FILE", help="a topology (.vdsl)")
     parser.add_argument("-o", "--output", metavar="OUT", help="write there instead of to standard output")
-    parser.add_argument("--emit", choices=_FORMS, default="plan", help="what to make of it (default: plan)")
+    parser.add_argument(
+        "--emit",
+        choices=_FORMS,
+        default="plan",
+        help="plan (default): JSON for vsc run; topology: nodes, keys, types and versioned status, to read; graph: the "
+        "same as JSON; spark: Spark's own plan (starts Spark); the others are pictures",
+    )
     add_variables(parser)
     add_spark(parser)
 

@@ -39,9 +39,14 @@ class Refused(Exception):
 def add_spark(parser: argparse.ArgumentParser) -> None:
     """Adds ``--master``, ``--conf`` and ``--packages``."""
     parser.add_argument("--master", default=MASTER, metavar="URL", help="as for spark-submit (default: local[*])")
-    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     parser.add_argument(
-        "--packages", default="", metavar="LIST", help="Maven coordinates that Spark fetches, by commas"
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; may be given repeatedly"
+    )
+    parser.add_argument(
+        "--packages",
+        default="",
+        metavar="LIST",
+        help="Maven coordinates of packages that Spark fetches, separated by commas",
     )
 
 

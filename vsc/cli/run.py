@@ -33,44 +33,67 @@ _MOST_PARTITIONS = 10_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument("file", metavar="FILE", help="a topology (.vdsl), or a plan (.json) that vsc compile has made")
-    parser.add_argument("--checkpoint", required=True, metavar="DIR", help="where the query keeps its state and place")
+    parser.add_argument("--checkpoint", required=True, metavar="DIR", help="folder for the query's state and place")
     add_spark(parser)
     parser.add_argument(
-        "--partitions", type=int, metavar="N", help="partitions of the state (default: 4; kept in the checkpoint)"
+        "--partitions",
+        type=int,
+        metavar="N",
+        help="partitions of the state: tasks at one time (default: 4; fixed once the checkpoint is made)",
     )
     parser.add_argument(
         "--trigger",
         default="available-now",
         metavar="WHEN",
-        help="available-now: all input there is, then stop (default); once: the same in one batch; or a duration",
+        help="available-now: all input there is, then stop (default); once: the same in one batch; "
+        "or a duration such as '10 seconds': a batch at that interval until it is stopped",
     )
     parser.add_argument(
         "--max-idle",
         metavar="D",
-        help="with a duration as trigger: how long others wait for a source that has nothing new (default: 0)",
+        help="with a duration as trigger: how long the other sources wait for one that has nothing new (default: 0)",
     )
     add_variables(parser)
-    parser.add_argument("--drain", action="store_true", help="at the end, let out what waits for its grace")
     parser.add_argument(
-        "--back-to", type=int, metavar="EPOCH", help="first go back to the state after that epoch: what came later goes"
+        "--drain", action="store_true", help="at the end, let out what waits for a grace, in windows or in suppress"
+    )
+    parser.add_argument(
+        "--back-to",
+        type=int,
+        metavar="EPOCH",
+        help="first go back to the state after that epoch, and forget what came later",
     )
     parser.add_argument(
         "--local-dir", metavar="DIR", help="where executors keep RocksDB (default: Spark's local folders)"
     )
     parser.add_argument(
-        "--on-bad-row", choices=("drop", "fail"), default="drop", help="rows that cannot be read, without key or time"
+        "--on-bad-row",
+        choices=("drop", "fail"),
+        default="drop",
+        help="what to do with rows that cannot be read, or have no key or time (default: drop, and count them)",
     )
     parser.add_argument(
-        "--on-error", choices=("fail", "drop"), default="fail", help="records on which an expression fails"
+        "--on-error",
+        choices=("fail", "drop"),
+        default="fail",
+        help="what to do with records on which an expression fails (default: fail)",
     )
     parser.add_argument(
-        "--progress", choices=("auto", "bar", "lines", "json", "none"), default="auto", help="what to show on stderr"
+        "--progress",
+        choices=("auto", "bar", "lines", "json", "none"),
+        default="auto",
+        help="what to show on stderr (default: auto, a bar on a terminal, else lines)",
     )
     parser.add_argument(
-        "--log-format", choices=("text", "json"), default="text", help="json: all of stderr is one JSON object a line"
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="json: everything on stderr is one JSON object a line (default: text)",
     )
     parser.add_argument(
-        "--metrics", metavar="prometheus:[HOST:]PORT", help="serve the run's numbers there (default host: 127.0.0.1)"
+        "--metrics",
+        metavar="prometheus:[HOST:]PORT",
+        help="serve the run's numbers for Prometheus there (default host: 127.0.0.1)",
     )
 
 

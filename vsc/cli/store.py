@@ -51,7 +51,7 @@ def _action(
 ) -> argparse.ArgumentParser:
     parser = actions.add_parser(name, help=does, description=does[0].upper() + does[1:] + ".", allow_abbrev=False)
     parser.add_argument("--checkpoint", required=True, metavar="DIR", help="the checkpoint of the query")
-    parser.add_argument("--format", choices=("table", "json", "csv"), default="table", help="(default: table)")
+    parser.add_argument("--format", choices=("table", "json", "csv"), default="table", help="default: table")
     parser.add_argument("--at-epoch", type=int, metavar="N", help="as epoch N left it (default: the newest one)")
     add_spark(parser)
     return parser
