@@ -66,7 +66,7 @@ class LocalStoreError(StateError):
 
 
 class CheckpointError(VscRuntimeError):
-    """A checkpoint that does not belong to this plan, this number of partitions or this release of vsc, or is damaged."""
+    """A checkpoint of another plan, number of partitions or release of vsc, in use by another query, or damaged."""
 
     code = "VSC904"
 
