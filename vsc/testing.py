@@ -184,7 +184,7 @@ class TopologyTestDriver:
         self._check_open()
         node = self._node(name)
         if not isinstance(node.operation, Source):
-            raise ValueError(f"'{name}' is not a source: it is computed from {', '.join(node.inputs)}")
+            raise ValueError(f"'{name}' is not a source: it is computed")
         return node, node.operation
 
     def _process(self, node: Node, source: Source, row: Row, timestamp: int | None, deleted: bool) -> None:
@@ -260,6 +260,9 @@ def timestamp_column(source: Source) -> str | None:
 
 
 def _check_columns(node: Node, row: Row, columns: tuple[Column, ...]) -> None:
+    if not isinstance(row, Mapping):
+        hint = "; a tombstone is given by delete()" if row is None else ""
+        raise ValueError(f"'{node.name}': a row is a dict of column values, not {row!r}{hint}")
     known = {c.name for c in columns}
     for name in row:
         if name not in known:

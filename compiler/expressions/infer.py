@@ -257,6 +257,8 @@ class _Typer:
             raise refuse("VSC115", expr.span, message, "select it in an `aggregate ... group by`")
         if name not in FUNCTIONS:
             self.operands(*expr.args)
+            if name == "try_cast":
+                raise refuse("VSC222", expr.span, "`try_cast` needs a type", "write `try_cast(... as TYPE)`")
             similar = nearest(name, (*FUNCTIONS, *AGGREGATES))
             did_you_mean = None if similar is None else f"did you mean `{similar}`?"
             raise refuse("VSC112", expr.name.span, f"there is no function `{name}`", did_you_mean)
@@ -273,9 +275,8 @@ class _Typer:
         return None if args is None else RULES[name](CallSite(name, expr.span, tuple(args)))
 
     def _event_time(self, expr: syntax.FunctionCall) -> Expr:
-        if not self.scope.allow_event_time:
-            help = "name a column; without a `timestamp` clause the record's own time is used"
-            raise refuse("VSC116", expr.span, "a record has no event time yet here", help)
+        if self.scope.no_event_time is not None:
+            raise refuse("VSC116", expr.span, *self.scope.no_event_time)
         if not expr.args:
             return Call("event_time", (), TIMESTAMP)
         arg = expr.args[0]

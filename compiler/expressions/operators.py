@@ -196,7 +196,7 @@ def compare(operator: str, left: Operand, right: Operand, span: Span) -> Expr:
 def _comparable(left: Operand, right: Operand, span: Span) -> tuple[Expr, Expr]:
     a, b = left.expr, right.expr
     if a.type == VOID or b.type == VOID:
-        a, b = convert(a, b.type), convert(b, a.type)
+        a, b = (convert(a, b.type) if a.type == VOID else a), (convert(b, a.type) if b.type == VOID else b)
     elif STRING in (a.type, b.type) and a.type != b.type:
         promoted = common_type(a.type, b.type)
         if promoted is not None:

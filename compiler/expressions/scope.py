@@ -62,13 +62,13 @@ class Scope:
     """The inputs of an expression.
 
     `key` are the names of the result's key columns and what they are; None: the key columns of the first input.
-    `allow_event_time` is false where a record has no time yet (the clauses of a source). `aggregate` types the call of
+    `no_event_time` is there where `event_time` has no meaning: the message that says why, and what to do. `aggregate` types the call of
     an aggregate function; without it there is no such call. `grouped` are the columns of the rows of a group, of which
     only those that are grouped by mean anything outside of such a call.
     """
 
     inputs: tuple[ScopeInput, ...]
-    allow_event_time: bool = True
+    no_event_time: tuple[str, str] | None = None
     key: tuple[tuple[str, Expr], ...] | None = None
     aggregate: Callable[[syntax.FunctionCall], Typed] | None = None
     grouped: frozenset[str] = frozenset()

@@ -48,6 +48,8 @@ def describe_character(run: str, first: str) -> tuple[str, str]:
         return f"`{first}` ({point}) is not a quotation mark of the language", "write the plain quotation mark '"
     if first in _DASHES:
         return f"`{first}` ({point}) is not a sign of the language", "write the plain `-`"
+    if first == "!":
+        return "`!` is not an operator of the language", "write `not`"
     if first.isalpha():
         return (
             f"`{run}` is not a name: names are made of the letters a to z, digits and `_`",

@@ -8,26 +8,17 @@ language: what was expected, and what was found.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.diagnostics.suggest import nearest
-from vsc.compiler.parser.lexer import UNITS, Tokens
+from vsc.compiler.parser.lexer import Tokens
 from vsc.compiler.parser.machine import Failure, Machine
+from vsc.compiler.parser.place import Explanation, Place, Repair
+from vsc.compiler.parser.units import duration_mistake
 from vsc.compiler.parser.wording import found, one_of
 from vsc.compiler.source import Span
 
-__all__ = ["Repair", "broken_off", "explain", "starts_statement"]
-
-
-class Repair(NamedTuple):
-    """Read `terminal`: in the place of the token, or (not `consumes`) before it. None: that is done."""
-
-    terminal: int | None
-    consumes: bool
-
-
-Explanation = tuple[Finding | None, Repair | None]
+__all__ = ["broken_off", "explain", "starts_statement"]
 
 _SQL_STATEMENTS = frozenset(
     (
@@ -92,7 +83,7 @@ def explain(machine: Machine, failure: Failure, first: int) -> Explanation:
 
     `first` is the first token of the statement.
     """
-    place = _Place(machine, failure, first)
+    place = Place(machine, failure, first)
     if place.damaged():
         return None, None
     for mistake in _MISTAKES:
@@ -102,34 +93,7 @@ def explain(machine: Machine, failure: Failure, first: int) -> Explanation:
     return _unexpected(place)
 
 
-class _Place:
-    """A token that cannot stand where it does, with all that is looked at to tell why."""
-
-    def __init__(self, machine: Machine, failure: Failure, first: int) -> None:
-        self.machine, self.tokens, self.tables = machine, machine.tokens, machine.tables
-        self.index, self.terminal, self.first = failure.index, failure.terminal, first
-        self.word = self.tokens.word(self.index)
-        self.span = self.tokens.span(self.index)
-        self.name = self.tables.names[self.terminal]
-        self.expected = [self.tables.names[terminal] for terminal in machine.expected()]
-        self.before = self.tables.names[self.tokens.kinds[self.index - 1]] if self.index > first else ""
-
-    def damaged(self) -> bool:
-        """Whether the token, or the one before it, was reported when it was read."""
-        damaged = self.tokens.damaged
-        return self.index in damaged or (self.index > self.first and self.index - 1 in damaged)
-
-    def is_word(self) -> bool:
-        return self.word[:1].isalpha() or self.word.startswith(("_", "`"))
-
-    def word_at(self, index: int) -> str:
-        return self.tokens.word(index) if self.first <= index < len(self.tokens.kinds) else ""
-
-    def finding(self, code: str, message: str, help: str | None, span: Span | None = None) -> Finding:
-        return Finding(code, span or self.span, message, (), help)
-
-
-def _upper_case(place: _Place) -> Explanation | None:
+def _upper_case(place: Place) -> Explanation | None:
     """A keyword that is not in lower case, here or as the name just before."""
     lower = place.word.lower()
     keyword = place.tables.words.get(lower)
@@ -146,14 +110,14 @@ def _upper_case(place: _Place) -> Explanation | None:
     return None
 
 
-def _sql_statement(place: _Place) -> Explanation | None:
+def _sql_statement(place: Place) -> Explanation | None:
     if place.index != place.first or place.word.lower() not in _SQL_STATEMENTS:
         return None
     help = "write `stream NAME = map INPUT select ...;`, and `sink NAME to CONNECTOR (...);` to write it out"
     return place.finding("VSC010", f"`{place.word}` does not begin a statement: a topology declares nodes", help), None
 
 
-def _chained_comparison(place: _Place) -> Explanation | None:
+def _chained_comparison(place: Place) -> Explanation | None:
     if place.name not in _COMPARISONS and place.word not in _COMPARISON_SIGNS:
         return None
     if "OR" not in place.expected or "EQUAL" in place.expected:
@@ -162,7 +126,7 @@ def _chained_comparison(place: _Place) -> Explanation | None:
     return place.finding("VSC019", "comparisons do not chain", help), None
 
 
-def _missing_semicolon(place: _Place) -> Explanation | None:
+def _missing_semicolon(place: Place) -> Explanation | None:
     if "SEMICOLON" not in place.expected or place.index == place.first:
         return None
     if place.name != "$END" and not starts_statement(place.tokens, place.index):
@@ -172,45 +136,7 @@ def _missing_semicolon(place: _Place) -> Explanation | None:
     return finding, Repair(place.tables.number["SEMICOLON"], consumes=False)
 
 
-def _unit(place: _Place) -> Explanation | None:
-    """A number that should be a duration: without a unit, with a wrong one, broken, negative."""
-    index = place.index
-    if (
-        place.before == "INTEGER"
-        and place.is_word()
-        and not ("AS" in place.expected and _near_unit(place.word) is None)
-    ):
-        return _wrong_unit(place, index), None
-    if place.before in ("DECIMAL", "DOUBLE") and place.word in UNITS:
-        span = place.tokens.span(index - 1).to(place.span)
-        help = "use a smaller unit as well, as in `1 hour 30 minutes`"
-        return place.finding("VSC004", "a duration is made of whole numbers", help, span), None
-    if place.name == "INTEGER" and (place.before == "DURATION" or "DURATION" in place.expected):
-        following = place.word_at(index + 1)
-        if following[:1].isalpha() and following not in place.tables.words:
-            return _wrong_unit(place, index + 1), None
-        help = f"write the unit as well, as in `{place.word} minutes`"
-        return place.finding("VSC004", f"`{place.word}` lacks a unit of time", help), None
-    if place.name == "MINUS" and "DURATION" in place.expected and "INTEGER" not in place.expected:
-        return place.finding("VSC004", "a duration cannot be negative here", "take out the `-`"), None
-    return None
-
-
-def _wrong_unit(place: _Place, index: int) -> Finding:
-    written = place.tokens.word(index)
-    near = _near_unit(written)
-    if near is not None and place.word_at(index - 1) == "1":
-        near = near.removesuffix("s") if near != "ms" else near
-    help = f"did you mean `{near}`?" if near else "units are `ms`, `seconds`, `minutes`, `hours` and `days`"
-    return place.finding("VSC004", f"`{written}` is not a unit of time", help, place.tokens.span(index))
-
-
-def _near_unit(word: str) -> str | None:
-    """The unit of time that a word is most likely meant to be."""
-    return nearest(word, [unit for unit in UNITS if unit.endswith("s") and unit != "s"]) or nearest(word, UNITS)
-
-
-def _unquoted_value(place: _Place) -> Explanation | None:
+def _unquoted_value(place: Place) -> Explanation | None:
     if place.before != "EQUAL" or not place.is_word() or "STRING" not in place.expected or "NAME" in place.expected:
         return None
     text = place.word.strip("`")
@@ -221,7 +147,7 @@ def _unquoted_value(place: _Place) -> Explanation | None:
     return finding, Repair(place.tables.number["STRING"], consumes=True)
 
 
-def _reserved_name(place: _Place) -> Explanation | None:
+def _reserved_name(place: Place) -> Explanation | None:
     if place.terminal not in place.tables.reserved or "NAME" not in place.expected:
         return None
     if "LPAR" in place.expected and place.word_at(place.index + 1) not in (",", ")", ";", "."):
@@ -231,8 +157,9 @@ def _reserved_name(place: _Place) -> Explanation | None:
     return finding, Repair(place.tables.name, consumes=True)
 
 
-def _misspelled(place: _Place) -> Explanation | None:
-    if not place.is_word() or len(place.word) < 3 or place.word.startswith("`"):
+def _misspelled(place: Place) -> Explanation | None:
+    shortest = 4 if place.terminal in place.tables.reserved else 3  # `end` is not a misspelled `and`
+    if not place.is_word() or len(place.word) < shortest or place.word.startswith("`"):
         return None
     words = {place.tables.texts[place.tables.number[name]]: name for name in place.expected
              if name in place.tables.number and name.lower() in place.tables.words}  # fmt: skip
@@ -244,7 +171,20 @@ def _misspelled(place: _Place) -> Explanation | None:
     return finding, Repair(place.tables.number[words[near]], consumes=True)
 
 
-def _missing_as(place: _Place) -> Explanation | None:
+def _window(place: Place) -> Explanation | None:
+    """`emit` without a window, and a window with nothing before it that is grouped by."""
+    if "WINDOW" not in place.expected or "AS" not in place.expected:
+        return None
+    if place.word == "emit":
+        help = "write the window in front of it, as in `window tumbling (size = 1 hour) emit final`, or remove it"
+        return place.finding("VSC005", "`emit` belongs to a window, and there is none", help), None
+    if place.word_at(place.index - 1) == "window" and place.word_at(place.index + 1) == "(":
+        span, help = place.tokens.span(place.index - 1), "write it in front, as in `group by account window ...`"
+        return place.finding("VSC005", "`group by` lacks what to group by", help, span), None
+    return None
+
+
+def _missing_as(place: Place) -> Explanation | None:
     if "AS" not in place.expected or not place.is_word() or place.terminal in place.tables.reserved:
         return None
     alias = place.tables.number["AS"]
@@ -257,7 +197,7 @@ def _missing_as(place: _Place) -> Explanation | None:
     return finding, Repair(None, consumes=False)
 
 
-def _other_dialect(place: _Place) -> Explanation | None:
+def _other_dialect(place: Place) -> Explanation | None:
     """Forms that SQL has and the language writes in another way."""
     if "JOIN" in place.expected and place.word.lower() in _OTHER_JOINS:
         help = _OTHER_JOINS[place.word.lower()]
@@ -267,8 +207,16 @@ def _other_dialect(place: _Place) -> Explanation | None:
         help = "filter in a statement of its own, as in `stream NAME = filter INPUT where ...;`"
     elif place.word == "outer" and place.word_at(place.index - 1) == "left":
         help = "write `left join`"
-    elif place.name == "AS" and "EQUAL" in place.expected:
+    elif place.word == ":" and place.word_at(place.index + 1) == ":":
+        help = "write `cast(... as TYPE)`"
+    elif "COLON" in place.expected and place.is_word():
+        help = f"write `{place.word_at(place.index - 1)}: {place.word}`"
+    elif place.name == "AS" and "EQUAL" in place.expected and "OR" not in place.expected:
         help = "write `=`"
+    elif place.name in ("RPAR", "COMMA") and "AS" in place.expected and "COMMA" not in place.expected:
+        help = "write `cast(... as TYPE)`"
+    elif place.name == "DURATION" and place.word_at(place.index - 1) == "interval":
+        help = f"write `{place.word}`"
     elif place.name == "SEMICOLON" and place.expected == ["LPAR"]:
         help = f"write `{place.word_at(place.index - 1)} ()`"
     elif place.name == "STRING" and place.word_at(place.index - 1) in ("date", "timestamp", "interval"):
@@ -278,7 +226,7 @@ def _other_dialect(place: _Place) -> Explanation | None:
     return _unexpected(place, help)
 
 
-def _unexpected(place: _Place, help: str | None = None) -> Explanation:
+def _unexpected(place: Place, help: str | None = None) -> Explanation:
     if place.index == place.first and "TOPOLOGY" in place.expected:
         expected = "a statement begins with `topology`, `stream`, `table`, `global table` or `sink`"
     else:
@@ -288,15 +236,16 @@ def _unexpected(place: _Place, help: str | None = None) -> Explanation:
     return place.finding("VSC005", f"{expected}, found {found(place.name, place.word)}", help), None
 
 
-_MISTAKES: tuple[Callable[[_Place], Explanation | None], ...] = (
+_MISTAKES: tuple[Callable[[Place], Explanation | None], ...] = (
     _upper_case,
     _sql_statement,
     _chained_comparison,
     _missing_semicolon,
-    _unit,
+    duration_mistake,
     _unquoted_value,
     _other_dialect,
     _reserved_name,
+    _window,
     _misspelled,
     _missing_as,
 )

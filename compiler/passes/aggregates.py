@@ -27,11 +27,13 @@ __all__ = ["WINDOW_BOUNDS", "aggregate_shape"]
 WINDOW_BOUNDS = ("window_start", "window_end")
 """The last key columns of a windowed table, both of type ``timestamp``."""
 
+_OF_A_GROUP = ("the rows of a group have different event times", "write `max(event_time())`")
+
 
 def aggregate_shape(source: SourceFile, operation: syntax.Aggregate, schema: Schema, stream: bool) -> ShapeResult:
     """The shape of an aggregate over rows with `schema`, those of a stream or of a table."""
     read = scope_input(operation.input, 0, schema)
-    row = Scope((read,), allow_event_time=stream)
+    row = Scope((read,), None if stream else _of_a_table(operation.input))
     group, findings = new_key(source, operation.group, row)
     bounds = tuple(Column(name, TIMESTAMP) for name in WINDOW_BOUNDS) if operation.window is not None else ()
     findings.extend(_hidden_bounds(operation, group, bounds))
@@ -43,7 +45,7 @@ def aggregate_shape(source: SourceFile, operation: syntax.Aggregate, schema: Sch
     plain = {i.expr.name: i.name for i in group if isinstance(i.expr, ColumnExpr)}
     scope = Scope(
         (_group_input(read, plain, key),),
-        allow_event_time=False,
+        row.no_event_time or _OF_A_GROUP,
         key=tuple((column.name, ColumnExpr(0, column.name, column.type)) for column in key),
         aggregate=calls.take,
         grouped=frozenset(read.names()),
@@ -67,6 +69,12 @@ def _group_input(read: ScopeInput, plain: Mapping[str, str], key: tuple[Column, 
     types = {column.name: column.type for column in key}
     columns = tuple(Column(name, types[grouped]) for name, grouped in plain.items())
     return replace(read, schema=Schema((), columns), physical=dict(plain))
+
+
+def _of_a_table(read: syntax.Input) -> tuple[str, str]:
+    """Why a table's aggregate knows no event time (a row is taken back by its columns), and what to do."""
+    message = "an aggregate over a table goes by the columns of its rows: it does not know their event time"
+    return message, f"make it a column first, as in `map {read.name.text} select *, event_time() as at`"
 
 
 def _hidden_bounds(

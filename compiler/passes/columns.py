@@ -11,22 +11,23 @@ from vsc.plan.types import DOUBLE, FLOAT, INTERVAL, VOID, ArrayType, DataType, M
 __all__ = ["equal_names", "key_type_problem", "types_in", "value_type_problem"]
 
 
-def equal_names(names: Sequence[tuple[str, Span]], twice: str) -> Iterator[tuple[Finding, int]]:
+def equal_names(names: Sequence[tuple[str, Span | None]], twice: str) -> Iterator[tuple[Finding, int]]:
     """A finding for every name that another one before it equals, in full (code `twice`) or but for case (VSC202).
 
-    With each comes the position of the later one.
+    With each comes the position of the later one. A name without a place is a column that the statement has without
+    naming it: nothing is found in it, but in what equals it.
     """
     seen: dict[str, int] = {}
     for index, (name, span) in enumerate(names):
         first = seen.setdefault(name.lower(), index)
-        if first == index:
+        if first == index or span is None:
             continue
-        earlier = names[first]
-        label = (Label(earlier[1], f"`{earlier[0]}` is here"),) if earlier[1] != span else ()
-        if earlier[0] == name:
+        earlier, place = names[first]
+        label = (Label(place, f"`{earlier}` is here"),) if place not in (span, None) else ()
+        if earlier == name:
             yield Finding(twice, span, f"there are two columns `{name}`", label, "give one of them another name"), index
         else:
-            message = f"`{name}` and `{earlier[0]}` differ only in case"
+            message = f"`{name}` and `{earlier}` differ only in case"
             yield Finding("VSC202", span, message, label, "give one of them another name"), index
 
 

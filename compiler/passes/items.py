@@ -195,16 +195,20 @@ def _clashes(
     """Columns of one name: with a key column, with one another."""
     keys = {column.name: old.name for column, old in zip(key, rules.key, strict=True)}
     findings = []
-    spans = [(new, renamed[old].span) for new, old in keys.items() if old in renamed]
+    listed: list[tuple[str, Span | None]] = []
+    unlisted: list[tuple[str, Span | None]] = []
+    for column, old in zip(key, rules.key, strict=True):
+        item = renamed.get(old.name)
+        (unlisted if item is None else listed).append((column.name, None if item is None else item.span))
     rest = []
     for output in outputs:
         if output.name in keys:
             findings.append(_key_clash(output, keys[output.name], renamed, rules))
         else:
             rest.append(output)
-    names = [*spans, *((output.name, output.name_span) for output in rest)]
+    names = [*unlisted, *listed, *((output.name, output.name_span) for output in rest)]
     for finding, index in equal_names(names, "VSC203"):
-        help = _other_name(rest[index - len(spans)]) if index >= len(spans) else finding.help
+        help = _other_name(rest[index - len(key)]) if index >= len(key) else finding.help
         findings.append(Finding(finding.code, finding.span, finding.message, finding.labels, help))
     return findings
 

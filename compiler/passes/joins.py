@@ -30,6 +30,8 @@ def join_shape(
         label = Label(join.left.span, "the other one")
         help = f"give them names: `{join.left.name.text} as a with {join.right.name.text} as b`"
         return None, [Finding("VSC121", join.right.span, message, (label,), help)]
+    if form == "stream-global" and not join.on:
+        return None, []  # refused already: what it would meet by is not known
     key, findings = _meeting_key(source, join, left, right)
     if key is None:
         return None, findings

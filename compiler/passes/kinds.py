@@ -218,6 +218,12 @@ def _misplaced_in_source(source: syntax.SourceDecl) -> list[Finding]:
 
 def _misplaced_in_join(kinds: Kinds, join: syntax.Join) -> list[Finding]:
     found: list[Finding] = []
+    if join_form(kinds, join) != "stream-table":
+        found.extend(
+            _misplaced(part.alias.span, "the result keeps the key of the left input: `on` names no columns here",
+                       f"remove `as {part.alias.text}`")
+            for part in join.on if part.alias is not None
+        )  # fmt: skip
     if join_form(kinds, join) == "table-table":
         if join.grace is not None:
             found.append(_misplaced(join.grace.span, "a join of two tables has no `grace`: it waits for nothing",

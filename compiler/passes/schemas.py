@@ -6,6 +6,8 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.expressions import Scope, ScopeInput, coerce, type_expression
@@ -17,7 +19,7 @@ from vsc.compiler.passes.keys import declared_key, new_key
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.shapes import Shape, ShapeResult, Shapes
 from vsc.compiler.passes.windows import Windows
-from vsc.compiler.source import SourceFile
+from vsc.compiler.source import SourceFile, Span
 from vsc.compiler.topology import Topology
 from vsc.compiler.words import article
 from vsc.plan import Column, Item, Schema
@@ -25,6 +27,11 @@ from vsc.plan.record import record
 from vsc.plan.types import BIGINT, BOOLEAN, TIMESTAMP, ArrayType, DataType
 
 __all__ = ["check_schemas"]
+
+_NO_TIME_YET = (
+    "a record has no event time yet here",
+    "name a column; without a `timestamp` clause the record's own time is used",
+)
 
 
 def check_schemas(
@@ -70,7 +77,7 @@ class _Schemas:
         columns = tuple(Column(column.name.text, column.type.type) for column in decl.columns)
         by_name = {column.name: column for column in columns}
         schema = Schema(tuple(by_name[n] for n in key), tuple(c for c in columns if c.name not in key))
-        scope = Scope((ScopeInput(decl.name.text, 0, schema),), allow_event_time=False)
+        scope = Scope((ScopeInput(decl.name.text, 0, schema),), _NO_TIME_YET)
         timestamp = None
         if decl.timestamp is not None:
             timestamp, wrong = self._timestamp(decl.timestamp, scope)
@@ -115,8 +122,7 @@ class _Schemas:
             case syntax.Explode():
                 return self._explode(operation, read.schema, scope)
             case syntax.Rekey():
-                items, findings = new_key(self.source, operation.keys, scope)
-                return _rekeyed(read.schema, items) if not findings else None, findings
+                return self._rekey(operation, read.schema, scope)
             case syntax.ToTable():
                 return self._to_table(operation, read.schema, scope)
             case syntax.Aggregate():
@@ -160,10 +166,19 @@ class _Schemas:
         value = tuple(Column(name, element) if column.name == name else column for column in schema.value)
         if name not in {column.name for column in value}:
             value = (*value, Column(name, element))
-        names = [(column.name, operation.alias.span) for column in (*schema.key, *value)]
-        findings = [finding for finding, _ in equal_names(names, "VSC203")]
+        findings = _beside((*schema.key, *value), [(name, operation.alias.span)])
         item = Item(name, typed.expr, self.source.slice(operation.expr.span))
         return Shape(Schema(schema.key, value), (item,)), findings
+
+    def _rekey(self, operation: syntax.Rekey, schema: Schema, scope: Scope) -> ShapeResult:
+        items, findings = new_key(self.source, operation.keys, scope)
+        if findings:
+            return None, findings
+        key = tuple(Column(item.name, item.expr.type) for item in items)
+        names = {column.name for column in key}
+        value = tuple(column for column in (*schema.key, *schema.value) if column.name not in names)
+        places = [(item.name, part.span) for item, part in zip(items, operation.keys, strict=True)]
+        return Shape(Schema(key, value), items), _beside(value, places)
 
     def _to_table(self, operation: syntax.ToTable, schema: Schema, scope: Scope) -> ShapeResult:
         findings: list[Finding] = []
@@ -186,7 +201,8 @@ class _Schemas:
             return None, []
         findings = []
         for read, shape in zip(operation.inputs[1:], shapes[1:], strict=True):
-            if shape is not None and _columns(shape.schema) != _columns(first.schema):
+            stream = self.kinds.get(read.name.text) == "stream"  # all else is refused as that
+            if stream and shape is not None and _columns(shape.schema) != _columns(first.schema):
                 head = operation.inputs[0]
                 message = f"`{read.name.text}` and `{head.name.text}` do not have the same key and columns"
                 label = Label(head.span, "the first stream of this `merge`")
@@ -200,6 +216,8 @@ class _Schemas:
         if left is None or right is None or form is None:
             return None, []
         fixed = self._bounds(join.left) if form == "table-table" else frozenset[str]()
+        if form == "table-table" and not join.on and fixed != self._bounds(join.right):
+            return None, []  # refused already: one has windows, the other has none
         return join_shape(self.source, join, form, left.schema, right.schema, fixed)
 
     def _bounds(self, read: syntax.Input) -> frozenset[str]:
@@ -207,11 +225,11 @@ class _Schemas:
         return frozenset(WINDOW_BOUNDS) if read.name.text in self.windows.tables else frozenset()
 
 
-def _rekeyed(schema: Schema, items: tuple[Item, ...]) -> Shape:
-    key = tuple(Column(item.name, item.expr.type) for item in items)
-    names = {column.name for column in key}
-    value = tuple(column for column in (*schema.key, *schema.value) if column.name not in names)
-    return Shape(Schema(key, value), items)
+def _beside(columns: Iterable[Column], named: Sequence[tuple[str, Span]]) -> list[Finding]:
+    """What is wrong with the columns that a statement names, given all that the result has besides."""
+    new = {name for name, _ in named}
+    others: list[tuple[str, Span | None]] = [(column.name, None) for column in columns if column.name not in new]
+    return [finding for finding, _ in equal_names([*others, *named], "VSC203")]
 
 
 def _columns(schema: Schema) -> tuple[list[tuple[str, DataType]], dict[str, DataType]]:

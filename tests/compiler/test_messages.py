@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from vsc.compiler import check_topology
 from vsc.compiler.diagnostics.model import Diagnostic
 
@@ -107,3 +109,58 @@ def test_slips_of_who_knows_sql_are_told_the_right_form() -> None:
     assert one("sink s to noop;", "VSC005").help == "write `noop ()`"
     assert one("stream j = left outer join s with u select s.n;", "VSC005").help == "write `left join`"
     assert one("stream f as filter s where n > 1;", "VSC005").help == "write `=`"
+
+
+def test_why_an_aggregate_has_no_event_time() -> None:
+    outside = one("table a = aggregate s group by k select event_time() as at;", "VSC116")
+    assert (outside.message, outside.help) == (
+        "the rows of a group have different event times", "write `max(event_time())`",
+    )  # fmt: skip
+    table = one("table a = aggregate u group by n select max(event_time()) as at;", "VSC116")
+    assert table.message.startswith("an aggregate over a table goes by the columns of its rows")
+    assert table.help == "make it a column first, as in `map u select *, event_time() as at`"
+
+
+UNITS = [
+    ("5 mins", "did you mean `minutes`?"),
+    ("1 min", "did you mean `minute`?"),
+    ("5 SEC", "did you mean `seconds`?"),
+    ("3 hrs", "did you mean `hours`?"),
+    ("2 weeks", "write `14 days`"),
+    ("5 hourss", "did you mean `hours`?"),
+    ("5 fortnights", "units are `ms`, `seconds`, `minutes`, `hours` and `days`"),
+    ("1.5 hours", "use a smaller unit as well, as in `1 hour 30 minutes`"),
+    ("'5 minutes'", "write `5 minutes`, without quotes"),
+    ("5", "write the unit as well, as in `5 minutes`"),
+]
+
+
+@pytest.mark.parametrize(("written", "help"), UNITS)
+def test_a_duration_that_is_none_is_shown_how_to_be_one(written: str, help: str) -> None:
+    assert one(f"stream j = join s with v grace {written} select v.n as o;", "VSC004").help == help
+
+
+FORMS = [
+    ("filter s where n > 1 select n;", "expected `materialize`, `;` or an operator, found `select`", None),
+    ("filter s where !(n > 1);", "`!` is not an operator of the language", "write `not`"),
+    ("map s select n::string as o;", "expected `as`, `materialize`, `,`, `;` or an operator, found `:`",
+     "write `cast(... as TYPE)`"),
+    ("aggregate s group by k emit final select count(*) as o;", "`emit` belongs to a window, and there is none",
+     "write the window in front of it, as in `window tumbling (size = 1 hour) emit final`, or remove it"),
+    ("aggregate s group by window tumbling (size = 1 hour) select count(*) as o;",
+     "`group by` lacks what to group by", "write it in front, as in `group by account window ...`"),
+    ("map s select case n end as o;", "expected `when` or an operator, found `end`", None),
+    ("map s select case when true then 1 as o;", "expected `else`, `end`, `when` or an operator, found `as`", None),
+    ("map s select cast(n, string) as o;", "expected `as` or an operator, found `,`", "write `cast(... as TYPE)`"),
+    ("map s select try_cast(n) as o;", "`try_cast` needs a type", "write `try_cast(... as TYPE)`"),
+    ("filter s where event_time() > t + interval 1 day;",
+     "expected `materialize`, `;` or an operator, found `1 day`", "write `1 day`"),
+    ("map s select cast(n as struct<a int>) as o;", "expected `(`, `,`, `:`, `<` or `>`, found `int`",
+     "write `a: int`"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "message", "help"), FORMS)
+def test_a_habit_from_elsewhere_is_shown_the_right_form(form: str, message: str, help: str | None) -> None:
+    (found,) = [d for d in check_topology(SOURCES + "stream j = " + form, path="t.vdsl") if d.severity == "error"]
+    assert (found.line, found.message, found.help) == (4, message, help)

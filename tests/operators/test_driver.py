@@ -90,6 +90,14 @@ def test_mistakes_are_named(source: str, row: dict[str, Any], timestamp: Any, me
         assert dropped(driver) == {}
 
 
+@pytest.mark.parametrize(("row", "message"), [(None, "given by delete"), ([1], r"a dict of column values, not \[1\]")])
+def test_a_row_is_a_dict(row: Any, message: str) -> None:
+    with TopologyTestDriver("table t (k string) from memory () key k; sink t to noop ();") as driver:
+        with pytest.raises(ValueError, match=message):
+            driver.pipe("t", row, timestamp=0)
+        assert driver.read("t") == []
+
+
 def test_a_delete_takes_key_columns_only() -> None:
     with TopologyTestDriver(VERSIONED) as driver:
         with pytest.raises(ValueError, match="no column 'v'"):

@@ -122,6 +122,14 @@ def test_junit_counts_failures_and_errors(folder: Path, capsys: pytest.CaptureFi
     assert error.tag == "error" and "division by zero" in (error.get("message") or "")
 
 
+def test_variables_are_given_as_for_other_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "t.vdsl").write_text(TOPOLOGY + "stream big = filter orders where amount > ${big};\nsink big to noop ();\n")
+    assert main(["test", "good"]) == 1
+    assert "the variable `big` has no value" in capsys.readouterr().err
+    assert main(["test", "good", "--var", "big=7"]) == 0
+    assert main(["test", "good", "--var", "big"]) == 2
+
+
 def test_the_report_goes_to_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["test", "good", "--format", "junit", "-o", "report.xml"]) == 0
     assert capsys.readouterr() == ("", "1 passed, 0 failed\n")

@@ -12,6 +12,7 @@ import pytest
 
 from vsc.scenario import RefusedTopology, ScenarioError, ScenarioFile, load
 from vsc.scenario.model import Delete, Drain, Pipe
+from vsc.testing import Record
 
 TOPOLOGY = """\
 stream orders (id string, amount int) from memory () key id;
@@ -42,6 +43,11 @@ def _step(read: Read, text: str) -> Any:
     return file.scenarios[0].steps[0]
 
 
+RATES = ("rate", "day", "at", "ok", "ratio", "small", "raw", "tags", "more", "counts")
+EXPECTED = """\
+- drain: true
+  expect: {rates: [{key: {currency: a}, value: {ok: true, more: {a: 1}}, timestamp: 1}]}
+"""
 ROW = """\
 - rates:
     currency: NO
@@ -93,6 +99,23 @@ def test_a_scenario_has_its_own_variables_and_partitions(read: Read) -> None:
     assert (scenario.variables, scenario.partitions, scenario.place.line) == ({"smallest": "9"}, 3, 4)
 
 
+def test_a_column_that_an_expected_value_leaves_out_is_null(read: Read) -> None:
+    ((record,),) = (e.records for e in _step(read, EXPECTED).expect)
+    assert record == Record({"currency": "a"}, {**dict.fromkeys(RATES), "ok": True, "more": {"a": 1, "b": None}}, 1)
+    ((record,),) = (e.records for e in _step(read, EXPECTED.replace("{ok: true, more: {a: 1}}", "null")).expect)
+    assert record.value is None
+
+
+def test_variables_that_the_file_leaves_open_can_be_given(read: Read) -> None:
+    text = HEAD.replace("variables: {smallest: 5}\n", "") + "      - drain: true\n"
+    with pytest.raises(RefusedTopology):
+        read(text)
+    (scenario,) = load("a.scenario.yaml", text, {"smallest": "7"}).scenarios
+    assert scenario.variables == {"smallest": "7"}
+    (scenario,) = load("a.scenario.yaml", HEAD + "      - drain: true\n", {"smallest": "7"}).scenarios
+    assert scenario.variables == {"smallest": "5"}
+
+
 WRONG_STEPS = [
     ("- ^ordrs: {id: a}", "there is no source `ordrs`", "did you mean `orders`?"),
     ("- ^large: {id: a}", "`large` is not a source", "orders"),
@@ -122,9 +145,9 @@ WRONG_STEPS = [
     ("- drain: true\n  expect: {large: ^{}}", "what `large` gives is a list, not a mapping", ""),
     ("- drain: true\n  expect: {large: [^{key: {id: a}, value: {}}]}", "lacks `timestamp`", ""),
     (
-        "- drain: true\n  expect: {large: [{key: {id: a}, value: ^{}, timestamp: 1}]}",
-        "the value of a record of `large` lacks `amount`",
-        "write null",
+        "- drain: true\n  expect: {large: [{key: ^{}, value: {}, timestamp: 1}]}",
+        "the key of a record of `large` lacks `id`",
+        "all of its columns",
     ),
     ("- drain: true\n  stores: [{store: ^rate, key: {}, expect: null}]", "there is no store `rate`", "`rates`"),
     ("- drain: true\n  stores: [{store: by_id, key: {id: a}, as_of: ^1, expect: null}]", "`by_id` is unversioned", ""),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import print_payload, read_text, use_color, write_file
+from vsc.cli.common import add_variables, print_payload, read_text, use_color, variables, write_file
 from vsc.cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,14 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=("text", "junit"), default="text", help="default: text")
     parser.add_argument("-o", "--output", metavar="OUT", help="write there instead of to standard output")
+    add_variables(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Runs the scenarios; 1 if one failed or a topology is refused, 2 if a file cannot be used, else 0."""
+    given = variables(args)
     texts = {path: read_text(path) for path in _files(args.paths)}
     from vsc.scenario import play, report
 
-    files, status = _load(texts)
+    files, status = _load(texts, given)
     if status:
         return status
     outcomes = [play(scenario) for file in files for scenario in file.scenarios]
@@ -72,7 +74,7 @@ def _inside(folder: str) -> Iterator[str]:
         yield from (os.path.join(parent, name) for name in sorted(names) if name.endswith(_SUFFIX))
 
 
-def _load(texts: dict[str, str]) -> tuple[list[ScenarioFile], int]:
+def _load(texts: Mapping[str, str], given: Mapping[str, str]) -> tuple[list[ScenarioFile], int]:
     """The files, and the exit status: if one cannot be used, all that is wrong is told and nothing is run."""
     from vsc.scenario import RefusedTopology, ScenarioError, load
 
@@ -80,7 +82,7 @@ def _load(texts: dict[str, str]) -> tuple[list[ScenarioFile], int]:
     told: set[str] = set()
     for path, text in texts.items():
         try:
-            files.append(load(path, text))
+            files.append(load(path, text, given))
         except ScenarioError as error:
             refused = error.topology if isinstance(error, RefusedTopology) else None
             _tell(error, shown=refused in told)

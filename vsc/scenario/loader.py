@@ -26,6 +26,7 @@ __all__ = ["RefusedTopology", "load"]
 
 _BESIDE = ("timestamp", "expect", "stores")
 _VERBS = ("pipe", "delete", "drain")
+_NO_VARIABLES: Mapping[str, str] = {}
 
 
 class RefusedTopology(ScenarioError):
@@ -38,12 +39,15 @@ class RefusedTopology(ScenarioError):
         self.topology, self.text, self.diagnostics = topology, text, tuple(found)
 
 
-def load(path: str, text: str) -> ScenarioFile:
-    """The scenarios of the file at `path`, whose text is `text`. Raises ScenarioError, also RefusedTopology."""
+def load(path: str, text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> ScenarioFile:
+    """The scenarios of the file at `path`, whose text is `text`. Raises ScenarioError, also RefusedTopology.
+
+    `variables` are for what the file leaves open, before those of the environment.
+    """
     document = Document(path, text)
     fields = document.fields(document.root, "the file", ("topology", "scenarios"), ("variables",))
     topology = _Topology(document, fields["topology"])
-    shared = _variables(document, fields.get("variables"))
+    shared = {**variables, **_variables(document, fields.get("variables"))}
     found: dict[str, Scenario] = {}
     for node in document.sequence(fields["scenarios"], "`scenarios`"):
         scenario = _scenario(document, node, topology, shared)
@@ -232,7 +236,7 @@ class _Steps:
         key = self._columns(fields["key"], of.schema.key, f"the key of {what}") if "key" in fields else {}
         value = None
         if not document.is_null(fields["value"]):
-            value = self._columns(fields["value"], of.schema.value, f"the value of {what}")
+            value = self._value(fields["value"], of, what)
         return Record(key, value, read_time(document, fields["timestamp"], "`timestamp`"))
 
     def _questions(self, node: yaml.Node) -> list[Question]:
@@ -258,13 +262,18 @@ class _Steps:
     def _answer(self, node: yaml.Node, stored: Node) -> VersionedRecord:
         document, what = self._document, f"an answer of `{stored.name}`"
         fields = document.fields(node, what, ("value", "valid_from", "valid_to"))
-        value = self._columns(fields["value"], stored.schema.value, f"the value of {what}")
+        value = self._value(fields["value"], stored, what)
         to = fields["valid_to"]
         return VersionedRecord(
             value,
             read_time(document, fields["valid_from"], "`valid_from`"),
             None if document.is_null(to) else read_time(document, to, "`valid_to`"),
         )
+
+    def _value(self, node: yaml.Node, of: Node, what: str) -> dict[str, Any]:
+        """An expected value: as in a row, a column that is left out is null."""
+        written = self._columns(node, of.schema.value, f"the value of {what}", complete=False)
+        return {column.name: written.get(column.name) for column in of.schema.value}
 
     def _columns(
         self, node: yaml.Node, columns: tuple[Column, ...], what: str, complete: bool = True
@@ -279,7 +288,7 @@ class _Steps:
         missing = [f"`{name}`" for name in types if name not in entries]
         if complete and missing:
             raise document.error(
-                node, f"{what} lacks {', '.join(missing)}", "every column is compared: write null where there is none"
+                node, f"{what} lacks {', '.join(missing)}", "a key has all of its columns"
             )
         return {
             name: read_value(document, value, types[name], f"`{name}`", complete)
