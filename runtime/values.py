@@ -255,7 +255,7 @@ def _from_decimal(value: Any, type: DataType, precision: int, scale: int) -> Dec
     if (
         scaled != number
         or len(scaled.as_tuple().digits) > max(precision, scale)
-        or abs(scaled) >= 10 ** (precision - scale)
+        or scaled.copy_abs() >= 10 ** (precision - scale)
     ):
         raise _wrong(value, type)
     return scaled

@@ -55,6 +55,8 @@ def test_python_values() -> None:
     assert to_python(inside, type) == value
     assert from_python(7, parse_type("timestamp")) == 7000
     assert str(from_python(10, parse_type("decimal(12,2)"))) == "10.00"
+    widest = Decimal("-" + "9" * 36 + ".99")
+    assert from_python(widest, parse_type("decimal(38,2)")) == widest
     assert from_python(0.1, parse_type("float")) == 0.10000000149011612
 
 
