@@ -89,7 +89,8 @@ class CallSite:
         arg = self.args[i].expr
         if isinstance(arg, Literal) and isinstance(arg.value, str) and arg.type == STRING:
             return arg.value
-        raise refuse("VSC225", self.args[i].span, f"{what} of `{self.name}` has to be a text written out here")
+        message = f"{what} of `{self.name}` has to be a text written out here"
+        raise refuse("VSC225", self.args[i].span, message, f"it is written `{FUNCTIONS[self.name].signature}`")
 
     def bad_constant(self, i: int, message: str, help: str) -> Refused:
         """The refusal of a constant argument."""
@@ -160,7 +161,8 @@ def _digits(call: CallSite) -> int:
         if -38 <= arg.value <= 38:
             return arg.value
         raise call.bad_constant(1, "`round` takes -38 to 38 digits", "write a smaller number")
-    raise refuse("VSC225", call.args[1].span, "the digits of `round` have to be an integer written out here")
+    message = "the digits of `round` have to be an integer written out here"
+    raise refuse("VSC225", call.args[1].span, message, "write the number, as in `round(x, 2)`")
 
 
 def _try_divide(call: CallSite) -> Expr:
@@ -266,7 +268,7 @@ def _sha2(call: CallSite) -> Expr:
 def _hash(call: CallSite) -> Expr:
     for arg in call.args:
         if "map<" in str(arg.type) or arg.type == INTERVAL:
-            raise refuse("VSC221", arg.span, f"`xxhash64` does not take a value of type {arg.type}")
+            raise refuse("VSC221", arg.span, f"`xxhash64` does not take a value of type {arg.type}", "hash parts of it")
     return call.result(tuple(arg.expr for arg in call.args), BIGINT)
 
 

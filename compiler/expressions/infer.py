@@ -57,6 +57,7 @@ MAX_SIZE = 5_000
 """How many parts a plan expression may have, counting what ``between`` and ``case x when`` repeat."""
 
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
+_CLOCKS = ("now", "current_timestamp", "current_date", "localtimestamp", "unix_timestamp")
 _CHAINS = {"and", "or", "||"}
 
 
@@ -239,9 +240,8 @@ class _Typer:
             return None
         if not can_cast(typed.type, target):
             name = "try_cast" if expr.safe else "cast"
-            raise refuse(
-                "VSC223", expr.type.span, f"`{name}` cannot make {article(target)} of a value of type {typed.type}"
-            )
+            message = f"`{name}` cannot make {article(target)} of a value of type {typed.type}"
+            raise refuse("VSC223", expr.type.span, message, "choose a type that such values can have")
         if typed.type in (target, VOID):
             return convert(typed, target)
         return Cast(typed, target, safe=True) if expr.safe else convert(typed, target)
@@ -260,8 +260,10 @@ class _Typer:
             if name == "try_cast":
                 raise refuse("VSC222", expr.span, "`try_cast` needs a type", "write `try_cast(... as TYPE)`")
             similar = nearest(name, (*FUNCTIONS, *AGGREGATES))
-            did_you_mean = None if similar is None else f"did you mean `{similar}`?"
-            raise refuse("VSC112", expr.name.span, f"there is no function `{name}`", did_you_mean)
+            help = "`vsc explain VSC112` lists the functions" if similar is None else f"did you mean `{similar}`?"
+            if name in _CLOCKS:
+                help = "use `event_time()`: a result does not depend on when it is computed"
+            raise refuse("VSC112", expr.name.span, f"there is no function `{name}`", help)
         signature = FUNCTIONS[name]
         if expr.star or expr.distinct:
             word = "*" if expr.star else "distinct"
@@ -315,7 +317,7 @@ def _literal(value: bool | int | Decimal | float | str | None, span: Span) -> Ex
             return Literal(value, STRING)
         case float():
             if isinf(value):
-                raise refuse("VSC020", span, "the number is too large for a double")
+                raise refuse("VSC020", span, "the number is too large for a double", "the largest is about 1.8e308")
             return Literal(value, DOUBLE)
         case Decimal():
             return _decimal(value, span)

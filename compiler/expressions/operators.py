@@ -60,6 +60,8 @@ __all__ = [
 ]
 
 _VERBS = {"add": "add", "subtract": "subtract", "multiply": "multiply", "modulo": "take the remainder of"}
+_BY_PARTS = "compare parts of them, like `m['key']`"
+_TO_TEXT = "make it text: `to_json(...)`"
 _COMPARISONS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
@@ -103,7 +105,7 @@ def negate(arg: Operand, span: Span) -> Expr:
     if arg.type in (STRING, VOID):
         return Call("negate", (convert(arg.expr, DOUBLE),), DOUBLE)
     if not is_numeric(arg.type):
-        raise refuse("VSC220", span, f"`-` takes a number, not a value of type {arg.type}")
+        raise refuse("VSC220", span, f"`-` takes a number, not a value of type {arg.type}", "cast it to a number")
     return Call("negate", (arg.expr,), arg.type)
 
 
@@ -143,7 +145,7 @@ def _numbers(function: str, left: Operand, right: Operand, span: Span) -> tuple[
         if promoted is not None and is_numeric(promoted):
             a, b = convert(a, promoted), convert(b, promoted)
     if not (is_numeric(a.type) and is_numeric(b.type)):
-        help = None
+        help = "cast them to numbers first, like `cast(x as int)`"
         if a.type == STRING and function == "add":
             help = "to join texts write `||`"
         elif STRING in (a.type, b.type):
@@ -209,7 +211,7 @@ def _comparable(left: Operand, right: Operand, span: Span) -> tuple[Expr, Expr]:
         help = "cast one of them to the type of the other"
         raise refuse("VSC220", span, f"cannot compare {left.type} with {right.type}", help)
     if not is_orderable(a.type):
-        raise refuse("VSC220", span, f"values of type {a.type} cannot be compared")
+        raise refuse("VSC220", span, f"values of type {a.type} cannot be compared", _BY_PARTS)
     return a, b
 
 
@@ -234,7 +236,7 @@ def is_in(arg: Operand, options: Sequence[Operand], span: Span) -> Expr:
     if exprs[0].type == VOID:
         exprs = [convert(expr, BOOLEAN) for expr in exprs]
     if not is_orderable(exprs[0].type):
-        raise refuse("VSC220", arg.span, f"values of type {exprs[0].type} cannot be compared")
+        raise refuse("VSC220", arg.span, f"values of type {exprs[0].type} cannot be compared", _BY_PARTS)
     return Call("in", tuple(exprs), BOOLEAN)
 
 
@@ -259,9 +261,9 @@ def _check_pattern(pattern: str, span: Span) -> None:
 
 def _text(arg: Operand, where: str) -> Expr:
     if isinstance(arg.type, ArrayType | MapType) or not isinstance(arg.type, ScalarType | DecimalType):
-        raise refuse("VSC221", arg.span, f"{where} takes text, not a value of type {arg.type}")
+        raise refuse("VSC221", arg.span, f"{where} takes text, not a value of type {arg.type}", _TO_TEXT)
     if arg.type == INTERVAL:
-        raise refuse("VSC221", arg.span, f"{where} takes text, not a duration")
+        raise refuse("VSC221", arg.span, f"{where} takes text, not a duration", "write it in quotes")
     return convert(arg.expr, STRING)
 
 
@@ -272,7 +274,8 @@ def concatenate(operands: Sequence[Operand]) -> Expr:
         common = common_type_of(types)
         if common is None:
             wrong = next(o for o in operands if o.type != operands[0].type)
-            raise refuse("VSC226", wrong.span, f"cannot join {operands[0].type} and {wrong.type}")
+            message = f"cannot join {operands[0].type} and {wrong.type}"
+            raise refuse("VSC226", wrong.span, message, f"cast it: `cast(... as {operands[0].type})`")
         return Call("concat", tuple(convert(o.expr, common) for o in operands), common)
     if all(type in (BINARY, VOID) for type in types) and BINARY in types:
         return Call("concat", tuple(convert(o.expr, BINARY) for o in operands), BINARY)
@@ -311,11 +314,13 @@ def element(base: Operand, index: Operand) -> Expr:
     match base.type:
         case ArrayType(item):
             if index.type != VOID and index.type not in INTEGERS:
-                raise refuse("VSC220", index.span, f"an array's index is an integer, not a value of type {index.type}")
+                message = f"an array's index is an integer, not a value of type {index.type}"
+                raise refuse("VSC220", index.span, message, "the first element is `[0]`")
             return Call("element", (base.expr, convert(index.expr, INT) if index.type == VOID else index.expr), item)
         case MapType(_, value):
             return Call("element", (base.expr, map_key(base, index)), value)
-    help = "write `.name` for the field of a struct" if not isinstance(base.type, ScalarType | DecimalType) else None
+    scalar = isinstance(base.type, ScalarType | DecimalType)
+    help = "only arrays and maps have elements" if scalar else "write `.name` for the field of a struct"
     raise refuse("VSC220", base.span, f"a value of type {base.type} has no elements", help)
 
 

@@ -5,7 +5,7 @@ It never leaves the package: `type_expression` collects the findings of all part
 
 from __future__ import annotations
 
-from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.source import Span
 
 __all__ = ["Refused", "refuse"]
@@ -19,6 +19,6 @@ class Refused(Exception):
         self.finding = finding
 
 
-def refuse(code: str, span: Span, message: str, help: str | None = None, labels: tuple[Label, ...] = ()) -> Refused:
-    """The exception to raise for one finding."""
-    return Refused(Finding(code, span, message, labels, help))
+def refuse(code: str, span: Span, message: str, help: str) -> Refused:
+    """The exception to raise for one finding; `help` is the one thing to do."""
+    return Refused(Finding(code, span, message, (), help))

@@ -17,7 +17,7 @@ from vsc.compiler.expressions.refusal import Refused, refuse
 from vsc.plan.expressions import Call, Column, Expr, Literal
 from vsc.plan.nodes import Schema
 from vsc.plan.record import record
-from vsc.plan.types import STRING, ArrayType, StructType
+from vsc.plan.types import STRING, ArrayType, MapType, StructType
 
 __all__ = ["Scope", "ScopeInput", "Typed", "field_of"]
 
@@ -62,9 +62,9 @@ class Scope:
     """The inputs of an expression.
 
     `key` are the names of the result's key columns and what they are; None: the key columns of the first input.
-    `no_event_time` is there where `event_time` has no meaning: the message that says why, and what to do. `aggregate` types the call of
-    an aggregate function; without it there is no such call. `grouped` are the columns of the rows of a group, of which
-    only those that are grouped by mean anything outside of such a call.
+    `no_event_time` is there where `event_time` has no meaning: the message that says why, and what to do. `aggregate`
+    types the call of an aggregate function; without it there is no such call. `grouped` are the columns of the rows of
+    a group, of which only those that are grouped by mean anything outside of such a call.
     """
 
     inputs: tuple[ScopeInput, ...]
@@ -153,7 +153,11 @@ class Scope:
 def field_of(base: Expr, name: syntax.Name) -> Expr:
     """The field `name` of the struct `base`; of an array of structs it is an error, unlike in Spark. Raises Refused."""
     if not isinstance(base.type, StructType):
-        help = "take an element of the array first, like `a[0].f`" if isinstance(base.type, ArrayType) else None
+        help = "only a struct has fields"
+        if isinstance(base.type, ArrayType):
+            help = "take an element of the array first, like `a[0].f`"
+        elif isinstance(base.type, MapType):
+            help = f"write `['{name.text}']` for the element of a map"
         raise refuse("VSC114", name.span, f"a value of type {base.type} has no field `{name.text}`", help)
     for member in base.type.fields:
         if member.name == name.text:

@@ -122,7 +122,7 @@ def test_findings(text: str, scope: Scope, code: str, where: str, message: str, 
     (finding,) = found.findings
     assert (finding.code, text[finding.span.start : finding.span.end]) == (code, where)
     assert message in finding.message
-    assert help is None or help in (finding.help or "")
+    assert finding.help and (help is None or help in finding.help)
     assert code in CODES and CODES[code].severity == "error"
 
 
