@@ -68,6 +68,10 @@ class TopologyError(Exception):
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         super().__init__(f"{first.path}:{first.line}:{first.column}: {first.code}: {first.message}{more}")
 
+    def __reduce__(self) -> tuple[type[TopologyError], tuple[tuple[Diagnostic, ...]]]:
+        """Pickled by its findings, so that it survives the way out of another process."""
+        return type(self), (self.diagnostics,)
+
 
 def locate(finding: Finding, severity: Severity, source: SourceFile) -> Diagnostic:
     """The diagnostic that shows `finding` in `source`."""

@@ -1,0 +1,39 @@
+"""The compiler as Python code calls it: a plan, or one error with every finding."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from vsc.compiler import TopologyError, compile_topology
+
+GOOD = "stream s (k string, n int) from memory () key k;\nstream f = filter s where n > ${least};\nsink f to noop ();\n"
+
+
+def test_a_topology_is_called_as_it_says_or_as_its_file() -> None:
+    assert compile_topology("topology t;\n" + GOOD, path="a/b.vdsl", variables={"least": "1"}).name == "t"
+    assert compile_topology(GOOD, path="a/b-c.vdsl", variables={"least": "1"}).name == "b-c"
+    assert compile_topology(GOOD, variables={"least": "1"}).name == "topology"
+
+
+def test_what_is_given_counts_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("least", "7")
+    assert compile_topology(GOOD) != compile_topology(GOOD, variables={"least": "1"})
+    assert compile_topology(GOOD) == compile_topology(GOOD, variables={"least": "7"})
+
+
+def test_an_error_holds_all_findings_and_outlives_its_process() -> None:
+    text = GOOD.replace("${least}", "x").replace("sink f", "stream g = filter s where y;\nsink f")
+    with pytest.raises(TopologyError) as caught:
+        compile_topology(text, path="t.vdsl")
+    found = caught.value
+    assert [(d.code, d.severity, d.path, d.line, d.column, d.end_line, d.end_column) for d in found.diagnostics] == [
+        ("VSC110", "error", "t.vdsl", 2, 31, 2, 32),
+        ("VSC123", "warning", "t.vdsl", 3, 8, 3, 9),
+        ("VSC110", "error", "t.vdsl", 3, 27, 3, 28),
+    ]
+    assert str(found) == "t.vdsl:2:31: VSC110: there is no column `x` (and 1 more)"
+    again = pickle.loads(pickle.dumps(found))
+    assert isinstance(again, TopologyError)
+    assert (again.diagnostics, str(again)) == (found.diagnostics, str(found))
