@@ -36,4 +36,4 @@ def _box(place: Place) -> str:
 
 def _escaped(text: str) -> str:
     """Mermaid's way of writing a character by its number; letters, digits, spaces and what is harmless stay."""
-    return "".join(c if c.isalnum() or c in " _-.,:()/" else f"#{ord(c)};" for c in text)
+    return "".join(c if c.isalnum() or c in " _-.,:()/=" else f"#{ord(c)};" for c in text)
