@@ -142,7 +142,7 @@ def _refused(
         elif name in windowed:
             yield Finding(
                 "VSC306", clause.span, f"the windowed table `{name}` cannot be versioned",
-                _window_label(topology, name), "remove `versioned (...)`",
+                _window_labels(topology, name), "remove `versioned (...)`",
             )  # fmt: skip
     if isinstance(declaration, syntax.SourceDecl):
         return
@@ -179,14 +179,18 @@ def _grace_unversioned(topology: Topology, join: syntax.Join, stores: Stores, st
     )  # fmt: skip
 
 
-def _window_label(topology: Topology, name: str) -> tuple[Label, ...]:
+def _window_labels(topology: Topology, name: str) -> tuple[Label, ...]:
+    """Where the windows of a table come from, and the way to it."""
+    way: list[Label] = []
     while True:
         declaration = topology.nodes[name]
         assert isinstance(declaration, syntax.DerivedDecl)
         operation = declaration.operation
         if isinstance(operation, syntax.Aggregate) and operation.window is not None:
-            return (Label(operation.window.span, f"`{name}` is windowed here"),)
-        name = topology.inputs(name)[0].name.text
+            return (Label(operation.window.span, f"`{name}` is windowed here"), *way)
+        read = topology.inputs(name)[0].name.text
+        way.append(Label(declaration.name.span, f"`{name}` has the windows of `{read}`"))
+        name = read
 
 
 # --------------------------------------------------------------------------------------------------------- doubtful

@@ -111,6 +111,17 @@ def test_slips_of_who_knows_sql_are_told_the_right_form() -> None:
     assert one("stream f as filter s where n > 1;", "VSC005").help == "write `=`"
 
 
+def test_a_versioned_windowed_table_shows_the_window_and_the_way_to_it() -> None:
+    found = one(
+        "table w = aggregate s group by k window tumbling (size = 1 s) select count(*) as c;\n"
+        "table f = filter w where c > 1;\ntable m = materialize f versioned (retention = 1 hour);",
+        "VSC306",
+    )
+    assert labels(found) == [
+        (4, "`w` is windowed here"), (6, "`m` has the windows of `f`"), (5, "`f` has the windows of `w`"),
+    ]  # fmt: skip
+
+
 def test_why_an_aggregate_has_no_event_time() -> None:
     outside = one("table a = aggregate s group by k select event_time() as at;", "VSC116")
     assert (outside.message, outside.help) == (

@@ -123,7 +123,9 @@ def test_junit_counts_failures_and_errors(folder: Path, capsys: pytest.CaptureFi
 
 
 def test_variables_are_given_as_for_other_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "t.vdsl").write_text(TOPOLOGY + "stream big = filter orders where amount > ${big};\nsink big to noop ();\n")
+    (folder / "t.vdsl").write_text(
+        TOPOLOGY + "stream big = filter orders where amount > ${big};\nsink big to noop ();\n"
+    )
     assert main(["test", "good"]) == 1
     assert "the variable `big` has no value" in capsys.readouterr().err
     assert main(["test", "good", "--var", "big=7"]) == 0
