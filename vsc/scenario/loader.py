@@ -287,9 +287,7 @@ class _Steps:
                 raise document.unknown(key, f"column in {what}:", name, types)
         missing = [f"`{name}`" for name in types if name not in entries]
         if complete and missing:
-            raise document.error(
-                node, f"{what} lacks {', '.join(missing)}", "a key has all of its columns"
-            )
+            raise document.error(node, f"{what} lacks {', '.join(missing)}", "a key has all of its columns")
         return {
             name: read_value(document, value, types[name], f"`{name}`", complete)
             for name, (_, value) in entries.items()
