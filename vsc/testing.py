@@ -259,7 +259,7 @@ def timestamp_column(source: Source) -> str | None:
     return expr.name if isinstance(expr, expressions.Column) else None
 
 
-def _check_columns(node: Node, row: Row, columns: tuple[Column, ...]) -> None:
+def _check_columns(node: Node, row: object, columns: tuple[Column, ...]) -> None:
     if not isinstance(row, Mapping):
         hint = "; a tombstone is given by delete()" if row is None else ""
         raise ValueError(f"'{node.name}': a row is a dict of column values, not {row!r}{hint}")
