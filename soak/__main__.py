@@ -70,14 +70,17 @@ def report(plan: Plan, rounds: Sequence[Round], seconds: float) -> bool:
     for kind in plan.kinds:
         print(f"{kind:12}" + "".join(f"{counts[kind, phase]:>16}" for phase in PHASES))
     wrong = [found for found in rounds if found.faults]
+    verdict = f"{len(wrong)} rounds DIFFER" if wrong else "every round that ended as undisturbed"
     print(
         f"\n{len(kills)} of {plan.kills} kills in {len(rounds)} rounds, {sum(r.lives for r in rounds)} lives, "
-        f"{seconds / 60:.1f} minutes: " + (f"{len(wrong)} rounds DIFFER" if wrong else "every round as undisturbed")
+        f"{seconds / 60:.1f} minutes: {verdict}"
     )
+    if not all(found.ended for found in rounds):
+        print(f"the {plan.minutes:g} minutes were up before the last round had ended (--minutes)")
     for found in wrong:
         for fault in found.faults:
             print(f"  {found.subject} on {found.master}: {fault}")
-    return not wrong and len(kills) >= plan.kills
+    return not wrong and all(found.ended for found in rounds) and len(kills) >= plan.kills
 
 
 if __name__ == "__main__":

@@ -23,13 +23,16 @@ STUCK_SECONDS = 600
 """A life that commits no epoch for so long is taken for hung."""
 _POLL_SECONDS = 0.02
 _KILLS_A_ROUND = 8
-_STARTING = 0.25
-"""The share of kills that fall at any time from the start of a life; the others fall into an epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do. `kills` in all, over all `subjects`; `minutes` bounds everything; `epochs` is the input's size."""
+    """What to do.
+
+    `kills` in all, over all `subjects`, in turn of each of `kinds` (one that is named twice comes twice as often).
+    `epochs` is the input's size, `minutes` bounds everything. `starting` is the share of kills that fall at any time
+    from the start of a life on; the others fall into an epoch.
+    """
 
     kills: int
     seed: int
@@ -37,6 +40,7 @@ class Plan:
     subjects: tuple[str, ...]
     epochs: int
     minutes: float
+    starting: float = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,10 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One job from its first start to its end; `faults` is empty when it holds what it should."""
+    """One job from its first start to its end; `faults` is empty when it holds what it should.
+
+    `ended` is False for a round that the soak's time did not suffice for: nothing is known of it.
+    """
 
     subject: str
     master: str
@@ -58,6 +65,7 @@ class Round:
     lives: int
     seconds: float
     faults: tuple[str, ...]
+    ended: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,47 +80,54 @@ class SoakError(Exception):
     """There is nothing to compare with: the undisturbed run went wrong."""
 
 
+class Stuck(Exception):
+    """A life does not get on."""
+
+
 class OutOfTime(Exception):
-    """A limit of the soak's own is reached."""
+    """The soak's time is up."""
 
 
 def soak(plan: Plan, folder: Path, tell: Callable[[str], None]) -> list[Round]:
-    """Runs the plan in `folder`; `tell` is told of each round as it ends. A topology's first bad round is its last.
+    """Runs the plan in `folder`, the topologies in turn; `tell` is told of each round as it ends.
 
-    SoakError when an undisturbed run does not end well.
+    A topology's first bad round is its last. SoakError when an undisturbed run does not end well.
     """
     deadline = time.monotonic() + plan.minutes * 60
     chance = random.Random(plan.seed)
-    rounds: list[Round] = []
+    expected: dict[str, tuple[Content, Pace]] = {}
+    for name in plan.subjects:
+        _, pace = expected[name] = reference(SUBJECTS[name], folder / name / "reference", plan, deadline)
+        tell(f"{name}: undisturbed, the first epoch ends after {pace.start:.1f} s, each more takes {pace.epoch:.1f} s")
     left = {name: plan.kills // len(plan.subjects) for name in plan.subjects}
     left[plan.subjects[0]] += plan.kills % len(plan.subjects)
-    for name in plan.subjects:
-        subject = SUBJECTS[name]
-        home = folder / name
-        expected, pace = reference(subject, home / "reference", plan, deadline)
-        tell(f"{name}: undisturbed, the first epoch ends after {pace.start:.1f} s, each more takes {pace.epoch:.1f} s")
-        while left[name] > 0 and time.monotonic() < deadline:
-            kinds, master = _setting(plan.kinds, len(rounds))
-            job = Job(subject, home / f"round-{len(rounds)}", master)
-            found = _Play(job, plan, kinds, pace, chance, deadline).run(min(left[name], _KILLS_A_ROUND), expected)
-            rounds.append(found)
-            left[name] -= len(found.kills)
-            tell(_told(found))
-            if found.faults:
-                break
+    rounds: list[Round] = []
+    while any(left.values()) and time.monotonic() < deadline:
+        number = len(rounds)
+        name = max(left, key=lambda one: left[one])  # of those with as many kills left, the first
+        kinds, master = _setting(plan.kinds, sum(r.subject == name for r in rounds))
+        job = Job(SUBJECTS[name], folder / name / f"round-{number}", master)
+        play = _Play(job, plan, kinds, expected[name][1], chance, deadline)
+        found = play.run(min(left[name], _KILLS_A_ROUND), expected[name][0])
+        rounds.append(found)
+        left[name] = left[name] - len(found.kills) if found.ended and not found.faults else 0
+        tell(_told(found))
+        if not found.faults:
             shutil.rmtree(job.folder)
     return rounds
 
 
 def _setting(kinds: Sequence[str], number: int) -> tuple[tuple[str, ...], str]:
-    """What is killed in a round, and the master: executors need a cluster, so every other round has one."""
+    """What is killed in a topology's round, and the master: executors need a cluster: every other round has one."""
     if "executor" in kinds and (len(kinds) == 1 or number % 2 == 0):
         return tuple(kinds), CLUSTER
     return tuple(kind for kind in kinds if kind != "executor"), LOCAL
 
 
 def _told(found: Round) -> str:
-    verdict = "as undisturbed" if not found.faults else "DIFFERS: " + "; ".join(found.faults)
+    verdict = "as undisturbed" if found.ended else "not ended in time"
+    if found.faults:
+        verdict = "DIFFERS: " + "; ".join(found.faults)
     counts = f"{len(found.kills)} kills, {found.lives} lives, {found.seconds:.0f} s"
     return f"{found.subject} on {found.master}: {counts}: {verdict}"
 
@@ -152,6 +167,7 @@ class _Play:
         self._job = job
         self._plan = plan
         self._kinds = kinds
+        self._deck: list[str] = []
         self._pace = pace
         self._chance = chance
         self._deadline = deadline
@@ -162,12 +178,20 @@ class _Play:
         """Kills up to `kills` times, then lets it end."""
         started = time.monotonic()
         self._job.prepare(self._plan.epochs, self._plan.seed)
-        faults = self._played(kills)
-        if not faults:
+        ended, faults = True, []
+        try:
+            faults = self._played(kills)
+        except Stuck as error:
+            faults = [str(error)]
+        except OutOfTime:
+            ended = False
+        if ended and not faults:
             subject = self._job.subject
             faults = [*differences(subject.sinks, expected, content(self._job)), *leftovers(self._job)]
-        seconds = time.monotonic() - started
-        return Round(self._job.subject.name, self._job.master, tuple(self._kills), self._lives, seconds, tuple(faults))
+        return Round(
+            self._job.subject.name, self._job.master, tuple(self._kills), self._lives, time.monotonic() - started,
+            tuple(faults), ended,
+        )  # fmt: skip
 
     def _played(self, kills: int) -> list[str]:
         while True:
@@ -178,8 +202,6 @@ class _Play:
                 while len(self._kills) < kills and self._until_the_moment(life):
                     hurt = self._kill(life) or hurt
                 self._until(life, lambda: False)
-            except OutOfTime as error:
-                return [str(error)]
             finally:
                 if life.status is None:
                     life.kill("tree")
@@ -189,10 +211,13 @@ class _Play:
                 return [f"the command failed unprovoked, with status {life.status}: {life.output[-2000:]}"]
 
     def _kill(self, life: Life) -> bool:
-        kind = self._chance.choice(list(self._kinds))
+        if not self._deck:
+            self._deck = self._chance.sample(self._kinds, len(self._kinds))
+        kind = self._deck[-1]
         phase, epoch = life.phase, self._job.committed
         if not life.kill(kind):
             return False
+        self._deck.pop()
         self._kills.append(Kill(kind, phase, epoch))
         self._job.note(f"killed: {kind} while {phase}, after epoch {epoch}")
         return True
@@ -200,7 +225,7 @@ class _Play:
     def _until_the_moment(self, life: Life) -> bool:
         """Waits for a random point of this life, or from here on in it; False if it ended before."""
         committed = self._job.committed
-        if self._chance.random() < _STARTING:
+        if self._chance.random() < self._plan.starting:
             wait = self._chance.uniform(0, self._pace.start)
         else:
             epochs = self._chance.randint(0, 2)
@@ -215,7 +240,7 @@ class _Play:
         return self._job.planned > self._job.committed >= committed
 
     def _until(self, life: Life, reached: Callable[[], bool]) -> bool:
-        """Waits until `reached`, or until the process ends: then False. OutOfTime when nothing moves any more."""
+        """Waits until `reached`, or until the process ends: then False. May raise Stuck or OutOfTime."""
         committed, since = self._job.committed, time.monotonic()
         while life.status is None:
             if reached():
@@ -224,8 +249,8 @@ class _Play:
             if self._job.committed != committed:
                 committed, since = self._job.committed, now
             if now - since > STUCK_SECONDS:
-                raise OutOfTime(f"no epoch was committed for {STUCK_SECONDS} s after epoch {committed}")
+                raise Stuck(f"no epoch was committed for {STUCK_SECONDS} s after epoch {committed}")
             if now > self._deadline:
-                raise OutOfTime("the soak's time was up before the round had ended")
+                raise OutOfTime
             time.sleep(_POLL_SECONDS)
         return False
