@@ -70,7 +70,7 @@ def report(plan: Plan, rounds: Sequence[Round], seconds: float) -> bool:
     for kind in plan.kinds:
         print(f"{kind:12}" + "".join(f"{counts[kind, phase]:>16}" for phase in PHASES))
     wrong = [found for found in rounds if found.faults]
-    verdict = f"{len(wrong)} rounds DIFFER" if wrong else "every round that ended as undisturbed"
+    verdict = f"{len(wrong)} of {len(rounds)} rounds DIFFER" if wrong else "every round that ended as undisturbed"
     print(
         f"\n{len(kills)} of {plan.kills} kills in {len(rounds)} rounds, {sum(r.lives for r in rounds)} lives, "
         f"{seconds / 60:.1f} minutes: {verdict}"

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from soak.compare import Content, content, differences, leftovers
 from soak.job import CLUSTER, LOCAL, Job, Life
-from soak.subjects import SUBJECTS, Subject
+from soak.subjects import SUBJECTS
 
-__all__ = ["Kill", "Pace", "Plan", "Round", "SoakError", "reference", "soak"]
+__all__ = ["Kill", "Pace", "Plan", "Round", "SoakError", "Undisturbed", "by_command", "soak"]
 
 STUCK_SECONDS = 600
 """A life that commits no epoch for so long is taken for hung."""
@@ -76,6 +76,10 @@ class Pace:
     epoch: float
 
 
+Undisturbed = Callable[[Job, float], Pace]
+"""Runs a job that nobody kills, until a deadline, and says at which pace."""
+
+
 class SoakError(Exception):
     """There is nothing to compare with: the undisturbed run went wrong."""
 
@@ -88,16 +92,23 @@ class OutOfTime(Exception):
     """The soak's time is up."""
 
 
-def soak(plan: Plan, folder: Path, tell: Callable[[str], None]) -> list[Round]:
+def soak(plan: Plan, folder: Path, tell: Callable[[str], None], undisturbed: Undisturbed | None = None) -> list[Round]:
     """Runs the plan in `folder`, the topologies in turn; `tell` is told of each round as it ends.
 
-    A topology's first bad round is its last. SoakError when an undisturbed run does not end well.
+    `undisturbed` runs a job that nobody kills (None: by its command). A topology's first bad round is its last.
+    SoakError when an undisturbed run does not end well.
     """
     deadline = time.monotonic() + plan.minutes * 60
     chance = random.Random(plan.seed)
     expected: dict[str, tuple[Content, Pace]] = {}
     for name in plan.subjects:
-        _, pace = expected[name] = reference(SUBJECTS[name], folder / name / "reference", plan, deadline)
+        job = Job(SUBJECTS[name], folder / name / "reference")
+        job.prepare(plan.epochs, plan.seed)
+        pace = (undisturbed or by_command)(job, deadline)
+        faults = list(leftovers(job))
+        if faults:
+            raise SoakError(f"{name}: the undisturbed run left something behind: {faults}")
+        expected[name] = content(job), pace
         tell(f"{name}: undisturbed, the first epoch ends after {pace.start:.1f} s, each more takes {pace.epoch:.1f} s")
     left = {name: plan.kills // len(plan.subjects) for name in plan.subjects}
     left[plan.subjects[0]] += plan.kills % len(plan.subjects)
@@ -132,10 +143,9 @@ def _told(found: Round) -> str:
     return f"{found.subject} on {found.master}: {counts}: {verdict}"
 
 
-def reference(subject: Subject, folder: Path, plan: Plan, deadline: float) -> tuple[Content, Pace]:
-    """What an undisturbed run writes, and its pace. SoakError when it does not end well."""
-    job = Job(subject, folder)
-    job.prepare(plan.epochs, plan.seed)
+def by_command(job: Job, deadline: float) -> Pace:
+    """Runs a job to its end, and says at which pace. SoakError when it does not end well."""
+    name = job.subject.name
     life = job.start()
     started = time.monotonic()
     first: float | None = None
@@ -144,18 +154,15 @@ def reference(subject: Subject, folder: Path, plan: Plan, deadline: float) -> tu
             if first is None and job.committed >= 0:
                 first = time.monotonic() - started
             if time.monotonic() > deadline:
-                raise SoakError(f"{subject.name}: the undisturbed run did not end in time")
+                raise SoakError(f"{name}: the undisturbed run did not end in time")
             time.sleep(_POLL_SECONDS)
     finally:
         life.kill("tree")
     if life.status != 0:
-        raise SoakError(f"{subject.name}: the undisturbed run ended with status {life.status}: {life.output[-2000:]}")
-    faults = list(leftovers(job))
-    if faults:
-        raise SoakError(f"{subject.name}: the undisturbed run left something behind: {faults}")
+        raise SoakError(f"{name}: the undisturbed run ended with status {life.status}: {life.output[-2000:]}")
     total, epochs = time.monotonic() - started, job.committed + 1
     first = total if first is None else first
-    return content(job), Pace(first, (total - first) / max(epochs - 1, 1))
+    return Pace(first, (total - first) / max(epochs - 1, 1))
 
 
 class _Play:

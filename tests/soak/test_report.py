@@ -1,0 +1,97 @@
+"""What the soak says at its end, and how its rounds follow each other. No Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from soak import rounds as module
+from soak.__main__ import report
+from soak.job import CLUSTER, KINDS, LOCAL
+from soak.rounds import Kill, Pace, Plan, Round, SoakError, soak
+
+PLAN = Plan(4, 1, KINDS, ("flights", "shop"), 5, 45)
+
+
+def played(kills: int, *faults: str, ended: bool = True) -> Round:
+    return Round("shop", LOCAL, (Kill("tree", "computing", 3),) * kills, kills + 1, 9.5, faults, ended)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "good", "words"),
+    [
+        ([played(2), played(2)], True, "4 of 4 kills in 2 rounds, 6 lives, 1.5 minutes: every round that ended as"),
+        ([played(2), played(1)], False, "3 of 4 kills"),
+        ([played(4, "sink named: 1 row")], False, "1 of 1 rounds DIFFER\n  shop on local[2,3]: sink named: 1 row"),
+        ([played(4, ended=False)], False, "the 45 minutes were up before the last round had ended (--minutes)"),
+    ],
+)
+def test_the_report(rounds: list[Round], good: bool, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(PLAN, rounds, 90) == good
+    said = capsys.readouterr().out
+    assert words in said
+    table = [line.split() for line in said.splitlines()[2:5]]
+    assert table == [["tree", "0", str(sum(len(found.kills) for found in rounds)), "0", "0"]] + [
+        [kind, "0", "0", "0", "0"] for kind in KINDS[1:]
+    ]
+
+
+class Player:
+    """Plays rounds that kill as often as they may, three times at most."""
+
+    masters: list[tuple[str, str, tuple[str, ...]]] = []  # noqa: RUF012  # of one test at a time
+    faults: tuple[str, ...] = ()
+
+    def __init__(self, job: Any, plan: Plan, kinds: tuple[str, ...], *more: Any) -> None:
+        job.folder.mkdir(parents=True)
+        self.name, self.master = job.subject.name, job.master
+        self.masters.append((self.name, self.master, kinds))
+
+    def run(self, kills: int, expected: Any) -> Round:
+        killed = (Kill("tree", "computing", 3),) * min(kills, 3)
+        return Round(self.name, self.master, killed, 4, 1.0, self.faults if self.name == "shop" else ())
+
+
+@pytest.fixture
+def player(monkeypatch: pytest.MonkeyPatch) -> type[Player]:
+    monkeypatch.setattr(module, "_Play", Player)
+    monkeypatch.setattr(module, "content", lambda job: {"s": pa.table({})})
+    monkeypatch.setattr(Player, "masters", [])
+    monkeypatch.setattr(Player, "faults", ())
+    return Player
+
+
+def run(tmp_path: Path, kills: int) -> list[int]:
+    plan = Plan(kills, 1, KINDS, ("flights", "shop"), 3, 1)
+    return [len(r.kills) for r in soak(plan, tmp_path, lambda _: None, lambda job, deadline: Pace(1, 1))]
+
+
+def test_topologies_take_turns_and_every_other_round_has_executors(tmp_path: Path, player: type[Player]) -> None:
+    assert run(tmp_path, 13) == [3, 3, 3, 3, 1]
+    both = ("tree", "workers")
+    assert player.masters == [
+        ("flights", CLUSTER, KINDS), ("shop", CLUSTER, KINDS), ("flights", LOCAL, both), ("shop", LOCAL, both),
+        ("flights", CLUSTER, KINDS),
+    ]  # fmt: skip
+
+
+def test_a_bad_round_is_the_last_of_its_topology_and_is_kept(
+    tmp_path: Path, player: type[Player], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(player, "faults", ("bad",))
+    assert run(tmp_path, 12) == [3, 3, 3]
+    assert [name for name, _, _ in player.masters] == ["flights", "shop", "flights"]
+    assert sorted(path.name for path in tmp_path.glob("*/round-*")) == ["round-1"]
+
+
+def test_what_an_undisturbed_run_leaves_behind_ends_the_soak(tmp_path: Path) -> None:
+    def undisturbed(job: Any, deadline: float) -> Pace:
+        (job.folder / "out/departures").mkdir()
+        (job.folder / "out/departures/part-0.parquet").touch()
+        return Pace(1, 1)
+
+    with pytest.raises(SoakError, match=r"flights: the undisturbed run left something behind: .*part-0\.parquet"):
+        soak(PLAN, tmp_path, lambda _: None, undisturbed)
