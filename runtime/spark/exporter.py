@@ -110,6 +110,7 @@ def _gauges(event: Batch) -> Iterator[Metric]:
     yield _gauge("vsc_epoch", "The newest epoch", event.batch)
     yield _gauge("vsc_batch_duration_seconds", "How long the newest epoch took", event.duration_ms / 1000)
     yield _gauge("vsc_checkpoint_state_bytes", "What the checkpoint keeps of the state", event.state_bytes)
+    yield _gauge("vsc_waiting_records", "Records that wait for other sources", event.waiting)
     families = [
         GaugeMetricFamily("vsc_state_rows", "Rows in a store", labels=["store"]),
         GaugeMetricFamily("vsc_state_bytes", "Bytes in a store, uncompressed", labels=["store"]),

@@ -22,7 +22,7 @@ _STORE = "struct<rows: bigint, bytes: bigint, held: bigint, stream_time: bigint>
 _COUNTS = "struct<dropped_records: map<string, bigint>, missed_lookups: map<string, bigint>>"
 _TASK = (
     f"read map<string, bigint>, written map<string, bigint>, counts {_COUNTS}, "
-    f"state struct<stores: map<string, {_STORE}>>"
+    f"state struct<waiting: bigint, stores: map<string, {_STORE}>>"
 )
 _MAPS = {
     "input_rows": "read",
@@ -44,7 +44,8 @@ def observed(frame: DataFrame) -> DataFrame:
         stores = _entries(task, "state.stores")
         values = F.filter(_field(stores, field), lambda e: e["value"].isNotNull())
         metrics.append(_merged(values, how).alias(name))
-    return frame.observe(NAME, *metrics)
+    waiting = F.coalesce(F.sum(task["state"]["waiting"]), F.lit(0)).alias("waiting_records")
+    return frame.observe(NAME, *metrics, waiting)
 
 
 def _entries(task: Column, place: str) -> Column:

@@ -87,6 +87,8 @@ def test_files_that_are_there_are_waited_for(spark: Any, tmp_path: Path, monkeyp
     waits = [{name: wait[0] for name, wait in pace["waits"].items()} for pace in paces]
     assert waits == [{"orders": -1, "rates": -1}, {"orders": 105, "rates": 10}, {"rates": 20}, {}]
     assert case.waiting() == [1, 3, 3, 0]  # by name, 100.json comes before 20.json
+    told = [json.loads(p.json)["observedMetrics"] for p in query.recentProgress]
+    assert [metrics["vsc"]["waiting_records"] for metrics in told if metrics] == [1, 3, 3, 0]
     assert paces[0]["waits"]["rates"][1].endswith("in/rates/100.json")
     assert paces[0]["waits"]["rates"][1].startswith("file:/")
 

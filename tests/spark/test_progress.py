@@ -154,7 +154,8 @@ def test_a_wrong_address_is_refused(text: str) -> None:
 
 
 def test_prometheus_reads_the_newest_epoch_and_counts_from_the_start() -> None:
-    show, tracker = PrometheusDisplay("127.0.0.1", 0), Tracker()
+    show = PrometheusDisplay("127.0.0.1", 0)
+    tracker = Tracker.after([EpochReport(0, state={"1-0": StateSize(waiting=7)})])
     try:
         for epoch in (1, 2):
             show.batch(tracker.batch(report(epoch), 500, {"orders": {"offsets": 4.0}}))
@@ -165,7 +166,7 @@ def test_prometheus_reads_the_newest_epoch_and_counts_from_the_start() -> None:
     finally:
         show.close()
     assert {
-        "vsc_batches_total 2.0", "vsc_epoch 2.0", "vsc_batch_duration_seconds 0.5",
+        "vsc_batches_total 2.0", "vsc_epoch 2.0", "vsc_waiting_records 7.0", "vsc_batch_duration_seconds 0.5",
         'vsc_input_rows_total{source="orders"} 20.0', 'vsc_output_rows_total{sink="sink-0"} 16.0',
         'vsc_dropped_records_total{node="orders",reason="null_key"} 4.0',
         'vsc_missed_lookups_total{node="priced",reason="older_than_retention"} 6.0',
