@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -46,12 +47,27 @@ class File:
         return Batch(NO_COLUMNS, (Origin(self.source, RANKS[self.source], self.name),), order, time, time >= 0, (), ())
 
 
+@dataclass(frozen=True)
+class Bound:
+    """What an epoch takes of a source: so many files, or files of so many rows together, but at least one file."""
+
+    files: int = 1
+    rows: int | None = None
+
+    def taken(self, files: list[File]) -> int:
+        """How many of the files that are left."""
+        if self.rows is None:
+            return min(self.files, len(files))
+        sums = list(itertools.accumulate(len(file.times) for file in files))
+        return max(sum(rows <= self.rows for rows in sums), min(1, len(files)))
+
+
 @dataclass
 class Query:
     """What outlives a crash: what of each source was handed out, the committed state, what the checkpoint keeps."""
 
     files: dict[str, list[File]]
-    bounds: dict[str, int]
+    bounds: dict[str, Bound]
     taken: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RANKS, 0))
     state: list[MemoryKV] = field(default_factory=lambda: [MemoryKV(), MemoryKV()])
     paces: dict[int, str] = field(default_factory=dict)
@@ -100,7 +116,8 @@ def random_query(chance: random.Random) -> Query:
             times = tuple(start + chance.randint(0, 6) for _ in range(chance.choice((0, 1, 2, 5))))
             files[source].append(File(source, f"{name:02}", times))
             start = max(times, default=start) + chance.choice((0, 0, 1, 9))
-    return Query(files, {source: chance.randint(1, 3) for source in RANKS})
+    bounds = {s: Bound(chance.randint(1, 3), chance.choice((None, None, 1, 4, 9))) for s in RANKS}
+    return Query(files, bounds)
 
 
 def epochs(query: Query) -> Iterator[list[File]]:
@@ -109,7 +126,7 @@ def epochs(query: Query) -> Iterator[list[File]]:
         found = []
         for source, files in query.files.items():
             start = query.taken[source]
-            query.taken[source] = min(len(files), start + query.bounds[source])
+            query.taken[source] += query.bounds[source].taken(files[start:])
             found += files[start : query.taken[source]]
         yield found
 
@@ -185,7 +202,7 @@ def processed(portion: list[tuple[str, Batch]]) -> list[Place]:
 
 def test_a_source_that_is_read_alone_makes_nothing_wait() -> None:
     files = [File("left", f"{n}", (n, n + 1, n)) for n in range(4)]
-    query = Query({"table": [], "left": files, "right": []}, dict.fromkeys(RANKS, 1))
+    query = Query({"table": [], "left": files, "right": []}, dict.fromkeys(RANKS, Bound()))
     pacer = query.pacer()
     for epoch, found in enumerate(epochs(query)):
         everything = {place: 0 for file in found for place in file.places()}

@@ -15,6 +15,7 @@ from pyspark.errors import StreamingQueryException
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.errors import CheckpointError, ConfigurationError, SinkError, SourceError, StateError
 from vsc.runtime.metrics import Dropped, Group, Metrics
+from vsc.runtime.spark import sources
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.hadoop import Files
@@ -81,6 +82,24 @@ def test_json_rows_that_do_not_fit_are_counted(spark: Any, tmp_path: Path) -> No
     assert case.dropped(Dropped.UNREADABLE) == 2
     assert case.dropped(Dropped.NULL_TIMESTAMP) == 1
     assert case.dropped(Dropped.NEGATIVE_TIMESTAMP) == 1
+
+
+def test_a_source_has_a_bound_and_its_own_one_counts(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MAX_BYTES", 50)
+    for more, read in (
+        ("", [2, 2, 1]),
+        (", 'maxBytesPerTrigger' = '80'", [4, 1]),
+        (", 'maxFilesPerTrigger' = '5'", [5]),
+    ):
+        folder = tmp_path / str(len(read))
+        folder.mkdir()
+        case = Case(spark, folder, topology("json", "id int, at bigint", more))
+        for number in range(5):
+            write_json(case.input / f"{number}.json", [{"id": number, "at": number}], number)
+        assert len(case.run()) == 5
+        assert [report.read["rows"] for report in case.reports] == read
 
 
 def test_a_bad_row_stops_the_query_where_that_is_asked_for(spark: Any, tmp_path: Path) -> None:
