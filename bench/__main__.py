@@ -11,7 +11,7 @@ import argparse
 import os
 from pathlib import Path
 
-from bench import report, stage, store
+from bench import report, stage, state_size, store
 from bench.comparisons import NAMES, comparison
 from bench.running import run
 from bench.workload import KEYS
@@ -36,8 +36,10 @@ def main() -> int:
         workload = comparison("stream_table_join").workload
         alone = stage.measure(workload.quick() if arguments.quick else workload)
         stored = store.measure(workload.table, KEYS)
-        floors += report.store_floors(stored.rates)
-        page = report.render(compared, alone, stored.lines(workload.table, KEYS), floors, load)
+        sizes = state_size.measure(arguments.quick)
+        floors += report.store_floors(stored.rates) + state_size.floors(sizes)
+        own = [*stored.lines(workload.table, KEYS), "", *state_size.lines(sizes)]
+        page = report.render(compared, alone, own, floors, load)
         print("\n" + page)
         arguments.output.write_text(page)
     return 0 if arguments.quick or all(floor.held for floor in floors) else 1

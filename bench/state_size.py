@@ -24,8 +24,7 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.operators.task import RunOptions, StageTask
 from vsc.runtime.records import Batch, Order, Origin
 from vsc.runtime.spark.local_folder import opened
-from vsc.runtime.spark.protocol import Manifest, PartitionState
-from vsc.runtime.spark.protocol import _snapshot as snapshot_of
+from vsc.runtime.spark.protocol import Manifest, PartitionState, snapshot_chunks
 
 __all__ = ["FACTORS", "Size", "floors", "lines", "measure"]
 
@@ -154,15 +153,15 @@ def _measure(factor: int) -> Size:
         with opened(query.folder, manifest) as base:
             PartitionState.open(query.blobs, base, manifest)
             started = time.process_time()
-            remote = sum(map(len, snapshot_of(base)))
-            snapshot = time.process_time() - started
+            remote = sum(map(len, snapshot_chunks(base)))
+            folded = time.process_time() - started
         local = sum(file.stat().st_size for file in query.folder.iterdir())
         shutil.rmtree(query.folder)
         started = time.process_time()
         with opened(query.folder, manifest) as base:
             PartitionState.open(query.blobs, base, manifest)
         restore = time.process_time() - started
-    return Size(factor, KEYS * VERSIONS * factor, epoch, snapshot, restore, manifest.size, remote, local)
+    return Size(factor, KEYS * VERSIONS * factor, epoch, folded, restore, manifest.size, remote, local)
 
 
 def floors(sizes: list[Size]) -> list[Floor]:
@@ -194,9 +193,3 @@ def lines(sizes: list[Size]) -> list[str]:
             f"| {size.remote / size.versions:.1f} | {size.local / size.versions:.1f} |"
         )
     return [*found, ""]
-
-
-if __name__ == "__main__":
-    found = measure(False)
-    print("\n".join(lines(found)))
-    print(floors(found))

@@ -25,7 +25,16 @@ from vsc.runtime.errors import StateError
 from vsc.runtime.state.changelog import apply_changelog, encode_changelog
 from vsc.runtime.state.kv import OrderedKV, OverlayKV
 
-__all__ = ["CHUNK_BYTES", "STAMP_KEY", "Blob", "BlobStore", "Manifest", "PartitionState", "attempt_name"]
+__all__ = [
+    "CHUNK_BYTES",
+    "STAMP_KEY",
+    "Blob",
+    "BlobStore",
+    "Manifest",
+    "PartitionState",
+    "attempt_name",
+    "snapshot_chunks",
+]
 
 MANIFEST_FORMAT = 2
 MAX_MANIFEST = 64 << 20
@@ -217,7 +226,7 @@ class PartitionState:
             return self._manifest
         lengths, checksums = [], []
         folded = f"{name}.snapshot"
-        for i, chunk in enumerate(_snapshot(self._base)):
+        for i, chunk in enumerate(snapshot_chunks(self._base)):
             self._blobs.put(folded, i, chunk)
             lengths.append(len(chunk))
             checksums.append(zlib.crc32(chunk))
@@ -253,7 +262,7 @@ def _checked(blobs: BlobStore, blob: Blob, i: int) -> bytes:
     return data
 
 
-def _snapshot(base: OrderedKV) -> Iterator[bytes]:
+def snapshot_chunks(base: OrderedKV) -> Iterator[bytes]:
     """All rows of `base` but the stamp, as changelogs of about `CHUNK_BYTES`."""
     rows: list[tuple[bytes, bytes]] = []
     size = 0
