@@ -85,19 +85,26 @@ def _output_to(log: Path) -> Iterator[None]:
 def _signals_for_us_alone() -> Iterator[None]:
     """A JVM started in this context ignores SIGINT and SIGTERM: what is sent to the whole group stops only us.
 
-    It ends when this process closes its end of the pipe, however that comes about. pyspark protects its JVM from SIGINT
-    alone, and takes our handler of it away; both are put right here.
+    It ends when this process closes its end of the pipe, however that comes about; but not one that finds, while it
+    starts, that pyspark has gone away and taken their common folder along, so such a one is killed. pyspark protects
+    its JVM from SIGINT alone, and takes our handler of it away; both are put right here.
     """
     gateway: Any = java_gateway
     popen = gateway.Popen
     handler = signal.getsignal(signal.SIGINT)
+    processes = []
 
     def started(command: list[str], **how: Any) -> Any:
-        return popen(command, **{**how, "preexec_fn": _ignore_signals})
+        processes.append(popen(command, **{**how, "preexec_fn": _ignore_signals}))
+        return processes[-1]
 
     gateway.Popen = started
     try:
         yield
+    except KeyboardInterrupt:
+        for process in processes:
+            process.kill()
+        raise
     finally:
         gateway.Popen = popen
         signal.signal(signal.SIGINT, handler)

@@ -225,6 +225,10 @@ class Process:
     def epochs(self) -> int:
         return max((int(n.stem) + 1 for n in (self.checkpoint / "vsc/epochs").glob("[0-9]*.json")), default=0)
 
+    def machines(self) -> list[int]:
+        """The JVMs among them."""
+        return [pid for pid, command in self.below().items() if "java" in command]
+
     def below(self) -> dict[int, str]:
         """All processes that this one, or one of them, has started: id and command line."""
         parents, found = {}, {}
@@ -236,6 +240,13 @@ class Process:
         while more := {p for p, parent in parents.items() if parent in mine} - mine:
             mine |= more
         return {p: found[p] for p in mine - {self.process.pid}}
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that nobody has taken note of the end of has no command line."""
+    with contextlib.suppress(OSError):
+        return bool(Path(f"/proc/{pid}/cmdline").read_text())
+    return False
 
 
 @pytest.mark.spark
@@ -272,8 +283,13 @@ def test_signals_and_a_restart_after_a_kill(tmp_path: Path) -> None:
 
     # While Spark starts there is nothing to finish.
     third = Process(tmp_path)
-    third.wait(lambda: any("java" in command for command in third.below().values()))
+    third.wait(lambda: third.machines())
+    machines = third.machines()
     third.process.terminate()
     _, err = third.process.communicate(timeout=20)
     assert third.process.returncode == 130
     assert "interrupted" in err
+    deadline = time.monotonic() + 20
+    while any(map(alive, machines)):
+        assert time.monotonic() < deadline, "a JVM was left behind"
+        time.sleep(0.05)
