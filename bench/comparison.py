@@ -19,13 +19,13 @@ __all__ = ["Comparison", "Floor", "Peer"]
 class Peer:
     """One way to do it: its module in the comparison's package, and its row of the table.
 
-    `least`: vsc must be at least so many times as fast. `slow`: it is measured over the comparison's `few` rows.
+    `least`: vsc must be at least so many times as fast. `few`: what a slow one is measured over instead of all.
     """
 
     module: str
     title: str
     least: float | None = None
-    slow: bool = False
+    few: Workload | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,10 @@ class Comparison:
     about: str
     workload: Workload
     peers: tuple[Peer, ...]
-    few: Workload | None = None
 
     def workload_of(self, peer: Peer, quick: bool) -> Workload:
         """What `peer` is measured over; with `quick` very little."""
-        found = self.few if peer.slow and self.few is not None else self.workload
+        found = peer.few or self.workload
         return found.quick() if quick else found
 
 

@@ -108,13 +108,17 @@ def _section(comparison: Comparison, measured: Mapping[str, Measured]) -> list[s
 
 
 def _amount(comparison: Comparison) -> str:
-    work, few = comparison.workload, comparison.few
+    work = comparison.workload
     text = f"Batches of {work.batch:,} rows, {work.warm_up} to warm up and {work.measured} measured"
     if work.table:
         text = f"{work.table:,} rows of the table; then b{text[1:]}"
-    if few is not None:
-        slow = ", ".join(peer.title for peer in comparison.peers if peer.slow)
-        text += f" ({slow}: batches of {few.batch:,}, {few.warm_up} and {few.measured})"
+    few = [
+        f"{peer.title}: batches of {peer.few.batch:,}, {peer.few.warm_up} and {peer.few.measured}"
+        for peer in comparison.peers
+        if peer.few is not None
+    ]
+    if few:
+        text += f" ({'; '.join(few)})"
     return text + "."
 
 

@@ -13,7 +13,6 @@ COMPARISON = Comparison(
     Workload(),
     (
         Peer("vsc_tables", "vsc: `join ... on`"),
-        Peer("handwritten", "two chained `transformWithState` by hand", least=5.0, slow=True),
+        Peer("handwritten", "two chained `transformWithState` by hand", least=5.0, few=Workload(warm_up=1, measured=1)),
     ),
-    few=Workload(warm_up=1, measured=1),
 )
