@@ -51,6 +51,7 @@ def test_payments(root: Path, tmp_path: Path) -> None:
         assert sorted((nulls | row for row in rows), key=lambda row: str(row["id"])) == expected
 
 
+@pytest.mark.slow
 def test_sensors(root: Path, tmp_path: Path) -> None:
     _run(root, "sensors", tmp_path, "--partitions", "1")
     assert _corrected(tmp_path) == CORRECTED
