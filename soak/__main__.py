@@ -76,7 +76,9 @@ def report(plan: Plan, rounds: Sequence[Round], seconds: float) -> bool:
         f"{seconds / 60:.1f} minutes: {verdict}"
     )
     if not all(found.ended for found in rounds):
-        print(f"the {plan.minutes:g} minutes were up before the last round had ended (--minutes)")
+        print("the last round did not end in time: nothing is known of it")
+    if len(kills) < plan.kills and not wrong:
+        print(f"{plan.minutes:g} minutes did not suffice for all kills (--minutes, or --epochs for a smaller input)")
     for found in wrong:
         for fault in found.faults:
             print(f"  {found.subject} on {found.master}: {fault}")

@@ -75,6 +75,10 @@ class Pace:
     start: float
     epoch: float
 
+    def whole(self, epochs: int) -> float:
+        """The time for a whole run, and as much again for a machine that gets busier."""
+        return 2 * (self.start + epochs * self.epoch)
+
 
 Undisturbed = Callable[[Job, float], Pace]
 """Runs a job that nobody kills, until a deadline, and says at which pace."""
@@ -95,8 +99,9 @@ class OutOfTime(Exception):
 def soak(plan: Plan, folder: Path, tell: Callable[[str], None], undisturbed: Undisturbed | None = None) -> list[Round]:
     """Runs the plan in `folder`, the topologies in turn; `tell` is told of each round as it ends.
 
-    `undisturbed` runs a job that nobody kills (None: by its command). A topology's first bad round is its last.
-    SoakError when an undisturbed run does not end well.
+    `undisturbed` runs a job that nobody kills (None: by its command). A topology's first bad round is its last. When
+    the time that is left is what a run needs, nothing more is killed: each round is to have its verdict. SoakError
+    when an undisturbed run does not end well.
     """
     deadline = time.monotonic() + plan.minutes * 60
     chance = random.Random(plan.seed)
@@ -113,9 +118,11 @@ def soak(plan: Plan, folder: Path, tell: Callable[[str], None], undisturbed: Und
     left = {name: plan.kills // len(plan.subjects) for name in plan.subjects}
     left[plan.subjects[0]] += plan.kills % len(plan.subjects)
     rounds: list[Round] = []
-    while any(left.values()) and time.monotonic() < deadline:
+    while any(left.values()):
         number = len(rounds)
         name = max(left, key=lambda one: left[one])  # of those with as many kills left, the first
+        if time.monotonic() + expected[name][1].whole(plan.epochs) > deadline:
+            break
         kinds, master = _setting(plan.kinds, sum(r.subject == name for r in rounds))
         job = Job(SUBJECTS[name], folder / name / f"round-{number}", master)
         play = _Play(job, plan, kinds, expected[name][1], chance, deadline)
@@ -206,7 +213,7 @@ class _Play:
             self._lives += 1
             hurt = False
             try:
-                while len(self._kills) < kills and self._until_the_moment(life):
+                while len(self._kills) < kills and self._in_time() and self._until_the_moment(life):
                     hurt = self._kill(life) or hurt
                 self._until(life, lambda: False)
             finally:
@@ -216,6 +223,10 @@ class _Play:
                 return []
             if not hurt or "error[VSC" in life.output:  # what a killed worker brings about is Spark's error, not ours
                 return [f"the command failed unprovoked, with status {life.status}: {life.output[-2000:]}"]
+
+    def _in_time(self) -> bool:
+        """Whether the round could still end if the next kill took everything with it."""
+        return time.monotonic() + self._pace.whole(self._plan.epochs - self._job.committed) < self._deadline
 
     def _kill(self, life: Life) -> bool:
         if not self._deck:

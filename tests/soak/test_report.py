@@ -24,9 +24,10 @@ def played(kills: int, *faults: str, ended: bool = True) -> Round:
     ("rounds", "good", "words"),
     [
         ([played(2), played(2)], True, "4 of 4 kills in 2 rounds, 6 lives, 1.5 minutes: every round that ended as"),
-        ([played(2), played(1)], False, "3 of 4 kills"),
+        ([played(2), played(1)], False, "45 minutes did not suffice for all kills"),
+        ([], False, "0 of 4 kills in 0 rounds"),
         ([played(4, "sink named: 1 row")], False, "1 of 1 rounds DIFFER\n  shop on local[2,3]: sink named: 1 row"),
-        ([played(4, ended=False)], False, "the 45 minutes were up before the last round had ended (--minutes)"),
+        ([played(4, ended=False)], False, "the last round did not end in time"),
     ],
 )
 def test_the_report(rounds: list[Round], good: bool, words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,6 +77,13 @@ def test_topologies_take_turns_and_every_other_round_has_executors(tmp_path: Pat
         ("flights", CLUSTER, KINDS), ("shop", CLUSTER, KINDS), ("flights", LOCAL, both), ("shop", LOCAL, both),
         ("flights", CLUSTER, KINDS),
     ]  # fmt: skip
+
+
+def test_without_the_time_for_a_run_no_round_begins(tmp_path: Path, player: type[Player]) -> None:
+    plan = Plan(4, 1, KINDS, ("flights",), 3, minutes=1)
+    for epoch, rounds in ((9, 2), (10, 0)):
+        folder = tmp_path / str(epoch)
+        assert len(soak(plan, folder, lambda _: None, lambda job, deadline, e=epoch: Pace(1, e))) == rounds  # type: ignore[misc]
 
 
 def test_a_bad_round_is_the_last_of_its_topology_and_is_kept(
