@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,6 +62,12 @@ BATCH_FORMAT = "2"
 
 _FIXED = 5
 """System columns beside the path: time, origin, offset, timestamp, present."""
+
+_MOST_PARTS = 1000
+"""System columns with the path: one a stage, so never nearly as many."""
+
+_MALFORMED = (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError)
+"""What metadata that `Batch.to_ipc` did not write may raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,18 +240,29 @@ class Batch:
         return bytes(sink.getvalue())
 
     @classmethod
-    def from_ipc(cls, data: bytes, schema: Schema) -> Batch:
-        """The batch that `to_ipc` wrote; `schema` is its node's. StateError for anything else."""
+    def from_ipc(cls, data: bytes, schema: Schema, trusted: bool = True) -> Batch:
+        """The batch that `to_ipc` wrote; `schema` is its node's. StateError for anything else.
+
+        Not `trusted`: the bytes come out of a checkpoint, and every offset in them is looked at before it is followed.
+        """
         try:
             with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
                 metadata = reader.schema.metadata or {}
                 record = reader.read_next_batch()
-        except (pa.ArrowException, OSError, StopIteration) as error:
-            raise StateError(f"a batch of records is damaged: {error}") from error
+            if not trusted:
+                record.validate(full=True)
+            return cls._of_record(record, metadata, schema)
+        except (pa.ArrowException, OSError, StopIteration, *_MALFORMED) as error:
+            raise StateError(f"a batch of records is damaged: {str(error)[:200]}") from error
+
+    @classmethod
+    def _of_record(cls, record: pa.RecordBatch, metadata: Mapping[bytes, bytes], schema: Schema) -> Batch:
         if metadata.get(b"vsc") != BATCH_FORMAT.encode():
             raise StateError("a batch of records has another format version", "run one version of vsc only")
         rows, parts = int(metadata[b"rows"]), json.loads(metadata[b"system"])
         head = sum(varies for _, varies in parts)
+        if not _FIXED <= len(parts) <= _MOST_PARTS or rows != (record.num_rows if record.num_columns else min(rows, 1)):
+            raise ValueError("its rows are not as many as it says")
         if record.num_columns != head + len(schema.key) + len(schema.value):
             raise StateError(f"a batch has {record.num_columns - head} columns, not those of its node's schema")
         columns = iter(record.columns)

@@ -77,7 +77,7 @@ class InStep:
         taken: list[tuple[bytes, Waiting]] = []
         for group, upto in self._groups(frontier):
             for row_key, one in group:
-                batch = Batch.from_ipc(one.data, self._schemas[one.port])
+                batch = Batch.from_ipc(one.data, self._schemas[one.port], trusted=False)
                 some, rest = _parted([(one.port, batch)], frontier)
                 ready += some
                 later += rest

@@ -8,6 +8,7 @@ Layout, beside Spark's own folders in the checkpoint:
     vsc/control/*.txt      the control source
     vsc/epochs/N.json      what epoch N did (the newest few)
     vsc/inputs/N.json      for which sources epoch N waits, from before it runs (the newest few)
+    vsc/back/N.json        epoch N is being gone back to (`vsc.runtime.spark.going_back`); nothing when that is done
 
 The JSON files other than the plan end with a member "check", the CRC-32 of those before it.
 
@@ -20,13 +21,11 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from vsc.plan import Plan, dump
@@ -34,11 +33,14 @@ from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.control import DRAIN, START, WAKE
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.hadoop import Files, usable
+from vsc.runtime.spark.identity import IDENTITY, PLAN, Identity, read_identity
+from vsc.runtime.spark.sealed import RESTORE, damaged, read_json, sealed, unsealed
 
 __all__ = ["Checkpoint", "differences"]
 
-FORMAT = 2
 KEPT_EPOCHS = 100
+_FIRST = "0-start.txt"
+_BACK = "vsc/back"
 _log = logging.getLogger(__name__)
 _SPARK_NAMES = {"offsets", "commits", "sources", "state", "metadata"}
 _IMMATERIAL = {"line", "text", "reason", "decided_by", "format_version"}
@@ -69,9 +71,11 @@ class Checkpoint:
 
     @classmethod
     def _open(cls, files: Files, path: str, plan: Plan, partitions: int | None) -> Checkpoint:
-        if files.exists("vsc/identity.json"):
+        if files.exists(IDENTITY):
             return cls._existing(files, plan, partitions)
         found = [name for name in files.names() if not name.startswith(".") and name != "vsc"]
+        if found and files.exists(PLAN):
+            raise CheckpointError(f"{files.path(IDENTITY)} is missing", RESTORE)
         if found:
             kind = "a checkpoint of another Spark query" if _SPARK_NAMES & set(found) else f"not empty ({found[0]})"
             raise CheckpointError(f"the checkpoint folder {path} is {kind}", "give a folder of its own")
@@ -79,29 +83,20 @@ class Checkpoint:
 
     @classmethod
     def _existing(cls, files: Files, plan: Plan, partitions: int | None) -> Checkpoint:
-        version = _json(files, "vsc/identity.json").get("format")
-        if type(version) is int and version != FORMAT:
-            raise CheckpointError(
-                f"the checkpoint {files.root} has format version {version}, this vsc writes {FORMAT}",
-                "run it with the version of vsc that made it, or start with a new checkpoint",
-            )
-        identity = _unsealed(files, "vsc/identity.json")
-        id_, kept = identity["id"], identity["partitions"]
-        if identity.get("plan_check") != _check(_read(files, "vsc/plan.json")):
-            raise _damaged(files, "vsc/plan.json", "its checksum is wrong")
-        found = list(differences(_json(files, "vsc/plan.json"), json.loads(dump(plan))))
+        identity = read_identity(files)
+        found = list(differences(read_json(files, PLAN), json.loads(dump(plan))))
         if found:
             shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
             raise CheckpointError(
                 f"the topology has changed since the checkpoint {files.root} was made: {shown}",
                 "run the old topology, or start the new one with a checkpoint of its own",
             )
-        if partitions is not None and partitions != kept:
+        if partitions not in (None, identity.partitions):
             raise CheckpointError(
-                f"the checkpoint {files.root} has {kept} partitions, not {partitions}",
-                f"run it with --partitions {kept}, or start with a new checkpoint",
+                f"the checkpoint {files.root} has {identity.partitions} partitions, not {partitions}",
+                f"run it with --partitions {identity.partitions}, or start with a new checkpoint",
             )
-        return cls(files, id_, kept, False)
+        return cls(files, identity.id, identity.partitions, False)
 
     def create(self, plan: Plan) -> None:
         """Writes a fresh checkpoint: from now on it is for `plan` alone. CheckpointError if the folder is unusable.
@@ -109,7 +104,7 @@ class Checkpoint:
         Whoever calls this has claimed the folder.
         """
         with _usable(self.files.root):
-            if self.files.exists("vsc/identity.json"):
+            if self.files.exists(IDENTITY):
                 raise CheckpointError(
                     f"another query has made the checkpoint {self.files.root} just now",
                     "give one of them another folder",
@@ -117,12 +112,10 @@ class Checkpoint:
             self.files.make("vsc/control")
             self.files.make("vsc/epochs")
             self.files.make("vsc/inputs")
-            self.files.write("vsc/control/0-start.txt", START + "\n")
-            text = dump(plan)
-            self.files.write("vsc/plan.json", text)
-            identity: dict[str, Any] = {"format": FORMAT, "id": self.id, "partitions": self.partitions}
-            identity |= {"plan": plan.name, "plan_check": _check(text)}
-            self.files.write("vsc/identity.json", _sealed(identity, indent=2))
+            self.files.write(f"vsc/control/{_FIRST}", START + "\n")
+            identity = Identity(self.id, self.partitions, dump(plan))
+            self.files.write(PLAN, identity.plan_text)
+            self.files.write(IDENTITY, identity.dump(plan.name))
 
     @property
     def control(self) -> str:
@@ -139,7 +132,7 @@ class Checkpoint:
 
     def keep(self, report: EpochReport) -> None:
         """Keeps what an epoch did; forgets the oldest."""
-        self.files.write(f"vsc/epochs/{report.epoch}.json", _sealed(report.as_dict()))
+        self.files.write(f"vsc/epochs/{report.epoch}.json", sealed(report.as_dict()))
         old = report.epoch - KEPT_EPOCHS
         if old >= 0:
             self.files.delete(f"vsc/epochs/{old}.json")
@@ -163,24 +156,61 @@ class Checkpoint:
 
     def keep_pace(self, epoch: int, pace: str) -> None:
         """Keeps the pace of an epoch (`vsc.runtime.spark.pace`) before it runs; forgets the oldest."""
-        self.files.write(f"vsc/inputs/{epoch}.json", _sealed({"pace": pace}))
+        self.files.write(f"vsc/inputs/{epoch}.json", sealed({"pace": pace}))
         if epoch >= KEPT_EPOCHS:
             self.files.delete(f"vsc/inputs/{epoch - KEPT_EPOCHS}.json")
 
     def pace(self, epoch: int) -> str | None:
         """The pace that was kept for `epoch`; None if there is none. CheckpointError if it is damaged."""
         name = f"vsc/inputs/{epoch}.json"
-        return str(_unsealed(self.files, name)["pace"]) if self.files.exists(name) else None
+        return str(unsealed(self.files, name).get("pace")) if self.files.exists(name) else None
+
+    def followed(self, done: int, newest: int) -> Iterator[tuple[int, CheckpointError]]:
+        """What is wrong, and from which epoch on, with what the next epoch of a plan whose sources keep step follows
+        from: pace and report of the newest epoch that is `done`, and what there is of the `newest` one, if it is not.
+        """
+        for epoch in range(max(done, 0), newest + 1):
+            must = epoch <= done or self.files.exists(f"vsc/epochs/{epoch}.json")
+            for name, read in ((f"vsc/inputs/{epoch}.json", self.pace), (f"vsc/epochs/{epoch}.json", self.report)):
+                try:
+                    if read(epoch) is None and must:
+                        yield epoch, CheckpointError(f"{self.files.path(name)} is missing")
+                except CheckpointError as error:
+                    yield epoch, error
+
+    def going_back(self) -> int | None:
+        """The oldest epoch to which a run began to go back, without getting there; None if there is none."""
+        return min(self._numbers(_BACK), default=None)
+
+    def set_going_back(self, epoch: int | None) -> None:
+        """Notes that the checkpoint is going back to `epoch`; None: that it has got there."""
+        if epoch is None:
+            self.files.delete(_BACK)
+        elif epoch != self.going_back():
+            self.files.write(f"{_BACK}/{epoch}.json", sealed({"epoch": epoch}))
 
     def forget_after(self, epoch: int) -> None:
-        """Forgets the reports and paces of later epochs."""
+        """Forgets the reports and paces of later epochs, and what partitions were to be told in them.
+
+        All of the control source but its first line: what earlier epochs have read of it is not read again.
+        """
+        for name in self.files.names("vsc/control"):
+            if name != _FIRST:
+                self.files.delete(f"vsc/control/{name}")
         for folder in ("vsc/epochs", "vsc/inputs"):
             for number in reversed(self._numbers(folder)):
                 if number > epoch:
                     self.files.delete(f"{folder}/{number}.json")
 
     def _report(self, epoch: int) -> EpochReport:
-        return EpochReport.from_dict(_unsealed(self.files, f"vsc/epochs/{epoch}.json"))
+        name = f"vsc/epochs/{epoch}.json"
+        try:
+            report = EpochReport.from_dict(unsealed(self.files, name))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise damaged(self.files, name, "it is no report") from error
+        if report.epoch != epoch:
+            raise damaged(self.files, name, "it is the report of another epoch")
+        return report
 
     def _epochs(self) -> list[int]:
         return self._numbers("vsc/epochs")
@@ -188,46 +218,6 @@ class Checkpoint:
     def _numbers(self, folder: str) -> list[int]:
         names = [n.removesuffix(".json") for n in self.files.names(folder) if not n.startswith(("_", "."))]
         return sorted(int(n) for n in names if n.isdigit())
-
-
-def _check(text: str) -> int:
-    return zlib.crc32(text.encode())
-
-
-def _read(files: Files, name: str) -> str:
-    try:
-        return files.read(name)
-    except (Py4JJavaError, OSError) as error:
-        java = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
-        raise _damaged(files, name, java.partition("\n")[0]) from error
-
-
-def _json(files: Files, name: str) -> dict[str, Any]:
-    try:
-        found = json.loads(_read(files, name))
-    except (ValueError, RecursionError) as error:
-        raise _damaged(files, name, "it is cut or no JSON") from error
-    if not isinstance(found, dict):
-        raise _damaged(files, name, "it is no JSON object")
-    return found
-
-
-def _sealed(data: dict[str, Any], indent: int | None = None) -> str:
-    """The text of a JSON file that ends with the checksum of what stands before it."""
-    return json.dumps({**data, "check": _check(json.dumps(data))}, indent=indent) + "\n"
-
-
-def _unsealed(files: Files, name: str) -> dict[str, Any]:
-    """What `_sealed` wrote. CheckpointError that names the file if it is damaged."""
-    data = _json(files, name)
-    check = data.pop("check", None)
-    if check != _check(json.dumps(data)):
-        raise _damaged(files, name, "its checksum is wrong")
-    return data
-
-
-def _damaged(files: Files, name: str, why: str) -> CheckpointError:
-    return CheckpointError(f"{files.path(name)} is damaged: {why}", "restore it from a copy of the checkpoint's folder")
 
 
 def _usable(path: str) -> AbstractContextManager[None]:

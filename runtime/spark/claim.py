@@ -23,6 +23,7 @@ import socket
 import threading
 import time
 import uuid
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -79,9 +80,21 @@ def claim(spark: SparkSession, files: Files) -> Claim:
 def _me() -> dict[str, Any]:
     return {
         "host": socket.gethostname(),
+        "machine": _machine(),
         "pid": os.getpid(),
         "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
+
+
+@cache
+def _machine() -> str:
+    """What tells apart where processes have their ids: two containers may have one name, and a machine may be
+    started anew. As far as the operating system tells."""
+    found = []
+    with contextlib.suppress(OSError):
+        found.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        found.append(str(Path("/proc/self/ns/pid").readlink()))
+    return " ".join(found)
 
 
 def _refused(root: str, holder: dict[str, Any]) -> CheckpointError:
@@ -96,7 +109,8 @@ def _refused(root: str, holder: dict[str, Any]) -> CheckpointError:
 def _is_dead(holder: dict[str, Any]) -> bool:
     """Whether the holder ran on this machine and its process is gone for sure."""
     pid = holder.get("pid")
-    if holder.get("host") != socket.gethostname() or type(pid) is not int or pid < 1:
+    here = (socket.gethostname(), _machine())
+    if (holder.get("host"), holder.get("machine")) != here or type(pid) is not int or pid < 1:
         return False
     try:
         os.kill(pid, 0)
@@ -144,7 +158,11 @@ class _LocalClaim:
             if time.monotonic() - started > (DYING_SECONDS if _is_dead(holder) else STOPPING_SECONDS):
                 raise _refused(files.root, holder)
             time.sleep(_POLL_SECONDS)
-        path.write_text(json.dumps(_me()) + "\n")
+        try:
+            path.write_text(json.dumps(_me()) + "\n")
+        except BaseException:  # a full disk
+            found.release()
+            raise
         return found
 
     def check(self) -> None:

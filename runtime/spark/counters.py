@@ -179,9 +179,13 @@ class EpochReport:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> EpochReport:
-        """The report that `as_dict` (or the JSON of it) shows."""
+        """The report that `as_dict` (or the JSON of it) shows. KeyError, TypeError or ValueError for anything else."""
+        clocks = data.get("clocks", {})
+        waiting = [size.get("waiting", 0) for size in data["state"].values()]
+        if any(type(number) is not int for number in (data["epoch"], *clocks.values(), *waiting)):
+            raise ValueError("a number is none")
         return cls(
             data["epoch"], data["read"], data["written"], metrics=Metrics.from_dict(data["metrics"]),
             state={k: StateSize.load(v) for k, v in data["state"].items()}, seconds=data["seconds"],
-            clocks=data.get("clocks", {}), outstanding=data.get("outstanding", {}),
+            clocks=clocks, outstanding=data.get("outstanding", {}),
         )  # fmt: skip

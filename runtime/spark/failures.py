@@ -23,6 +23,9 @@ _ORC_MISMATCH = re.compile(
 )
 _FOOTER = re.compile(r"Could not read footer for file: ?\S*?(file:\S+?|\w+://\S+?)[;,\s]")
 
+_NO_SPACE = ("No space left on device", "Disk quota exceeded", "File too large")
+"""What a full disk, a full quota and a file that may not grow are called, by the JVM and in Python."""
+
 _BLOB = re.compile(r"blob '(\d+)-")
 _STATE_LOADING = ("CANNOT_LOAD_STATE_STORE", "state.RocksDB", "StateStore")
 _NOT_LOADED = "Spark cannot load the state of the checkpoint"
@@ -82,6 +85,11 @@ def _reading(text: str) -> VscRuntimeError | None:
 
 
 def _known(text: str) -> VscRuntimeError | None:
+    if any(sign in text for sign in _NO_SPACE):
+        return SinkError(
+            f"there is no space left on a disk: {_innermost(text)}",
+            "make room (the checkpoint, the sinks, Spark's local folders, --local-dir), then run again",
+        )
     if "CANNOT_LOAD_STATE_STORE" in text:
         return StateError(
             f"{_NOT_LOADED}: {_innermost(text)}",
@@ -89,10 +97,6 @@ def _known(text: str) -> VscRuntimeError | None:
         )
     if "PATH_NOT_FOUND" in text or "Path does not exist" in text:
         return SourceError(_line(text.splitlines()[0]))
-    if "No space left on device" in text:
-        return SinkError(
-            "there is no space left on a disk", "make room (the local folder, the checkpoint, the sinks), run again"
-        )
     return None
 
 

@@ -8,44 +8,30 @@ the query's own local folders. All of one answer is of one epoch.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from vsc.plan import Plan, PlanError, load
+from vsc.plan import Plan
 from vsc.runtime.errors import CheckpointError, StateError
 from vsc.runtime.operators.key_width import partition_codecs
 from vsc.runtime.operators.views import Question, StoreInfo, find_store, stores_of
 from vsc.runtime.operators.views.question import question
 from vsc.runtime.records import partition_of
 from vsc.runtime.spark.hadoop import Files, usable
+from vsc.runtime.spark.identity import IDENTITY, Identity, read_identity
 from vsc.runtime.spark.look_reader import RowReader, SizeReader, row_ddl
 from vsc.runtime.spark.protocol import Manifest
+from vsc.runtime.spark.sealed import ReadableFiles
 from vsc.runtime.spark.session import look_configuration
 from vsc.runtime.spark.ship import ship
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.values import to_values
 
-__all__ = ["ReadableFiles", "State", "StoreSize", "read_identity", "read_store"]
-
-
-class ReadableFiles(Protocol):
-    """A folder whose files can be read: `hadoop.Files`, or anything like it."""
-
-    root: str
-
-    def exists(self, name: str = "") -> bool:
-        """Whether there is such a file or folder."""
-
-    def read(self, name: str) -> str:
-        """The text of a file."""
-
-    def names(self, name: str = "") -> list[str]:
-        """The names in a folder."""
+__all__ = ["State", "StoreSize", "identity_of", "read_store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,22 +94,13 @@ def read_store(
     return state.rows(info, asked).drop("_encoded")
 
 
-def read_identity(files: ReadableFiles) -> tuple[Plan, int]:
-    """The plan of a checkpoint and its number of partitions; CheckpointError if it is none, or of another version."""
-    if not files.exists("vsc/identity.json"):
+def identity_of(files: ReadableFiles) -> Identity:
+    """The identity of a checkpoint; CheckpointError if it is none, damaged, or of another version."""
+    if not files.exists(IDENTITY):
         raise CheckpointError(
             f"{files.root} is not a checkpoint of vsc", "give the folder that vsc run has as --checkpoint"
         )
-    try:
-        identity = json.loads(files.read("vsc/identity.json"))
-        version, partitions = identity["format"], int(identity["partitions"])
-        if version == 2:
-            return load(files.read("vsc/plan.json")), partitions
-    except (PlanError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"the checkpoint {files.root} cannot be read: {error}") from error
-    raise CheckpointError(
-        f"the checkpoint {files.root} has format version {version}, this vsc reads 2", "use the version that made it"
-    )
+    return read_identity(files)
 
 
 def kept_epochs(files: ReadableFiles) -> list[int]:
@@ -146,7 +123,8 @@ class State:
         """Opens the state after epoch `at_epoch`, or the newest committed one; CheckpointError where there is none."""
         with usable(CheckpointError, f"the checkpoint {checkpoint}", "give the folder of a checkpoint"):
             files = Files(spark, checkpoint)
-            plan, partitions = read_identity(files)
+            identity = identity_of(files)
+            plan, partitions = identity.plan(files), identity.partitions
             epochs = kept_epochs(files)
         if not epochs:
             raise CheckpointError(

@@ -22,6 +22,7 @@ from typing import Protocol
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import TaskContext
 
+from vsc.runtime.errors import CheckpointError
 from vsc.runtime.operators.in_step import Frontier
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.unread import Rest
@@ -68,9 +69,17 @@ class Pace:
 
     @classmethod
     def load(cls, text: str) -> Pace:
-        """The pace that `dump` wrote."""
-        data = json.loads(text)
-        return cls({name: Wait(clock, part) for name, (clock, part) in data["waits"].items()}, data["waiting"])
+        """The pace that `dump` wrote. CheckpointError for anything else."""
+        try:
+            data = json.loads(text)
+            waits = {name: Wait(clock, part) for name, (clock, part) in data["waits"].items()}
+            waiting = dict(data["waiting"])
+            numbers = [*waiting.values(), *(wait.clock for wait in waits.values())]
+            if any(type(n) is not int for n in numbers) or any(type(w.next) is not str for w in waits.values()):
+                raise ValueError("a number or a name is none")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise CheckpointError(f"the pace of an epoch (vsc/inputs) is damaged: {str(error)[:200]}") from error
+        return cls(waits, waiting)
 
     @classmethod
     def here(cls) -> Pace:

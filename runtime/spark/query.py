@@ -23,6 +23,7 @@ from vsc.runtime.spark.claim import Claim, claim, released_after
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.epoch import EpochWriter, SqlEpochWriter
+from vsc.runtime.spark.going_back import go_back
 from vsc.runtime.spark.in_sql import runs_in_sql
 from vsc.runtime.spark.job import Run
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
@@ -115,7 +116,7 @@ def start_query(job: Run, spark: SparkSession, on_epoch: Hook | None) -> Started
         if opened.fresh:
             opened.create(plan)
         else:
-            _take_up(opened, sinks, back_to)
+            _take_up(plan, opened, sinks, back_to)
         ship(spark)
         writer = _writer(job, spark, opened, sinks, held, on_epoch)
         query = _query(job, resolved, spark, opened, writer)
@@ -126,14 +127,13 @@ def start_query(job: Run, spark: SparkSession, on_epoch: Hook | None) -> Started
     return Started(query, writer, held)
 
 
-def _take_up(opened: Checkpoint, sinks: Sequence[EpochSink], back_to: int | None) -> None:
+def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to: int | None) -> None:
+    go_back(opened, sinks, back_to)
     logs = SparkLogs(opened.files)
-    if back_to is not None:
-        logs.back_to(back_to)
-        opened.forget_after(back_to)
-        for sink in sinks:
-            sink.back_to(back_to)
     logs.check()
+    if stages_in_step(plan):
+        for epoch, error in opened.followed(logs.done, logs.newest):
+            raise CheckpointError(error.message, logs.way_back(epoch)) from error
     _prepare(sinks)  # sweeps what a crash left: not under another query's hands
 
 

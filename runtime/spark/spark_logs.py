@@ -1,8 +1,9 @@
 """Spark's own files in a checkpoint: found damaged before Spark reads them as data, named, and the way back from them.
 
 Spark keeps what an epoch reads in ``offsets/N``, that it ended in ``commits/N``, which files a source has seen in
-``sources/I/K``, and states in ``state/OPERATOR/PARTITION/VERSION_ID.changelog`` and ``.zip``, the version being one
-more than the epoch. It keeps the newest `spark.sql.streaming.minBatchesToRetain` of them (100), and so an older state.
+``sources/I/K``, and states in ``state/OPERATOR/PARTITION/VERSION_ID.changelog`` and ``.zip`` (with RocksDB's tables
+beside it, ``SSTs/*.sst``), the version being one more than the epoch. It keeps the newest
+`spark.sql.streaming.minBatchesToRetain` of them (100), and so an older state.
 
 What is checked, `SparkLogs.check`, before a query starts: that the logs have no gap at their end, and that each file
 that will be read is whole. For that the file system's own checksums count (a local disk has them in ``.NAME.crc``, HDFS
@@ -14,6 +15,7 @@ which file it was: `SparkLogs.damaged_state` looks for it, after a failure.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
@@ -54,7 +56,8 @@ class SparkLogs:
             raise self._missing(f"commits/{newest - 1}", newest - 1)
         if newest >= 0 and not self._files.exists("metadata"):
             raise CheckpointError(f"{self._files.path('metadata')} is missing", "restore the checkpoint's folder")
-        self._whole("metadata", 0)
+        if self._files.exists("metadata"):  # not yet, if the first run was ended before Spark began
+            self._whole("metadata", 0)
         for number in sorted(offsets)[-2:]:
             self._whole(f"offsets/{number}", number)
         for number in sorted(commits)[-2:]:
@@ -68,49 +71,66 @@ class SparkLogs:
                     if not name.rpartition("/")[2].startswith("."):
                         self._read_through(f"state/{folder}/{kind}/{name}", None)
 
+    @property
+    def done(self) -> int:
+        """The newest epoch that has ended; -1 for none."""
+        return max(self._numbers("commits"), default=-1)
+
+    @property
+    def newest(self) -> int:
+        """The newest epoch that was begun; -1 for none."""
+        return max(self._numbers("offsets"), default=-1)
+
     def kept(self) -> list[int]:
-        """The epochs whose state is kept, so that `back_to` can take one; ascending."""
-        return sorted(self._numbers("offsets") & self._numbers("commits"))
+        """The epochs whose state is kept with what goes on from it, so that one can go back to them; ascending."""
+        found = self._numbers("offsets") & self._numbers("commits")
+        paces = self._numbers("vsc/inputs")
+        if paces:  # of a plan whose sources keep step: the next epoch follows from the pace and the report
+            found &= paces & self._numbers("vsc/epochs")
+        return sorted(found)
 
     def way_back(self, damaged: int | None) -> str:
         """What to do about damage that came with epoch `damaged` (None: not known)."""
         before = [n for n in self.kept() if damaged is None or n < damaged]
-        if not before:
+        newest = next((n for n in reversed(before) if self._can_be_read_on(n)), None)
+        if newest is None:
             return "restore the checkpoint's folder from a copy: no older state is kept in it"
         return (
-            f"restore the file from a copy, or go back: vsc run with --back-to {before[-1]} takes up the state after "
-            f"epoch {before[-1]} (kept: {before[0]} to {before[-1]}) and reads on from there"
+            f"restore the file from a copy, or go back: vsc run with --back-to {newest} takes up the state after "
+            f"epoch {newest} (kept: {before[0]} to {before[-1]}) and reads on from there"
         )
 
-    def back_to(self, epoch: int) -> None:
-        """Forgets what came after `epoch`, so that a query takes up the state after it. May be repeated.
-
-        CheckpointError if that state is not kept, and nothing is changed then.
-        """
+    def check_kept(self, epoch: int) -> None:
+        """CheckpointError if the state after `epoch` is not kept, or what Spark would read of it is damaged."""
         kept = self.kept()
         if epoch not in kept:
             there = f"kept are the epochs {kept[0]} to {kept[-1]}" if kept else "no epoch is kept"
             raise CheckpointError(f"the checkpoint {self._files.root} cannot go back to epoch {epoch}: {there}")
         self._whole(f"offsets/{epoch}", epoch)
         self._whole(f"commits/{epoch}", epoch)
-        forgotten = [
-            f"sources/{source}/{name}"
-            for source, offset in self._log_offsets(epoch).items()
-            for name in self._check_source(source, offset)
-        ]
-        # The newest first: stopped in the middle, what is left has no gap.
+        for source, offset in self._log_offsets(epoch).items():
+            self._check_source(source, offset)
+
+    def forget_after(self, epoch: int) -> None:
+        """Forgets what came after `epoch`, whose state is kept: a query takes up the state after it."""
+        for source, offset in self._log_offsets(epoch).items():
+            for name in self._files.names(f"sources/{source}"):
+                match = _LOG.fullmatch(name)
+                if match is not None and int(match.group(1)) > offset:
+                    self._files.delete(f"sources/{source}/{name}")
         for number in sorted(self._numbers("offsets") | self._numbers("commits"), reverse=True):
             if number > epoch:
                 self._files.delete(f"commits/{number}")
                 self._files.delete(f"offsets/{number}")
-        for name in forgotten:
-            self._files.delete(name)
 
     def damaged_state(self) -> CheckpointError | None:
-        """Looks for a state file that is not what its checksum says, newest first; None if none is found in time."""
+        """Looks for a state file that is not what its checksum says, newest first; None if none is found in time.
+
+        A table of RocksDB's belongs to any number of states, so to go back from a damaged one is to go behind all
+        states that have such tables.
+        """
         ends = time.monotonic() + SEARCH_SECONDS
-        found = [(int(m.group(1)), name) for name, m in self._state_files()]
-        for version, name in sorted(found, reverse=True):
+        for version, name in sorted(self._state_files(), reverse=True):
             if time.monotonic() > ends:
                 return None
             try:
@@ -120,11 +140,16 @@ class SparkLogs:
                 return error
         return None
 
-    def _state_files(self) -> Iterator[tuple[str, re.Match[str]]]:
-        for name in self._files.files("state"):
-            match = _STATE.fullmatch(name.rpartition("/")[2])
-            if match is not None:
-                yield f"state/{name}", match
+    def _state_files(self) -> Iterator[tuple[int, str]]:
+        """The files of states, each with the version that it belongs to."""
+        names = self._files.files("state")
+        versions = {name: match for name in names if (match := _STATE.fullmatch(name.rpartition("/")[2]))}
+        whole = min((int(m.group(1)) for m in versions.values() if m.group(2) == "zip"), default=0)
+        for name in names:
+            if name in versions:
+                yield int(versions[name].group(1)), f"state/{name}"
+            elif name.endswith(".sst"):
+                yield whole, f"state/{name}"
 
     def _compare(self, name: str, epoch: int) -> None:
         """Compares a state file with the checksum that Spark has written beside it."""
@@ -138,26 +163,44 @@ class SparkLogs:
         stems = (name.removesuffix(".json") for name in self._files.names(folder))
         return {int(stem) for stem in stems if stem.isdecimal() and len(stem) < 19}
 
-    def _check_source(self, source: str, offset: int) -> list[str]:
-        """Checks a file source's log up to `offset`; the names of what is in it beyond that."""
+    def _check_source(self, source: str, offset: int) -> None:
+        """Checks a file source's log up to `offset`."""
+        found = self._source_log(source)
+        for number in self._needed(found, offset):
+            if number not in found:
+                raise self._missing(f"sources/{source}/{number}", self._epoch_of(source, number))
+            self._whole(f"sources/{source}/{found[number]}", self._epoch_of(source, number))
+
+    def _source_log(self, source: str) -> dict[int, str]:
+        """The files of a source's log, by number: where there are two, the one that was folded."""
         found: dict[int, str] = {}
         for name in self._files.names(f"sources/{source}"):
             match = _LOG.fullmatch(name)
             if match is not None and (match.group(2) or int(match.group(1)) not in found):
                 found[int(match.group(1))] = name
-        compacts = [n for n, name in found.items() if name.endswith(".compact") and n <= offset]
-        first = max(compacts, default=0)
-        for number in range(first, offset + 1):
-            if number not in found:
-                raise self._missing(f"sources/{source}/{number}", self._epoch_of(source, number))
-            self._whole(f"sources/{source}/{found[number]}", None)
-        return [name for number, name in sorted(found.items(), reverse=True) if number > offset]
+        return found
+
+    def _needed(self, found: dict[int, str], offset: int) -> range:
+        """The numbers of a log that are read to know what is in it up to `offset`."""
+        return range(
+            max((n for n, name in found.items() if name.endswith(".compact") and n <= offset), default=0), offset + 1
+        )
+
+    def _can_be_read_on(self, epoch: int) -> bool:
+        """Whether the sources' logs reach to `epoch`: Spark removes their parts once it has folded them."""
+        try:
+            offsets = self._log_offsets(epoch)
+        except CheckpointError:
+            return False
+        logs = {source: self._source_log(source) for source in offsets}
+        return all(n in logs[source] for source, offset in offsets.items() for n in self._needed(logs[source], offset))
 
     def _epoch_of(self, source: str, offset: int) -> int | None:
         """The first epoch, of those known, that has read as far as `offset` of that source's log."""
         for number in sorted(self._numbers("offsets")):
-            if self._log_offsets(number).get(source, -1) >= offset:
-                return number
+            with contextlib.suppress(CheckpointError):
+                if self._log_offsets(number).get(source, -1) >= offset:
+                    return number
         return None
 
     def _log_offsets(self, epoch: int) -> dict[str, int]:

@@ -12,6 +12,7 @@ import decimal
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain, repeat
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
 
@@ -131,7 +132,7 @@ def _array_slot(data_type: ArrayType) -> Slot:
 
     def unpack(data: object) -> list[object]:
         assert isinstance(data, bytes)
-        return list(_read(data, [element] * _LENGTH.unpack_from(data)[0], _LENGTH.size))
+        return list(_read(data, repeat(element, _count(data)), _LENGTH.size))
 
     return _variable(pack, unpack)
 
@@ -145,7 +146,7 @@ def _map_slot(data_type: MapType) -> Slot:
 
     def unpack(data: object) -> dict[object, object]:
         assert isinstance(data, bytes)
-        flat = list(_read(data, [key, member] * _LENGTH.unpack_from(data)[0], _LENGTH.size))
+        flat = list(_read(data, chain.from_iterable(repeat((key, member), _count(data))), _LENGTH.size))
         return dict(zip(flat[::2], flat[1::2], strict=True))
 
     return _variable(pack, unpack)
@@ -165,7 +166,18 @@ def _struct_slot(data_type: StructType) -> Slot:
     return _variable(pack, unpack)
 
 
+def _count(data: bytes) -> int:
+    """How many elements an array or a map says that it has: nothing is set aside for them before they are there."""
+    if len(data) < _LENGTH.size:
+        raise ValueError("a nested value is cut short")
+    (count,) = _LENGTH.unpack_from(data)
+    return int(count)
+
+
 def _read(data: bytes, members: Iterable[_Member], at: int) -> Iterable[object]:
     for member in members:
-        value, at = member.read(data, at)
+        try:
+            value, at = member.read(data, at)
+        except (IndexError, struct.error) as error:
+            raise ValueError("a nested value is cut short") from error
         yield value

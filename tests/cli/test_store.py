@@ -18,6 +18,7 @@ from vsc.plan import dump
 from vsc.plan.nodes import Column
 from vsc.plan.types import parse_type
 from vsc.runtime.operators.views import StoreInfo
+from vsc.runtime.spark.identity import Identity
 
 TOPOLOGY = """
 table t (k bigint, v string, at bigint) from files (path = 'x', format = 'json') key k timestamp at
@@ -97,7 +98,10 @@ def test_times_are_milliseconds_or_iso_text() -> None:
         (f"scan t --limit {1 << 31} --checkpoint ck", 2, "help: give a number from 0 to 2,147,483,647"),
         ("scan t --checkpoint nowhere", 1, "error[VSC904] nowhere is not a checkpoint of vsc"),
         ("scan t --checkpoint old", 1, "error[VSC904] the checkpoint old has format version 9"),
-        ("scan t --checkpoint broken", 1, "error[VSC904] the checkpoint broken cannot be read"),
+        ("scan t --checkpoint broken", 1, "error[VSC904] broken/vsc/plan.json is no plan that this vsc can run"),
+        ("scan t --checkpoint flipped", 1, "error[VSC904] flipped/vsc/plan.json is damaged: its checksum is wrong"),
+        ("scan t --checkpoint changed", 1, "error[VSC904] changed/vsc/identity.json is damaged: its checksum"),
+        ("scan t --checkpoint lost", 1, "error[VSC904] lost/vsc/plan.json is missing"),
         ("get t --checkpoint ck", 2, "the following arguments are required: --key"),
         ("--checkpoint ck", 2, "argument ACTION: invalid choice"),
     ],
@@ -108,10 +112,16 @@ def test_what_is_refused_before_spark_starts(
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     plan = dump(compile_topology(TOPOLOGY))
-    for folder, version, text in (("ck", 2, plan), ("old", 9, plan), ("broken", 2, plan[:50])):
-        (tmp_path / folder / "vsc").mkdir(parents=True)
-        identity = {"format": version, "id": "x", "partitions": 2, "plan": "t"}
-        (tmp_path / folder / "vsc/identity.json").write_text(json.dumps(identity))
-        (tmp_path / folder / "vsc/plan.json").write_text(text)
+    for folder in ("ck", "old", "broken", "flipped", "changed", "lost"):
+        inside = tmp_path / folder / "vsc"
+        inside.mkdir(parents=True)
+        identity = Identity("0123456789abcdef" * 2, 2, plan[:50] if folder == "broken" else plan)
+        (inside / "identity.json").write_text(identity.dump("t"))
+        (inside / "plan.json").write_text(identity.plan_text)
+    (tmp_path / "old/vsc/identity.json").write_text(json.dumps({"format": 9}))
+    (tmp_path / "flipped/vsc/plan.json").write_text(plan.replace("1", "2", 1))
+    changed = tmp_path / "changed/vsc/identity.json"
+    changed.write_text(changed.read_text().replace('"partitions": 2', '"partitions": 3'))
+    (tmp_path / "lost/vsc/plan.json").unlink()
     assert main(["store", *arguments.split()]) == status
     assert words in capsys.readouterr().err

@@ -114,9 +114,19 @@ def test_a_dead_driver_without_locks_does_not_block(quick: None, monkeypatch: py
     assert name not in folder.contents
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    other(folder, host=socket.gethostname(), pid=ended.pid)  # this machine: at once
+    other(folder, host=socket.gethostname(), machine=claims._machine(), pid=ended.pid)  # this machine: at once
     monkeypatch.setattr(claims, "LEASE_SECONDS", 1e9)
     take(folder).release()
+
+
+def test_a_container_of_the_same_name_is_another_machine(quick: None) -> None:
+    folder = SharedFolder()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    other(folder, host=socket.gethostname(), machine="another", pid=ended.pid)  # there it may well be running
+    started = time.monotonic()
+    take(folder).release()
+    assert time.monotonic() - started >= 0.2
 
 
 def test_a_driver_that_was_taken_for_dead_stops(quick: None) -> None:

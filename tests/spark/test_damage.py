@@ -12,6 +12,7 @@ import pytest
 
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.errors import CheckpointError, StateError, VscRuntimeError
+from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.failures import explained
 from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.spark_logs import SparkLogs
@@ -110,11 +111,23 @@ BACK = r"go back: vsc run with --back-to {} .*kept: 0 to"
         ("offsets/4", cut, "offsets/4 is damaged: it is cut", BACK.format(3)),
         ("offsets/4", gone, "offsets/4 is missing", BACK.format(3)),
         ("commits/4", flip, "commits/4 is damaged: .*Checksum", BACK.format(3)),
-        ("sources/1/2", flip, "sources/1/2 is damaged: .*Checksum", "restore the file|restore the checkpoint"),
+        ("commits/4", cut, "commits/4 is damaged", BACK.format(3)),
+        ("sources/1/2", flip, "sources/1/2 is damaged: .*Checksum", BACK.format(1)),
+        ("sources/1/2", cut, "sources/1/2 is damaged: it is cut", BACK.format(1)),
         ("sources/1/2", gone, "sources/1/2 is missing", BACK.format(1)),
         ("metadata", flip, "metadata is damaged: .*Checksum", "restore"),
         ("metadata", gone, "metadata is missing", "restore"),
+        ("metadata", cut, "metadata is damaged", "restore"),
         ("vsc/identity.json", flip, "identity.json is damaged", "restore"),
+        ("vsc/identity.json", cut, "identity.json is damaged: it is cut", "restore"),
+        ("vsc/identity.json", gone, "identity.json is missing", "restore"),
+        ("vsc/plan.json", flip, "plan.json is damaged", "restore"),
+        ("vsc/plan.json", gone, "plan.json is missing", "restore"),
+        ("vsc/inputs/4.json", flip, "vsc/inputs/4.json is damaged", BACK.format(3)),
+        ("vsc/inputs/4.json", cut, "vsc/inputs/4.json is damaged: it is cut", BACK.format(3)),
+        ("vsc/inputs/4.json", gone, "vsc/inputs/4.json is missing", r"back: vsc run with --back-to 3 .*kept: 0 to 3\)"),
+        ("vsc/epochs/4.json", flip, "vsc/epochs/4.json is damaged", BACK.format(3)),
+        ("vsc/epochs/4.json", gone, "vsc/epochs/4.json is missing", r"back: vsc run with --back-to 3 .*kept: 0 to 3\)"),
         ("vsc/plan.json", cut, "plan.json is damaged: its checksum", "restore"),
         ("state/0/_metadata/v2/0", flip, "_metadata/v2/0 is damaged: .*Checksum", "restore"),
     ],
@@ -128,6 +141,15 @@ def test_damage_to_a_log_is_found_before_anything_runs(
     assert caught.value.help is not None
     assert re.search(help, caught.value.help), caught.value.help
     assert not list((case.folder / "ck/offsets").glob("5"))
+
+
+def test_a_run_that_was_ended_before_spark_began_is_gone_on_with(case: Case) -> None:
+    for name in ("ck", "out"):
+        shutil.rmtree(case.folder / name)
+    before = Checkpoint.open(case.spark, str(case.folder / "ck"), case.plan, 1)
+    before.create(case.plan)
+    assert case.run() == list(range(EPOCHS))
+    assert before.id[:16] in next((case.folder / "out").glob("part-*")).name
 
 
 def test_a_gap_in_the_logs_is_found(case: Case) -> None:
@@ -163,6 +185,17 @@ def test_a_damaged_state_is_named_and_the_way_back_leads_to_the_same_end(
     assert case.rows()[: len(before)] == before
     assert sorted(case.rows()[-2:]) == [("a", 2 * 111111, 12), ("b", 111111, 6)]
     assert case.run() == []
+
+
+def test_a_damaged_table_of_a_state_is_found(case: Case) -> None:
+    files = Files(case.spark, str(case.folder / "ck"))
+    files.write("state/0/0/SSTs/7-x.sst", "of RocksDB")
+    assert SparkLogs(files).damaged_state() is None
+    flip(case.one("state/0/0/SSTs/*"))
+    error = SparkLogs(files).damaged_state()
+    assert error is not None
+    assert "state/0/0/SSTs/7-x.sst is damaged: " in error.message
+    assert error.help is not None and "no older state is kept" in error.help
 
 
 def test_going_back_beyond_what_is_kept_is_refused(case: Case) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import struct
 import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -15,10 +17,18 @@ from hypothesis import strategies as st
 
 from tests.spark.support import compiled
 from vsc.plan import PlanError, dump, load
-from vsc.runtime.errors import StateError
+from vsc.plan.nodes import Column, Schema
+from vsc.plan.types import parse_type
+from vsc.runtime.errors import CheckpointError, StateError
+from vsc.runtime.records import Batch, Order, Origin
+from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.identity import IDENTITY, Identity, read_identity
+from vsc.runtime.spark.pace import Pace, Wait
 from vsc.runtime.spark.protocol import Manifest
+from vsc.runtime.spark.sealed import sealed as sealed_json
 from vsc.runtime.state.changelog import apply_changelog, decode_changelog, encode_changelog
 from vsc.runtime.state.kv import MemoryKV
+from vsc.runtime.state.rows import RowCodec
 
 QUIETLY = settings(derandomize=True, max_examples=60, deadline=None)
 PLAN = dump(compiled((Path(__file__).resolve().parents[2] / "examples/payments/topology.vdsl").read_text()))
@@ -118,3 +128,114 @@ def test_a_plan_with_another_character_is_refused_or_is_one(at: int, to: str, cu
             assert load(dump(load(text))) == load(text)
         except PlanError:
             continue
+
+
+class Folder:
+    """A checkpoint's folder, in memory."""
+
+    root = "ck"
+
+    def __init__(self, **contents: str) -> None:
+        self.contents = contents
+
+    def exists(self, name: str = "") -> bool:
+        return name in self.contents
+
+    def read(self, name: str) -> str:
+        return self.contents[name]
+
+    def names(self, name: str = "") -> list[str]:
+        return []
+
+
+HOSTILE = [
+    ("id", "../../../home"), ("id", "0" * 31 + "/"), ("id", "0" * 32 + "\n"), ("id", 7), ("id", None),
+    ("partitions", 0), ("partitions", True), ("partitions", "4"), ("format", "2"), ("format", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("member", "value"), HOSTILE)
+def test_an_identity_that_leads_elsewhere_is_refused_though_its_checksum_is_right(member: str, value: Any) -> None:
+    """The id becomes part of the paths of local folders, which are swept, and of sinks' files."""
+    whole = Identity("0123456789abcdef" * 2, 4, PLAN)
+    files = Folder(**{IDENTITY: whole.dump("x"), "vsc/plan.json": PLAN})
+    assert read_identity(files) == whole
+    data = json.loads(whole.dump("x"))
+    del data["check"]
+    files.contents[IDENTITY] = sealed_json({**data, member: value})
+    with pytest.raises(CheckpointError, match=r"ck/vsc/identity\.json is damaged"):
+        read_identity(files)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, '{"a":' * 100_000, "\0", '{"format": 1e999}'])
+def test_an_identity_that_is_no_json_is_refused(text: str) -> None:
+    with pytest.raises(CheckpointError, match=r"ck/vsc/identity\.json is damaged"):
+        read_identity(Folder(**{IDENTITY: text}))
+
+
+PACE = json.loads(Pace({"s": Wait(5, "file:/a"), "t": Wait()}, {"1-0": 7}).dump())
+REPORT = json.loads(json.dumps(EpochReport(3, {"s": 4}, {"x": 1}, clocks={"s": 9}).as_dict()))
+
+
+@QUIETLY
+@given(place=st.sampled_from(places(PACE)), to=JSON)
+def test_a_pace_is_refused_or_is_one(place: tuple[Any, ...], to: Any) -> None:
+    with contextlib.suppress(CheckpointError):
+        pace = Pace.load(json.dumps(changed(PACE, place, to)))
+        pace.frontier({name: 1 for name in pace.waits}, {})
+        pace.left(EpochReport(1))
+        assert Pace.load(pace.dump()) == pace
+
+
+@QUIETLY
+@given(place=st.sampled_from(places(REPORT)), to=JSON)
+def test_a_report_is_refused_or_says_how_far_sources_have_come(place: tuple[Any, ...], to: Any) -> None:
+    with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+        report = EpochReport.from_dict(changed(REPORT, place, to))
+        assert max(report.clocks.values(), default=0) >= min(report.clocks.values(), default=0)
+        Pace.load(json.dumps(PACE)).left(report)
+
+
+TYPES = [
+    parse_type(t) for t in ("bigint", "string", "array<int>", "map<string,decimal(20,3)>", "struct<a:array<date>>")
+]
+ROW = RowCodec(TYPES).encode((1, "text", [1, None], {"k": None}, ([3, 4],)))
+
+
+@QUIETLY
+@given(at=st.integers(0, len(ROW) - 1), to=st.binary(min_size=1, max_size=4), cut=st.integers(0, len(ROW)))
+def test_a_row_with_other_bytes_is_refused_or_one_of_its_types(at: int, to: bytes, cut: int) -> None:
+    codec = RowCodec(TYPES)
+    for data in (ROW[:at] + to + ROW[at + len(to) :], ROW[:cut]):
+        with contextlib.suppress(ValueError):
+            assert len(codec.decode(data)) == len(TYPES)
+        with contextlib.suppress(ValueError):
+            for column in codec.decode_columns(pa.array([ROW, data, ROW], pa.binary())):
+                column.validate()
+                assert len(column) == 3
+
+
+def test_a_list_that_says_that_it_is_long_takes_no_memory() -> None:
+    data = bytearray(RowCodec(TYPES[2:3]).encode(([1, 2],)))
+    at = data.index(struct.pack("<I", 2), 3)
+    data[at : at + 4] = b"\xff\xff\xff\xff"
+    with pytest.raises(ValueError, match="a nested value is cut short"):
+        RowCodec(TYPES[2:3]).decode(bytes(data))
+
+
+SCHEMA = Schema((Column("k", parse_type("string")),), (Column("v", parse_type("bigint")),))
+_RANGE = np.arange(4, dtype=np.int64)
+BATCH = Batch(
+    SCHEMA, (Origin("s", 0, "p"),), Order(_RANGE, np.zeros(4, np.int32), _RANGE, _RANGE.reshape(4, 1)), _RANGE,
+    np.ones(4, np.bool_), (pa.array(["a", "bb", "", "ccc"]),), (pa.array([1, None, 3, 4]),),
+).to_ipc()  # fmt: skip
+
+
+@QUIETLY
+@given(at=st.integers(0, len(BATCH) - 1), to=st.binary(min_size=1, max_size=4), cut=st.integers(0, len(BATCH)))
+def test_a_batch_with_other_bytes_is_refused_or_can_be_read(at: int, to: bytes, cut: int) -> None:
+    for data in (BATCH[:at] + to + BATCH[at + len(to) :], BATCH[:cut]):
+        with contextlib.suppress(StateError):
+            batch = Batch.from_ipc(data, SCHEMA, trusted=False)
+            assert len(batch) <= 4
+            assert [len(column.to_pylist()) for column in batch.columns] == [len(batch)] * 2

@@ -76,12 +76,13 @@ def _look_ahead(args: argparse.Namespace) -> None:
     """Refuses what a local checkpoint alone shows to be wrong."""
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.spark.hadoop import is_local, local_path
-    from vsc.runtime.spark.look import read_identity
+    from vsc.runtime.spark.look import identity_of
 
     if not is_local(args.checkpoint):
         return
     try:
-        plan, _ = read_identity(_LocalFiles(local_path(args.checkpoint)))
+        files = _LocalFiles(local_path(args.checkpoint))
+        plan = identity_of(files).plan(files)
         if args.action != "list":
             _asked(args, plan)
     except VscRuntimeError as error:
@@ -138,10 +139,7 @@ class _LocalFiles:
         return (Path(self.root) / name).exists()
 
     def read(self, name: str) -> str:
-        try:
-            return (Path(self.root) / name).read_text(encoding="utf-8")
-        except OSError as error:
-            raise ValueError(f"{name}: {error.strerror}") from error
+        return (Path(self.root) / name).read_text(encoding="utf-8")
 
     def names(self, name: str = "") -> list[str]:
         return sorted(os.listdir(Path(self.root) / name))

@@ -1,0 +1,64 @@
+"""What a checkpoint says that it is: its id, its number of partitions and the plan that it belongs to.
+
+Guarantees: what `read_identity` returns has the form that vsc writes, also where somebody else wrote it: the id becomes
+part of paths (local folders, sinks' files), so it is 32 hexadecimal digits, and the plan is one that can be loaded.
+Works without Spark.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from vsc.plan import Plan, PlanError, load
+from vsc.runtime.errors import CheckpointError
+from vsc.runtime.spark.sealed import ReadableFiles, checksum, damaged, read_json, read_text, sealed, unsealed
+
+__all__ = ["IDENTITY", "PLAN", "Identity", "read_identity"]
+
+FORMAT = 2
+IDENTITY = "vsc/identity.json"
+PLAN = "vsc/plan.json"
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A checkpoint's identity; `plan_text` is the plan as it was written."""
+
+    id: str
+    partitions: int
+    plan_text: str
+
+    def dump(self, name: str) -> str:
+        """The text of its file; `name` is the topology's, for people."""
+        data = {"format": FORMAT, "id": self.id, "partitions": self.partitions}
+        return sealed({**data, "plan": name, "plan_check": checksum(self.plan_text)}, indent=2)
+
+    def plan(self, files: ReadableFiles) -> Plan:
+        """The plan. CheckpointError if it is none that this vsc can run."""
+        try:
+            return load(self.plan_text)
+        except PlanError as error:
+            place = f"{files.root.rstrip('/')}/{PLAN}"
+            raise CheckpointError(f"{place} is no plan that this vsc can run: {error}") from error
+
+
+def read_identity(files: ReadableFiles) -> Identity:
+    """The identity of a checkpoint, which has one. CheckpointError if it is damaged or has another format version."""
+    version = read_json(files, IDENTITY).get("format")
+    if type(version) is int and version != FORMAT:
+        raise CheckpointError(
+            f"the checkpoint {files.root} has format version {version}, this vsc writes {FORMAT}",
+            "run it with the version of vsc that made it, or start with a new checkpoint",
+        )
+    data = unsealed(files, IDENTITY)
+    id_, partitions = data.get("id"), data.get("partitions")
+    if version != FORMAT or not isinstance(id_, str) or not _ID.fullmatch(id_):
+        raise damaged(files, IDENTITY, "it has no format version, or an id that vsc does not give")
+    if type(partitions) is not int or partitions < 1:
+        raise damaged(files, IDENTITY, "its number of partitions is none")
+    text = read_text(files, PLAN)
+    if data.get("plan_check") != checksum(text):
+        raise damaged(files, PLAN, "its checksum is wrong")
+    return Identity(id_, partitions, text)

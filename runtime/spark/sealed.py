@@ -1,0 +1,89 @@
+"""The JSON files that vsc writes into a checkpoint: each ends with a member ``check``, the CRC-32 of those before it.
+
+Guarantees: a file that is missing, cut, changed or no JSON is a CheckpointError that names it, however deep or long it
+is; nothing in it runs. Not for what its members mean: whoever reads them checks that.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any, Protocol
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+from vsc.runtime.errors import CheckpointError
+
+__all__ = ["RESTORE", "ReadableFiles", "checksum", "damaged", "read_json", "read_text", "sealed", "unsealed"]
+
+RESTORE = "restore it from a copy of the checkpoint's folder"
+"""What to do about a file that nothing else can stand for."""
+
+
+class ReadableFiles(Protocol):
+    """A folder whose files can be read: `hadoop.Files`, or anything like it."""
+
+    root: str
+
+    def exists(self, name: str = "") -> bool:
+        """Whether there is such a file or folder."""
+
+    def read(self, name: str) -> str:
+        """The text of a file."""
+
+    def names(self, name: str = "") -> list[str]:
+        """The names in a folder."""
+
+
+def checksum(text: str) -> int:
+    """The CRC-32 of a text in UTF-8."""
+    return zlib.crc32(text.encode())
+
+
+def sealed(data: dict[str, Any], indent: int | None = None) -> str:
+    """The text of a JSON file that ends with the checksum of what stands before it."""
+    return json.dumps({**data, "check": checksum(json.dumps(data))}, indent=indent) + "\n"
+
+
+def unsealed(files: ReadableFiles, name: str) -> dict[str, Any]:
+    """What `sealed` wrote."""
+    data = read_json(files, name)
+    check = data.pop("check", None)
+    try:
+        whole = check == checksum(json.dumps(data))
+    except RecursionError:
+        whole = False
+    if not whole:
+        raise damaged(files, name, "its checksum is wrong")
+    return data
+
+
+def read_json(files: ReadableFiles, name: str) -> dict[str, Any]:
+    """The JSON object in a file, whatever its checksum is."""
+    try:
+        found = json.loads(read_text(files, name))
+    except (ValueError, RecursionError) as error:
+        raise damaged(files, name, "it is cut or no JSON") from error
+    if not isinstance(found, dict):
+        raise damaged(files, name, "it is no JSON object")
+    return found
+
+
+def read_text(files: ReadableFiles, name: str) -> str:
+    """The text of a file; CheckpointError if it is missing, or if the file system finds it damaged."""
+    try:
+        return files.read(name)
+    except (Py4JJavaError, OSError, UnicodeDecodeError) as error:
+        java = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
+        if not files.exists(name):
+            raise CheckpointError(f"{_path(files, name)} is missing", RESTORE) from error
+        raise damaged(files, name, java.partition("\n")[0]) from error
+
+
+def damaged(files: ReadableFiles, name: str, why: str) -> CheckpointError:
+    """The error for a file that is not what was written."""
+    return CheckpointError(f"{_path(files, name)} is damaged: {why}", RESTORE)
+
+
+def _path(files: ReadableFiles, name: str) -> str:
+    return f"{files.root.rstrip('/')}/{name}"
