@@ -25,11 +25,10 @@ from vsc.runtime.expressions import exact_in_spark, has_map
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.records import Batch, Order, Origin
 from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.pack import Pack
+from vsc.runtime.spark.pack import Pack, pack
 from vsc.runtime.spark.sources import quoted
 from vsc.runtime.spark.sql_nodes import AT, Counts, NodeFrames
 from vsc.runtime.spark.unpack import TIMESTAMP
-from vsc.runtime.spark.wire import WIRE_DDL
 from vsc.runtime.values import arrow_type
 
 __all__ = ["SqlEpoch", "failed_on_a_row", "packed", "runs_in_sql", "source_rows", "tagged"]
@@ -100,8 +99,7 @@ def source_rows(plan: Plan, batch: DataFrame, source: str) -> DataFrame:
 def packed(plan: Plan, batch: DataFrame, partitions: int, options: RunOptions) -> DataFrame:
     """What Python workers make of an epoch: blobs for the sinks, and counters."""
     parts = [
-        source_rows(plan, batch, node.name).mapInArrow(Pack(plan, node.name, partitions, options), WIRE_DDL)
-        for node in _sources(plan)
+        pack(source_rows(plan, batch, node.name), Pack(plan, node.name, partitions, options)) for node in _sources(plan)
     ]
     return reduce(DataFrame.union, parts)
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
+from pyspark.sql import DataFrame
 
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import SourceError
@@ -26,10 +27,10 @@ from vsc.runtime.spark.control import clock_rows, stages_in_step
 from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.routing import Router
-from vsc.runtime.spark.wire import record_batch, slots
+from vsc.runtime.spark.wire import WIRE_DDL, record_batch, slots
 from vsc.runtime.values import arrow_type
 
-__all__ = ["BAD", "INDEX", "PART", "START", "TIME", "Pack"]
+__all__ = ["BAD", "INDEX", "PART", "START", "TIME", "Pack", "pack"]
 
 PART = "_vsc_part"
 """Column: the source partition of the row (a file's path, in the form of a URL); with `INDEX` only in its first row."""
@@ -86,6 +87,19 @@ class Pack:
         if stages and Pace.here().calls:
             last += clock_rows(self.source, packer.highest, stages, self.partitions)
         yield record_batch(last, keys)
+
+
+def pack(frame: DataFrame, work: Pack) -> DataFrame:
+    """The blobs of a source's rows.
+
+    PySpark looks the columns of mapInArrow up by name and reads a name with a dot or a backtick in it as a path, so the
+    declared columns, which are taken by their place, lose their names on the way.
+    """
+    source = work.plan.node(work.source).operation
+    assert isinstance(source, Source)
+    declared = len(source.columns)
+    names = [f"_vsc_column_{i}" for i in range(declared)]
+    return frame.toDF(*names, *frame.columns[declared:]).mapInArrow(work, WIRE_DDL)
 
 
 class _Packer:

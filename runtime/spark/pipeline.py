@@ -16,7 +16,7 @@ from vsc.runtime.spark.control import broadcast
 from vsc.runtime.spark.in_sql import runs_in_sql, tagged
 from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.observed import observed
-from vsc.runtime.spark.pack import Pack
+from vsc.runtime.spark.pack import Pack, pack
 from vsc.runtime.spark.sources import source_frame
 from vsc.runtime.spark.stage import StageProcessor
 from vsc.runtime.spark.wire import WIRE_DDL
@@ -47,7 +47,7 @@ def pipeline(
         return tagged(lines, [frame for _, frame in sources])
     stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
     parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
-    parts += [frame.mapInArrow(Pack(plan, node.name, partitions, options), WIRE_DDL) for node, frame in sources]
+    parts += [pack(frame, Pack(plan, node.name, partitions, options)) for node, frame in sources]
     frame = reduce(DataFrame.union, parts)
     observe = frozenset(sink.node for sink in plan.sinks)
     for stage in stages:

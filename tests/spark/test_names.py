@@ -1,0 +1,53 @@
+"""Names in backticks, whatever is in them, from the files of a source to those of a sink."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark.support import compiled, parquet_rows, run_once, write_json
+from vsc.runtime.spark.in_sql import runs_in_sql
+
+pytestmark = pytest.mark.spark
+
+SOURCES = """
+stream `my stream` (`order-id` string, `a.b` int, `select` string, `x``y` int, tags array<struct<`n-1`: int>>)
+from files (path = '${d}/in', format = 'json') key `order-id`;
+"""
+STATEFUL = """
+table `t.b` (`k.1` string, `v v` double, since timestamp) from files (path = '${d}/tb', format = 'csv')
+key `k.1` timestamp since materialize versioned (retention = 100000 days);
+stream `j.j` = left join `my stream` as `m s` with `t.b` on `select`
+select `order-id`, `m s`.`a.b` + 1 as `sum(1)`, `x``y`, `v v`, tags[0].`n-1` as `first n-1`;
+sink `j.j` to files (path = '${d}/joined', format = 'parquet');
+"""
+STATELESS = """
+stream `only sql` = map `my stream` select `a.b` * 2 as `d.d`, `x``y`, tags;
+sink `only sql` to files (path = '${d}/mapped', format = 'json');
+"""
+ROWS = [
+    {"order-id": "o1", "a.b": 1, "select": "k1", "x`y": 5, "tags": [{"n-1": 7}]},
+    {"order-id": "o2", "a.b": 2, "select": "k2", "x`y": None, "tags": []},
+]
+
+
+def test_names_that_spark_would_read_as_paths(spark: Any, tmp_path: Path) -> None:
+    write_json(tmp_path / "in" / "a.json", ROWS, 0)
+    (tmp_path / "tb").mkdir()
+    (tmp_path / "tb" / "a.csv").write_text("k.1,v v,since\nk1,1.5,1970-01-01T00:00:00Z\n")
+    stateless = compiled(SOURCES + STATELESS)
+    assert runs_in_sql(stateless)
+    run_once(stateless, spark, tmp_path / "ck1", variables={"d": str(tmp_path)})
+    lines = [json.loads(text) for file in (tmp_path / "mapped").glob("*.json") for text in file.open()]
+    assert lines == [
+        {"order-id": "o1", "d.d": 2, "x`y": 5, "tags": [{"n-1": 7}]},
+        {"order-id": "o2", "d.d": 4, "tags": []},
+    ]
+    run_once(compiled(SOURCES + STATEFUL), spark, tmp_path / "ck2", variables={"d": str(tmp_path)}, partitions=1)
+    assert parquet_rows(tmp_path / "joined") == [
+        {"k.1": "k1", "order-id": "o1", "sum(1)": 2, "x`y": 5, "v v": 1.5, "first n-1": 7},
+        {"k.1": "k2", "order-id": "o2", "sum(1)": 3, "x`y": None, "v v": None, "first n-1": None},
+    ]
