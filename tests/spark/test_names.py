@@ -30,7 +30,7 @@ sink `only sql` to files (path = '${d}/mapped', format = 'json');
 """
 ROWS = [
     {"order-id": "o1", "a.b": 1, "select": "k1", "x`y": 5, "tags": [{"n-1": 7}]},
-    {"order-id": "o2", "a.b": 2, "select": "k2", "x`y": None, "tags": []},
+    {"order-id": "o2", "a.b": 2, "select": "k2", "x`y": None, "tags": [{"n-1": 8}]},
 ]
 
 
@@ -44,10 +44,10 @@ def test_names_that_spark_would_read_as_paths(spark: Any, tmp_path: Path) -> Non
     lines = [json.loads(text) for file in (tmp_path / "mapped").glob("*.json") for text in file.open()]
     assert lines == [
         {"order-id": "o1", "d.d": 2, "x`y": 5, "tags": [{"n-1": 7}]},
-        {"order-id": "o2", "d.d": 4, "tags": []},
+        {"order-id": "o2", "d.d": 4, "tags": [{"n-1": 8}]},
     ]
     run_once(compiled(SOURCES + STATEFUL), spark, tmp_path / "ck2", variables={"d": str(tmp_path)}, partitions=1)
     assert parquet_rows(tmp_path / "joined") == [
         {"k.1": "k1", "order-id": "o1", "sum(1)": 2, "x`y": 5, "v v": 1.5, "first n-1": 7},
-        {"k.1": "k2", "order-id": "o2", "sum(1)": 3, "x`y": None, "v v": None, "first n-1": None},
+        {"k.1": "k2", "order-id": "o2", "sum(1)": 3, "x`y": None, "v v": None, "first n-1": 8},
     ]
