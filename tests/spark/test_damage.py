@@ -213,3 +213,7 @@ def test_a_damaged_blob_inside_of_spark_state_is_named_with_the_way_back(case: C
     assert isinstance(found, StateError)
     assert found.message == error.message
     assert found.help is not None and "--back-to 3" in found.help
+
+
+def test_nothing_is_missing_where_the_first_run_was_killed_before_spark_began(spark: Any, tmp_path: Path) -> None:
+    SparkLogs(Files(spark, str(tmp_path))).check()
