@@ -17,6 +17,7 @@ Not for several processes: RocksDB locks the folder, and a second opening is ref
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -138,9 +139,11 @@ class RocksKV:
         A folder that is open for a moment only cannot leave it to RocksDB's threads: they begin anew each time, never
         end, and take as much time as the work itself.
         """
-        files = int(self._db.property_int_value("rocksdb.num-files-at-level0") or 0)
-        size = int(self._db.property_int_value("rocksdb.total-sst-files-size") or 0)
-        if files >= _MOST_FILES or (files >= _FEW_FILES and size <= files * _BYTES_A_FILE):
+        files = self._db.live_files()
+        young = [file["size"] for file in files if file["level"] == 0]
+        size = sum(file["size"] for file in files)
+        cheap = 2 * sum(young) >= size or size <= len(young) * _BYTES_A_FILE
+        if len(young) >= _MOST_FILES or (len(young) >= _FEW_FILES and cheap):
             self._db.compact_range(None, None)
 
     def __enter__(self) -> RocksKV:
@@ -186,6 +189,12 @@ class _Scan(Iterator[tuple[bytes, bytes]]):
         self._rows = None
 
 
+@functools.cache
+def _cache() -> Cache:
+    """One for the process: what a folder's files have brought into it is found again when the folder is next opened."""
+    return Cache(_CACHE_BYTES)
+
+
 def _options(durable: bool) -> Options:
     options = Options(raw_mode=True)
     options.set_disable_auto_compactions(not durable)
@@ -200,7 +209,7 @@ def _options(durable: bool) -> Options:
     options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
     table = BlockBasedOptions()
     table.set_bloom_filter(_BLOOM_BITS, False)
-    table.set_block_cache(Cache(_CACHE_BYTES))
+    table.set_block_cache(_cache())
     options.set_block_based_table_factory(table)
     return options
 
