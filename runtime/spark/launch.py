@@ -27,17 +27,14 @@ def launched(
 ) -> Iterator[SparkSession]:
     """A session on `master`, stopped afterwards. `log` receives the JVM's stdout and stderr.
 
-    ConfigurationError, with the end of the log, when Spark does not start.
+    ConfigurationError, with what the log says of it, when Spark does not start or does not take a setting of `conf`.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # A NullHandler keeps py4j from printing tracebacks of failures that are reported properly anyway.
     logging.getLogger("py4j").addHandler(logging.NullHandler())
-    builder = SparkSession.builder.appName(name).master(master)
-    for key, value in {**_defaults(master), **_packages(packages), **conf}.items():
-        builder = builder.config(key, value)
     try:
         with _output_to(log), _signals_for_us_alone():
-            spark = builder.getOrCreate()
+            spark = _session(name, master, {**_defaults(master), **_packages(packages), **conf})
     except (PySparkException, Exception) as error:
         raise ConfigurationError(
             f"Spark did not start on {master}: {_reason(log, error)}", f"vsc doctor may tell why; Spark's log is {log}"
@@ -48,6 +45,27 @@ def launched(
     finally:
         with contextlib.suppress(Exception):  # a JVM that is gone cannot be stopped, and the result stands already
             spark.stop()
+
+
+def _session(name: str, master: str, conf: Mapping[str, str]) -> SparkSession:
+    """A new session. What can be set while it runs is set then: Spark checks the values of ``spark.sql`` no sooner, and
+    pyspark, which reads them to report an error, never comes to an end where one of them is the error."""
+    sql = {key: value for key, value in conf.items() if key.startswith("spark.sql.")}
+    spark = _built(name, master, {key: value for key, value in conf.items() if key not in sql})
+    fixed = {key: value for key, value in sql.items() if not spark.conf.isModifiable(key)}
+    if fixed:
+        spark.stop()
+        spark = _built(name, master, {key: value for key, value in conf.items() if key not in sql or key in fixed})
+    for key in sql.keys() - fixed.keys():
+        spark.conf.set(key, sql[key])
+    return spark
+
+
+def _built(name: str, master: str, conf: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder.appName(name).master(master)
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
 
 
 def _defaults(master: str) -> dict[str, str]:
