@@ -8,6 +8,8 @@ State is that of the partitions that had something to do in the epoch: all of it
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -18,59 +20,50 @@ __all__ = ["NAME", "observed"]
 NAME = "vsc"
 """Under which name the metrics stand in the progress."""
 
-_STORE = "struct<rows: bigint, bytes: bigint, held: bigint, stream_time: bigint>"
-_COUNTS = "struct<dropped_records: map<string, bigint>, missed_lookups: map<string, bigint>>"
-_TASK = (
-    f"read map<string, bigint>, written map<string, bigint>, counts {_COUNTS}, "
-    f"state struct<waiting: bigint, stores: map<string, {_STORE}>>"
-)
-_MAPS = {
-    "input_rows": "read",
-    "output_rows": "written",
-    "dropped_records": "counts.dropped_records",
-    "missed_lookups": "counts.missed_lookups",
-}
-"""Each metric that is a sum by name, and where a task's JSON has it. A count's name is ``NODE.REASON``."""
+_MAP = "map<string, bigint>"
+_STORES = "struct<stores: map<string, struct<rows: bigint, bytes: bigint, held: bigint, stream_time: bigint>>>"
+_COUNTS = f"struct<dropped_records: {_MAP}, missed_lookups: {_MAP}>"
+"""Parts of a task's JSON. A count's name is ``NODE.REASON``."""
 
 
 def observed(frame: DataFrame) -> DataFrame:
     """The frame of wire rows, with its control rows observed; the rows are the same."""
-    task = F.when(F.col("dest") == CONTROL, F.from_json(F.col("payload").cast("string"), _TASK))
-    metrics = [_merged(_entries(task, place), "sum").alias(name) for name, place in _MAPS.items()]
-    for name, field, how in (
-        ("state_rows", "rows", "sum"), ("state_bytes", "bytes", "sum"), ("held_records", "held", "sum"),
-        ("stream_times", "stream_time", "max"),
-    ):  # fmt: skip
-        stores = _entries(task, "state.stores")
-        values = F.filter(_field(stores, field), lambda e: e["value"].isNotNull())
-        metrics.append(_merged(values, how).alias(name))
-    waiting = F.coalesce(F.sum(task["state"]["waiting"]), F.lit(0)).alias("waiting_records")
-    return frame.observe(NAME, *metrics, waiting)
+    stores = _task("state", _STORES)["stores"]
+    metrics = {
+        "input_rows": _merged(_task("read", _MAP), _sum),
+        "output_rows": _merged(_task("written", _MAP), _sum),
+        "dropped_records": _merged(_task("counts", _COUNTS)["dropped_records"], _sum),
+        "missed_lookups": _merged(_task("counts", _COUNTS)["missed_lookups"], _sum),
+        "state_rows": _merged(_field(stores, "rows"), _sum),
+        "state_bytes": _merged(_field(stores, "bytes"), _sum),
+        "held_records": _merged(_field(stores, "held"), _sum),
+        "stream_times": _merged(_field(stores, "stream_time"), F.greatest),
+        "waiting_records": F.coalesce(F.sum(_task("state", "struct<waiting: bigint>")["waiting"]), F.lit(0)),
+    }
+    return frame.observe(NAME, *(metric.alias(name) for name, metric in metrics.items()))
 
 
-def _entries(task: Column, place: str) -> Column:
-    """The entries of a map of all tasks, one after the other."""
-    found = task
-    for name in place.split("."):
-        found = found[name]
-    return F.flatten(F.collect_list(F.map_entries(found)))
+def _task(member: str, type_: str) -> Column:
+    """A member of a control row's JSON; null for all other rows."""
+    parsed = F.from_json(F.col("payload").cast("string"), f"{member} {type_}")
+    return F.when(F.col("dest") == CONTROL, parsed)[member]
 
 
-def _field(entries: Column, name: str) -> Column:
-    """The entries with one field of their values."""
-    return F.transform(entries, lambda e: F.struct(e["key"].alias("key"), e["value"][name].alias("value")))
+def _field(stores: Column, name: str) -> Column:
+    """One field of each store, where it has a value."""
+    values = F.transform_values(stores, lambda _, store: store[name])
+    return F.map_filter(values, lambda _, value: value.isNotNull())
 
 
-def _merged(entries: Column, how: str) -> Column:
-    """The map of these entries; values of one key are added, or the highest one counts."""
+def _merged(maps: Column, merge: Callable[[Column, Column], Column]) -> Column:
+    """One map of those of all tasks, in order of its keys; values of the same key are merged."""
+    found = F.aggregate(
+        F.collect_list(maps),
+        F.create_map().cast(_MAP),
+        lambda all_, one: F.map_zip_with(all_, one, lambda _, a, b: merge(a, b)),
+    )
+    return F.map_from_entries(F.array_sort(F.map_entries(found)))
 
-    def of_key(key: Column) -> Column:
-        values = F.transform(F.filter(entries, lambda e: e["key"] == key), lambda e: e["value"])
-        if how == "max":
-            return F.struct(key.alias("key"), F.array_max(values).alias("value"))
-        return F.struct(
-            key.alias("key"), F.aggregate(values, F.lit(0).cast("bigint"), lambda a, b: a + b).alias("value")
-        )
 
-    keys = F.array_sort(F.array_distinct(F.transform(entries, lambda e: e["key"])))
-    return F.map_from_entries(F.transform(keys, of_key))
+def _sum(a: Column, b: Column) -> Column:
+    return F.coalesce(a, F.lit(0)) + F.coalesce(b, F.lit(0))

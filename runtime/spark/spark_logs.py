@@ -156,7 +156,10 @@ class SparkLogs:
         if not self._files.exists(f"{name}.crc"):
             return
         kept = self._json(f"{name}.crc", self._files.read(f"{name}.crc", 100_000), epoch)
-        if kept.get("algorithm") == "CRC32C" and kept.get("value") != self._files.crc32c(name):
+        if kept.get("algorithm") != "CRC32C":
+            return
+        value = kept.get("value")  # Spark writes it as a number of 32 bits with a sign
+        if type(value) is not int or value % (1 << 32) != self._files.crc32c(name):
             raise self._damaged(name, "its checksum is wrong", epoch)
 
     def _numbers(self, folder: str) -> set[int]:

@@ -191,7 +191,7 @@ def test_a_damaged_table_of_a_state_is_found(case: Case) -> None:
     files = Files(case.spark, str(case.folder / "ck"))
     files.write("state/0/0/SSTs/7-x.sst", "of RocksDB")
     assert SparkLogs(files).damaged_state() is None
-    flip(case.one("state/0/0/SSTs/*"))
+    flip(case.one("state/0/0/SSTs/7-x.sst"))
     error = SparkLogs(files).damaged_state()
     assert error is not None
     assert "state/0/0/SSTs/7-x.sst is damaged: " in error.message
