@@ -22,11 +22,11 @@ from vsc.runtime.operators.task import RunOptions, StageTask
 from vsc.runtime.records import Batch, Order, Origin
 from vsc.runtime.state.kv import RocksKV
 
-__all__ = ["StageRates", "measure"]
+__all__ = ["TOPOLOGY", "StageRates", "measure"]
 
 _SPAN_MS = 100_000_000
 
-_TOPOLOGY = """
+TOPOLOGY = """
 topology bench;
 table rates (currency string, rate double) from memory () key currency materialize versioned (retention = 7 days);
 stream payments (currency string, id bigint, amount double) from memory () key currency;
@@ -47,7 +47,7 @@ class StageRates:
 
 def measure(workload: Workload) -> StageRates:
     """Loads the table into a fresh RocksDB and joins `workload.measured` batches, after one to warm up."""
-    plan = compile_topology(_TOPOLOGY, path="bench.vdsl")
+    plan = compile_topology(TOPOLOGY, path="bench.vdsl")
     rng = np.random.default_rng(5)
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as folder:
         kv = RocksKV(Path(folder) / "state")

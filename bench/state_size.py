@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.comparison import Floor
+from bench.stage import TOPOLOGY
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.task import RunOptions, StageTask
@@ -35,17 +36,9 @@ KEYS, VERSIONS = 1_000, 20
 STREAM_ROWS, TABLE_ROWS, TOUCHED = 40_000, 500, 1_000
 """Rows of an epoch, and how many keys they have."""
 
-EPOCHS = 9
+EPOCHS = 15
 LOADED = 100_000
 """Versions that are loaded in one epoch."""
-
-_TOPOLOGY = """
-topology bench;
-table rates (currency string, rate double) from memory () key currency materialize versioned (retention = 7 days);
-stream payments (currency string, id bigint, amount double) from memory () key currency;
-stream priced = left join payments with rates select id, amount, rates.rate as rate;
-sink priced to memory ();
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +82,7 @@ class Query:
     """The stage, epoch by epoch."""
 
     def __init__(self, folder: Path, keys: int) -> None:
-        self.plan: Plan = compile_topology(_TOPOLOGY, path="bench.vdsl")
+        self.plan: Plan = compile_topology(TOPOLOGY, path="bench.vdsl")
         self.folder = folder
         self.blobs = Blobs()
         self.epochs = 0

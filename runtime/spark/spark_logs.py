@@ -105,7 +105,10 @@ class SparkLogs:
         kept = self.kept()
         if epoch not in kept:
             there = f"kept are the epochs {kept[0]} to {kept[-1]}" if kept else "no epoch is kept"
-            raise CheckpointError(f"the checkpoint {self._files.root} cannot go back to epoch {epoch}: {there}")
+            raise CheckpointError(
+                f"the checkpoint {self._files.root} cannot go back to epoch {epoch}: {there}",
+                "give one of those" if kept else "run it without --back-to",
+            )
         self._whole(f"offsets/{epoch}", epoch)
         self._whole(f"commits/{epoch}", epoch)
         for source, offset in self._log_offsets(epoch).items():
