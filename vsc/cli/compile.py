@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, print_payload, read_text, use_color, variables, write_file
 from vsc.cli.errors import UsageError
-from vsc.cli.on_spark import MASTER, Refused, add_spark, check_java, need_packages, on_spark, settings
+from vsc.cli.on_spark import MASTER, Refused, add_spark, check_java, need_packages, on_spark, refusal, settings
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -70,7 +70,7 @@ def _spark(args: argparse.Namespace, plan: Plan, given: Mapping[str, str], conf:
     try:
         check(plan, given, "available-now")
     except VscRuntimeError as error:
-        raise Refused(f"error{error}", 1) from error
+        raise refusal(error) from error
     check_java()
     from vsc.runtime.spark.explain import spark_plans
 

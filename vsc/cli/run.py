@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from vsc.cli.common import add_variables, read_text, use_color, variables
 from vsc.cli.errors import UsageError
 from vsc.cli.messages import JsonMessages, Messages
-from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, packages_of, settings
+from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, packages_of, refusal, settings
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -172,7 +172,7 @@ def _plan(file: str, given: Mapping[str, str], warn: Messages | None) -> Plan:
 def _on_spark(
     args: argparse.Namespace, plan: Plan, conf: Mapping[str, str], given: Mapping[str, str], messages: Messages
 ) -> int:
-    from vsc.runtime.errors import ConfigurationError, VscRuntimeError
+    from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.operators.task import RunOptions
     from vsc.runtime.spark.query import check
     from vsc.runtime.spark.runner import Run
@@ -187,7 +187,7 @@ def _on_spark(
         check_java()
         show = _display(args)
     except VscRuntimeError as error:
-        raise Refused(f"error{error}", 2 if isinstance(error, ConfigurationError) else 1) from error
+        raise refusal(error) from error
     packages = packages_of(args)
     try:
         return _run(job, args.master, conf, packages, show, messages)
@@ -199,13 +199,14 @@ def _display(args: argparse.Namespace) -> Display:
     """What shows the progress: a screen, a log, an endpoint for Prometheus. ConfigurationError if its port is taken."""
     from vsc.runtime.spark.displays import Both, JsonDisplay, display
 
-    logged = args.log_format == "json" and args.progress != "none"
-    if args.metrics is None:
-        return JsonDisplay(sys.stderr, logged=True) if logged else display(args.progress, sys.stderr)
-    from vsc.runtime.spark.exporter import PrometheusDisplay, address
+    exporter = None
+    if args.metrics is not None:  # first: where its port is taken, nothing has been shown yet
+        from vsc.runtime.spark.exporter import PrometheusDisplay, address
 
-    exporter = PrometheusDisplay(*address(args.metrics))
-    return Both(JsonDisplay(sys.stderr, logged=True) if logged else display(args.progress, sys.stderr), exporter)
+        exporter = PrometheusDisplay(*address(args.metrics))
+    logged = args.log_format == "json" and args.progress != "none"
+    shown = JsonDisplay(sys.stderr, logged=True) if logged else display(args.progress, sys.stderr)
+    return shown if exporter is None else Both(shown, exporter)
 
 
 def _run(
