@@ -89,13 +89,17 @@ class Element:
 
 @record
 class FunctionCall:
-    """``f(a, b)``, ``count(*)`` (`star`), ``count(distinct e)`` (`distinct`)."""
+    """``f(a, b)``, ``count(*)`` (`star`), ``count(distinct e)`` (`distinct`).
+
+    `names` are those of ``struct(a, b as c)``, one an argument, None where there is none; no other call has names.
+    """
 
     name: Name
     args: tuple[Expression, ...]
     span: Span
     distinct: bool = False
     star: bool = False
+    names: tuple[Name | None, ...] = ()
 
 
 @record

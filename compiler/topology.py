@@ -6,7 +6,7 @@ the passes look at; what they find out stays beside it. The only module of the c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import networkx as nx
 
@@ -40,6 +40,16 @@ class Topology:
     def consumers(self, name: str) -> tuple[str, ...]:
         """The nodes that read `name`, in the order of the file."""
         return tuple(sorted(self.graph.successors(name), key=self._index))
+
+    def reaching(self, names: Iterable[str]) -> frozenset[str]:
+        """`names`, and every node that reaches one of them."""
+        found, waiting = set[str](), [name for name in names if name in self.nodes]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += self.graph.predecessors(name)
+        return frozenset(found)
 
     def descendants(self, name: str) -> frozenset[str]:
         """Every node that `name` reaches."""

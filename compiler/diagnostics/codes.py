@@ -108,6 +108,7 @@ _SCHEMAS = {
     "VSC226": "values without a common type",
     "VSC227": "a branch of `case` or `if` whose condition is not boolean",
     "VSC228": "an expression that is nested too deeply",
+    "VSC229": "a column with a name that is vsc's own",
 }
 
 _VERSIONING = {

@@ -51,11 +51,15 @@ __all__ = ["RULES", "CallSite"]
 
 @record
 class CallSite:
-    """A call to be typed: the function's name, its place, and its typed arguments (as many as it takes)."""
+    """A call to be typed: the function's name, its place, and its typed arguments (as many as it takes).
+
+    `names` are the names that arguments of ``struct`` were given, one an argument; empty if none was.
+    """
 
     name: str
     span: Span
     args: tuple[Operand, ...]
+    names: tuple[str | None, ...] = ()
 
     def __len__(self) -> int:
         return len(self.args)
@@ -356,12 +360,13 @@ def _struct(call: CallSite) -> Expr:
     for i, arg in enumerate(call.args):
         if arg.type == INTERVAL:
             raise call.wrong(i, "a value")
-        fields.append(Field(_own_name(arg.expr) or f"col{i + 1}", arg.type))
+        given = call.names[i] if call.names else None
+        fields.append(Field(given or _own_name(arg.expr) or f"col{i + 1}", arg.type))
     names = [f.name.lower() for f in fields]
     for i, name in enumerate(names):
         if name in names[:i]:
             message = f"the struct would have two fields called `{fields[i].name}`"
-            raise refuse("VSC221", call.args[i].span, message, "name one of them in a `map` before")
+            raise refuse("VSC221", call.args[i].span, message, "give one of them another: `... as NAME`")
     return call.result(tuple(arg.expr for arg in call.args), StructType(tuple(fields)))
 
 

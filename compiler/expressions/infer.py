@@ -270,11 +270,17 @@ class _Typer:
             raise refuse("VSC222", expr.span, f"`{name}` does not take `{word}`", f"write `{signature.signature}`")
         if len(expr.args) < signature.least or (signature.most is not None and len(expr.args) > signature.most):
             message = f"`{name}` takes {_count(signature.least, signature.most)}, not {len(expr.args)}"
-            raise refuse("VSC222", expr.span, message, f"write `{signature.signature}`")
+            help = f"write `{signature.signature}`"
+            if name in ("ceil", "floor") and len(expr.args) == 2:
+                help = f"it makes a whole number; for two digits write `{name}(x * 100) / 100`"
+            raise refuse("VSC222", expr.span, message, help)
         if name == "event_time":
             return self._event_time(expr)
         args = self.operands(*expr.args)
-        return None if args is None else RULES[name](CallSite(name, expr.span, tuple(args)))
+        if args is None:
+            return None
+        names = tuple(name if name is None else name.text for name in expr.names)
+        return RULES[name](CallSite(name, expr.span, tuple(args), names))
 
     def _event_time(self, expr: syntax.FunctionCall) -> Expr:
         if self.scope.no_event_time is not None:

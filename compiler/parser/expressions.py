@@ -16,12 +16,21 @@ from vsc.compiler.parser import types
 from vsc.compiler.parser.lexer import Tokens
 from vsc.compiler.parser.variables import expand, missing_variable
 from vsc.compiler.source import Span
+from vsc.plan.record import record
 from vsc.plan.types import STRING, DataType
 
 __all__ = ["ExpressionBuilder", "TypePart"]
 
 _SQL_CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
 TypePart = tuple[syntax.Name | None, DataType]
+
+
+@record
+class _Labelled:
+    """An argument with ``as``: the field of a struct, or the type of ``try_cast``; the call decides."""
+
+    expr: syntax.Expression
+    label: syntax.Name | syntax.WrittenType
 
 
 class ExpressionBuilder:
@@ -143,22 +152,44 @@ class ExpressionBuilder:
     def _on_element(self, span: Span, base: syntax.Expression, index: syntax.Expression) -> syntax.Element:
         return syntax.Element(base, index, span)
 
-    def _on_call(self, span: Span, name: syntax.Name, *args: syntax.Expression) -> syntax.FunctionCall:
-        return syntax.FunctionCall(name, args, span)
+    def _on_call(
+        self, span: Span, name: syntax.Name, *args: syntax.Expression | _Labelled
+    ) -> syntax.FunctionCall | syntax.CastTo:
+        exprs = tuple(arg.expr if isinstance(arg, _Labelled) else arg for arg in args)
+        labels = tuple(arg.label if isinstance(arg, _Labelled) else None for arg in args)
+        if name.text == "try_cast" and len(labels) == 1 and labels[0] is not None:
+            label = labels[0]
+            written = self._on_plain_type(label.span, label) if isinstance(label, syntax.Name) else label
+            return syntax.CastTo(exprs[0], written, True, span)
+        names = tuple(label for label in labels if not isinstance(label, syntax.WrittenType))
+        if any(labels) and (name.text != "struct" or len(names) < len(labels)):
+            self._misplaced_as(name, next(label for label in labels if label is not None))
+        return syntax.FunctionCall(name, exprs, span, names=names if any(names) else ())
+
+    def _misplaced_as(self, call: syntax.Name, label: syntax.Name | syntax.WrittenType) -> None:
+        if call.text == "struct":
+            self.report("VSC005", label.span, "a field of a struct has a name, and no type of its own",
+                        "write `cast(... as TYPE) as NAME`")  # fmt: skip
+        elif call.text == "try_cast":
+            self.report(
+                "VSC005", label.span, "`try_cast` takes one value and one type", "write `try_cast(... as TYPE)`"
+            )
+        else:
+            wanted = "`cast`, `try_cast` and `struct`"
+            self.report("VSC005", label.span, f"`as` inside of a call goes with {wanted}, not with `{call.text}`",
+                        f"write `{call.text}(...) as NAME` for a name, `cast(... as TYPE)` for a type")  # fmt: skip
+
+    def _on_named_argument(self, span: Span, expr: syntax.Expression, name: syntax.Name) -> _Labelled:
+        return _Labelled(expr, name)
+
+    def _on_typed_argument(self, span: Span, expr: syntax.Expression, type: syntax.WrittenType) -> _Labelled:
+        return _Labelled(expr, type)
 
     def _on_call_star(self, span: Span, name: syntax.Name) -> syntax.FunctionCall:
         return syntax.FunctionCall(name, (), span, star=True)
 
     def _on_call_distinct(self, span: Span, name: syntax.Name, arg: syntax.Expression) -> syntax.FunctionCall:
         return syntax.FunctionCall(name, (arg,), span, distinct=True)
-
-    def _on_call_cast(
-        self, span: Span, name: syntax.Name, arg: syntax.Expression, type: syntax.WrittenType
-    ) -> syntax.CastTo:
-        if name.text != "try_cast":
-            self.report("VSC005", name.span, f"`as TYPE` goes with `cast` and `try_cast`, not with `{name.text}`",
-                        "write `cast(... as TYPE)` or `try_cast(... as TYPE)`")  # fmt: skip
-        return syntax.CastTo(arg, type, True, span)
 
     def _on_cast(self, span: Span, arg: syntax.Expression, type: syntax.WrittenType) -> syntax.CastTo:
         return syntax.CastTo(arg, type, False, span)

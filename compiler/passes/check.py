@@ -10,6 +10,7 @@ from vsc.compiler.passes.connectors import Connectors, check_connectors
 from vsc.compiler.passes.cycles import check_cycles
 from vsc.compiler.passes.formats import check_formats
 from vsc.compiler.passes.kinds import Kinds, check_kinds
+from vsc.compiler.passes.reserved import check_reserved
 from vsc.compiler.passes.retention import check_retention
 from vsc.compiler.passes.schemas import check_schemas
 from vsc.compiler.passes.shapes import Shapes
@@ -62,7 +63,8 @@ def check(
         *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses),
         *check_formats(topology, kinds, shapes, stores, connectors),
-        *check_usage(topology),
+        *check_reserved(topology),
+        *check_usage(topology, order),
     )  # fmt: skip
     if any(_is_error(finding) for finding in findings):
         return None, findings

@@ -15,6 +15,7 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest
 from vsc.compiler.passes.kinds import Kinds
+from vsc.compiler.passes.offsets import offsets_problem
 from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
 from vsc.compiler.topology import Topology
 from vsc.plan import Connector
@@ -136,7 +137,8 @@ def _connector(clause: syntax.ConnectorClause, role: Role, stream: bool, finding
     spark, wrong_spark = _spark_options(clause, kind)
     wrong += wrong_spark
     wrong += _missing(clause, kind, role, own)
-    wrong += _out_of_bounds(clause, options)
+    wrong += _out_of_bounds(options)
+    wrong += _offsets(options)
     findings.extend(wrong)
     if wrong:
         return None
@@ -186,13 +188,31 @@ def _missing(clause: syntax.ConnectorClause, kind: _Kind, role: Role, own: tuple
     return found
 
 
-def _out_of_bounds(clause: syntax.ConnectorClause, options: Mapping[str, syntax.Option]) -> list[Finding]:
+def _out_of_bounds(options: Mapping[str, syntax.Option]) -> list[Finding]:
     rows = options.get("rows_per_second")
     if rows is None or not isinstance(rows.value, syntax.Literal) or not isinstance(rows.value.value, int):
         return []
     if rows.value.value > 0:
         return []
     return [Finding("VSC505", rows.value.span, "`rows_per_second` is at least 1", (), "write `rows_per_second = 10`")]
+
+
+def _offsets(options: Mapping[str, syntax.Option]) -> list[Finding]:
+    written, topic = options.get("starting_offsets"), options.get("topic")
+    value, name = _text(written), _text(topic)
+    problem = None if written is None or value is None else offsets_problem(value, name)
+    if written is None or problem is None:
+        return []
+    help = """write 'earliest', 'latest' or an offset for each partition, '{"%s": {"0": 23, "1": -2}}'"""
+    place = f"{help % (name or 'payments')} (-2 is the earliest, -1 the latest)"
+    return [Finding("VSC505", written.value.span, problem, (), place)]
+
+
+def _text(option: syntax.Option | None) -> str | None:
+    """The text of an option; None without one, and where it depends on a variable."""
+    value = None if option is None else option.value
+    found = value.value if isinstance(value, syntax.Literal) else None
+    return found if isinstance(found, str) and not _VARIABLE.search(found) else None
 
 
 def _spark_options(

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.topology import Topology
 
 __all__ = ["check_usage"]
 
 
-def check_usage(topology: Topology) -> tuple[Finding, ...]:
-    """A warning for every node that reaches no sink and that no other node reads: the end of a way to nowhere.
+def check_usage(topology: Topology, order: tuple[str, ...]) -> tuple[Finding, ...]:
+    """A warning for every node of `order` that reaches no sink, in the order of the file.
 
-    Nodes that only feed such a node are not reported as well. Where a name or a statement is missing, nothing is.
+    At the end of such a way a sink is missing; what only feeds that end has the node that reads it as the cause. Where
+    a name or a statement is missing, nothing is reported.
     """
     if not topology.complete:
         return ()
-    written = {sink.name.text for sink in topology.sinks}
-    return tuple(
-        Finding(
-            "VSC123", topology.nodes[name].name.span, f"nothing reads `{name}`: it reaches no sink", (),
-            f"write it: `sink {name} to console ();`, or remove it",
-        )
-        for name in topology.nodes
-        if name not in written and not topology.consumers(name)
-    )  # fmt: skip
+    written = topology.reaching({sink.name.text for sink in topology.sinks})
+    lost = set(order) - written
+    return tuple(_lost(topology, name) for name in topology.nodes if name in lost)
+
+
+def _lost(topology: Topology, name: str) -> Finding:
+    place, readers = topology.nodes[name].name.span, topology.consumers(name)
+    if not readers:
+        help = f"write it: `sink {name} to console ();`, or remove it"
+        return Finding("VSC123", place, f"nothing reads `{name}`: it reaches no sink", (), help)
+    labels = tuple(Label(topology.nodes[reader].name.span, f"read by `{reader}`, whose records go nowhere")
+                   for reader in readers)  # fmt: skip
+    help = "write what is made of it, or this node, to a sink, or remove all of them"
+    return Finding("VSC123", place, f"`{name}` reaches no sink", labels, help)

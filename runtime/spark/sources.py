@@ -136,7 +136,7 @@ def _structured(spark: SparkSession, source: Source, options: Options, form: str
         ddl.append(f"{_CORRUPT} string")
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
     frame = _load(reader.schema(", ".join(ddl)), options)
-    columns = [F.col(quoted(name)) for name in names] + _metadata(source, form == "parquet")
+    columns = [F.col(quoted(name)) for name in names] + _metadata(source, frame, form == "parquet")
     if form == "json":
         columns.append(F.col(_CORRUPT).isNotNull().alias(BAD))
     return frame.select(*columns)
@@ -158,15 +158,16 @@ def _load(reader: object, options: Options) -> DataFrame:
     return frame
 
 
-def _metadata(source: Source, indexed: bool = False) -> list[Column]:
-    path = F.col("_metadata.file_path")
+def _metadata(source: Source, frame: DataFrame, indexed: bool = False) -> list[Column]:
+    known = frame.metadataColumn("_metadata")  # by its place: a declared column may have this name
+    path = known["file_path"]
     if indexed:
-        index = F.col("_metadata.row_index")
+        index = known["row_index"]
         columns = [F.when(index == 0, path).alias(PART), index.alias(INDEX)]
     else:
-        columns = [path.alias(PART), F.col("_metadata.file_block_start").alias(START)]
+        columns = [path.alias(PART), known["file_block_start"].alias(START)]
     if source.timestamp is None:
-        columns.append(F.unix_millis(F.col("_metadata.file_modification_time")).alias(TIME))
+        columns.append(F.unix_millis(known["file_modification_time"]).alias(TIME))
     return columns
 
 
@@ -174,7 +175,8 @@ def _csv(spark: SparkSession, node: Node, source: Source, options: Options) -> D
     reader = spark.readStream.format("text")
     to_spark = tuple(pair for pair in options.connector.spark_options if pair[0].lower() in _FILE_OPTIONS)
     passed = Options(options.place, type(options.connector)("files", options.connector.options, to_spark))
-    lines = _load(reader, passed).select(F.col("value"), *_metadata(source))
+    frame = _load(reader, passed)
+    lines = frame.select(F.col("value"), *_metadata(source, frame))
     others = [pa.field(PART, pa.string()), pa.field(START, pa.int64())]
     if source.timestamp is None:
         others.append(pa.field(TIME, pa.int64()))

@@ -29,7 +29,8 @@ def shown(expression: object) -> str:
         case syntax.Element(base, index):
             return f"{shown(base)}[{shown(index)}]"
         case syntax.FunctionCall(name, args):
-            inside = "*" if expression.star else ", ".join(map(shown, args))
+            names = [f" as {n.text}" if n is not None else "" for n in expression.names] or [""] * len(args)
+            inside = "*" if expression.star else ", ".join(shown(a) + n for a, n in zip(args, names, strict=True))
             return f"{name.text}({'distinct ' if expression.distinct else ''}{inside})"
         case syntax.Unary(op, arg):
             return f"({op} {shown(arg)})"
@@ -73,6 +74,8 @@ def shown(expression: object) -> str:
         ("cast(a as decimal(12, 2))", "cast(a as decimal(12,2))"),
         ("try_cast(a as map<string, array<struct<x: int, `y z`: date>>>)",
          "try_cast(a as map<string,array<struct<x:int,`y z`:date>>>)"),
+        ("try_cast(a as int)", "try_cast(a as int)"),
+        ("struct(a + 1 as int, b, struct(c as `d e`,) as key,)", "struct((a + 1) as int, b, struct(c as d e) as key)"),
         ("a.b.c", "a.b.c"),
         ("(a).b", "(a).b"),
         ("f(a).b[1]['k']", "(f(a)).b[1]['k']"),

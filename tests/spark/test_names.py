@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
@@ -50,4 +52,27 @@ def test_names_that_spark_would_read_as_paths(spark: Any, tmp_path: Path) -> Non
     assert parquet_rows(tmp_path / "joined") == [
         {"k.1": "k1", "order-id": "o1", "sum(1)": 2, "x`y": 5, "v v": 1.5, "first n-1": 7},
         {"k.1": "k2", "order-id": "o2", "sum(1)": 3, "x`y": None, "v v": None, "first n-1": 8},
+    ]
+
+
+def test_a_column_called_as_that_of_sparks_about_files(spark: Any, tmp_path: Path) -> None:
+    row = {"id": 1, "_metadata": {"file_path": "mine"}}
+    write_json(tmp_path / "json" / "a.json", [row], 0)
+    (tmp_path / "parquet").mkdir()
+    pq.write_table(pa.Table.from_pylist([{**row, "id": 2}]), tmp_path / "parquet" / "a.parquet")
+    text = "".join(
+        f"stream {form} (id bigint, _metadata struct<file_path: string>) "
+        f"from files (path = '${{d}}/{form}', format = '{form}');\n"
+        for form in ("json", "parquet")
+    )
+    text += (
+        "stream both = merge json, parquet;\nstream o = map both select struct(id + 1 as next, _metadata as m) as s;\n"
+    )
+    run_once(
+        compiled(text + "sink o to files (path = '${d}/out', format = 'parquet');"),
+        spark, tmp_path / "ck", variables={"d": str(tmp_path)},
+    )  # fmt: skip
+    assert parquet_rows(tmp_path / "out") == [
+        {"s": {"next": 2, "m": {"file_path": "mine"}}},
+        {"s": {"next": 3, "m": {"file_path": "mine"}}},
     ]

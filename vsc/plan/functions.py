@@ -66,7 +66,7 @@ FUNCTIONS: dict[str, Function] = _table(
     ("size(array or map)", 1, 1),
     ("split(text, regex [, limit])", 2, 3),
     ("starts_with(text, part)", 2, 2),
-    ("struct(value, ...)", 1, None),
+    ("struct(value [as name], ...)", 1, None),
     ("substring(text, position [, length])", 2, 3),
     ("timestamp_millis(milliseconds)", 1, 1),
     ("to_date(text [, 'pattern'])", 1, 2),

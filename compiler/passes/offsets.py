@@ -1,0 +1,37 @@
+"""Where a kafka source begins to read: what `starting_offsets` may be."""
+
+from __future__ import annotations
+
+import json
+
+__all__ = ["offsets_problem"]
+
+_EARLIEST = -2
+"""An offset for "the first one there is"; -1 is "behind the last"."""
+
+
+def offsets_problem(value: str, topic: str | None) -> str | None:
+    """What is wrong with `starting_offsets = value`, None if it is right; `topic` is that of the source, if known.
+
+    The form is Spark's: 'earliest', 'latest', or JSON with an offset for each partition of the topic.
+    """
+    if value in ("earliest", "latest"):
+        return None
+    if not value.lstrip().startswith("{"):
+        return f"`starting_offsets` cannot be '{value}'"
+    try:
+        topics = json.loads(value)
+    except (ValueError, RecursionError):
+        return "`starting_offsets` is not JSON"
+    if len(topics) != 1 or topic not in (None, *topics):
+        named = "one topic" if topic is None else f"the topic '{topic}'"
+        return f"`starting_offsets` has to name {named} and no other"
+    (partitions,) = topics.values()
+    if not isinstance(partitions, dict) or not partitions:
+        return "`starting_offsets` names no partitions of the topic"
+    for partition, offset in partitions.items():
+        if not (partition.isascii() and partition.isdigit()):
+            return f"'{partition}' in `starting_offsets` is not the number of a partition"
+        if type(offset) is not int or offset < _EARLIEST:
+            return f"the offset of partition {partition} in `starting_offsets` is not a number of -2 or more"
+    return None

@@ -1,0 +1,49 @@
+"""Names that a column cannot have since vsc's own columns have them (VSC229).
+
+On their way through Spark SQL, rows have columns beside the declared ones; Spark compares names without their case. A
+name is refused where it is given, not where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.topology import Declaration, Topology
+
+__all__ = ["check_reserved"]
+
+_PREFIX = "_vsc_"
+_EVENT_TIME = "event_time()"
+
+
+def check_reserved(topology: Topology) -> tuple[Finding, ...]:
+    """A finding for each reserved name that a node gives a column."""
+    return tuple(
+        Finding("VSC229", name.span, f"a column cannot be called `{name.text}`: such names are vsc's own", (),
+                "give it another name")
+        for declaration in topology.nodes.values() for name in _given(declaration) if _is_reserved(name.text)
+    )  # fmt: skip
+
+
+def _is_reserved(name: str) -> bool:
+    return name.lower().startswith(_PREFIX) or name.lower() == _EVENT_TIME
+
+
+def _given(declaration: Declaration) -> Iterator[syntax.Name]:
+    """The names that a statement gives columns: declared ones, and those behind `as`."""
+    if isinstance(declaration, syntax.SourceDecl):
+        yield from (column.name for column in declaration.columns)
+        return
+    items: tuple[syntax.Item | syntax.KeyItem, ...] = ()
+    match declaration.operation:
+        case syntax.Explode(alias=alias):
+            yield alias
+        case syntax.Map(items=items) | syntax.Rekey(keys=items):
+            pass
+        case syntax.Join(on=keys, items=selected) | syntax.Aggregate(group=keys, items=selected):
+            items = (*keys, *selected)
+    for item in items:
+        if not isinstance(item, syntax.StarItem) and item.alias is not None:
+            yield item.alias
