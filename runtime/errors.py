@@ -19,6 +19,7 @@ __all__ = [
     "LocalStoreError",
     "SinkError",
     "SourceError",
+    "StartError",
     "StateError",
     "VscRuntimeError",
 ]
@@ -84,7 +85,13 @@ class SinkError(VscRuntimeError):
 
 
 class ConfigurationError(VscRuntimeError):
-    """A run that cannot start as asked for: an unresolved variable, a wrong trigger, a master that is not there."""
+    """A run that cannot start as asked for: an unresolved variable, a wrong trigger, a store that there is not."""
+
+    code = "VSC907"
+
+
+class StartError(VscRuntimeError):
+    """A Spark that does not start, for whatever reason: no such master, a setting that it does not take, no Java."""
 
     code = "VSC907"
 

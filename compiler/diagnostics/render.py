@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from vsc.compiler.diagnostics.model import Diagnostic
 from vsc.compiler.source import SourceFile
 
-__all__ = ["render_text", "summary", "visible"]
+__all__ = ["MOST", "render_text", "summary", "visible"]
+
+MOST = 20
+"""Diagnostics of one file that are shown: the rest are mostly of one cause with these, or the file is no topology."""
 
 _TAB = 4
+_WIDE = 160
+"""Characters of a line that are shown; of a longer one, those around the mark."""
+_BEFORE = 40
+"""Characters that are shown in front of the mark if the line is cut there."""
 _RED, _YELLOW, _BLUE, _CYAN, _BOLD = "31", "33", "34", "36", "1"
 
 
@@ -27,9 +34,26 @@ def render_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, SourceF
     """All diagnostics, one after the other. `sources` are the files by the paths that the diagnostics show.
 
     Marks stand under what they mean whatever the width of the characters before; tabs are shown as four columns.
-    With `color` the text holds ANSI escapes; none come from the source itself.
+    With `color` the text holds ANSI escapes; none come from the source itself. Of a file with more than `MOST`
+    diagnostics those come first that are errors, and a line says how many there are besides.
     """
-    return "".join(_one(diagnostic, sources.get(diagnostic.path), _Paint(color)) + "\n" for diagnostic in diagnostics)
+    found: dict[str, list[Diagnostic]] = {}
+    for diagnostic in diagnostics:
+        found.setdefault(diagnostic.path, []).append(diagnostic)
+    return "".join(_of_file(of_file, sources.get(path), _Paint(color)) for path, of_file in found.items())
+
+
+def _of_file(diagnostics: Sequence[Diagnostic], source: SourceFile | None, paint: _Paint) -> str:
+    shown = diagnostics
+    if len(diagnostics) > MOST:
+        serious = sorted(diagnostics, key=lambda diagnostic: diagnostic.severity != "error")
+        kept = {id(diagnostic) for diagnostic in serious[:MOST]}
+        shown = [diagnostic for diagnostic in diagnostics if id(diagnostic) in kept]
+    text = "".join(_one(diagnostic, source, paint) + "\n" for diagnostic in shown)
+    if len(shown) < len(diagnostics):
+        more = summary(serious[MOST:])
+        text += f"and {more} more in {visible(diagnostics[0].path)}: `vsc check --format concise` lists all of them\n\n"
+    return text
 
 
 def summary(diagnostics: Iterable[Diagnostic]) -> str:
@@ -92,6 +116,10 @@ def _marks(diagnostic: Diagnostic, source: SourceFile) -> dict[int, list[_Mark]]
 
 
 def _marked_line(text: str, number: int, marks: list[_Mark], width: int, hue: str, paint: _Paint) -> list[str]:
+    if len(text) > _WIDE and len(marks) > 1:  # each with what stands around it
+        return [line for mark in marks for line in _marked_line(text, number, [mark], width, hue, paint)]
+    if len(text) > _WIDE:
+        text, marks = _cut(text, marks[0])
     shown, columns = _layout(text)
     lines = [f"{paint(f'{number:>{width}} |', _BLUE)} {shown}".rstrip()]
     for mark in marks:
@@ -101,6 +129,16 @@ def _marked_line(text: str, number: int, marks: list[_Mark], width: int, hue: st
                      hue if mark.sign == "^" else _BLUE)  # fmt: skip
         lines.append(f"{' ' * width} {paint('|', _BLUE)} {' ' * start}{sign}")
     return lines
+
+
+def _cut(text: str, mark: _Mark) -> tuple[str, list[_Mark]]:
+    """The part of a long line around a mark, and the mark in it."""
+    start = max(0, min(mark.start - 1 - _BEFORE, len(text) - _WIDE))
+    end = min(start + _WIDE, len(text))
+    head, tail = "..." * (start > 0), "..." * (end < len(text))
+    shift = len(head) - start
+    moved = mark._replace(start=mark.start + shift, end=min(mark.end, end + 1) + shift)
+    return head + text[start:end] + tail, [moved]
 
 
 def _layout(text: str) -> tuple[str, list[int]]:

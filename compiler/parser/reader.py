@@ -44,6 +44,9 @@ def parse(text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> Parsed:
         message = f"the file has {len(text):,} characters; more than {MAX_CHARACTERS:,} are not read"
         finding = Finding("VSC015", Span(0, 0), message, (), "split the topology into several files")
         return Parsed(syntax.File((), ()), (finding,))
+    if text[:1] in ("{", "[") and _is_json(text):
+        help = "check the topology itself; a plan that `vsc compile` has made goes to `vsc run`"
+        return Parsed(syntax.File((), ()), (Finding("VSC005", Span(0, 1), "this is JSON, not a topology", (), help),))
     reader = _Reader(text, variables)
     statements, broken = reader.file()
     if not reader.findings and not any(isinstance(s, syntax.SourceDecl | syntax.DerivedDecl) for s in statements):
@@ -60,6 +63,16 @@ def parse_expression(text: str, variables: Mapping[str, str] = _NO_VARIABLES) ->
     value = reader.whole("expression")
     findings = tuple(sorted(reader.findings, key=lambda finding: finding.span))
     return ParsedExpression(None if findings else value, findings)
+
+
+def _is_json(text: str) -> bool:
+    import json
+
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _read_literal(text: str) -> syntax.Literal | syntax.Duration | None:

@@ -16,7 +16,7 @@ from pyspark import java_gateway
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.errors import StartError
 
 __all__ = ["kill", "launched", "new_log"]
 
@@ -27,7 +27,7 @@ def launched(
 ) -> Iterator[SparkSession]:
     """A session on `master`, stopped afterwards. `log` receives the JVM's stdout and stderr.
 
-    ConfigurationError, with what the log says of it, when Spark does not start or does not take a setting of `conf`.
+    StartError, with what the log says of it, when Spark does not start or does not take a setting of `conf`.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # A NullHandler keeps py4j from printing tracebacks of failures that are reported properly anyway.
@@ -36,7 +36,7 @@ def launched(
         with _output_to(log), _signals_for_us_alone():
             spark = _session(name, master, {**_defaults(master), **_packages(packages), **conf})
     except (PySparkException, Exception) as error:
-        raise ConfigurationError(
+        raise StartError(
             f"Spark did not start on {master}: {_reason(log, error)}", f"vsc doctor may tell why; Spark's log is {log}"
         ) from error
     try:

@@ -63,6 +63,32 @@ def test_other_formats_go_to_stdout(form: str, bad: str, good: str, capsys: pyte
         assert (finding["path"], finding["line"], finding["column"], finding["end_column"]) == (bad, 1, 21, 26)
 
 
+def test_a_text_with_many_findings_is_cut_and_other_formats_have_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"stream s{i} (id strin) from memory () key id;" for i in range(30)]
+    path = _file(tmp_path, "many.vdsl", "stream lost (id string) from memory ();\n" + "\n".join(lines))
+    assert main(["check", path]) == 1
+    err = capsys.readouterr().err
+    assert err.count("error[VSC016]") == 20 and "warning[" not in err
+    assert err.endswith(f"and 10 errors more in {path}: `vsc check --format concise` lists all of them\n\n"
+                        "1 file: 30 errors\n")  # fmt: skip
+    assert main(["check", path, "--format", "concise"]) == 1
+    assert capsys.readouterr().out.count("VSC016") == 30
+
+
+def test_what_is_no_topology_gets_one_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = _file(tmp_path, "a.vdsl", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+    assert main(["check", picture]) == 2
+    assert capsys.readouterr().err == f"error: {picture} is not a text file\nhelp: name a topology (.vdsl)\n"
+    plan = _file(tmp_path, "b.vdsl", '{"format_version": 1,\n "nodes": [{"name": "a;b"}]}')
+    assert main(["check", plan, "--format", "concise"]) == 1
+    assert capsys.readouterr().out == f"{plan}:1:1: VSC005 error: this is JSON, not a topology\n"
+    empty = _file(tmp_path, "c.vdsl", "")
+    assert main(["check", empty, "--format", "concise"]) == 1
+    assert capsys.readouterr().out == f"{empty}:1:1: VSC013 error: the file declares no stream and no table\n"
+
+
 def test_warnings_fail_only_when_they_are_denied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = _file(tmp_path, "warning.vdsl", WARNING)
     assert main(["check", path]) == 0

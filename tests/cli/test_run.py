@@ -9,7 +9,10 @@ import pytest
 
 from vsc.cli import main
 from vsc.cli.messages import JsonMessages
+from vsc.compiler import compile_topology
+from vsc.plan import dump
 from vsc.runtime.errors import CheckpointError
+from vsc.runtime.spark.identity import Identity
 
 SOURCE = "stream s (a int, b string) from {source} key a;\nsink s to {sink};\n"
 FILES = "files (path = '${in}', format = 'json')"
@@ -136,3 +139,23 @@ def test_an_error_in_a_structured_log_has_its_parts(capsys: pytest.CaptureFixtur
     assert {k: v for k, v in line.items() if k != "time"} == {
         "level": "error", "event": "message", "message": "it is not there", "code": "VSC904", "help": "look elsewhere",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["run good.vdsl", "compile good.vdsl --emit spark", "store list"])
+def test_a_spark_that_does_not_start_ends_every_command_with_1(
+    command: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_session(*_: object) -> None:
+        raise RuntimeError("no JVM came up")
+
+    monkeypatch.setattr("vsc.runtime.spark.launch._session", no_session)
+    monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
+    identity = Identity("0123456789abcdef" * 2, 2, dump(compile_topology((folder / "good.vdsl").read_text())))
+    (folder / "ck" / "vsc").mkdir(parents=True)
+    (folder / "ck/vsc/identity.json").write_text(identity.dump("good"))
+    (folder / "ck/vsc/plan.json").write_text(identity.plan_text)
+    arguments = command.split() + ([] if command.startswith("store") else ["--var", "in=in"])
+    arguments += [] if command.startswith("compile") else ["--checkpoint", "ck"]
+    assert main([*arguments, "--master", "local[1]"]) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and "error[VSC907] Spark did not start on local[1]: no JVM came up" in err

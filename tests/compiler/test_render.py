@@ -158,6 +158,21 @@ def test_a_place_over_several_lines_is_shown_by_its_first_and_an_empty_one_by_on
     assert "1 | table rates = a;\n  |                 ^\n" in render_text([END], {SOURCE.path: SOURCE})
 
 
+def test_of_a_long_line_the_part_around_the_mark_is_shown() -> None:
+    line = "-" * 300 + "漢x" + "=" * 300
+    source = SourceFile("l", line)
+    first = Diagnostic("VSC001", "error", "m", "l", 1, 2, 1, 4, (Related("there", 1, 302, 1, 900),), None)
+    assert render_text([first], {"l": source}) == (
+        "error[VSC001]: m\n"
+        " --> l:1:2\n"
+        "  |\n"
+        f"1 | {'-' * 160}...\n"
+        "  |  ^^\n"
+        f"1 | ...{'-' * 39}漢x{'=' * 119}...\n"
+        f"  | {' ' * 44}{'-' * 120} there\n\n"
+    )
+
+
 def test_colour_is_asked_for() -> None:
     assert render_text([WIDE], {}, color=True).startswith("\x1b[1;33mwarning[VSC123]\x1b[0m\x1b[1m: w\x1b[0m\n")
     assert "\x1b" not in render_text([GRACE], {SOURCE.path: SOURCE})

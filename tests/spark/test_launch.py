@@ -31,6 +31,6 @@ def test_a_setting_of_spark_sql(tmp_path: Path, setting: str, message: str | Non
         assert ended.returncode == 0, ended.stderr
         assert "== Physical Plan ==" in ended.stdout
     else:
-        assert ended.returncode == 2
+        assert ended.returncode == 1
         assert "Spark did not start" in ended.stderr and message in ended.stderr
         assert "Traceback" not in ended.stderr

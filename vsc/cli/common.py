@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import os
 import re
 import stat
@@ -58,6 +59,8 @@ def read_text(path: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if b"\0" in data and data[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise UsageError(f"{path} is not a text file", "name a topology (.vdsl)") from None
         line = data.count(b"\n", 0, error.start) + 1
         raise UsageError(
             f"{path} is not UTF-8 text: byte 0x{data[error.start]:02X} on line {line}", "save the file as UTF-8"

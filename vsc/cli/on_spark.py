@@ -84,7 +84,7 @@ def check_java() -> None:
 
 
 def refusal(error: Exception) -> Refused:
-    """`error`, of the runtime, as the end of a command."""
+    """`error`, of the runtime, as the end of a command: 2 where it was asked for wrongly, else 1."""
     from vsc.runtime.errors import ConfigurationError
 
     return Refused(f"error{error}", 2 if isinstance(error, ConfigurationError) else 1)

@@ -228,7 +228,7 @@ def _run(
         status = 130
     except VscRuntimeError as error:
         messages.error(error)
-        status = 1
+        status = refusal(error).status
     except Exception as error:
         if not started:
             raise
