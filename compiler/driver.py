@@ -37,7 +37,8 @@ def compile_topology(text: str, path: str = "topology.vdsl", variables: Mapping[
     """The plan of a topology.
 
     `path` is what messages show; its stem names the topology if `text` does not. `variables` are the values for
-    ``${name}``, before those of the environment. Raises `TopologyError`, which holds all findings.
+    ``${name}``, before those of the environment. Raises `TopologyError`, which holds all findings, and TypeError for
+    variables that are no texts.
     """
     result = compile_source(text, path, variables)
     if result.plan is None:
@@ -67,10 +68,19 @@ def compile_source(text: str, path: str = "topology.vdsl", variables: Mapping[st
 
 def _check(source: SourceFile, variables: Mapping[str, str]) -> tuple[CheckedTopology | None, tuple[Finding, ...]]:
     """The checked topology, None if there is an error, and everything that was found."""
-    parsed = parse(source.text, ChainMap(dict(variables), os.environ))
+    parsed = parse(source.text, ChainMap(_texts(variables), os.environ))
     stem = os.path.splitext(os.path.basename(source.path))[0]
     topology, misnamed = resolve(parsed.file, stem, complete=not parsed.findings)
     return check(source, topology, (*parsed.findings, *misnamed))
+
+
+def _texts(variables: object) -> dict[str, str]:
+    if not isinstance(variables, Mapping):
+        raise TypeError(f"variables are a mapping of names to texts, not {type(variables).__name__}")
+    for name, value in variables.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"the value of a variable is a text: {name!r} has {value!r}")
+    return dict(variables)
 
 
 def _located(findings: tuple[Finding, ...], source: SourceFile) -> tuple[Diagnostic, ...]:

@@ -24,11 +24,12 @@ import pyarrow.compute as pc
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
 
-__all__ = ["INTEGER_BITS", "arrow_type", "from_python", "to_array", "to_python", "to_values"]
+__all__ = ["INTEGER_BITS", "arrow_type", "brief", "from_python", "to_array", "to_python", "to_values"]
 
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 """The width of each integer type, by its name."""
 
+_BRIEF = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _MICROSECOND = timedelta(microseconds=1)
@@ -221,8 +222,14 @@ def from_python(value: Any, type: DataType) -> Any:
             return tuple(from_python(value.get(f.name), f.type) for f in fields)
 
 
+def brief(value: object) -> str:
+    """A value for a message: cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 3]}..."
+
+
 def _wrong(value: object, type: DataType) -> ValueError:
-    return ValueError(f"{value!r} is not a value of type {type}")
+    return ValueError(f"{brief(value)} is not a value of type {type}")
 
 
 def _from_int(value: Any, type: DataType) -> int:
@@ -266,7 +273,7 @@ def _from_timestamp(value: Any, type: DataType) -> int:
         return (value - _EPOCH) // _MICROSECOND
     if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value * 1000 < 2**63:
         return value * 1000
-    raise ValueError(f"{value!r} is not a value of type {type} (an aware datetime, or milliseconds since the epoch)")
+    raise ValueError(f"{brief(value)} is not a value of type {type} (an aware datetime, or milliseconds since 1970)")
 
 
 def _from_date(value: Any, type: DataType) -> int:

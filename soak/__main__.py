@@ -1,8 +1,8 @@
 """``python -m soak [--kills N] [--seed N] [--kinds K,...] [--subjects S,...]``: see `soak`; prints a report.
 
 Exit status: 0 when every round ended as the undisturbed run, 1 when one did not or the kills could not all be done in
-time. What a failed round left is kept, and named; so is the seed, with which the kills fall
-at about the same points again.
+time, 130 or 143 after Ctrl-C or SIGTERM: then all that was started is killed, and the report is of the rounds so far.
+What a failed round left is kept, and named; so is the seed, with which the kills fall at about the same points again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from soak.job import KINDS
-from soak.rounds import Plan, Round, SoakError, soak
+from soak.rounds import Limit, Plan, Round, SoakError, soak
 from soak.subjects import SUBJECTS
 
 PHASES = ("starting", "computing", "writing sinks", "between epochs")
@@ -35,20 +35,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=45, help="the soak ends after so many (default: 45)")
     given = parser.parse_args(arguments)
     plan = Plan(given.kills, given.seed, given.kinds, given.subjects, given.epochs, given.minutes)
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # what was started is ended too
     folder = Path(tempfile.mkdtemp(prefix="vsc-soak-"))
     started = time.monotonic()
+    limit = Limit(started + plan.minutes * 60)
+    signals: list[int] = []
+    _stop_on_signals(limit, signals)
     try:
-        rounds = soak(plan, folder, lambda line: print(line, flush=True))
+        rounds = soak(plan, folder, lambda line: print(line, flush=True), limit)
     except SoakError as error:
         print(f"{error}\nwhat is left is in {folder}")
         return 1
-    good = report(plan, rounds, time.monotonic() - started)
-    if good:
-        shutil.rmtree(folder)
-    else:
+    good = report(plan, rounds, time.monotonic() - started, bool(signals))
+    if any(found.faults for found in rounds) or not (good or signals):
         print(f"what is left is in {folder}; the seed is {plan.seed}")
-    return 0 if good else 1
+    else:
+        shutil.rmtree(folder)
+    return 128 + signals[0] if signals else 0 if good else 1
+
+
+def _stop_on_signals(limit: Limit, signals: list[int]) -> None:
+    """The first Ctrl-C or SIGTERM stops the soak and is put into `signals`; the second one ends it at once."""
+
+    def handler(number: int, frame: object) -> None:
+        if signals:
+            sys.exit(128 + number)  # what was started is killed on the way out
+        signals.append(number)
+        limit.stopped = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
 
 
 def _names(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
@@ -62,8 +77,8 @@ def _names(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
     return parse
 
 
-def report(plan: Plan, rounds: Sequence[Round], seconds: float) -> bool:
-    """Prints what happened; whether all went well."""
+def report(plan: Plan, rounds: Sequence[Round], seconds: float, interrupted: bool = False) -> bool:
+    """Prints what happened; whether all was done, and went well."""
     kills = [kill for found in rounds for kill in found.kills]
     counts = Counter((kill.kind, kill.phase) for kill in kills)
     print(f"\n{'killed':12}" + "".join(f"{phase:>16}" for phase in PHASES))
@@ -75,14 +90,17 @@ def report(plan: Plan, rounds: Sequence[Round], seconds: float) -> bool:
         f"\n{len(kills)} of {plan.kills} kills in {len(rounds)} rounds, {sum(r.lives for r in rounds)} lives, "
         f"{seconds / 60:.1f} minutes: {verdict}"
     )
-    if not all(found.ended for found in rounds):
+    if interrupted:
+        print("interrupted: of a round that has not ended nothing is known")
+    elif not all(found.ended for found in rounds):
         print("the last round did not end in time: nothing is known of it")
-    if len(kills) < plan.kills and not wrong:
+    if len(kills) < plan.kills and not wrong and not interrupted:
         print(f"{plan.minutes:g} minutes did not suffice for all kills (--minutes, or --epochs for a smaller input)")
     for found in wrong:
         for fault in found.faults:
             print(f"  {found.subject} on {found.master}: {fault}")
-    return not wrong and all(found.ended for found in rounds) and len(kills) >= plan.kills
+    done = all(found.ended for found in rounds) and len(kills) >= plan.kills
+    return done and not wrong and not interrupted
 
 
 if __name__ == "__main__":

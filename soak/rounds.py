@@ -17,7 +17,7 @@ from soak.compare import Content, content, differences, leftovers
 from soak.job import CLUSTER, LOCAL, Job, Life
 from soak.subjects import SUBJECTS
 
-__all__ = ["Kill", "Pace", "Plan", "Round", "SoakError", "Undisturbed", "by_command", "soak"]
+__all__ = ["Kill", "Limit", "Pace", "Plan", "Round", "SoakError", "Undisturbed", "by_command", "soak"]
 
 STUCK_SECONDS = 600
 """A life that commits no epoch for so long is taken for hung."""
@@ -56,7 +56,8 @@ class Kill:
 class Round:
     """One job from its first start to its end; `faults` is empty when it holds what it should.
 
-    `ended` is False for a round that the soak's time did not suffice for: nothing is known of it.
+    `ended` is False for a round that the soak's time did not suffice for, or that was interrupted: nothing is known of
+    it.
     """
 
     subject: str
@@ -80,8 +81,20 @@ class Pace:
         return 2 * (self.start + epochs * self.epoch)
 
 
-Undisturbed = Callable[[Job, float], Pace]
-"""Runs a job that nobody kills, until a deadline, and says at which pace."""
+@dataclass(slots=True)
+class Limit:
+    """When the soak ends at the latest: at `deadline` (of the monotonic clock), or as soon as it is `stopped`."""
+
+    deadline: float
+    stopped: bool = False
+
+    def leaves(self, seconds: float) -> bool:
+        """Whether there is still that much time."""
+        return not self.stopped and time.monotonic() + seconds < self.deadline
+
+
+Undisturbed = Callable[[Job, Limit], Pace]
+"""Runs a job that nobody kills, and says at which pace."""
 
 
 class SoakError(Exception):
@@ -93,39 +106,35 @@ class Stuck(Exception):
 
 
 class OutOfTime(Exception):
-    """The soak's time is up."""
+    """The soak's time is up, or it is to stop."""
 
 
-def soak(plan: Plan, folder: Path, tell: Callable[[str], None], undisturbed: Undisturbed | None = None) -> list[Round]:
+def soak(
+    plan: Plan, folder: Path, tell: Callable[[str], None], limit: Limit, undisturbed: Undisturbed | None = None
+) -> list[Round]:
     """Runs the plan in `folder`, the topologies in turn; `tell` is told of each round as it ends.
 
     `undisturbed` runs a job that nobody kills (None: by its command). A topology's first bad round is its last. When
     the time that is left is what a run needs, nothing more is killed: each round is to have its verdict. SoakError
-    when an undisturbed run does not end well.
+    when an undisturbed run does not end well. Once `limit` is stopped, what was started is killed, and the rounds so
+    far are all there is.
     """
-    deadline = time.monotonic() + plan.minutes * 60
     chance = random.Random(plan.seed)
-    expected: dict[str, tuple[Content, Pace]] = {}
-    for name in plan.subjects:
-        job = Job(SUBJECTS[name], folder / name / "reference")
-        job.prepare(plan.epochs, plan.seed)
-        pace = (undisturbed or by_command)(job, deadline)
-        faults = list(leftovers(job))
-        if faults:
-            raise SoakError(f"{name}: the undisturbed run left something behind: {faults}")
-        expected[name] = content(job), pace
-        tell(f"{name}: undisturbed, the first epoch ends after {pace.start:.1f} s, each more takes {pace.epoch:.1f} s")
+    try:
+        expected = _references(plan, folder, tell, limit, undisturbed or by_command)
+    except OutOfTime:
+        return []
     left = {name: plan.kills // len(plan.subjects) for name in plan.subjects}
     left[plan.subjects[0]] += plan.kills % len(plan.subjects)
     rounds: list[Round] = []
     while any(left.values()):
         number = len(rounds)
         name = max(left, key=lambda one: left[one])  # of those with as many kills left, the first
-        if time.monotonic() + expected[name][1].whole(plan.epochs) > deadline:
+        if not limit.leaves(expected[name][1].whole(plan.epochs)):
             break
         kinds, master = _setting(plan.kinds, sum(r.subject == name for r in rounds))
         job = Job(SUBJECTS[name], folder / name / f"round-{number}", master)
-        play = _Play(job, plan, kinds, expected[name][1], chance, deadline)
+        play = _Play(job, plan, kinds, expected[name][1], chance, limit)
         found = play.run(min(left[name], _KILLS_A_ROUND), expected[name][0])
         rounds.append(found)
         left[name] = left[name] - len(found.kills) if found.ended and not found.faults else 0
@@ -133,6 +142,23 @@ def soak(plan: Plan, folder: Path, tell: Callable[[str], None], undisturbed: Und
         if not found.faults:
             shutil.rmtree(job.folder)
     return rounds
+
+
+def _references(
+    plan: Plan, folder: Path, tell: Callable[[str], None], limit: Limit, undisturbed: Undisturbed
+) -> dict[str, tuple[Content, Pace]]:
+    """What an undisturbed run of each topology writes, and at which pace."""
+    found = {}
+    for name in plan.subjects:
+        job = Job(SUBJECTS[name], folder / name / "reference")
+        job.prepare(plan.epochs, plan.seed)
+        pace = undisturbed(job, limit)
+        faults = list(leftovers(job))
+        if faults:
+            raise SoakError(f"{name}: the undisturbed run left something behind: {faults}")
+        found[name] = content(job), pace
+        tell(f"{name}: undisturbed, the first epoch ends after {pace.start:.1f} s, each more takes {pace.epoch:.1f} s")
+    return found
 
 
 def _setting(kinds: Sequence[str], number: int) -> tuple[tuple[str, ...], str]:
@@ -143,15 +169,18 @@ def _setting(kinds: Sequence[str], number: int) -> tuple[tuple[str, ...], str]:
 
 
 def _told(found: Round) -> str:
-    verdict = "as undisturbed" if found.ended else "not ended in time"
+    verdict = "as undisturbed" if found.ended else "not ended"
     if found.faults:
         verdict = "DIFFERS: " + "; ".join(found.faults)
     counts = f"{len(found.kills)} kills, {found.lives} lives, {found.seconds:.0f} s"
     return f"{found.subject} on {found.master}: {counts}: {verdict}"
 
 
-def by_command(job: Job, deadline: float) -> Pace:
-    """Runs a job to its end, and says at which pace. SoakError when it does not end well."""
+def by_command(job: Job, limit: Limit) -> Pace:
+    """Runs a job to its end, and says at which pace.
+
+    SoakError when it does not end well, OutOfTime where it is stopped.
+    """
     name = job.subject.name
     life = job.start()
     started = time.monotonic()
@@ -160,11 +189,15 @@ def by_command(job: Job, deadline: float) -> Pace:
         while life.status is None:
             if first is None and job.committed >= 0:
                 first = time.monotonic() - started
-            if time.monotonic() > deadline:
+            if not limit.stopped and not limit.leaves(0):
                 raise SoakError(f"{name}: the undisturbed run did not end in time")
+            if limit.stopped:
+                break
             time.sleep(_POLL_SECONDS)
     finally:
         life.kill("tree")
+    if limit.stopped:
+        raise OutOfTime
     if life.status != 0:
         raise SoakError(f"{name}: the undisturbed run ended with status {life.status}: {life.output[-2000:]}")
     total, epochs = time.monotonic() - started, job.committed + 1
@@ -176,7 +209,7 @@ class _Play:
     """One round."""
 
     def __init__(
-        self, job: Job, plan: Plan, kinds: Sequence[str], pace: Pace, chance: random.Random, deadline: float
+        self, job: Job, plan: Plan, kinds: Sequence[str], pace: Pace, chance: random.Random, limit: Limit
     ) -> None:
         self._job = job
         self._plan = plan
@@ -184,7 +217,7 @@ class _Play:
         self._deck: list[str] = []
         self._pace = pace
         self._chance = chance
-        self._deadline = deadline
+        self._limit = limit
         self._kills: list[Kill] = []
         self._lives = 0
 
@@ -226,7 +259,7 @@ class _Play:
 
     def _in_time(self) -> bool:
         """Whether the round could still end if the next kill took everything with it."""
-        return time.monotonic() + self._pace.whole(self._plan.epochs - self._job.committed) < self._deadline
+        return self._limit.leaves(self._pace.whole(self._plan.epochs - self._job.committed))
 
     def _kill(self, life: Life) -> bool:
         if not self._deck:
@@ -268,7 +301,9 @@ class _Play:
                 committed, since = self._job.committed, now
             if now - since > STUCK_SECONDS:
                 raise Stuck(f"no epoch was committed for {STUCK_SECONDS} s after epoch {committed}")
-            if now > self._deadline:
+            if not self._limit.leaves(0):
                 raise OutOfTime
             time.sleep(_POLL_SECONDS)
+        if self._limit.stopped:  # Ctrl-C reaches the command as well: it may be the first to end
+            raise OutOfTime
         return False

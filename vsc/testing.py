@@ -6,6 +6,7 @@ source's connector is never looked at, its rows come from the test. Not for meas
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -26,12 +27,14 @@ from vsc.runtime.operators.source_task import SourceRows
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.records import Batch, Origin
 from vsc.runtime.state.kv import OrderedKV, RocksKV
-from vsc.runtime.values import from_python, to_array, to_python, to_values
+from vsc.runtime.values import brief, from_python, to_array, to_python, to_values
 
 __all__ = ["Record", "StoreView", "TopologyTestDriver", "VersionedRecord", "timestamp_column"]
 
 Row = Mapping[str, Any]
 _LARGEST_TIME = 2**53
+_MOST_PARTITIONS = 1000
+"""Each one opens a RocksDB of its own for every stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,8 @@ class TopologyTestDriver:
 
     `topology`: a path, the name of an existing file or one that ends in ``.vdsl``, or the text itself. `variables`
     are the ``${name}`` in it. `partitions` is the number of vsc partitions. `on_bad_row` and `on_error` are those of
-    ``vsc run``. Raises TopologyError when the topology is refused.
+    ``vsc run``. Raises TopologyError when the topology is refused, ValueError or TypeError for an argument that cannot
+    be.
     """
 
     def __init__(
@@ -69,7 +73,8 @@ class TopologyTestDriver:
         on_error: str = "fail",
     ) -> None:
         text, path = _text(topology)
-        self._plan = compile_topology(text, path=path, variables=dict(variables or {}))
+        _check_partitions(partitions)
+        self._plan = compile_topology(text, path=path, variables={} if variables is None else variables)
         self._nodes = {n.name: n for n in self._plan.nodes if owner(n.name) == n.name}
         self._offsets = dict.fromkeys(self._nodes, 0)
         self._records: dict[str, list[Record]] = {name: [] for name in self._nodes}
@@ -96,9 +101,9 @@ class TopologyTestDriver:
         _check_columns(node, row, operation.columns)
         filled = dict(row)
         column = timestamp_column(operation)
-        if operation.timestamp is None or (column is not None and column not in filled):
+        if timestamp is not None or operation.timestamp is None or (column is not None and column not in filled):
             _check_time(source, timestamp)
-            if column is not None:
+            if column is not None and column not in filled:
                 filled[column] = timestamp
         self._process(node, operation, filled, timestamp, deleted=False)
 
@@ -129,17 +134,19 @@ class TopologyTestDriver:
     def store(self, name: str) -> StoreView:
         """The store of a table, by the store's name or the table's. ValueError if there is none."""
         self._check_open()
+        _check_name(name)
         for stored in self._plan.nodes:
             if stored.store is not None and stored.store.name == name:
                 return StoreView(self._runtime, stored)
         node = self._nodes.get(name)
         if node is None or node.store is None:
             known = ", ".join(sorted(n.store.name for n in self._plan.nodes if n.store is not None)) or "none"
-            raise ValueError(f"no store '{name}'; the topology's stores: {known}")
+            raise ValueError(f"no store {brief(name)}; the topology's stores: {known}")
         return StoreView(self._runtime, node)
 
     def metrics(self) -> dict[str, dict[str, dict[str, int] | int]]:
         """What was dropped or not found so far: ``{"dropped_records": {node: {reason: n}}, "missed_lookups": ...}``."""
+        self._check_open()
         return self._runtime.metrics.as_dict()
 
     def close(self) -> None:
@@ -175,9 +182,10 @@ class TopologyTestDriver:
             raise ValueError("the driver is closed")
 
     def _node(self, name: str) -> Node:
+        _check_name(name)
         node = self._nodes.get(name)
         if node is None:
-            raise ValueError(f"no node '{name}'; the topology has {', '.join(sorted(self._nodes))}")
+            raise ValueError(f"no node {brief(name)}; the topology has {', '.join(sorted(self._nodes))}")
         return node
 
     def _source(self, name: str) -> tuple[Node, Source]:
@@ -225,6 +233,8 @@ class StoreView:
         values = tuple(_internal(node, c, key[c.name]) for c in node.schema.key)
         table = self._runtime.table(node.name, values)
         assert table is not None
+        if as_of is not None and (isinstance(as_of, bool) or not isinstance(as_of, int)):
+            raise ValueError(f"'{node.name}': as_of= is an int of ms, not {brief(as_of)}")
         if as_of is not None and not table.versioned:
             raise ValueError(f"'{node.name}' has an unversioned store: it cannot be read as of a time")
         found = table.lookup(self._runtime.encode_key(node.name, values), as_of)
@@ -238,8 +248,10 @@ def _text(topology: str | Path) -> tuple[str, str]:
     """The text of a topology, and the path to name in messages."""
     if isinstance(topology, Path):
         return topology.read_text(encoding="utf-8"), str(topology)
+    if not isinstance(topology, str):
+        raise ValueError(f"a topology is its text or a path, not {brief(topology)}")
     one_line = "\n" not in topology and ";" not in topology
-    if topology.endswith(".vdsl") or (one_line and Path(topology).is_file()):
+    if topology.endswith(".vdsl") or (one_line and os.path.isfile(topology)):
         return Path(topology).read_text(encoding="utf-8"), topology
     return topology, "topology.vdsl"
 
@@ -247,7 +259,7 @@ def _text(topology: str | Path) -> tuple[str, str]:
 def _options(on_bad_row: str, on_error: str) -> RunOptions:
     for name, value in (("on_bad_row", on_bad_row), ("on_error", on_error)):
         if value not in ("drop", "fail"):
-            raise ValueError(f"{name} is 'drop' or 'fail', not {value!r}")
+            raise ValueError(f"{name} is 'drop' or 'fail', not {brief(value)}")
     return RunOptions("fail" if on_bad_row == "fail" else "drop", "fail" if on_error == "fail" else "drop")
 
 
@@ -262,18 +274,28 @@ def timestamp_column(source: Source) -> str | None:
 def _check_columns(node: Node, row: object, columns: tuple[Column, ...]) -> None:
     if not isinstance(row, Mapping):
         hint = "; a tombstone is given by delete()" if row is None else ""
-        raise ValueError(f"'{node.name}': a row is a dict of column values, not {row!r}{hint}")
+        raise ValueError(f"'{node.name}': a row is a dict of column values, not {brief(row)}{hint}")
     known = {c.name for c in columns}
     for name in row:
         if name not in known:
-            raise ValueError(f"'{node.name}': no column '{name}' here; there are {', '.join(sorted(known))}")
+            raise ValueError(f"'{node.name}': no column {brief(name)} here; there are {', '.join(sorted(known))}")
+
+
+def _check_partitions(count: object) -> None:
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MOST_PARTITIONS:
+        raise ValueError(f"partitions is a number from 1 to {_MOST_PARTITIONS}, not {brief(count)}")
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise ValueError(f"a node is named by a text, not by {brief(name)}")
 
 
 def _check_time(source: str, timestamp: object) -> None:
     if timestamp is None:
         raise ValueError(f"'{source}': the record has no time; give timestamp= in ms")
     if isinstance(timestamp, bool) or not isinstance(timestamp, int) or abs(timestamp) > _LARGEST_TIME:
-        raise ValueError(f"'{source}': timestamp= is an int of ms, not {timestamp!r}")
+        raise ValueError(f"'{source}': timestamp= is an int of ms, not {brief(timestamp)}")
 
 
 def _internal(node: Node, column: Column, value: Any) -> Any:

@@ -81,6 +81,9 @@ def test_reading_takes_records_away() -> None:
         ("s", {"k": "a"}, None, "no time"),
         ("s", {"k": "a"}, 1.5, "an int of ms"),
         ("s", {"k": "a"}, True, "an int of ms"),
+        ("s", {"k": ["x"] * 1000}, 0, r"column 'k' string: \['x', .*\.\.\. is not a value of type string$"),
+        ("t", {"k": "a"}, 2**70, "an int of ms"),
+        (["s"], {"k": "a"}, 0, r"a node is named by a text, not by \['s'\]"),
     ],
 )
 def test_mistakes_are_named(source: str, row: dict[str, Any], timestamp: Any, message: str) -> None:
@@ -124,6 +127,35 @@ def test_stores_are_found_by_their_name_and_their_tables() -> None:
             driver.store("s")
 
 
+@pytest.mark.parametrize("as_of", ["x", 1.0, True, dt.datetime(2020, 1, 1, tzinfo=UTC)])
+def test_a_store_is_read_as_of_milliseconds(as_of: Any) -> None:
+    with TopologyTestDriver(VERSIONED) as driver:
+        put(driver, "t", "a", "x", 3)
+        with pytest.raises(ValueError, match=r"'t': as_of= is an int of ms, not "):
+            driver.store("t").get({"k": "a"}, as_of=as_of)
+        with pytest.raises(ValueError, match="a row is a dict of column values, not 'a'"):
+            driver.store("t").get("a")  # type: ignore[arg-type]
+
+
+def test_the_time_beside_a_timestamp_column_is_looked_at_as_well() -> None:
+    with TopologyTestDriver("stream s (k string, at timestamp) from memory () key k timestamp at;") as driver:
+        with pytest.raises(ValueError, match="timestamp= is an int of ms, not 'x'"):
+            driver.pipe("s", {"k": "a", "at": 1}, timestamp="x")  # type: ignore[arg-type]
+        driver.pipe("s", {"k": "a", "at": 1}, timestamp=7)
+        assert driver.read("s")[0].timestamp == 1
+
+
+def test_what_is_no_topology_and_what_are_no_variables() -> None:
+    with pytest.raises(ValueError, match="a topology is its text or a path, not 5"):
+        TopologyTestDriver(5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="variables are a mapping of names to texts, not int"):
+        TopologyTestDriver(STREAM, variables=5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the value of a variable is a text: 'least' has 1"):
+        TopologyTestDriver(STREAM, variables={"least": 1})  # type: ignore[dict-item]
+    with pytest.raises(TopologyError):
+        TopologyTestDriver("x" * 6000)
+
+
 def test_a_topology_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "topology.vdsl"
     path.write_text(STREAM)
@@ -150,6 +182,8 @@ def test_closing_ends_it_and_removes_the_state(monkeypatch: pytest.MonkeyPatch, 
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="closed"):
         put(driver, "t", "a", "1", 0)
+    with pytest.raises(ValueError, match="closed"):
+        driver.metrics()
 
 
 def test_several_partitions_give_every_key_the_same() -> None:
@@ -175,6 +209,7 @@ def test_several_partitions_give_every_key_the_same() -> None:
     assert set(found[0]) == set("abcde")
 
 
-def test_partitions_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="partitions"):
-        TopologyTestDriver(STREAM, partitions=0)
+@pytest.mark.parametrize("partitions", [0, -1, 1001, 1.5, "2", True])
+def test_there_are_so_many_partitions(partitions: Any) -> None:
+    with pytest.raises(ValueError, match=r"partitions is a number from 1 to 1000, not "):
+        TopologyTestDriver(STREAM, partitions=partitions)

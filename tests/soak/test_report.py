@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow as pa
 import pytest
 
 from soak import rounds as module
 from soak.__main__ import report
 from soak.job import CLUSTER, KINDS, LOCAL
-from soak.rounds import Kill, Pace, Plan, Round, SoakError, soak
+from soak.rounds import Kill, Limit, Pace, Plan, Round, SoakError, soak
+from soak.subjects import ROOT
 
 PLAN = Plan(4, 1, KINDS, ("flights", "shop"), 5, 45)
 
@@ -67,7 +74,11 @@ def player(monkeypatch: pytest.MonkeyPatch) -> type[Player]:
 
 def run(tmp_path: Path, kills: int) -> list[int]:
     plan = Plan(kills, 1, KINDS, ("flights", "shop"), 3, 1)
-    return [len(r.kills) for r in soak(plan, tmp_path, lambda _: None, lambda job, deadline: Pace(1, 1))]
+    return [len(r.kills) for r in soak(plan, tmp_path, lambda _: None, limit(1), lambda job, limit: Pace(1, 1))]
+
+
+def limit(minutes: float) -> Limit:
+    return Limit(time.monotonic() + 60 * minutes)
 
 
 def test_topologies_take_turns_and_every_other_round_has_executors(tmp_path: Path, player: type[Player]) -> None:
@@ -83,7 +94,8 @@ def test_without_the_time_for_a_run_no_round_begins(tmp_path: Path, player: type
     plan = Plan(4, 1, KINDS, ("flights",), 3, minutes=1)
     for epoch, rounds in ((9, 2), (10, 0)):
         folder = tmp_path / str(epoch)
-        assert len(soak(plan, folder, lambda _: None, lambda job, deadline, e=epoch: Pace(1, e))) == rounds  # type: ignore[misc]
+        undisturbed = lambda job, limit, e=epoch: Pace(1, e)  # noqa: E731
+        assert len(soak(plan, folder, lambda _: None, limit(1), undisturbed)) == rounds
 
 
 def test_a_bad_round_is_the_last_of_its_topology_and_is_kept(
@@ -96,10 +108,55 @@ def test_a_bad_round_is_the_last_of_its_topology_and_is_kept(
 
 
 def test_what_an_undisturbed_run_leaves_behind_ends_the_soak(tmp_path: Path) -> None:
-    def undisturbed(job: Any, deadline: float) -> Pace:
+    def undisturbed(job: Any, limit: Limit) -> Pace:
         (job.folder / "out/departures").mkdir()
         (job.folder / "out/departures/part-0.parquet").touch()
         return Pace(1, 1)
 
     with pytest.raises(SoakError, match=r"flights: the undisturbed run left something behind: .*part-0\.parquet"):
-        soak(PLAN, tmp_path, lambda _: None, undisturbed)
+        soak(PLAN, tmp_path, lambda _: None, limit(45), undisturbed)
+
+
+def test_a_soak_that_is_stopped_ends_with_the_rounds_so_far(tmp_path: Path, player: type[Player]) -> None:
+    ends = limit(1)
+
+    def tell(line: str) -> None:
+        ends.stopped = ends.stopped or "kills" in line
+
+    rounds = soak(PLAN, tmp_path / "a", tell, ends, lambda job, limit: Pace(1, 1))
+    assert [(found.subject, found.ended) for found in rounds] == [("flights", True)]
+    assert soak(PLAN, tmp_path / "b", tell, ends, lambda job, limit: Pace(1, 1)) == []
+
+
+SLEEPER = """
+import sys
+from soak import __main__ as soak, job, rounds
+job.Job.command = property(lambda self: [sys.executable, "-c", "print('{\\"event\\"'); import time; time.sleep(600)"])
+job.Job.committed = property(lambda self: -1)
+if sys.argv[1] == "round":
+    rounds.by_command = lambda job, limit: rounds.Pace(1, 1)
+    rounds.content = lambda job: {}
+sys.exit(soak.main(["--kills", "2", "--subjects", "shop", "--epochs", "1", "--kinds", "workers"]))
+"""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("place", ["undisturbed run", "round"])
+def test_a_signal_ends_what_was_started_and_prints_the_report(
+    number: int, status: int, place: str, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLEEPER, place], stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT
+    )
+    while not (logs := list(tmp_path.rglob("log"))) or '{"event"' not in logs[0].read_text():
+        assert process.poll() is None
+        time.sleep(0.02)
+    (sleeper,) = psutil.Process(process.pid).children()
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=20)
+    assert process.returncode == status
+    assert not sleeper.is_running()
+    rounds = 1 if place == "round" else 0
+    assert f"0 of 2 kills in {rounds} rounds, {rounds} lives" in said and "interrupted: of a round" in said
+    assert list(tmp_path.iterdir()) == []

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from soak.job import Job
-from soak.rounds import Pace, Plan, soak
+from soak.rounds import Limit, Pace, Plan, soak
 from tests.spark.support import compiled, run_once
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_five_kills_leave_no_trace(spark: Any, tmp_path: Path) -> None:
-    def undisturbed(job: Job, deadline: float) -> Pace:
+    def undisturbed(job: Job, limit: Limit) -> Pace:
         """In the session of the tests: no Spark has to start for it."""
         started = time.monotonic()
         plan = compiled((job.folder / "topology.vdsl").read_text())
@@ -28,7 +28,7 @@ def test_five_kills_leave_no_trace(spark: Any, tmp_path: Path) -> None:
     kinds = ("workers", "workers", "tree")
     plan = Plan(kills=5, seed=5, kinds=kinds, subjects=("flights",), epochs=8, minutes=14, starting=0)
     told: list[str] = []
-    rounds = soak(plan, tmp_path, told.append, undisturbed)
+    rounds = soak(plan, tmp_path, told.append, Limit(time.monotonic() + 60 * plan.minutes), undisturbed)
     assert [fault for found in rounds for fault in found.faults] == [], told
     kills = [kill for found in rounds for kill in found.kills]
     assert len(kills) == 5, told
