@@ -36,7 +36,7 @@ KEYS, VERSIONS = 1_000, 20
 STREAM_ROWS, TABLE_ROWS, TOUCHED = 40_000, 500, 1_000
 """Rows of an epoch, and how many keys they have."""
 
-EPOCHS = 15
+WARM, EPOCHS = 2, 30
 LOADED = 100_000
 """Versions that are loaded in one epoch."""
 
@@ -131,30 +131,35 @@ class Query:
 
 
 def measure(quick: bool) -> list[Size]:
-    """One state after the other."""
-    return [_measure(factor) for factor in (FACTORS[:1] if quick else FACTORS)]
-
-
-def _measure(factor: int) -> Size:
+    """All states at once: their epochs take turns, so that whatever else the machine does, it does to each of them."""
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as folder:
-        query = Query(Path(folder) / "db", KEYS * factor)
-        now = query.load()
-        query.touch(now + 1)
-        spent = [query.touch(now + 2 + i) for i in range(EPOCHS)]
-        epoch = statistics.median(seconds for seconds, fresh in spent if not fresh)
-        manifest = Manifest.load(query.blobs.manifest())
-        with opened(query.folder, manifest) as base:
-            PartitionState.open(query.blobs, base, manifest)
-            started = time.process_time()
-            remote = sum(map(len, snapshot_chunks(base)))
-            folded = time.process_time() - started
-        local = sum(file.stat().st_size for file in query.folder.iterdir())
-        shutil.rmtree(query.folder)
+        queries = [Query(Path(folder) / str(factor), KEYS * factor) for factor in (FACTORS[:1] if quick else FACTORS)]
+        times = [query.load() for query in queries]
+        spent: list[list[tuple[float, bool]]] = [[] for _ in queries]
+        for i in range(WARM + EPOCHS):
+            for query, now, seconds in zip(queries, times, spent, strict=True):
+                seconds.append(query.touch(now + 1 + i))
+        return [
+            _size(query, statistics.median(epoch for epoch, fresh in seconds[WARM:] if not fresh))
+            for query, seconds in zip(queries, spent, strict=True)
+        ]
+
+
+def _size(query: Query, epoch: float) -> Size:
+    manifest = Manifest.load(query.blobs.manifest())
+    with opened(query.folder, manifest) as base:
+        PartitionState.open(query.blobs, base, manifest)
         started = time.process_time()
-        with opened(query.folder, manifest) as base:
-            PartitionState.open(query.blobs, base, manifest)
-        restore = time.process_time() - started
-    return Size(factor, KEYS * VERSIONS * factor, epoch, folded, restore, manifest.size, remote, local)
+        remote = sum(map(len, snapshot_chunks(base)))
+        folded = time.process_time() - started
+    local = sum(file.stat().st_size for file in query.folder.iterdir())
+    shutil.rmtree(query.folder)
+    started = time.process_time()
+    with opened(query.folder, manifest) as base:
+        PartitionState.open(query.blobs, base, manifest)
+    restore = time.process_time() - started
+    keys = len(query.names)
+    return Size(keys // KEYS, keys * VERSIONS, epoch, folded, restore, manifest.size, remote, local)
 
 
 def floors(sizes: list[Size]) -> list[Floor]:

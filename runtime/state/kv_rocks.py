@@ -18,13 +18,26 @@ Not for several processes: RocksDB locks the folder, and a second opening is ref
 from __future__ import annotations
 
 import functools
+import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rocksdict import BlockBasedOptions, Cache, DbClosedError, Options, Rdict, ReadOptions, WriteBatch, WriteOptions
+from rocksdict import (
+    BlockBasedOptions,
+    Cache,
+    DbClosedError,
+    DBCompactionStyle,
+    DBCompressionType,
+    Options,
+    Rdict,
+    ReadOptions,
+    UniversalCompactOptions,
+    WriteBatch,
+    WriteOptions,
+)
 
 from vsc.runtime.errors import LocalStoreError, StateError
 
@@ -33,9 +46,10 @@ __all__ = ["RocksKV"]
 _WRITE_BUFFER_BYTES = 32 << 20
 _CACHE_BYTES = 32 << 20
 _BLOOM_BITS = 10
-_FEW_FILES, _MOST_FILES = 8, 128
-_BYTES_A_FILE = 1 << 20
-"""When a folder that is opened for each micro-batch is compacted, see `RocksKV._compact`: a flush makes a file."""
+_SORTED_RUNS = 8
+"""How many files with keys of the whole range there may be; every micro-batch's flush makes one. More are merged."""
+_IDLE_SECONDS = 0.05
+"""How long `close` waits for a compaction that is due and has not begun: some that are due have nothing to do."""
 
 _OWN_FILES = ("LOCK", "LOG", "IDENTITY", "MANIFEST-", "OPTIONS-", "rocksdict-config.json")
 """What RocksDB may leave in a folder that it was creating when it was killed."""
@@ -55,7 +69,9 @@ class RocksKV:
         _refuse_foreign(Path(path))
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self._db: Any = Rdict(self.path, _options(durable))
+            options = _options()
+            # For the column family once more: rocksdict would take what it was made with, without filter and cache.
+            self._db: Any = Rdict(self.path, options, {"default": options})
         except Exception as error:
             raise _opening_failed(self.path, error) from error
         self._closed = False
@@ -134,17 +150,17 @@ class RocksKV:
             raise self._failed("closed", error) from error
 
     def _compact(self) -> None:
-        """Makes one file of many, when what that costs is small beside the writes since the last time.
+        """Waits for the compactions that the flush made due: closing would break them off, each time anew."""
+        idle_since = time.monotonic()
+        while self._db.property_int_value("rocksdb.compaction-pending") or self._compacting():
+            if self._compacting():
+                idle_since = time.monotonic()
+            elif time.monotonic() - idle_since > _IDLE_SECONDS:
+                return
+            time.sleep(0.001)
 
-        A folder that is open for a moment only cannot leave it to RocksDB's threads: they begin anew each time, never
-        end, and take as much time as the work itself.
-        """
-        files = self._db.live_files()
-        young = [file["size"] for file in files if file["level"] == 0]
-        size = sum(file["size"] for file in files)
-        cheap = 2 * sum(young) >= size or size <= len(young) * _BYTES_A_FILE
-        if len(young) >= _MOST_FILES or (len(young) >= _FEW_FILES and cheap):
-            self._db.compact_range(None, None)
+    def _compacting(self) -> bool:
+        return bool(self._db.property_int_value("rocksdb.num-running-compactions"))
 
     def __enter__(self) -> RocksKV:
         return self
@@ -195,9 +211,16 @@ def _cache() -> Cache:
     return Cache(_CACHE_BYTES)
 
 
-def _options(durable: bool) -> Options:
+def _options() -> Options:
     options = Options(raw_mode=True)
-    options.set_disable_auto_compactions(not durable)
+    # Files of like size are merged: few of them to look into, and no key is rewritten often, however big the state is.
+    options.set_compaction_style(DBCompactionStyle.universal())
+    options.set_level_zero_file_num_compaction_trigger(_SORTED_RUNS)
+    merging = UniversalCompactOptions()
+    merging.size_ratio = 100
+    merging.max_size_amplification_percent = 100
+    options.set_universal_compaction_options(merging)
+    options.set_compression_type(DBCompressionType.lz4())
     # Opened and closed in every micro-batch: few threads, no statistics, small first files.
     options.set_max_background_jobs(2)
     options.set_max_file_opening_threads(1)

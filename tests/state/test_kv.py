@@ -191,3 +191,20 @@ def test_lengths_that_lie_are_refused(body: bytes) -> None:
     blob = b"VSCL\x01\0\0\0" + zlib.crc32(checked).to_bytes(4, "little") + checked
     with pytest.raises(StateError, match="the changelog is damaged"):
         decode_changelog(blob)
+
+
+def test_a_folder_has_its_options_in_each_of_its_lives(tmp_path: Path) -> None:
+    for _ in range(2):
+        with RocksKV(tmp_path / "db", durable=False) as kv:
+            kv.write([(b"a", b"1")])
+    for file in (tmp_path / "db").glob("OPTIONS-*"):
+        assert "filter_policy=bloomfilter" in file.read_text()
+
+
+def test_a_folder_of_many_short_lives_has_few_files(tmp_path: Path) -> None:
+    most = 0
+    for i in range(40):
+        with RocksKV(tmp_path / "db", durable=False) as kv:
+            kv.write([(b"%d" % (j * 7919 % 1000), b"%06d" % i * 50) for j in range(i, i + 50)])
+        most = max(most, len(list((tmp_path / "db").glob("*.sst"))))
+    assert 1 < most <= 16  # eight, and those that were merged and are not swept yet
