@@ -16,6 +16,7 @@ from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.diagnostics.suggest import nearest
 from vsc.compiler.expressions.catalogue import RULES, CallSite
 from vsc.compiler.expressions.coercion import can_cast, convert
+from vsc.compiler.expressions.elsewhere import instead_of
 from vsc.compiler.expressions.operators import (
     Operand,
     arithmetic,
@@ -57,7 +58,6 @@ MAX_SIZE = 5_000
 """How many parts a plan expression may have, counting what ``between`` and ``case x when`` repeat."""
 
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
-_CLOCKS = ("now", "current_timestamp", "current_date", "localtimestamp", "unix_timestamp")
 _CHAINS = {"and", "or", "||"}
 
 
@@ -259,11 +259,7 @@ class _Typer:
             self.operands(*expr.args)
             if name == "try_cast":
                 raise refuse("VSC222", expr.span, "`try_cast` needs a type", "write `try_cast(... as TYPE)`")
-            similar = nearest(name, (*FUNCTIONS, *AGGREGATES))
-            help = "`vsc explain VSC112` lists the functions" if similar is None else f"did you mean `{similar}`?"
-            if name in _CLOCKS:
-                help = "use `event_time()`: a result does not depend on when it is computed"
-            raise refuse("VSC112", expr.name.span, f"there is no function `{name}`", help)
+            raise refuse("VSC112", expr.name.span, f"there is no function `{name}`", instead_of(name))
         signature = FUNCTIONS[name]
         if expr.star or expr.distinct:
             word = "*" if expr.star else "distinct"

@@ -93,6 +93,7 @@ class Scope:
             found: Expr = self._qualified(source, rest.pop(0))
         else:
             found = self._bare(first, rest)
+            self._refuse_misspelt(first, rest, found)
         for part in rest:
             found = field_of(found, part)
         return found
@@ -128,6 +129,16 @@ class Scope:
         if name.text in self.grouped:
             raise _not_grouped(name)
         raise self._unknown(name, rest)
+
+    def _refuse_misspelt(self, first: syntax.Name, rest: list[syntax.Name], found: Expr) -> None:
+        """Raises Refused for ``rate.rate`` where `rate` is a column that has no fields, and ``rates.rate`` is one."""
+        if not rest or isinstance(found.type, StructType | ArrayType | MapType):
+            return
+        near = nearest(first.text, [i.name for i in self.inputs])
+        meant = None if near is None else self.input(near)
+        if meant is not None and meant.column(rest[0].text) is not None:
+            message = f"`{first.text}` is a column of type {found.type}, and has no fields"
+            raise refuse("VSC114", first.span, message, f"did you mean `{meant.name}.{rest[0].text}`?")
 
     def _unknown(self, name: syntax.Name, rest: list[syntax.Name]) -> Refused:
         source = self.input(name.text)

@@ -44,6 +44,7 @@ _OTHER_JOINS = {
     "right": "swap the inputs and write `left join`; the left input of a join with a table is the stream",
     "full": "write `outer join`",
     "cross": "there is no cross join: every join goes by the key",
+    "asof": "write `join`: with a versioned table, a record finds the row of its own time",
 }
 
 
@@ -114,6 +115,8 @@ def _sql_statement(place: Place) -> Explanation | None:
     if place.index != place.first or place.word.lower() not in _SQL_STATEMENTS:
         return None
     help = "write `stream NAME = map INPUT select ...;`, and `sink NAME to CONNECTOR (...);` to write it out"
+    if place.word_at(place.index + 1).lower() in ("stream", "table", "global"):
+        help = f"leave out `{place.word}`"
     return place.finding("VSC010", f"`{place.word}` does not begin a statement: a topology declares nodes", help), None
 
 
@@ -203,6 +206,12 @@ def _other_dialect(place: Place) -> Explanation | None:
         help = _OTHER_JOINS[place.word.lower()]
     elif place.word.lower() == "select" and "FILTER" in place.expected:
         help = "write `map INPUT select ...`"
+    elif place.word.lower() == "from" and {"COMMA", "SEMICOLON"} <= set(place.expected):
+        help = "the input stands in front of `select`, as in `map INPUT select ...`"
+    elif _as_of(place):
+        help = "leave it out: a join with a versioned table finds the row that was valid at the record's own time"
+    elif place.expected == ["EQUAL"]:
+        help = "write `=`" if place.before != "STRING" else "an option has a name, as in `path = '...'`"
     elif place.name == "WHERE" and "SEMICOLON" in place.expected:
         help = "filter in a statement of its own, as in `stream NAME = filter INPUT where ...;`"
     elif place.word == "outer" and place.word_at(place.index - 1) == "left":
@@ -224,6 +233,13 @@ def _other_dialect(place: Place) -> Explanation | None:
     else:
         return None
     return _unexpected(place, help)
+
+
+def _as_of(place: Place) -> bool:
+    """Whether it is ``join ... as of TIME``, or SQL's ``for system_time as of TIME``."""
+    if place.word.lower() == "for":
+        return place.word_at(place.index + 1).lower() == "system_time"
+    return "GRACE" in place.expected and [place.word_at(place.index - i) for i in (2, 1)] == ["as", "of"]
 
 
 def _unexpected(place: Place, help: str | None = None) -> Explanation:

@@ -171,6 +171,7 @@ class _Reader:
 
 def _declared(tokens: Tokens, index: int) -> list[syntax.Name]:
     """The name that the statement at `index` would have declared, if that much can be read."""
+    index += tokens.word(index).lower() == "create"
     words = [tokens.word(i) for i in range(index, min(index + 3, len(tokens.kinds)))]
     place = index + (2 if words[:2] == ["global", "table"] else 1)
     if words[0] not in ("stream", "table", "global") or place >= len(tokens.kinds):

@@ -208,9 +208,18 @@ def _clashes(
             rest.append(output)
     names = [*unlisted, *listed, *((output.name, output.name_span) for output in rest)]
     for finding, index in equal_names(names, "VSC203"):
-        help = _other_name(rest[index - len(key)]) if index >= len(key) else finding.help
+        help = finding.help
+        if index >= len(key):
+            again = rest[index - len(key)]
+            help = "leave it out: `*` has it already" if _in_star(again, rest) else _other_name(again)
         findings.append(Finding(finding.code, finding.span, finding.message, finding.labels, help))
     return findings
+
+
+def _in_star(again: _Output, outputs: list[_Output]) -> bool:
+    """Whether a column is listed that a `*` stands for as well."""
+    column = isinstance(again.expr, syntax.ColumnRef) and again.expr.parts[-1].text == again.name
+    return column and not again.starred and any(o.starred and o.name == again.name for o in outputs)
 
 
 def _key_clash(output: _Output, old: str, renamed: dict[str, syntax.SelectItem], rules: ItemRules) -> Finding:

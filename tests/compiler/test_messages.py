@@ -14,6 +14,9 @@ table u (k string, n bigint) from memory () key k;
 """
 
 
+AS_OF = "leave it out: a join with a versioned table finds the row that was valid at the record's own time"
+
+
 def one(text: str, code: str) -> Diagnostic:
     (found,) = [d for d in check_topology(SOURCES + text, path="t.vdsl") if d.code == code]
     return found
@@ -109,6 +112,57 @@ def test_slips_of_who_knows_sql_are_told_the_right_form() -> None:
     assert one("sink s to noop;", "VSC005").help == "write `noop ()`"
     assert one("stream j = left outer join s with u select s.n;", "VSC005").help == "write `left join`"
     assert one("stream f as filter s where n > 1;", "VSC005").help == "write `=`"
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "help"),
+    [
+        ("stream j = join s with v on k as of at select v.n as o;", "at", AS_OF),
+        ("stream j = join s with v for system_time as of at on k select v.n as o;", "for", AS_OF),
+        ("stream j = left asof join s with v select v.n as o;", "asof",
+         "write `join`: with a versioned table, a record finds the row of its own time"),
+        ("stream f = map s select n from s;", "from",
+         "the input stands in front of `select`, as in `map INPUT select ...`"),
+        ("table m = materialize u versioned (retention: 1 hour);", ":", "write `=`"),
+        ("stream f (k string) from files ('in', format = 'json');", ",", "an option has a name, as in `path = '...'`"),
+    ],
+)  # fmt: skip
+def test_forms_of_other_languages(text: str, where: str, help: str) -> None:
+    found = one(text, "VSC005")
+    assert (text[found.column - 1 : found.end_column - 1], found.help) == (where, help)
+
+
+def test_create_is_left_out_and_what_it_would_make_is_not_missed() -> None:
+    text = "create stream f (k string) from memory ();\nstream g = filter f where k = '';"
+    errors = [d for d in check_topology(text, path="t.vdsl") if d.severity == "error"]
+    assert [(d.code, d.help) for d in errors] == [("VSC010", "leave out `create`")]
+
+
+@pytest.mark.parametrize(
+    ("call", "help"),
+    [
+        ("nvl(n, 0)", "write `coalesce(x, y)`"),
+        ("NAMED_STRUCT('a', n)", "write `struct(x as a, y as b)`"),
+        ("window(k, '1 hour')", "write `aggregate ... group by ... window tumbling (size = 1 hour)`"),
+        ("now()", "use `event_time()`: a result does not depend on when it is computed"),
+        ("uper(k)", "did you mean `upper`?"),
+        ("soundex(k)", "`vsc explain VSC112` lists the functions"),
+    ],
+)
+def test_a_function_of_spark_is_shown_what_means_the_same(call: str, help: str) -> None:
+    assert one(f"stream f = map s select {call} as o;", "VSC112").help == help
+
+
+def test_what_a_star_has_already_is_left_out() -> None:
+    assert one("stream f = map s select *, n;", "VSC203").help == "leave it out: `*` has it already"
+    assert one("stream f = map s select n, n;", "VSC203").help == "write `n as n_2`"
+
+
+def test_a_column_that_is_called_much_as_an_input() -> None:
+    text = "table us (k string, u bigint, m bigint) from memory () key k;\nstream j = join s with us select u.m as o;"
+    found = one(text, "VSC114")
+    assert (found.message, found.help) == ("`u` is a column of type bigint, and has no fields", "did you mean `us.m`?")
+    assert one("stream f = map s select n.m as o;", "VSC114").help == "only a struct has fields"
 
 
 def test_a_versioned_windowed_table_shows_the_window_and_the_way_to_it() -> None:
