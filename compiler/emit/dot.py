@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from vsc.compiler.emit.layout import Place, arrows, description, places, sink_places
+from vsc.compiler.emit.layout import Place, arrows, description, places, sink_description, sink_places
 from vsc.plan import Plan
 
 __all__ = ["emit_dot"]
 
+_LINES = "\n"
 _SHAPES = {"stream": "box", "table": "cylinder"}
 
 
@@ -19,7 +20,7 @@ def emit_dot(plan: Plan) -> str:
         lines.extend(f"    {_box(place)}" for place in places(plan) if place.stage == stage.id)
         lines.append("  }")
     for id_, sink in sink_places(plan):
-        lines.append(f"  {id_} [shape=note, label={_quoted(sink.connector.kind)}];")
+        lines.append(f"  {id_} [shape=note, label={_quoted(_LINES.join(sink_description(sink)))}];")
     for arrow in arrows(plan):
         look = f' [style=bold, label="{arrow.label}"]' if arrow.label else ""
         lines.append(f"  {arrow.start} -> {arrow.end}{look};")
@@ -27,7 +28,7 @@ def emit_dot(plan: Plan) -> str:
 
 
 def _box(place: Place) -> str:
-    label = _quoted("\n".join(description(place.node)))
+    label = _quoted(_LINES.join(description(place.node)))
     status = place.node.status
     tooltip = f", tooltip={_quoted(status.reason)}" if status is not None else ""
     return f"{place.id} [shape={_SHAPES[place.node.kind]}, label={label}{tooltip}];"

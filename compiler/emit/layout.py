@@ -6,7 +6,9 @@ from vsc.compiler.words import duration, window
 from vsc.plan import Aggregate, Node, Plan, Sink, Source, StreamTableJoin, Suppress, Window
 from vsc.plan.record import record
 
-__all__ = ["Arrow", "Place", "arrows", "description", "places", "sink_places"]
+__all__ = ["Arrow", "Place", "arrows", "description", "places", "sink_description", "sink_places"]
+
+_LONGEST = 40
 
 
 @record
@@ -91,3 +93,12 @@ def description(node: Node) -> tuple[str, ...]:
         if node.store.grace != node.store.retention:
             lines.append(f"store grace {duration(node.store.grace)}")
     return tuple(lines)
+
+
+def sink_description(sink: Sink) -> tuple[str, ...]:
+    """A sink in a few words: its connector, and where it writes; of a long path the end."""
+    options = dict(sink.connector.options)
+    where = next((str(options[name]) for name in ("path", "topic", "table") if name in options), None)
+    if where is not None and len(where) > _LONGEST:
+        where = "..." + where[3 - _LONGEST :]
+    return (sink.connector.kind, "sink") if where is None else (sink.connector.kind, "sink", where)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from vsc.compiler.emit.layout import Place, arrows, description, places, sink_places
+from collections.abc import Sequence
+
+from vsc.compiler.emit.layout import Place, arrows, description, places, sink_description, sink_places
 from vsc.plan import Plan
 
 __all__ = ["emit_mermaid"]
@@ -18,7 +20,7 @@ def emit_mermaid(plan: Plan) -> str:
         lines.extend(f"    {_box(place)}" for place in places(plan) if place.stage == stage.id)
         lines.append("  end")
     for id_, sink in sink_places(plan):
-        lines.append(f'  {id_}[/"{_escaped(sink.connector.kind)}"/]')
+        lines.append(f'  {id_}[/"{_label(sink_description(sink))}"/]')
     for arrow in arrows(plan):
         way = f"== {arrow.label} ==>" if arrow.label else "-->"
         lines.append(f"  {arrow.start} {way} {arrow.end}")
@@ -30,8 +32,11 @@ def emit_mermaid(plan: Plan) -> str:
 
 def _box(place: Place) -> str:
     opening, closing = _SHAPES[place.node.kind]
-    label = "<br/>".join(_escaped(line) for line in description(place.node))
-    return f'{place.id}{opening}"{label}"{closing}'
+    return f'{place.id}{opening}"{_label(description(place.node))}"{closing}'
+
+
+def _label(lines: Sequence[str]) -> str:
+    return "<br/>".join(map(_escaped, lines))
 
 
 def _escaped(text: str) -> str:

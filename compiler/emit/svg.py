@@ -7,22 +7,23 @@ nodes: ways may cross.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
-from vsc.compiler.emit.layout import Arrow, Place, arrows, description, places, sink_places
+from vsc.compiler.emit.layout import Arrow, Place, arrows, description, places, sink_description, sink_places
 from vsc.plan import Plan
 from vsc.plan.record import record
 
 __all__ = ["emit_svg"]
 
-_CHARACTER, _LINE, _PADDING = 7.3, 15, 10
+_CHARACTER, _SMALL, _LINE, _PADDING = 7.3, 6.1, 15, 10
 _GAP_X, _GAP_Y, _MARGIN, _HEAD, _LANE = 90, 18, 24, 22, 6
 _FILL = {"stream": "#e8f1fb", "table": "#fdf3e0", "global table": "#f3e8fb", "sink": "#eeeeee"}
 _STYLE = (
-    "text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#222}"
+    "text{font:12px monospace;fill:#222}"
     ".name{font-weight:bold}.stage{fill:#fafafa;stroke:#bbb;stroke-dasharray:4 3}.head{fill:#777}"
-    ".box{stroke:#555}.way{fill:none;stroke:#555}.thick{stroke-width:2.5;stroke:#22558c}.on{fill:#22558c;font-size:10px}"
+    ".box{stroke:#555}.way{fill:none;stroke:#555}.thick{stroke-width:2.5;stroke:#22558c}.on{fill:#22558c;font-size:10px;text-anchor:middle}.tag{fill:#fff}"
 )
 
 
@@ -39,7 +40,7 @@ class _Box:
     @property
     def width(self) -> float:
         """In pixels, by the longest line."""
-        return max(len(line) for line in self.lines) * _CHARACTER + 2 * _PADDING
+        return max(map(_columns_of, self.lines)) * _CHARACTER + 2 * _PADDING
 
     @property
     def height(self) -> float:
@@ -56,9 +57,11 @@ def emit_svg(plan: Plan) -> str:
     right = max((x + sizes[id_][0] for id_, (x, _) in at.items()), default=0) + _MARGIN * 1.5
     lowest = [*(y + sizes[id_][1] for id_, (_, y) in at.items()), *passing.values()]
     bottom = max(lowest, default=0) + _MARGIN * 1.5
+    routes = list(zip(ways, _routes(columns, ways, at, passing), strict=True))
     body = [
         *(_stage(stage.id, boxes, at) for stage in plan.stages),
-        *(_way(arrow, points) for arrow, points in zip(ways, _routes(columns, ways, at, passing), strict=True)),
+        *(_way(arrow, points) for arrow, points in routes),
+        *(_label(arrow.label, points) for arrow, points in routes if arrow.label),
         *(_drawn(box, *at[box.id]) for box in boxes),
     ]
     head = (
@@ -79,7 +82,7 @@ def emit_svg(plan: Plan) -> str:
 def _boxes(plan: Plan) -> list[_Box]:
     last = len(plan.stages)
     found = [_node(place) for place in places(plan)]
-    sinks = [_Box(id_, (sink.connector.kind, "sink"), _FILL["sink"], "", last) for id_, sink in sink_places(plan)]
+    sinks = [_Box(id_, sink_description(sink), _FILL["sink"], "", last) for id_, sink in sink_places(plan)]
     return found + sinks
 
 
@@ -195,10 +198,17 @@ def _way(arrow: Arrow, points: Sequence[tuple[float, float]]) -> str:
         path += curve if number % 2 else f" L{x1:.1f},{y1:.1f}"
         x, y = x1, y1
     look = "way thick" if arrow.label else "way"
-    line = f'<path class="{look}" d="{path}" marker-end="url(#tip)"/>'
-    if not arrow.label:
-        return line
-    return f'{line}<text class="on" text-anchor="end" x="{x - 8:.1f}" y="{y - 5:.1f}">{arrow.label}</text>'
+    return f'<path class="{look}" d="{path}" marker-end="url(#tip)"/>'
+
+
+def _label(text: str, points: Sequence[tuple[float, float]]) -> str:
+    """What stands on a way, in the middle of its last bend, which it interrupts."""
+    (x0, y0), (x1, y1) = points[-2:]
+    x, y, half = (x0 + x1) / 2, (y0 + y1) / 2, len(text) * _SMALL / 2 + 2
+    return (
+        f'<rect class="tag" x="{x - half:.1f}" y="{y - 7:.1f}" width="{2 * half:.1f}" height="14"/>'
+        f'<text class="on" x="{x:.1f}" y="{y + 3:.1f}">{text}</text>'
+    )
 
 
 def _drawn(box: _Box, x: float, y: float) -> str:
@@ -212,6 +222,11 @@ def _drawn(box: _Box, x: float, y: float) -> str:
         f'<g>{tooltip}<rect class="box" x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" '
         f'rx="5" fill="{box.fill}"/>{texts}</g>'
     )
+
+
+def _columns_of(text: str) -> int:
+    """How many columns of a monospaced font a text takes."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _text(text: str) -> str:

@@ -99,6 +99,13 @@ def test_the_boxes_of_an_svg_do_not_overlap_and_lie_inside_of_it() -> None:
         if box.get("class") == "box"
     ]
     assert len(boxes) > 30
+    labels = [
+        tuple(float(tag.get(side, "nan")) for side in ("x", "y", "width", "height"))
+        for tag in root.iter(f"{SVG}rect")
+        if tag.get("class") == "tag"
+    ]
+    assert len(labels) == 11
+    boxes += labels  # on which nothing else may stand either
     for index, (x, y, width, height) in enumerate(boxes):
         assert 0 < x < x + width < float(root.get("width", "0"))
         assert 0 < y < y + height < float(root.get("height", "0"))
@@ -118,3 +125,18 @@ def test_pictures_show_windows_waits_and_what_every_partition_gets() -> None:
         for shown in ("hopping (size = 1 hour, advance = 15 minutes, grace = 5 minutes)", "wait 10 seconds"):
             assert shown in text
         assert text.count("broadcast") == 1 and "global table" in text and "retention 7 days" in text
+
+
+def test_a_box_is_as_wide_as_its_text_and_a_sink_shows_where_it_writes() -> None:
+    text = "stream `漢漢漢漢漢漢漢漢漢漢` (k string) from memory () key k;\n"
+    text += (
+        "sink `漢漢漢漢漢漢漢漢漢漢` to files (path = '/a/very/long/path/to/what/is/written/by/it', format = 'json');\n"
+    )
+    text += "sink `漢漢漢漢漢漢漢漢漢漢` to kafka (bootstrap_servers = 'b', topic = 'changes', format = 'json');"
+    plan = compile_topology(text)
+    root = ElementTree.fromstring(EMITTERS["svg"](plan))
+    wide = next(box for box in root.iter(f"{SVG}rect") if box.get("class") == "box")
+    assert float(wide.get("width", "0")) > 20 * 7.2
+    for form in ("dot", "mermaid", "svg"):
+        assert "...ry/long/path/to/what/is/written/by/it" in EMITTERS[form](plan)
+        assert "changes" in EMITTERS[form](plan)
