@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -19,6 +20,11 @@ from pyspark.sql import SparkSession
 from vsc.runtime.errors import StartError
 
 __all__ = ["kill", "launched", "new_log"]
+
+_THROWN = re.compile(
+    r"^(?:: |Caused by: |Exception in thread \S+ )?[\w.$]+\.\w*(?:Exception|Error): (\S.*)", re.MULTILINE
+)
+"""An exception's message where Java prints it."""
 
 
 @contextlib.contextmanager
@@ -134,10 +140,13 @@ def _ignore_signals() -> None:
 
 
 def _reason(log: Path, error: BaseException) -> str:
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    telling = [line for line in lines if "Exception" in line or "ERROR" in line or "error" in line.lower()]
+    """Why Spark did not start: what Java's exception says, if there is one, in the error or in the log."""
     first = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return f"{first} ({telling[0][:300]})" if telling else first
+    for text in (str(error), log.read_text(errors="replace")):
+        thrown = _THROWN.search(text)
+        if thrown is not None:
+            return thrown.group(1)[:300]
+    return first
 
 
 def kill(spark: SparkSession) -> None:

@@ -144,6 +144,7 @@ def test_a_refused_topology_writes_nothing(bad: str, tmp_path: Path, capsys: pyt
         (["check", "x", "--var", "1=2"], "--var takes NAME=VALUE, not `1=2`"),
         (["check"], "the following arguments are required: FILE"),
         (["check", "x", "--form", "json"], "error: vsc check: unrecognized arguments: --form"),
+        (["store", "list", "--checkpoint", "x", "--key", "1"], "help: vsc store list --help shows what it takes"),
         (["check", "x", "--format", "xml"], "invalid choice: 'xml'"),
         (["compile", "{folder}/good.vdsl", "--conf", "a=b"], "--master, --conf and --packages are for --emit spark"),
         (["compile", "{folder}/good.vdsl", "--emit", "spark", "--conf", "ab"], "--conf takes KEY=VALUE, not `ab`"),

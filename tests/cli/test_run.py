@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -146,9 +147,12 @@ def test_a_spark_that_does_not_start_ends_every_command_with_1(
     command: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def no_session(*_: object) -> None:
-        raise RuntimeError("no JVM came up")
+        log = "26/11/21 ERROR SparkContext: Error\norg.apache.spark.SparkException: no JVM came up\n\tat Spark.main\n"
+        os.write(1, log.encode())  # as a JVM would
+        raise RuntimeError("An error occurred while calling None")
 
     monkeypatch.setattr("vsc.runtime.spark.launch._session", no_session)
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
     monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
     identity = Identity("0123456789abcdef" * 2, 2, dump(compile_topology((folder / "good.vdsl").read_text())))
     (folder / "ck" / "vsc").mkdir(parents=True)
@@ -158,4 +162,6 @@ def test_a_spark_that_does_not_start_ends_every_command_with_1(
     arguments += [] if command.startswith("compile") else ["--checkpoint", "ck"]
     assert main([*arguments, "--master", "local[1]"]) == 1
     out, err = capsys.readouterr()
-    assert out == "" and "error[VSC907] Spark did not start on local[1]: no JVM came up" in err
+    assert out == "" and "error[VSC907] Spark did not start on local[1]: no JVM came up\n" in err
+    log = Path(err.rstrip().rpartition(" ")[2])
+    assert "SparkContext: Error" in log.read_text()

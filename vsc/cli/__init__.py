@@ -67,7 +67,9 @@ def _run(arguments: list[str]) -> int:
     parser = _parser(name, module)
     args, unknown = parser.parse_known_args(arguments)
     if unknown:
-        command = "vsc" if module is None else f"vsc {name}"
+        command = " ".join(
+            ["vsc", *([name] if name and module else []), *filter(None, [getattr(args, "action", None)])]
+        )
         given = " ".join(unknown)
         raise UsageError(f"{command}: unrecognized arguments: {given}", f"{command} --help shows what it takes")
     if module is None:

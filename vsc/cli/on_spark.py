@@ -92,15 +92,16 @@ def refusal(error: Exception) -> Refused:
 
 def on_spark(name: str, args: argparse.Namespace, conf: dict[str, str], work: Callable[[Any], T]) -> T:
     """What `work` gives on a Spark that is called `name`. Raises `Refused` for what vsc knows to be wrong."""
-    from vsc.runtime.errors import VscRuntimeError
+    from vsc.runtime.errors import StartError, VscRuntimeError
     from vsc.runtime.spark.failures import translated
     from vsc.runtime.spark.launch import launched, new_log
 
-    log = new_log()
+    log, named = new_log(), False
     try:
         with launched(name, args.master, conf, packages_of(args), log) as spark:
             return work(spark)
     except VscRuntimeError as error:
+        named = isinstance(error, StartError)
         raise refusal(error) from error
     except Exception as error:
         known = translated(error)
@@ -108,7 +109,7 @@ def on_spark(name: str, args: argparse.Namespace, conf: dict[str, str], work: Ca
             raise
         raise refusal(known) from error
     finally:
-        if os.path.exists(log):
+        if os.path.exists(log) and not named:
             os.remove(log)
 
 

@@ -212,7 +212,7 @@ def _display(args: argparse.Namespace) -> Display:
 def _run(
     job: Run, master: str, conf: Mapping[str, str], packages: Sequence[str], show: Display, messages: Messages
 ) -> int:
-    from vsc.runtime.errors import VscRuntimeError
+    from vsc.runtime.errors import StartError, VscRuntimeError
     from vsc.runtime.spark.failures import translated
     from vsc.runtime.spark.launch import launched, new_log
     from vsc.runtime.spark.runner import Interrupted, run
@@ -229,6 +229,8 @@ def _run(
     except VscRuntimeError as error:
         messages.error(error)
         status = refusal(error).status
+        if isinstance(error, StartError):
+            return status  # it names the log
     except Exception as error:
         if not started:
             raise
