@@ -6,7 +6,7 @@ kernel that meets a value it is not sure about gives up, and the rows decide.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from vsc.runtime.expressions.kernels import KERNELS, Uncertain, full, mask_of
 from vsc.runtime.expressions.row import compile_row
 from vsc.runtime.values import arrow_type, to_array, to_values
 
-__all__ = ["Frame", "evaluate"]
+__all__ = ["Frame", "columns_of", "evaluate"]
 
 Indices = npt.NDArray[np.int64]
 
@@ -81,7 +81,7 @@ class _Columns:
 
     def value(self, expr: Expr) -> Any:
         """The column of `expr`, or a scalar if it is constant."""
-        if not _columns_of(expr) and "event_time" not in _functions_of(expr):
+        if not columns_of(expr) and "event_time" not in _functions_of(expr):
             return _constant(expr)
         match expr:
             case Column():
@@ -241,18 +241,22 @@ _SAFE = {
 _WIDENING = {"tinyint": 0, "smallint": 1, "int": 2, "bigint": 3, "float": 4, "double": 5}
 
 
-def never_fails(expr: Expr, also: frozenset[str] = frozenset()) -> bool:
-    """Whether `expr` has a value on every row; false where that is not known. `also`: further functions that do not
-    fail, for who does not care that there is no kernel for them."""
+def _no_others(expr: Call | Cast) -> bool:
+    return False
+
+
+def never_fails(expr: Expr, also: Callable[[Call | Cast], bool] = _no_others) -> bool:
+    """Whether `expr` has a value on every row; false where that is not known. `also`: which further calls and casts do
+    not fail (whatever their arguments do), for who does not care that there is no kernel for them."""
     match expr:
         case Literal() | Column():
             return True
         case Cast(arg, type, safe):
             names = (str(arg.type), str(type))
             widens = names[0] in _WIDENING and _WIDENING[names[0]] <= _WIDENING.get(names[1], -1)
-            return (safe or widens or names[1] == "string") and never_fails(arg, also)
+            return (safe or widens or names[1] == "string" or also(expr)) and never_fails(arg, also)
         case Call(function, args):
-            return (function in _SAFE or function in also) and all(never_fails(arg, also) for arg in args)
+            return (function in _SAFE or also(expr)) and all(never_fails(arg, also) for arg in args)
 
 
 def _functions_of(expr: Expr) -> set[str]:
@@ -267,7 +271,7 @@ def _functions_of(expr: Expr) -> set[str]:
 
 def _row_by_row(expr: Expr, inputs: Sequence[Frame]) -> pa.Array:
     function = compile_row(expr, [frame.schema for frame in inputs])
-    used = _columns_of(expr)
+    used = columns_of(expr)
     length = len(inputs[0]) if inputs else 0
     sides = [_rows(frame, {c.name for c in used if c.input == i}, length) for i, frame in enumerate(inputs)]
     nothing: list[Any] = [None] * length
@@ -295,13 +299,14 @@ def _rows(frame: Frame, used: set[str], length: int) -> tuple[list[Any], list[An
     return rows, times
 
 
-def _columns_of(expr: Expr) -> set[Column]:
+def columns_of(expr: Expr) -> set[Column]:
+    """The columns that an expression reads."""
     match expr:
         case Column():
             return {expr}
         case Cast(arg):
-            return _columns_of(arg)
+            return columns_of(arg)
         case Call(_, args):
-            return set().union(*(_columns_of(arg) for arg in args))
+            return set().union(*(columns_of(arg) for arg in args))
         case _:
             return set()

@@ -7,14 +7,34 @@ that can fail may only stand where Spark cannot do without it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
-from vsc.plan.types import ArrayType, DataType, MapType, StructType
+from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, StructType
 from vsc.runtime.expressions.columns import never_fails
 
 __all__ = ["can_fail", "exact_in_spark", "has_map"]
 
-_SURE = frozenset({"array", "day", "event_time", "md5", "month", "replace", "struct", "try_divide", "xxhash64", "year"})
-"""Functions that never fail, besides those that whole columns know of."""
+_SURE = frozenset(
+    {
+        "array",
+        "day",
+        "event_time",
+        "md5",
+        "month",
+        "replace",
+        "struct",
+        "timestamp_micros",
+        "try_add",
+        "try_divide",
+        "try_mod",
+        "try_multiply",
+        "try_subtract",
+        "xxhash64",
+        "year",
+    }
+)
+"""Functions that never fail, besides those that whole columns know of; some are only made, by `tried`."""
 
 _STRICT = {
     "abs", "add", "ceil", "concat", "contains", "date_add", "date_trunc", "datediff", "divide", "ends_with", "floor",
@@ -27,9 +47,56 @@ _STRICT = {
 _COMPARISONS = {"eq", "ge", "gt", "le", "lt", "ne"}
 
 
+_FLOATING = {"float", "double"}
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+"""How many decimal digits an integer type needs."""
+
+
 def can_fail(expr: Expr) -> bool:
     """Whether there may be rows on which `expr` has no value."""
-    return not never_fails(expr, _SURE)
+    return not never_fails(expr, _is_sure)
+
+
+def _is_sure(expr: Call | Cast) -> bool:
+    """Whether a call or a cast has a result for all arguments, by its types."""
+    match expr:
+        case Cast(arg, type):
+            to_floating = isinstance(arg.type, DecimalType) and str(type) in _FLOATING
+            return to_floating or _has_room("cast", type, [arg.type])
+        case Call(("add" | "subtract" | "multiply" | "negate" | "abs") as function, args):
+            types = [arg.type for arg in args]
+            return {str(t) for t in (expr.type, *types)} <= _FLOATING or _has_room(function, expr.type, types)
+        case Call(("divide" | "modulo") as function, (_, by)):
+            fits = str(expr.type) in _FLOATING or (function == "modulo" and str(expr.type) in _DIGITS)
+            return fits and _is_number_but_zero(by)
+        case Call(function):
+            return function in _SURE
+
+
+def _is_number_but_zero(expr: Expr) -> bool:
+    while isinstance(expr, Cast):
+        expr = expr.arg
+    return isinstance(expr, Literal) and expr.value is not None and float(expr.value) != 0
+
+
+def _has_room(function: str, result: DataType, types: Sequence[DataType]) -> bool:
+    """Whether a decimal type, which has 38 digits at most, has a place for each digit of the function's results."""
+    given = [places for places in map(_places, types) if places is not None]
+    if not isinstance(result, DecimalType) or len(given) < len(types):
+        return False
+    before, behind = [places[0] for places in given], [places[1] for places in given]
+    room = result.precision - result.scale
+    if function == "multiply":
+        return room >= sum(before) and result.scale >= sum(behind)
+    return room >= max(before) + (function in ("add", "subtract")) and result.scale >= max(behind)
+
+
+def _places(type_: DataType) -> tuple[int, int] | None:
+    """How many digits a whole or decimal number of the type has before its point, and behind it."""
+    if isinstance(type_, DecimalType):
+        return type_.precision - type_.scale, type_.scale
+    digits = _DIGITS.get(str(type_))
+    return None if digits is None else (digits, 0)
 
 
 def exact_in_spark(expr: Expr) -> bool:

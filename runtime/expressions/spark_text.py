@@ -11,7 +11,10 @@ from collections.abc import Callable
 from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
 from vsc.plan.types import DataType, DecimalType
 
-__all__ = ["spark_sql"]
+__all__ = ["EVENT_TIME", "spark_sql"]
+
+EVENT_TIME = "event_time()"
+"""What `spark_sql` calls the event time of an input: no name of a column can be that."""
 
 _INFIX = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%",
@@ -25,7 +28,7 @@ def spark_sql(expr: Expr, names: Callable[[Column], str]) -> str:
     """`expr` as Spark SQL. `names` gives the text of a column, quoted as need be.
 
     Raises ValueError for ``event_time``, which is no column to Spark: `names` is asked for it as the column called
-    ``event_time()`` of its input, and may know one.
+    `EVENT_TIME` of its input, and may know one.
     """
     match expr:
         case Literal():
@@ -36,7 +39,7 @@ def spark_sql(expr: Expr, names: Callable[[Column], str]) -> str:
             return f"{'try_cast' if safe else 'CAST'}({spark_sql(arg, names)} AS {_ddl(type)})"
         case Call("event_time", args):
             index = args[0].value if args and isinstance(args[0], Literal) else 0
-            return names(Column(int(index or 0), "event_time()", expr.type))
+            return names(Column(int(index or 0), EVENT_TIME, expr.type))
         case Call():
             return _call(expr, [spark_sql(arg, names) for arg in expr.args])
 

@@ -25,7 +25,7 @@ from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.stateless import Stateless, settled
 from vsc.runtime.records import Batch, Int64s, Mask, Order, Origin
 
-__all__ = ["SourceRows", "SourceTask"]
+__all__ = ["SourceRows", "SourceTask", "drop_bad_rows", "running_maximum"]
 
 _WHY = {
     Dropped.UNREADABLE: "cannot be read",
@@ -73,11 +73,19 @@ class SourceRows:
 class SourceTask:
     """Stage 0 of a plan: sources, and what is stateless behind them. Keeps nothing between calls.
 
-    `observe` names the nodes whose records the caller wants beside those that later stages read.
+    `observe` names the nodes whose records the caller wants beside those that later stages read, `computed` those that
+    the caller computes itself (see `onward`).
     """
 
-    def __init__(self, plan: Plan, options: RunOptions, observe: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        options: RunOptions,
+        observe: frozenset[str] = frozenset(),
+        computed: frozenset[str] = frozenset(),
+    ) -> None:
         self._plan = plan
+        self._computed = computed
         self._stage = plan.stages[0]
         self._options = options
         self._nodes = {n.name: n for n in plan.nodes}
@@ -93,10 +101,17 @@ class SourceTask:
         Raises BadRowError or ExpressionError where the options do not say that such rows are to be dropped.
         """
         metrics = Metrics()
-        batch = self._parsed(self._nodes[source], rows, clock, metrics)
+        batch = self.parsed(source, rows, clock, metrics)
         if len(batch):
             clock = int(batch.order.time[-1])
-        done = {source: batch}
+        return StageResult(self.onward(source, {source: batch}, metrics), metrics, clock)
+
+    def onward(self, source: str, done: dict[str, Batch], metrics: Metrics) -> tuple[tuple[str, Batch], ...]:
+        """What is handed out of records of `source`, of which those of the nodes `done` are there.
+
+        `done` has the source itself, or every computed node (see the class) that is handed out, or that a node reads
+        which is not computed. Batches of the other nodes are added to it.
+        """
         self._descend(source, source, done, Stateless(self._plan, self._options, metrics))
         found = []
         for place, name in enumerate(self._walks[source], start=1):
@@ -104,33 +119,34 @@ class SourceTask:
                 out = done[name]
                 counters = np.full(len(out), place, dtype=np.int64)
                 found.append((name, replace(out, order=out.order.extended(counters, name in self._moved))))
-        return StageResult(tuple(found), metrics, clock)
+        return tuple(found)
 
     def _descend(self, source: str, name: str, done: dict[str, Batch], stateless: Stateless) -> None:
         for node in consumers(self._plan, self._stage, name):
-            place = self._walks[source].index(node.name) + 1
-            done[node.name] = stateless.apply(node, done[name], place)
+            if node.name not in self._computed:
+                place = self._walks[source].index(node.name) + 1
+                done[node.name] = stateless.apply(node, done[name], place)
             self._descend(source, node.name, done, stateless)
 
     # ------------------------------------------------------------------------------------------------- rows to records
 
-    def _parsed(self, node: Node, rows: SourceRows, clock: int | None, metrics: Metrics) -> Batch:
+    def parsed(self, name: str, rows: SourceRows, clock: int | None, metrics: Metrics) -> Batch:
+        """The records of source node `name`; arguments as for `process`."""
+        node = self._nodes[name]
         source = node.operation
         assert isinstance(source, Source)
         declared = [c.name for c in source.columns]
         keys = [declared.index(c.name) for c in node.schema.key]
         if rows.unreadable is not None:
-            rows = self._drop(node, rows, rows.unreadable, Dropped.UNREADABLE, metrics)
+            rows = self._drop(rows, rows.unreadable, Dropped.UNREADABLE, metrics)
         if any(rows.columns[i].null_count for i in keys):
             null = np.zeros(len(rows), dtype=np.bool_)
             for i in keys:
                 null |= rows.columns[i].is_null().to_numpy(zero_copy_only=False)
-            rows = self._drop(node, rows, null, Dropped.NULL_KEY, metrics)
+            rows = self._drop(rows, null, Dropped.NULL_KEY, metrics)
         rows, times = self._timed(node, source, rows, metrics)
         rows, times, present = self._present(node, source, rows, times, metrics)
-        running = np.maximum.accumulate(times)
-        if clock is not None:
-            running = np.maximum(running, clock)
+        running = running_maximum(times, clock)
         nothing = np.zeros((len(rows), 0), dtype=np.int64)
         order = Order(running, np.zeros(len(rows), dtype=np.int32), rows.offsets, nothing)
         values = [rows.columns[declared.index(c.name)] for c in node.schema.value]
@@ -162,9 +178,9 @@ class SourceTask:
             if computed.failures:
                 kept = settled(computed, len(rows), self._options, metrics, rows.origin, rows.offsets)
                 rows, times, null = rows.filter(kept), times[kept], null[kept]
-        rows, times = self._drop(node, rows, null, Dropped.NULL_TIMESTAMP, metrics), times[~null]
+        rows, times = self._drop(rows, null, Dropped.NULL_TIMESTAMP, metrics), times[~null]
         negative = times < 0
-        return self._drop(node, rows, negative, Dropped.NEGATIVE_TIMESTAMP, metrics), times[~negative]
+        return self._drop(rows, negative, Dropped.NEGATIVE_TIMESTAMP, metrics), times[~negative]
 
     def _present(
         self, node: Node, source: Source, rows: SourceRows, times: Int64s, metrics: Metrics
@@ -181,19 +197,28 @@ class SourceTask:
             rows, times, present = rows.filter(kept), times[kept], present[kept]
         return rows, times, present
 
-    def _drop(self, node: Node, rows: SourceRows, bad: Mask, reason: Dropped, metrics: Metrics) -> SourceRows:
-        count = int(np.count_nonzero(bad))
-        if not count:
-            return rows
-        if self._options.on_bad_row == "fail":
-            offset = int(rows.offsets[int(np.argmax(bad))])
-            part = f" of {rows.origin.part}" if rows.origin.part else ""
-            raise BadRowError(
-                f"source '{node.name}': row {offset}{part} {_WHY[reason]} ({reason.value})",
-                "mend the row, or run with --on-bad-row drop",
-            )
-        metrics.count(node.name, Group.DROPPED_RECORDS, reason, count)
+    def _drop(self, rows: SourceRows, bad: Mask, reason: Dropped, metrics: Metrics) -> SourceRows:
+        drop_bad_rows(rows.origin, rows.offsets[bad], reason, self._options, metrics)
         return rows.filter(~bad)
+
+
+def running_maximum(times: Int64s, clock: int | None) -> Int64s:
+    """The highest time so far at each row, of a source partition that has come to `clock` before."""
+    running: Int64s = np.maximum.accumulate(times)
+    return running if clock is None else np.maximum(running, clock)
+
+
+def drop_bad_rows(origin: Origin, offsets: Int64s, reason: Dropped, options: RunOptions, metrics: Metrics) -> None:
+    """Counts the rows at `offsets`, which cannot be used, or raises BadRowError for the first: as the options say."""
+    if not len(offsets):
+        return
+    if options.on_bad_row == "fail":
+        part = f" of {origin.part}" if origin.part else ""
+        raise BadRowError(
+            f"source '{origin.source}': row {int(offsets[0])}{part} {_WHY[reason]} ({reason.value})",
+            "mend the row, or run with --on-bad-row drop",
+        )
+    metrics.count(origin.source, Group.DROPPED_RECORDS, reason, len(offsets))
 
 
 def _milliseconds(column: pa.Array, is_timestamp: bool) -> tuple[Int64s, Mask]:

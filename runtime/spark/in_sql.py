@@ -27,7 +27,8 @@ from vsc.runtime.records import Batch, Order, Origin
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.pack import Pack, pack
 from vsc.runtime.spark.sources import quoted
-from vsc.runtime.spark.sql_nodes import AT, Counts, NodeFrames
+from vsc.runtime.spark.sql_nodes import Counts, NodeFrames
+from vsc.runtime.spark.sql_prefix import AT, VALUED
 from vsc.runtime.spark.unpack import TIMESTAMP
 from vsc.runtime.values import arrow_type
 
@@ -35,9 +36,6 @@ __all__ = ["SqlEpoch", "failed_on_a_row", "packed", "runs_in_sql", "source_rows"
 
 SOURCE = "_vsc_source"
 """Column of the query's frame: the number of the source among the plan's sources; null for the control source."""
-
-_CONNECTORS = {"files", "rate"}
-"""Those whose stream records always have a value: a filter of records without one is not done here (D14)."""
 
 # SQLSTATE class 22 is data exceptions, P0001 what `raise_error` raises; some overflows have no class in any version.
 _ROW_FAILURE = re.compile(r"SQLSTATE: (?:22|P0001)|[Oo]verflow|\[DIVIDE_BY_ZERO")
@@ -55,7 +53,7 @@ def runs_in_sql(plan: Plan) -> bool:
 def _possible(node: Node) -> bool:
     if node.kind != "stream" or any(has_map(c.type) for c in (*node.schema.key, *node.schema.value)):
         return False
-    if isinstance(node.operation, Source) and node.operation.connector.kind not in _CONNECTORS:
+    if isinstance(node.operation, Source) and node.operation.connector.kind not in VALUED:
         return False
     return all(exact_in_spark(item.expr) for item in _items(node.operation))
 

@@ -22,11 +22,13 @@ from pyspark.sql import DataFrame
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import SourceError
 from vsc.runtime.operators.task import RunOptions, SourceRows, SourceTask
-from vsc.runtime.records import Batch, Origin
+from vsc.runtime.records import Batch, Int64s, Origin
 from vsc.runtime.spark.control import clock_rows, stages_in_step
 from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.pace import Pace
+from vsc.runtime.spark.prefix_rows import PrefixRows, typed
 from vsc.runtime.spark.routing import Router
+from vsc.runtime.spark.sql_prefix import Prefix
 from vsc.runtime.spark.wire import WIRE_DDL, record_batch, slots
 from vsc.runtime.values import arrow_type
 
@@ -53,12 +55,16 @@ GATHERED_ROWS, GATHERED_BYTES = 1 << 15, 64 << 20
 
 @dataclass(frozen=True)
 class Pack:
-    """For mapInArrow over the rows of source `source`: declared columns, then those of the above that there are."""
+    """For mapInArrow over the rows of source `source`: declared columns, then those of the above that there are.
+
+    With a `prefix`, what Spark SQL has computed of it instead: see `vsc.runtime.spark.sql_prefix`.
+    """
 
     plan: Plan
     source: str
     partitions: int
     options: RunOptions
+    prefix: Prefix | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The blobs, then how far the source has come, if stages ask, and the counters of the task."""
@@ -92,9 +98,13 @@ class Pack:
 def pack(frame: DataFrame, work: Pack) -> DataFrame:
     """The blobs of a source's rows.
 
+    `frame` has the source's rows as they are, or as `prefixed` makes them for the work's prefix.
+
     PySpark looks the columns of mapInArrow up by name and reads a name with a dot or a backtick in it as a path, so the
     declared columns, which are taken by their place, lose their names on the way.
     """
+    if work.prefix is not None:  # its columns have names that nobody gave
+        return frame.mapInArrow(work, WIRE_DDL)
     source = work.plan.node(work.source).operation
     assert isinstance(source, Source)
     declared = len(source.columns)
@@ -111,7 +121,11 @@ class _Packer:
         self._source: Source = node.operation
         self._name = pack.source
         self._types = [arrow_type(c.type) for c in self._source.columns]
-        self._task = SourceTask(pack.plan, pack.options, frozenset(sink.node for sink in pack.plan.sinks))
+        observe = frozenset(sink.node for sink in pack.plan.sinks)
+        self._task = SourceTask(pack.plan, pack.options, observe)
+        self._computed = (
+            None if pack.prefix is None else PrefixRows(pack.plan, pack.source, pack.options, pack.prefix, observe)
+        )
         self._counters = counters
         self._batches: dict[str, list[Batch]] = {}
         self._part: str | None = None
@@ -136,14 +150,13 @@ class _Packer:
 
     def _process(self, rows: pa.RecordBatch) -> None:
         n = rows.num_rows
-        names = rows.schema.names
         origin = Origin(self._name, self._source.rank, unquote(self._part or ""))
-        columns = tuple(_typed(rows.column(i), self._types[i]) for i in range(len(self._types)))
-        times = rows.column(names.index(TIME)).to_numpy(zero_copy_only=False) if TIME in names else None
-        bad = rows.column(names.index(BAD)).to_numpy(zero_copy_only=False).astype(np.bool_) if BAD in names else None
         offsets = np.arange(self._row + 1, self._row + n + 1, dtype=np.int64)
         self._row += n
-        result = self._task.process(self._name, SourceRows(origin, columns, offsets, times, None, bad), self._clock)
+        if self._computed is None:
+            result = self._task.process(self._name, self._source_rows(rows, origin, offsets), self._clock)
+        else:
+            result = self._computed.process(rows, origin, offsets, self._clock)
         self._clock = result.clock
         if result.clock is not None:
             self.highest = max(self.highest, result.clock)
@@ -154,6 +167,13 @@ class _Packer:
             if len(records):
                 self._batches.setdefault(node, []).append(records)
                 self.waiting += len(records)
+
+    def _source_rows(self, rows: pa.RecordBatch, origin: Origin, offsets: Int64s) -> SourceRows:
+        names = rows.schema.names
+        columns = tuple(typed(rows.column(i), self._types[i]) for i in range(len(self._types)))
+        times = rows.column(names.index(TIME)).to_numpy(zero_copy_only=False) if TIME in names else None
+        bad = rows.column(names.index(BAD)).to_numpy(zero_copy_only=False).astype(np.bool_) if BAD in names else None
+        return SourceRows(origin, columns, offsets, times, None, bad)
 
     def _runs(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The stretches of rows of one source partition."""
@@ -202,7 +222,3 @@ def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     return pa.Table.from_batches(batches).combine_chunks().to_batches() if len(batches) > 1 else batches
-
-
-def _typed(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    return column if column.type == wanted else column.cast(wanted)

@@ -18,6 +18,8 @@ from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.observed import observed
 from vsc.runtime.spark.pack import Pack, pack
 from vsc.runtime.spark.sources import source_frame
+from vsc.runtime.spark.sql_nodes import prefixed
+from vsc.runtime.spark.sql_prefix import prefix_of
 from vsc.runtime.spark.stage import StageProcessor
 from vsc.runtime.spark.wire import WIRE_DDL
 
@@ -47,13 +49,19 @@ def pipeline(
         return tagged(lines, [frame for _, frame in sources])
     stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
     parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
-    parts += [pack(frame, Pack(plan, node.name, partitions, options)) for node, frame in sources]
+    parts += [_packed(plan, node, frame, partitions, options) for node, frame in sources]
     frame = reduce(DataFrame.union, parts)
     observe = frozenset(sink.node for sink in plan.sinks)
     for stage in stages:
         processor = StageProcessor(plan, stage, partitions, options, folders, observe)
         frame = frame.groupBy("slot").transformWithStateInPandas(processor, WIRE_DDL, "append", "none")
     return observed(frame)
+
+
+def _packed(plan: Plan, node: Node, frame: DataFrame, partitions: int, options: RunOptions) -> DataFrame:
+    prefix = prefix_of(plan, node.name)
+    rows = frame if prefix is None else prefixed(plan.node(node.name), frame, prefix)
+    return pack(rows, Pack(plan, node.name, partitions, options, prefix))
 
 
 def _source(spark: SparkSession, node: Node) -> DataFrame:

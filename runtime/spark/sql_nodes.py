@@ -1,4 +1,4 @@
-"""Stateless nodes as frames of Spark SQL, and what is counted on the way.
+"""Stateless nodes as frames of Spark SQL, and what is counted on the way; the prefix of a plan with state.
 
 `NodeFrames` is the meaning of `vsc.runtime.operators.source_task` and `stateless`, in Spark's terms, for records that
 all have a value. `Counts` gathers what was read and dropped, by observing the frames while they are computed.
@@ -16,20 +16,18 @@ from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.expressions import Expr
 from vsc.plan.nodes import Explode, Filter, Item, Map, Merge, Node, Plan, Rekey, Schema, Source
 from vsc.plan.types import TIMESTAMP
-from vsc.runtime.expressions import can_fail, spark_sql
+from vsc.runtime.expressions import EVENT_TIME, can_fail, spark_sql
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.operators.explode import element_place
 from vsc.runtime.operators.layout import owner
 from vsc.runtime.operators.merge import value_order
 from vsc.runtime.operators.rekey import kept_columns
 from vsc.runtime.spark.digest import DIGEST_BYTES
-from vsc.runtime.spark.pack import BAD, TIME
+from vsc.runtime.spark.pack import BAD, INDEX, PART, START, TIME
 from vsc.runtime.spark.sources import quoted
+from vsc.runtime.spark.sql_prefix import AT, PLACE, REASONS, UNTIMED, Prefix, source_column
 
-__all__ = ["AT", "Counts", "NodeFrames"]
-
-AT = "_vsc_at"
-"""The last column of a node's frame: the event time in ms."""
+__all__ = ["Counts", "NodeFrames", "prefixed"]
 
 _REASON = "_vsc_reason"
 _READ = "read"
@@ -111,13 +109,9 @@ class NodeFrames:
                 raise ValueError(f"node '{name}': {other.op} is not stateless")
 
     def _source(self, node: Node, source: Source) -> DataFrame:
-        frame = self.rows(node.name)
+        clause = source.timestamp
+        timed, reasons = _judged(node, source, self.rows(node.name), None if clause is None else clause.expr)
         names = [c.name for c in (*node.schema.key, *node.schema.value)]
-        reasons = [(Dropped.UNREADABLE, _unreadable(source))] if BAD in frame.columns else []
-        reasons += [(Dropped.NULL_KEY, _column(c.name).isNull()) for c in node.schema.key]
-        usable = ~_any_of([F.coalesce(bad, F.lit(False)) for _, bad in reasons])
-        timed = frame.withColumn(AT, F.when(usable, _event_time(source)))
-        reasons += [(Dropped.NULL_TIMESTAMP, _column(AT).isNull()), (Dropped.NEGATIVE_TIMESTAMP, _column(AT) < 0)]
         reason = F.lit(None).cast("string")
         for why, bad in reversed(reasons):
             reason = F.when(bad, F.raise_error(F.lit(why.value)) if self.strict else F.lit(why.value)).otherwise(reason)
@@ -156,6 +150,39 @@ class NodeFrames:
         return frame.observe(f"vsc:{name}:forced", F.bit_xor(F.xxhash64(*fallible)))
 
 
+def prefixed(node: Node, frame: DataFrame, prefix: Prefix) -> DataFrame:
+    """The rows of a source as `pack` wants them where Spark SQL computes `prefix`: all rows, but few columns."""
+    assert isinstance(node.operation, Source)
+    source, time = node.operation, prefix.time
+    timed, reasons = _judged(node, source, frame, None if time is None else time.expr)
+    place = _column(AT)
+    for reason, holds in reversed(reasons):
+        place = F.when(holds, F.lit(-1 - REASONS.index(reason)).cast("bigint")).otherwise(place)
+        if reason is Dropped.NULL_TIMESTAMP and time is not None:
+            doubt = _any_of([_expr(condition) for condition in time.doubts])
+            place = F.when(doubt, F.lit(UNTIMED).cast("bigint")).otherwise(place)
+    declared = [_column(c.name).alias(source_column(i)) for i, c in enumerate(source.columns)]
+    parts = [name for name in (PART, INDEX, START) if name in frame.columns]
+    frame = timed.select(*declared, *parts, AT, place.alias(PLACE))
+    for step in prefix.steps:
+        frame = frame.select("*", *(F.expr(text).alias(name) for name, text in step))
+    return frame.select(PLACE, *(F.expr(text).alias(name) for name, text in prefix.columns), *parts)
+
+
+def _judged(
+    node: Node, source: Source, frame: DataFrame, time: Expr | None
+) -> tuple[DataFrame, list[tuple[Dropped, Column]]]:
+    """The rows of a source with their event time, `AT`, which is `time` or their own; what makes a row unusable: the
+    first that holds counts."""
+    reasons = [(Dropped.UNREADABLE, _unreadable(source))] if BAD in frame.columns else []
+    reasons += [(Dropped.NULL_KEY, _column(c.name).isNull()) for c in node.schema.key]
+    usable = ~_any_of([F.coalesce(bad, F.lit(False)) for _, bad in reasons])
+    timed = frame.withColumn(AT, F.when(usable, _column(TIME) if time is None else _millis(time)))
+    return timed, [
+        *reasons, (Dropped.NULL_TIMESTAMP, _column(AT).isNull()), (Dropped.NEGATIVE_TIMESTAMP, _column(AT) < 0),
+    ]  # fmt: skip
+
+
 def _any_of(conditions: Sequence[Column]) -> Column:
     """Whether any of the conditions holds; false for none."""
     found = F.lit(False)
@@ -171,11 +198,8 @@ def _unreadable(source: Source) -> Column:
     return _column(BAD) | ((F.spark_partition_id() < 0) & null)
 
 
-def _event_time(source: Source) -> Column:
-    if source.timestamp is None:
-        return _column(TIME)
-    computed = _expr(source.timestamp.expr)
-    return F.unix_millis(computed) if source.timestamp.expr.type == TIMESTAMP else computed
+def _millis(time: Expr) -> Column:
+    return F.unix_millis(_expr(time)) if time.type == TIMESTAMP else _expr(time)
 
 
 def _explode(item: Item, before: Schema, frame: DataFrame) -> DataFrame:
@@ -197,9 +221,10 @@ def _expr(expr: Expr) -> Column:
     return F.expr(spark_sql(expr, _name))
 
 
-def _name(column: ColumnExpr) -> str:
-    return f"timestamp_millis({quoted(AT)})" if column.name == "event_time()" else quoted(column.name)
+def _name(read: ColumnExpr) -> str:
+    return f"timestamp_millis({AT})" if read.name == EVENT_TIME else quoted(read.name)
 
 
 def _column(name: str) -> Column:
+    """A column of a frame by its name, whatever is in it."""
     return F.col(quoted(name))
