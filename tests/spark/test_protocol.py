@@ -21,6 +21,7 @@ class Blobs:
     def __init__(self) -> None:
         self.text: str | None = None
         self.chunks: dict[tuple[str, int], bytes] = {}
+        self.reads: list[str] = []
 
     def manifest(self) -> str | None:
         return self.text
@@ -29,6 +30,7 @@ class Blobs:
         self.text = text
 
     def get(self, blob: str, chunk: int) -> bytes | None:
+        self.reads.append(blob)
         return self.chunks.get((blob, chunk))
 
     def put(self, blob: str, chunk: int, data: bytes) -> None:
@@ -67,6 +69,9 @@ def test_the_local_store_is_a_committed_prefix_and_the_tail_is_replayed() -> Non
     PartitionState.open(blobs, base, blobs.loaded)
     assert rows(base) == {b"b": b"2"}
     assert base.get(STAMP_KEY) == b"e1"
+    assert blobs.reads == ["e0", "e1"]  # each once
+    PartitionState.open(blobs, base, blobs.loaded)
+    assert blobs.reads == ["e0", "e1"]
 
 
 def test_a_failed_attempt_costs_nothing() -> None:
@@ -104,6 +109,11 @@ def test_damage_names_the_blob() -> None:
     assert blobs.text is not None
     data = blobs.chunks["e0", 0]
     blobs.chunks["e0", 0] = data[:-1] + bytes([data[-1] ^ 1])
+    with pytest.raises(StateError, match=r"blob 'e0' .* damaged"):
+        PartitionState.open(blobs, MemoryKV(), blobs.loaded)
+    epoch(other := Blobs(), MemoryKV(), "e0", {b"a": b"2"})
+    blobs.chunks["e0", 0] = other.chunks["e0", 0]  # a changelog with a right checksum, but not this one
+    assert len(blobs.chunks["e0", 0]) == len(data)
     with pytest.raises(StateError, match=r"blob 'e0' .* damaged"):
         PartitionState.open(blobs, MemoryKV(), blobs.loaded)
     del blobs.chunks["e0", 0]
