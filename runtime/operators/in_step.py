@@ -13,6 +13,7 @@ at once. Not for knowing which sources have more to bring: the caller says so by
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ Input = tuple[str, Batch]
 
 _BATCH_BYTES = 1 << 20
 """About how big a waiting batch is: so much may have to be read and written again to let out a part of it."""
-_PORTION_BYTES = 32 << 20
+_PORTION_BYTES = 8 << 20
 """About how much of what has waited goes on at once."""
 
 
@@ -76,7 +77,8 @@ class InStep:
         ready, later = _parted(inputs, frontier)
         taken: list[tuple[bytes, Waiting]] = []
         for group, upto in self._groups(frontier):
-            for row_key, one in group:
+            while group:
+                row_key, one = group.popleft()
                 batch = Batch.from_ipc(one.data, self._schemas[one.port], trusted=False)
                 some, rest = _parted([(one.port, batch)], frontier)
                 ready += some
@@ -85,21 +87,29 @@ class InStep:
             if upto is not None:
                 portion, ready = _split(ready, upto)
                 yield portion
+                del portion
         yield ready
         self._store.replace(taken, [piece for node, batch in later for piece in _pieces(node, batch)])
 
-    def _groups(self, frontier: Frontier | None) -> Iterator[tuple[list[tuple[bytes, Waiting]], int | None]]:
-        """What may be due, by time, in groups of `_PORTION_BYTES`, each with the time at which the next one begins."""
-        group: list[tuple[bytes, Waiting]] = []
-        size = 0
-        for row_key, one in self._store.until(2**63 - 2 if frontier is None else frontier.time):
-            if size >= _PORTION_BYTES:
-                yield group, one.time
-                group, size = [], 0
-            group.append((row_key, one))
-            size += len(one.data)
-        if group:
-            yield group, None
+    def _groups(self, frontier: Frontier | None) -> Iterator[tuple[deque[tuple[bytes, Waiting]], int | None]]:
+        """What may be due, by time, in groups of `_PORTION_BYTES`, each with the time at which the next one begins.
+
+        Between two groups nothing is being read: the caller may write what it likes, and empty the group.
+        """
+        time, last = 2**63 - 2 if frontier is None else frontier.time, None
+        while True:
+            group: deque[tuple[bytes, Waiting]] = deque()
+            size, upto = 0, None
+            for row_key, one in self._store.until(time, last):
+                if size >= _PORTION_BYTES:
+                    upto = one.time
+                    break
+                group.append((row_key, one))
+                size += len(one.data)
+                last = row_key
+            yield group, upto
+            if upto is None:
+                return
 
 
 def _parted(inputs: Sequence[Input], frontier: Frontier | None) -> tuple[list[Input], list[Input]]:

@@ -21,7 +21,7 @@ from typing import Protocol
 
 from vsc.runtime.errors import LocalStoreError, StateError
 from vsc.runtime.spark.protocol import Manifest, PartitionState
-from vsc.runtime.state.kv import OrderedKV, RocksKV
+from vsc.runtime.state.kv import LowerKV, RocksKV
 
 __all__ = ["Disk", "LocalFolders", "LocalStore", "RocksDisk", "new_run", "opened", "spark_local", "sweep"]
 
@@ -31,12 +31,8 @@ def new_run() -> str:
     return f"{time.time_ns():016x}-{uuid.uuid4().hex[:8]}"
 
 
-class LocalStore(OrderedKV, Protocol):
+class LocalStore(LowerKV, Protocol):
     """A store on a local disk, open."""
-
-    def estimated_rows(self) -> int:
-        """About how many rows there are."""
-        ...
 
     def close(self) -> None:
         """Makes everything durable and lets go of the folder."""

@@ -5,7 +5,8 @@ The numbered invariants are in ``docs/state-protocol.md``; what holds here, in s
 * Durable is a chain of *blobs* in Spark's state store and the *manifest* that names them in order, with lengths and
   checksums. A blob is an epoch's changelog, or a snapshot that stands for all blobs before it.
 * The RocksDB folder on the executor's disk is a committed prefix of that chain. Its *stamp* (a row inside it) is the
-  name of the newest changelog applied. New writes of a call live in memory above it.
+  name of the newest changelog applied. New writes of a call live in memory above it; what becomes too much of them is
+  spilled, to a blob and to a scratch copy of the folder.
 * A call begins with `open`: the tail behind the stamp is replayed, or everything is restored. It ends with `commit`.
   Spark makes what `commit` wrote durable, or rolls it back, together with the rows that the call gave out.
 
@@ -23,7 +24,7 @@ from typing import Protocol
 
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.changelog import apply_changelog, encode_changelog
-from vsc.runtime.state.kv import OrderedKV, OverlayKV
+from vsc.runtime.state.kv import LowerKV, OrderedKV, OverlayKV
 
 __all__ = [
     "CHUNK_BYTES",
@@ -49,6 +50,10 @@ STAMP_KEY = b"\x00vsc.stamp"
 
 FOLD_BYTES = 8 << 20
 """Changelogs shorter than this in sum are never worth folding."""
+
+
+SPILL_BYTES = 16 << 20
+"""How much memory a call's writes may take before they are spilled."""
 
 
 def attempt_name(epoch: int, stage: int, partition: int) -> str:
@@ -167,12 +172,17 @@ def _blob(name: object, kind: object, upto: object, lengths: list[int], checksum
 
 
 class PartitionState:
-    """The state of one (stage, partition) during one call: `kv` is what stores read and write."""
+    """The state of one (stage, partition) during one call: `kv` is what stores read and write.
 
-    def __init__(self, blobs: BlobStore, base: OrderedKV, manifest: Manifest) -> None:
+    `below` is what `kv` stands on: the local store, or, once the call has spilled, a scratch copy of it.
+    """
+
+    def __init__(self, blobs: BlobStore, base: LowerKV, manifest: Manifest) -> None:
         self._blobs = blobs
         self._base = base
         self._manifest = manifest
+        self._spilled: tuple[Blob, ...] = ()
+        self.below: OrderedKV = base
         self.kv = OverlayKV(base)
 
     @classmethod
@@ -181,7 +191,7 @@ class PartitionState:
         return manifest.tail(_stamp(base)) is not None
 
     @classmethod
-    def open(cls, blobs: BlobStore, base: OrderedKV, manifest: Manifest) -> PartitionState:
+    def open(cls, blobs: BlobStore, base: LowerKV, manifest: Manifest) -> PartitionState:
         """Brings `base`, a prefix of the chain, to its end. StateError, with the blob's name, if one is damaged."""
         for blob in manifest.tail(_stamp(base)) or ():
             for piece in _pieces(blobs, blob):
@@ -192,14 +202,30 @@ class PartitionState:
             base.write([(STAMP_KEY, blob.upto.encode())])
         return cls(blobs, base, manifest)
 
+    @property
+    def outgrown(self) -> bool:
+        """Whether the call has written so much that it should be spilled before it goes on."""
+        return self.kv.size > SPILL_BYTES
+
+    def spill(self, name: str) -> None:
+        """Moves what the call has written since it began, or since the last time, out of memory.
+
+        It becomes a blob of the call's changelogs (`name` as for `commit`, which adds it to the chain), and goes to a
+        scratch copy of the local store, which stays as it was. No scan of `kv` may be under way.
+        """
+        self._spilled = (*self._spilled, self._write(f"{name}.{len(self._spilled)}", self.kv.changelog()))
+        if self.below is self._base:
+            self.below = self._base.scratch()
+        self.kv.settle(self.below)
+
     def commit(self, name: str) -> Manifest:
-        """Writes the changelog of this call as blob `name` (of `attempt_name`), and the new manifest.
+        """Writes the changelog of this call, or the rest of it, as blob `name` (of `attempt_name`), and the manifest.
 
         Folds the chain into a snapshot first, when the changelogs have grown beyond what they change. Returns the
         manifest; the local store stays as it was.
         """
         changelog = self.kv.changelog()
-        chain = self._folded(name).blobs
+        chain = (*self._folded(name).blobs, *self._spilled)
         if not self._is_empty(changelog):
             chain = (*chain, self._write(name, changelog))
         if chain != self._manifest.blobs:

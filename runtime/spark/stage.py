@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -88,6 +88,13 @@ class _SparkBlobs:
         self.fresh = []
 
 
+def _spill_much(state: PartitionState, name: str) -> None:
+    """Keeps what the call holds in memory small: each store's sums are written with what they count."""
+    if state.outgrown:
+        updated_sizes(state.kv, state.below)
+        state.spill(name)
+
+
 class StageProcessor(StatefulProcessor):
     """One stage (number >= 1) of a plan; the grouping key is a slot, that is, a vsc partition."""
 
@@ -163,10 +170,11 @@ class StageProcessor(StatefulProcessor):
         out, produced = list(passing), False
         with opened(folder, manifest) as base:
             state = PartitionState.open(self._blobs, base, manifest)
+            name = attempt_name(epoch(), self._stage, partition)
             task = StageTask(self._plan, self._stage, state.kv, self._options, self._observe)
             counters.mark("open", started)
             in_step = InStep(state.kv, {n.name: n.schema for n in self._plan.nodes})
-            for result in self._results(task, in_step, mine):
+            for result in self._results(task, in_step, mine, partial(_spill_much, state, name)):
                 if produced:  # what has waited may be much: it goes on portion by portion
                     yield self._frame(out)
                     out = []
@@ -175,8 +183,8 @@ class StageProcessor(StatefulProcessor):
                     out.extend(router.route(node, batch, partition, counters))
                 produced = True
             counters.mark("process", started)
-            stores = self._store_states(state.kv, base)
-            committed = state.commit(attempt_name(epoch(), self._stage, partition))
+            stores = self._store_states(state.kv, state.below)
+            committed = state.commit(name)
             live = sum(store.rows for store in stores.values())
             counters.state(StateSize(live, committed.size, task.held, len(committed.blobs), len(in_step), stores))
         counters.mark("commit", started)
@@ -184,17 +192,25 @@ class StageProcessor(StatefulProcessor):
         out.append(counters.row())
         yield self._frame(out)
 
-    def _results(self, task: StageTask, in_step: InStep, rows: list[WireRow]) -> Iterator[StageResult]:
-        """What the stage makes of the records that may go on, in one portion or more."""
+    def _results(
+        self, task: StageTask, in_step: InStep, rows: list[WireRow], between: Callable[[], None]
+    ) -> Iterator[StageResult]:
+        """What the stage makes of the records that may go on, in one portion or more; calls `between` them."""
         told = [row.payload for row in rows if not row.port]
         drain = any(map(is_drain, told))
         frontier = None
         if not drain and self._stage in stages_in_step(self._plan):
             frontier = Pace.here().frontier(self._ranks, clocks(told))
         inputs = [(row.port, Batch.from_ipc(row.payload, self._plan.node(row.port).schema)) for row in rows if row.port]
+        first = True
         for portion in in_step.portions(inputs, frontier):
+            if not first:
+                between()
             yield task.process(portion)
+            first = False
+            del portion
         if drain:
+            between()
             yield task.process((), drain=True)
 
     def _store_states(self, kv: OverlayKV, base: OrderedKV) -> dict[str, StoreState]:

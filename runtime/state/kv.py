@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vsc.runtime.state.changelog import apply_changelog
-from vsc.runtime.state.kv_base import OrderedKV, prefix_end
+from vsc.runtime.state.kv_base import LowerKV, OrderedKV, prefix_end
 from vsc.runtime.state.kv_memory import MemoryKV
 from vsc.runtime.state.kv_overlay import OverlayKV
 from vsc.runtime.state.kv_rocks import RocksKV
 
-__all__ = ["MemoryKV", "OrderedKV", "OverlayKV", "RocksKV", "apply_changelog", "prefix_end"]
+__all__ = ["LowerKV", "MemoryKV", "OrderedKV", "OverlayKV", "RocksKV", "apply_changelog", "prefix_end"]

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
-__all__ = ["OrderedKV", "prefix_end", "store_root"]
+__all__ = ["LowerKV", "OrderedKV", "prefix_end", "store_root"]
 
 
 class OrderedKV(Protocol):
@@ -36,6 +36,17 @@ class OrderedKV(Protocol):
         delete_ranges: Iterable[tuple[bytes, bytes]] = (),
     ) -> None:
         """Apply everything at once: first the ranges ``[start, end)``, then the deletes, then the puts."""
+        ...
+
+
+class LowerKV(OrderedKV, Protocol):
+    """A map to work above: one that can be had a second time, to write to."""
+
+    def scratch(self) -> OrderedKV:
+        """A map with the same rows, of which there is one at a time: neither sees what is written to the other.
+
+        It is gone when this one is closed.
+        """
         ...
 
 

@@ -107,6 +107,12 @@ class MemoryKV:
     def __len__(self) -> int:
         return len(self._rows)
 
+    def scratch(self) -> MemoryKV:
+        """Return a copy."""
+        copy = MemoryKV()
+        copy.write(self._rows.items())
+        return copy
+
     def get(self, key: bytes) -> bytes | None:
         """Return the value of `key`, or None."""
         return self._rows.get(key)

@@ -18,6 +18,9 @@ from vsc.runtime.state.kv_memory import SortedKeys
 
 __all__ = ["OverlayKV"]
 
+_ROW_BYTES = 200
+"""What a row takes beside its bytes: two objects, and its places in a dictionary and in the order."""
+
 
 class OverlayKV:
     """An `OrderedKV` that keeps its writes in memory above `base`."""
@@ -38,6 +41,12 @@ class OverlayKV:
     def written(self) -> int:
         """How many rows were written, those left out that were deleted again."""
         return sum(value is not None for value in self._rows.values())
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory the rows that were written take. Looks at all of them."""
+        values = sum(len(value) for value in self._rows.values() if value is not None)
+        return sum(map(len, self._rows)) + values + len(self._rows) * _ROW_BYTES
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of `key`, or None."""
@@ -109,6 +118,14 @@ class OverlayKV:
             puts = [(key, value) for key, value in self._rows.items() if value is not None]
             self._base.write(puts, deletes, list(zip(self._range_starts, self._range_ends, strict=True)))
             self.discard()
+
+    def settle(self, base: OrderedKV) -> None:
+        """Write everything to `base`, which has the rows of the map below, and be an empty overlay above it.
+
+        No scan may be under way: it would go on in the map that was below.
+        """
+        self._base = base
+        self.commit()
 
     def discard(self) -> None:
         """Forget everything that was written since the overlay was made or last committed."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from vsc.runtime.state.kv_base import OrderedKV
@@ -26,6 +26,7 @@ SAMPLE = 1024
 """How many changed rows, and ranges, are looked at in one epoch."""
 
 _RANGE_ROWS = 4096
+_AT_ONCE = 16
 _OWN = b"\x00vsc."
 
 Sizes = dict[bytes, tuple[int, int]]
@@ -41,7 +42,7 @@ def updated_sizes(kv: OverlayKV, base: OrderedKV) -> Sizes:
     keys = list(islice(rows, 0, None, step))
     weight = len(rows) / max(len(keys), 1)
     starts = [start for start, _ in ranges]
-    for key, old in zip(keys, base.get_many(keys), strict=True):
+    for key, old in _before(keys, base):
         at = bisect_right(starts, key) - 1
         hidden = at >= 0 and key < ranges[at][1]  # it is counted with its range
         found.change(key, None if hidden else old, rows[key], weight)
@@ -71,6 +72,13 @@ class _Sums:
     def sizes(self) -> Sizes:
         """The sums; an estimate never falls below nothing."""
         return {root: (max(round(rows), 0), max(round(size), 0)) for root, (rows, size) in self._sums.items()}
+
+
+def _before(keys: list[bytes], base: OrderedKV) -> Iterator[tuple[bytes, bytes | None]]:
+    """Each key with its value in `base`: a few at a time, for they may be large."""
+    for start in range(0, len(keys), _AT_ONCE):
+        some = keys[start : start + _AT_ONCE]
+        yield from zip(some, base.get_many(some), strict=True)
 
 
 def _counted(rows: Iterable[tuple[bytes, bytes]]) -> Sizes:

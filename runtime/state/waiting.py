@@ -58,10 +58,14 @@ class WaitingBatches:
         """How many records wait."""
         return self._count
 
-    def until(self, time: int) -> Iterator[tuple[bytes, Waiting]]:
-        """What waits from a time of at most `time` on, by time, each with its row key. Nothing is taken out."""
+    def until(self, time: int, after: bytes | None = None) -> Iterator[tuple[bytes, Waiting]]:
+        """What waits from a time of at most `time` on, by time, each with its row key. Nothing is taken out.
+
+        `after`: go on behind that row key. As with a map's scan, no spill while it is under way.
+        """
         if self._count and time >= 0:
-            for row_key, value in self._kv.scan(self._rows, self._rows + _PLACE.pack(time + 1, 0)):
+            start = self._rows if after is None else after + b"\0"
+            for row_key, value in self._kv.scan(start, self._rows + _PLACE.pack(time + 1, 0)):
                 yield row_key, self._decode(row_key, value)
 
     def replace(self, taken: Sequence[tuple[bytes, Waiting]], added: Sequence[Waiting]) -> None:

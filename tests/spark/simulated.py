@@ -155,8 +155,9 @@ class _Store(MemoryKV):
         super().write(puts, deletes, delete_ranges)
         self._prefixes.append(rows_of(self))
 
-    def estimated_rows(self) -> int:
-        return len(self)
+    def scratch(self) -> _Scratch:
+        self._attempt.step()
+        return _Scratch(self)
 
     def close(self) -> None:
         self._attempt.step()
@@ -169,16 +170,37 @@ class _Store(MemoryKV):
             self._disks.contents[self._name] = dict(self._prefixes[min(kept, len(self._prefixes) - 1)])
 
 
+class _Scratch(MemoryKV):
+    """A scratch copy: each write to it is a step, and nothing of it outlives the attempt."""
+
+    __slots__ = ("_attempt",)
+
+    def __init__(self, store: _Store) -> None:
+        super().__init__()
+        super().write(rows_of(store).items())
+        self._attempt = store._attempt
+
+    def write(
+        self,
+        puts: Iterable[tuple[bytes, bytes]],
+        deletes: Iterable[bytes] = (),
+        delete_ranges: Iterable[tuple[bytes, bytes]] = (),
+    ) -> None:
+        self._attempt.step()
+        super().write(puts, deletes, delete_ranges)
+
+
 def rows_of(kv: MemoryKV) -> Rows:
     """All rows."""
     return dict(kv.scan(b"", None))
 
 
 class Attempt:
-    """One attempt at a call: from `version`, on an executor with these folders, writing `writes`.
+    """One attempt at a call: from `version`, on an executor with these folders, writing `portions`.
 
-    `expected` is what it has to find. `result` is what it would commit, once it has `ended` well; `folder` where it
-    worked, with the rows that lay there when it began, and `restored`, whether it threw them away.
+    Before each portion but the first it spills what it has written. `expected` is what it has to find. `result` is what
+    it would commit, once it has `ended` well; `folder` where it worked, with the rows that lay there when it began, and
+    `restored`, whether it threw them away.
     """
 
     def __init__(
@@ -187,7 +209,7 @@ class Attempt:
         folders: LocalFolders,
         call: tuple[int, int],
         version: SparkState,
-        writes: Writes,
+        portions: tuple[Writes, ...],
         expected: Rows,
     ) -> None:
         self.call = call
@@ -202,7 +224,7 @@ class Attempt:
         self._dead = False
         self._disks = disks
         self._disk = _AttemptsDisk(disks, self)
-        self._writes = writes
+        self._portions = portions
         self._expected = expected
         self.result = version.transaction(self.step)
         self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
@@ -268,9 +290,14 @@ class Attempt:
             opened(folder, manifest, self._disk) as base,
         ):
             state = PartitionState.open(blobs, base, manifest)
-            found = dict(state.kv.scan(b"k", None))
-            assert found == self._expected, f"found {found}, not {self._expected}"
-            deletes = [key for key, value in self._writes.keys if value is None]
-            puts = [(key, value) for key, value in self._writes.keys if value is not None]
-            state.kv.write(puts, deletes, self._writes.ranges)
+            expected = self._expected
+            for number, portion in enumerate(self._portions):
+                if number:
+                    state.spill(self.name)
+                found = dict(state.kv.scan(b"k", None))
+                assert found == expected, f"found {found}, not {expected}"
+                deletes = [key for key, value in portion.keys if value is None]
+                puts = [(key, value) for key, value in portion.keys if value is not None]
+                state.kv.write(puts, deletes, portion.ranges)
+                expected = portion.applied(expected)
             state.commit(self.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -81,6 +82,49 @@ def test_rocksdb_is_a_sorted_dictionary(
             kv.write(*op)
         check(kv, model, start, end)
     kv.close()
+
+
+@settings(max_examples=25, deadline=None)
+@given(before=operations, behind=operations, start=keys, end=ends)
+def test_a_scratch_copy_is_a_dictionary_of_its_own(
+    before: list[Any], behind: list[Any], start: bytes, end: bytes | None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("kv") / "db"
+    with RocksKV(folder, durable=False) as rocks:
+        for base in (rocks, MemoryKV()):
+            model = dict[bytes, bytes]()
+            for op in before:
+                if op != "commit":
+                    apply_to(model, *op)
+                    base.write(*op)
+            copy, mine = base.scratch(), dict(model)
+            overlay = OverlayKV(base)
+            for op in behind:
+                if op == "commit":
+                    overlay.settle(copy)
+                    assert overlay.written == 0
+                else:
+                    apply_to(mine, *op)
+                    overlay.write(*op)
+                check(overlay, mine, start, end)
+            overlay.settle(copy)
+            check(copy, mine, start, end)
+            check(base, model, start, end)
+    assert not (folder / "scratch").exists()
+    with RocksKV(folder, durable=False) as rocks:
+        check(rocks, model, start, end)
+
+
+def test_a_scratch_copy_that_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    with RocksKV(tmp_path / "db", durable=False) as kv:
+        kv.write([(b"a", b"1")])
+        kv.scratch().write([(b"a", b"2")])
+        shutil.copytree(tmp_path / "db" / "scratch", tmp_path / "left")
+    (tmp_path / "left").rename(tmp_path / "db" / "scratch")
+    with RocksKV(tmp_path / "db", durable=False) as kv:
+        assert not (tmp_path / "db" / "scratch").exists()
+        copy = kv.scratch()
+        assert copy.get(b"a") == kv.get(b"a") == b"1"
 
 
 @pytest.mark.parametrize(
