@@ -23,7 +23,7 @@ from vsc.runtime.operators.views.question import question
 from vsc.runtime.records import partition_of
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import IDENTITY, Identity, read_identity
-from vsc.runtime.spark.look_reader import RowReader, SizeReader, row_ddl
+from vsc.runtime.spark.look_reader import ENCODED, RowReader, SizeReader, row_ddl
 from vsc.runtime.spark.protocol import Manifest
 from vsc.runtime.spark.sealed import ReadableFiles
 from vsc.runtime.spark.session import look_configuration
@@ -77,7 +77,8 @@ def read_store(
     unversioned one, for groups and for subscriptions, ``open`` or ``closed`` for windows, ``waiting`` for what is
     held. Last come bigints, in ms: ``_valid_from`` and ``_valid_to`` (null: nothing newer is known) for tables;
     ``_timestamp`` for all others, with ``_rows`` (how many records a group has taken in) or ``_due`` (the stream time
-    that lets the row out). Where a status says that there is no row, the value columns are null. The rows come in no
+    that lets the row out). Where the store has a column of such a name, that one is called ``_vsc_status`` and so on.
+    Where a status says that there is no row, the value columns are null. The rows come in no
     order. A row that answers for no version is there for `key` and, as ``older_than_retention``, for keys that the
     store does not answer for any more.
 
@@ -91,7 +92,7 @@ def read_store(
         info, key=key, from_key=from_key, to_key=to_key, as_of=as_of,
         history=history or from_ts is not None or to_ts is not None, start=from_ts, end=to_ts,
     )  # fmt: skip
-    return state.rows(info, asked).drop("_encoded")
+    return state.rows(info, asked).drop(ENCODED).toDF(*info.names)
 
 
 def identity_of(files: ReadableFiles) -> Identity:
@@ -145,7 +146,7 @@ class State:
         return cls(own, files, plan, partitions, epoch)
 
     def rows(self, store: StoreInfo, asked: Question) -> DataFrame:
-        """The answer, with the encoded key as column ``_encoded`` in front of all others."""
+        """The answer, the encoded key in front of all others, with the names of `row_ddl`."""
         manifests = self._manifests(store.stage, self._partition(store, asked))
         reader = RowReader(self.plan, store, asked, manifests)
         return self._blobs(store.stage, manifests).mapInArrow(reader, row_ddl(store))
@@ -157,12 +158,12 @@ class State:
         """
         frame = self.rows(store, asked)
         if store.kind in ("waiting", "suppressed"):
-            frame = frame.orderBy("_due", "_encoded")
+            frame = frame.orderBy("_due", ENCODED)
         elif store.is_table:
-            frame = frame.orderBy("_encoded", F.col("_valid_from").desc_nulls_last())
+            frame = frame.orderBy(ENCODED, F.col("_valid_from").desc_nulls_last())
         else:
-            frame = frame.orderBy("_encoded", "_timestamp")
-        table = (frame if limit is None else frame.limit(limit)).drop("_encoded").toArrow()
+            frame = frame.orderBy(ENCODED, "_timestamp")
+        table = (frame if limit is None else frame.limit(limit)).drop(ENCODED).toArrow()
         types = [c.type for c in (*store.key, *store.value)]
         found = [to_values(table.column(i), type) for i, type in enumerate(types)]
         return found + [column.to_pylist() for column in table.columns[len(types) :]]

@@ -19,12 +19,13 @@ from vsc.runtime.operators.views import Entry, Question, StoreInfo, open_view
 from vsc.runtime.operators.views.view import byte_size
 from vsc.runtime.spark.local_folder import spark_local
 from vsc.runtime.spark.protocol import Manifest, PartitionState
-from vsc.runtime.spark.sources import quoted
 from vsc.runtime.state.kv import OrderedKV, RocksKV
 from vsc.runtime.values import to_array
 
-__all__ = ["RowReader", "SizeReader", "row_ddl"]
+__all__ = ["ENCODED", "RowReader", "SizeReader", "row_ddl"]
 
+ENCODED = "_vsc_encoded"
+"""The column with the encoded key, by which rows are put in order."""
 _ROWS_AT_ONCE = 4096
 _Rows = Iterator[tuple[int, int, bytes | None]]
 
@@ -90,10 +91,17 @@ class SizeReader(_Reader):
 
 
 def row_ddl(store: StoreInfo) -> str:
-    """The columns of a store's rows: the encoded key, its columns, the status, what the kind of store tells beside."""
-    found = ["_encoded binary"]
-    found += [f"{quoted(c.name)} {c.type}" for c in _columns(store)]
-    return ", ".join([*found, "_status string", *(f"_{name} bigint" for name in store.extra)])
+    """The columns of a store's rows: the encoded key, its columns, the status, what the kind of store tells beside.
+
+    The store's own columns go by their place here: one may be called as one of the others. Users see `StoreInfo.names`.
+    """
+    types = ["binary", *(str(c.type) for c in _columns(store)), "string", *("bigint" for _ in store.extra)]
+    return ", ".join(f"{name} {type}" for name, type in zip(_internal_names(store), types, strict=True))
+
+
+def _internal_names(store: StoreInfo) -> list[str]:
+    columns = (f"_vsc_column_{i}" for i in range(len(_columns(store))))
+    return [ENCODED, *columns, "_status", *(f"_{name}" for name in store.extra)]
 
 
 def _columns(store: StoreInfo) -> tuple[Column, ...]:
@@ -108,8 +116,7 @@ def _batch(store: StoreInfo, entries: list[Entry]) -> pa.RecordBatch:
     arrays += [to_array([row[i] for row in rows], column.type) for i, column in enumerate(columns)]
     arrays.append(pa.array([e.status.value for e in entries], pa.string()))
     arrays += [pa.array([e.extra[i] for e in entries], pa.int64()) for i in range(len(store.extra))]
-    names = ["_encoded", *(c.name for c in columns), "_status", *(f"_{name}" for name in store.extra)]
-    return pa.RecordBatch.from_arrays(arrays, names=names)
+    return pa.RecordBatch.from_arrays(arrays, names=_internal_names(store))
 
 
 class _Chunks:

@@ -1,12 +1,14 @@
 """Makes this package importable in Spark's Python workers, wherever they run.
 
-On the driver's own machine its folder goes on their path; on a cluster a zip of the package is sent to the executors.
+On the driver's own machine its folder goes on their path, and they run with this process's Python unless
+``PYSPARK_PYTHON`` names another one; on a cluster a zip of the package is sent to the executors.
 Third-party packages are the cluster's to have.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -16,6 +18,9 @@ from pyspark.sql import SparkSession
 import vsc
 
 __all__ = ["package_zip", "ship"]
+
+_ANY_PYTHON = "python3"
+"""What pyspark starts where nobody has said anything."""
 
 
 def ship(spark: SparkSession) -> None:
@@ -27,6 +32,8 @@ def ship(spark: SparkSession) -> None:
         path = context.environment.get("PYTHONPATH", "")
         if parent not in path.split(os.pathsep):
             context.environment["PYTHONPATH"] = os.pathsep.join(p for p in (parent, path) if p)
+        if "PYSPARK_PYTHON" not in os.environ and context.pythonExec == _ANY_PYTHON:
+            context.pythonExec = sys.executable  # not the first one on the PATH: it may lack all that is needed
         return
     if getattr(context, "_vsc_shipped", False):
         return

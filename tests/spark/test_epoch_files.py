@@ -177,6 +177,19 @@ def test_names_carry_the_checkpoint_and_the_epoch_and_nothing_else_is_left() -> 
     assert disk.below(ASIDE) == ["2._commit", "3._commit"]
 
 
+def test_going_back_removes_what_came_later_and_nothing_else() -> None:
+    disk = Disk()
+    run(disk, [])
+    others = {"part-abcd-1-0000000003-00000.x.json": "of another sink", "part-abcd-0-notes": "of somebody"}
+    disk.content.update(others)
+    for _ in range(2):
+        EpochFiles(disk, "abcd", "0", "the sink").back_to(2)
+        assert disk.visible == {**{name: text for name, text in PUBLISHED.items() if text in "abc"}, **others}
+        assert disk.below(ASIDE) == ["2._commit"]
+    run(disk, [0, 1, 2])
+    assert disk.visible == {**PUBLISHED, **others}
+
+
 def test_a_repeated_epoch_writes_nothing() -> None:
     disk = Disk()
     run(disk, [])

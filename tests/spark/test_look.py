@@ -83,6 +83,27 @@ def test_a_store_is_a_data_frame(spark: SparkSession, looked: Path) -> None:
     assert rows(as_of) == [("b", "2.51", "version", 2000, 3000)]
 
 
+def test_columns_that_are_called_as_those_that_are_added(spark: SparkSession, tmp_path: Path) -> None:
+    text = """
+    table t (_encoded string, _status string, _valid_from bigint, `a.b` struct<_vsc_x: int>)
+    from files (path = '${in}', format = 'json') key _encoded timestamp _valid_from
+    materialize versioned (retention = 1 hour);
+    sink t to noop ();
+    """
+    row = {"_encoded": "k", "_status": "mine", "_valid_from": 7, "a.b": {"_vsc_x": 1}}
+    write_json(tmp_path / "in/1.json", [row], 1)
+    run_once(compiled(text), spark, tmp_path / "ck", variables={"in": str(tmp_path / "in")}, partitions=1)
+    (found,) = read_store(spark, str(tmp_path / "ck"), "t").collect()
+    assert found.asDict(recursive=True) == {
+        "_encoded": "k", "_status": "mine", "_valid_from": 7, "a.b": {"_vsc_x": 1},
+        "_vsc_status": "version", "_vsc_valid_from": 7, "_valid_to": None,
+    }  # fmt: skip
+    assert answer(spark, tmp_path / "ck", "scan", "t", "--format", "csv").splitlines() == [
+        "_encoded,_status,_valid_from,a.b,_vsc_status,_vsc_valid_from,_valid_to",
+        'k,mine,7,"{""_vsc_x"": 1}",version,7,',
+    ]
+
+
 def test_an_earlier_epoch_is_there_as_long_as_spark_keeps_it(spark: SparkSession, looked: Path) -> None:
     checkpoint = str(looked / "ck")
     first = read_store(spark, checkpoint, "rates", at_epoch=0)

@@ -21,6 +21,7 @@ from vsc.plan.nodes import Column, Schema
 from vsc.plan.types import parse_type
 from vsc.runtime.errors import CheckpointError, StateError
 from vsc.runtime.records import Batch, Order, Origin
+from vsc.runtime.spark import protocol
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.identity import IDENTITY, Identity, read_identity
 from vsc.runtime.spark.pace import Pace, Wait
@@ -93,6 +94,28 @@ def test_a_changelog_that_is_wrong_but_has_the_right_checksum_is_refused(
     except StateError:
         return
     assert 4 * (2 * len(ranges) + len(deletes) + 2 * len(puts)) < max(len(body), 13)
+
+
+@pytest.mark.parametrize(
+    ("body", "codec", "size", "words"),
+    [
+        (struct.pack("<III", 0, 0, 1) + struct.pack("<II", 1, 1) + b"kv!", 0, None, "lengths do not fit its content"),
+        (struct.pack("<III", 0, 0, 1) + struct.pack("<II", 1, 9) + b"kv", 0, None, "lengths do not fit its content"),
+        (struct.pack("<III", 0, 0, 9) + struct.pack("<II", 1, 1) + b"kv", 0, None, "fewer lengths than it counts"),
+        (b"\0" * 40, 1, 1 << 40, "it cannot be as long as it says"),
+    ],
+)  # fmt: skip
+def test_a_changelog_that_claims_more_than_it_has(body: bytes, codec: int, size: int | None, words: str) -> None:
+    with pytest.raises(StateError, match=words):
+        decode_changelog(sealed(body, codec, size))
+
+
+def test_a_manifest_that_is_too_long_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = Manifest().dump()
+    monkeypatch.setattr(protocol, "MAX_MANIFEST", len(text))
+    Manifest.load(text)
+    with pytest.raises(StateError, match=f"longer than {len(text)} characters"):
+        Manifest.load(text + " ")
 
 
 @QUIETLY

@@ -33,7 +33,7 @@ def rows_text(store: StoreInfo, found: Sequence[Sequence[Any]], style: str) -> s
         return _json(
             [_object(store, *row) for row in zip(_rows(cells, status), status, _rows(extra, status), strict=True)]
         )
-    names = [*(c.name for c in columns), "_status", *(f"_{name}" for name in store.extra)]
+    names = store.names
     if style == "csv":
         return _csv(names, list(zip(*cells, status, *extra, strict=True)))
     shown = [[cell_text(v) if v is not None else "" for v in column] for column in (*cells, status)]

@@ -66,6 +66,17 @@ class StoreInfo:
         return _EXTRA[self.kind]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What users read above its rows: the columns, the status, `extra`.
+
+        Where one of these is called as a column is, it is called ``_vsc_...`` instead, which no column may be.
+        """
+        own = tuple(column.name for column in (*self.key, *self.value))
+        taken = {name.lower() for name in own}
+        beside = ("_status", *(f"_{name}" for name in self.extra))
+        return (*own, *(f"_vsc{name}" if name in taken else name for name in beside))
+
+    @property
     def is_table(self) -> bool:
         """Whether it is a table's own store."""
         return self.kind in ("versioned", "unversioned")
