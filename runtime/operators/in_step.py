@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vsc.plan.nodes import Schema
-from vsc.runtime.records import Batch, Mask
+from vsc.runtime.records import Batch, Mask, processing_order
 from vsc.runtime.state.kv import OrderedKV
-from vsc.runtime.state.waiting import Waiting, WaitingBatches
+from vsc.runtime.state.waiting import Place, Waiting, WaitingBatches
 
 __all__ = ["Frontier", "InStep"]
 
@@ -37,11 +37,15 @@ _PORTION_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True, order=True)
 class Frontier:
-    """The lowest place in D12's order where a record may still come: time, rank of the source, source partition."""
+    """The lowest place in D12's order where a record may still come: time, rank of the source, source partition.
+
+    `offset`: that far into the source partition, nothing comes any more.
+    """
 
     time: int
     rank: int
     part: str
+    offset: int = 0
 
     def before(self, batch: Batch) -> Mask:
         """Which records of `batch` come before it."""
@@ -49,8 +53,10 @@ class Frontier:
         mask: Mask = times < self.time
         tied = times == self.time
         if tied.any():
-            lower = np.array([(o.rank, o.part) < (self.rank, self.part) for o in batch.origins], dtype=np.bool_)
-            mask |= tied & lower[batch.order.origin]
+            this, origin = (self.rank, self.part), batch.order.origin
+            lower = np.array([(o.rank, o.part) < this for o in batch.origins], dtype=np.bool_)
+            equal = np.array([(o.rank, o.part) == this for o in batch.origins], dtype=np.bool_)
+            mask |= tied & (lower[origin] | (equal[origin] & (batch.order.offset < self.offset)))
         return mask
 
 
@@ -85,14 +91,14 @@ class InStep:
                 later += rest
                 taken.append((row_key, one._replace(data=b"")))
             if upto is not None:
-                portion, ready = _split(ready, upto)
+                portion, ready = _parted(ready, upto)
                 yield portion
                 del portion
         yield ready
         self._store.replace(taken, [piece for node, batch in later for piece in _pieces(node, batch)])
 
-    def _groups(self, frontier: Frontier | None) -> Iterator[tuple[deque[tuple[bytes, Waiting]], int | None]]:
-        """What may be due, by time, in groups of `_PORTION_BYTES`, each with the time at which the next one begins.
+    def _groups(self, frontier: Frontier | None) -> Iterator[tuple[deque[tuple[bytes, Waiting]], Frontier | None]]:
+        """What may be due, in order, in groups of `_PORTION_BYTES`, each with the place at which the next one begins.
 
         Between two groups nothing is being read: the caller may write what it likes, and empty the group.
         """
@@ -102,7 +108,7 @@ class InStep:
             size, upto = 0, None
             for row_key, one in self._store.until(time, last):
                 if size >= _PORTION_BYTES:
-                    upto = one.time
+                    upto = Frontier(*one.place)
                     break
                 group.append((row_key, one))
                 size += len(one.data)
@@ -116,30 +122,27 @@ def _parted(inputs: Sequence[Input], frontier: Frontier | None) -> tuple[list[In
     """The records before the frontier, and the others."""
     if frontier is None:
         return list(inputs), []
-    return _chosen(inputs, [frontier.before(batch) for _, batch in inputs])
-
-
-def _split(inputs: Sequence[Input], time: int) -> tuple[list[Input], list[Input]]:
-    """The records with an order time below `time`, and the others."""
-    return _chosen(inputs, [batch.order.time < time for _, batch in inputs])
-
-
-def _chosen(inputs: Sequence[Input], masks: Sequence[Mask]) -> tuple[list[Input], list[Input]]:
-    chosen, others = [], []
-    for (node, batch), mask in zip(inputs, masks, strict=True):
+    before, others = [], []
+    for node, batch in inputs:
+        mask = frontier.before(batch)
         if mask.any():
-            chosen.append((node, batch.filter(mask)))
+            before.append((node, batch.filter(mask)))
         if not mask.all():
             others.append((node, batch.filter(~mask)))
-    return chosen, others
+    return before, others
 
 
 def _pieces(node: str, batch: Batch) -> Iterator[Waiting]:
-    """The batch by time, in pieces of about `_BATCH_BYTES`."""
-    by_time = batch.take(np.argsort(batch.order.time, kind="stable").astype(np.int64))
-    rows = len(by_time)
-    size = sum(column.nbytes for column in by_time.columns) + rows * (37 + 8 * by_time.order.depth)
+    """The batch in order, in pieces of about `_BATCH_BYTES`."""
+    ordered = batch.take(processing_order([batch]))
+    rows = len(ordered)
+    size = sum(column.nbytes for column in ordered.columns) + rows * (37 + 8 * ordered.order.depth)
     step = max(1, rows * _BATCH_BYTES // max(size, 1))
     for start in range(0, rows, step):
-        piece = by_time.take(np.arange(start, min(start + step, rows), dtype=np.int64))
-        yield Waiting(node, int(piece.order.time[0]), len(piece), piece.to_ipc())
+        piece = ordered.take(np.arange(start, min(start + step, rows), dtype=np.int64))
+        yield Waiting(node, _first(piece), len(piece), piece.to_ipc())
+
+
+def _first(batch: Batch) -> Place:
+    origin = batch.origins[batch.order.origin[0]]
+    return Place(int(batch.order.time[0]), origin.rank, origin.part, int(batch.order.offset[0]))

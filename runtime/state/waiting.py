@@ -1,15 +1,16 @@
-"""Records that wait for other inputs, in an ordered map: packed, in the order of the time at which they may go on.
+"""Records that wait for other inputs, in an ordered map: packed, in the order in which they may go on.
 
-Layout, format version 1 (root: the store root of a prefix of its own; numbers in keys are eight bytes, big endian)::
+Layout, format version 2 (root: the store root of a prefix of its own)::
 
     root "m"                    "VSWT", u16 format version, u16 zero, i64 next sequence, i64 records (little endian)
-    root "w" time sequence      u16 length of the port, the port in UTF-8, i64 records (little endian), the batch
+    root "w" place sequence     u16 length of the port, the port in UTF-8, i64 records (little endian), the batch
 
-``time`` is the lowest order time in the batch, so what may go on is found from the front. A batch is a blob of many
+``place`` is that of the batch's first record in D12's order: a key (`vsc.runtime.state.keys`) of time, rank, part and
+offset. So what may go on is found from the front. ``sequence`` has eight bytes, big endian. A batch is a blob of many
 records (Arrow IPC): waiting costs one row for some thousand records, and nothing when nothing waits.
 
-Guarantees: a batch comes out as it went in, batches of one port and time in the order in which they went in. Not for
-deciding what has to wait, nor for what is inside a batch: that is `vsc.runtime.operators.in_step`.
+Guarantees: a batch comes out as it went in, batches of one place in the order in which they went in. Not for deciding
+what has to wait, nor for what is inside a batch: that is `vsc.runtime.operators.in_step`.
 """
 
 from __future__ import annotations
@@ -18,27 +19,43 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from vsc.plan.types import ScalarType
 from vsc.runtime.errors import StateError
+from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV, store_root
 
-__all__ = ["FORMAT_VERSION", "Waiting", "WaitingBatches"]
+__all__ = ["FORMAT_VERSION", "Place", "Waiting", "WaitingBatches"]
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 
 _PREFIX: Final = b"#waiting"
 """No node's: those are numbers."""
 _MAGIC: Final = b"VSWT"
 _META: Final = struct.Struct("<4sHHqq")
-_PLACE: Final = struct.Struct(">QQ")
+_SEQUENCE: Final = struct.Struct(">Q")
 _PORT: Final = struct.Struct("<H")
 _COUNT: Final = struct.Struct("<q")
 
 
+class Place(NamedTuple):
+    """A record's place in D12's order, as far as its source gives it."""
+
+    time: int
+    rank: int
+    part: str
+    offset: int
+
+
+_PLACES: Final = KeyCodec([ScalarType(name) for name in ("bigint", "int", "string", "bigint")])
+_TIME_BYTES: Final = 9
+"""The time's part of a place, behind the key's format version."""
+
+
 class Waiting(NamedTuple):
-    """A batch that waits: for which input, from which time on, how many records, and the batch."""
+    """A batch that waits: for which input, the place of its first record, how many records, and the batch."""
 
     port: str
-    time: int
+    place: Place
     records: int
     data: bytes
 
@@ -59,13 +76,14 @@ class WaitingBatches:
         return self._count
 
     def until(self, time: int, after: bytes | None = None) -> Iterator[tuple[bytes, Waiting]]:
-        """What waits from a time of at most `time` on, by time, each with its row key. Nothing is taken out.
+        """What waits from a time of at most `time` on, by place, each with its row key. Nothing is taken out.
 
         `after`: go on behind that row key. As with a map's scan, no spill while it is under way.
         """
         if self._count and time >= 0:
             start = self._rows if after is None else after + b"\0"
-            for row_key, value in self._kv.scan(start, self._rows + _PLACE.pack(time + 1, 0)):
+            end = self._rows + _PLACES.encode((time + 1, 0, "", 0))[:_TIME_BYTES]
+            for row_key, value in self._kv.scan(start, end):
                 yield row_key, self._decode(row_key, value)
 
     def replace(self, taken: Sequence[tuple[bytes, Waiting]], added: Sequence[Waiting]) -> None:
@@ -76,18 +94,18 @@ class WaitingBatches:
         for sequence, one in enumerate(added, self._sequence):
             port = one.port.encode()
             value = _PORT.pack(len(port)) + port + _COUNT.pack(one.records) + one.data
-            puts.append((self._rows + _PLACE.pack(one.time, sequence), value))
+            puts.append((self._rows + _PLACES.encode(one.place) + _SEQUENCE.pack(sequence), value))
         self._sequence += len(added)
         self._count += sum(one.records for one in added) - sum(one.records for _, one in taken)
         puts.append((self._meta, _META.pack(_MAGIC, FORMAT_VERSION, 0, self._sequence, self._count)))
         self._kv.write(puts, [row_key for row_key, _ in taken])
 
     def _decode(self, row_key: bytes, value: bytes) -> Waiting:
-        time, _ = _PLACE.unpack_from(row_key, len(self._rows))
+        place = Place(*_PLACES.decode(row_key[len(self._rows) : -_SEQUENCE.size]))  # type: ignore[arg-type]
         (length,) = _PORT.unpack_from(value)
         start = _PORT.size + length
         (records,) = _COUNT.unpack_from(value, start)
-        return Waiting(value[_PORT.size : start].decode(), time, records, value[start + _COUNT.size :])
+        return Waiting(value[_PORT.size : start].decode(), place, records, value[start + _COUNT.size :])
 
 
 def _read_meta(data: bytes | None) -> tuple[int, int]:

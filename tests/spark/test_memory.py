@@ -57,16 +57,17 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 class Backlog:
     """A source whose records all wait, epoch after epoch, until everything goes on at once."""
 
-    def __init__(self, plan: Plan, source: str) -> None:
+    def __init__(self, plan: Plan, source: str, at_one_time: bool = False) -> None:
         self.node = next(i.node for i in plan.stages[1].inputs if (i.node == "rates") == (source == "rates"))
         self.other = "orders" if source == "rates" else "rates"
         self.schema = plan.node(self.node).schema
         self.origin = Origin(source, int(source == "orders"), "0")
+        self.span = 0 if at_one_time else 1
         self.rows = 0
         self.chance = random.Random(3)
 
     def batch(self) -> Batch:
-        """An epoch's records, in no order and each with a key of its own."""
+        """An epoch's records, each with a key of its own."""
         rows = BOUND // PAD
         ids = np.arange(self.rows, self.rows + rows, dtype=np.int64)
         self.rows += rows
@@ -75,9 +76,10 @@ class Backlog:
             "currency": pa.array([f"c{i:09}" for i in ids]),
             "pad": pa.array([self.chance.randbytes(PAD // 2).hex() for _ in ids]),
         }
-        order = Order(ids + 10, np.zeros(rows, np.int32), ids, np.zeros((rows, 0), np.int64))
+        times = 10 + self.span * ids
+        order = Order(times, np.zeros(rows, np.int32), ids, np.zeros((rows, 0), np.int64))
         keys, values = (tuple(columns[c.name] for c in part) for part in (self.schema.key, self.schema.value))
-        return Batch(self.schema, (self.origin,), order, ids + 10, np.ones(rows, np.bool_), keys, values)
+        return Batch(self.schema, (self.origin,), order, times, np.ones(rows, np.bool_), keys, values)
 
     def waits(self, stage: OneStage, epochs: int) -> None:
         """So many epochs come in, and wait."""
@@ -113,13 +115,13 @@ def spilled(stage: OneStage) -> int:
     return sum("." in b.name for b in Manifest.load(stage.text()).blobs if b.kind == "changelog")
 
 
-@pytest.mark.parametrize("source", ["orders", "rates"])
+@pytest.mark.parametrize(("source", "at_one_time"), [("orders", False), ("rates", False), ("orders", True)])
 def test_a_fivefold_backlog_needs_no_more_memory(
-    source: str, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: str, at_one_time: bool, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan, most = compiled(TOPOLOGY.format(store="unversioned")), {}
     for epochs in (6, 30):
-        stage, backlog = OneStage(plan, tmp_path / f"{epochs}", monkeypatch), Backlog(plan, source)
+        stage, backlog = OneStage(plan, tmp_path / f"{epochs}", monkeypatch), Backlog(plan, source, at_one_time)
         backlog.waits(stage, epochs)
         most[epochs], out = release(stage)
         assert out >= (epochs * BOUND // 2 if source == "orders" else 0)
