@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from vsc.plan.nodes import Plan
+from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.values import brief
 
-__all__ = ["Run"]
+__all__ = ["Run", "as_text"]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The arguments of `vsc.runtime.spark.start`, and `drain`."""
+    """The arguments of `vsc.runtime.spark.start`, and `drain`. ConfigurationError for one of a wrong type.
+
+    What their values mean is checked where they are used.
+    """
 
     plan: Plan
     checkpoint: str
@@ -25,3 +31,39 @@ class Run:
     options: RunOptions = field(default_factory=RunOptions)
     back_to: int | None = None
     drain: bool = False
+
+    def __post_init__(self) -> None:
+        for problem, help in _wrong_types(self):
+            raise ConfigurationError(problem, help)
+
+
+def as_text(path: str | os.PathLike[str]) -> str:
+    """A path as Spark takes it."""
+    return os.fspath(path) if isinstance(path, os.PathLike) else path
+
+
+def _wrong_types(run: Run) -> Iterator[tuple[str, str]]:
+    """What is wrong, and what to do."""
+    values: dict[str, object] = {name: getattr(run, name) for name in Run.__dataclass_fields__}
+    if not isinstance(values["plan"], Plan):
+        yield f"`plan` is what `compile_topology` gives, not {brief(run.plan)}", "compile the topology first"
+    for name, optional in (("checkpoint", False), ("trigger", False), ("max_idle", True), ("local_dir", True)):
+        value = values[name]
+        if not (isinstance(value, str) or (optional and value is None)):
+            example = "'10 seconds'" if name in ("trigger", "max_idle") else "the path of a folder"
+            yield f"`{name}` is a text, not {brief(value)}", f"give {example}"
+    for name in ("partitions", "back_to"):
+        value = values[name]
+        if value is not None and type(value) is not int:
+            yield f"`{name}` is a whole number, not {brief(value)}", "give a number, or leave it out"
+    variables = values["variables"]
+    if not isinstance(variables, Mapping):
+        yield f"`variables` are a mapping of names to texts, not {brief(variables)}", "give {'name': 'value'}"
+    else:
+        for name, text in variables.items():
+            if not isinstance(name, str) or not isinstance(text, str):
+                yield f"the value of a variable is a text: {brief(name)} has {brief(text)}", "give {'name': 'value'}"
+    for name in ("on_bad_row", "on_error"):
+        value = getattr(run.options, name)
+        if value not in ("drop", "fail"):
+            yield f"`{name}` is 'drop' or 'fail', not {brief(value)}", "give one of them"

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from vsc.plan.nodes import Plan
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.spark.counters import EpochReport, StateSize, StoreState
 from vsc.runtime.spark.lag import Lags
 
-__all__ = ["Batch", "Display", "Finished", "Tracker"]
+__all__ = ["Batch", "Display", "Finished", "Tracker", "sink_names"]
 
 _LATE = (Dropped.EXPIRED.value, Dropped.WINDOW_CLOSED.value)
 
@@ -76,8 +77,12 @@ class Finished(_Event):
 
 @dataclass
 class Tracker:
-    """Sums up a run. `state` is what is known of the partitions from earlier runs."""
+    """Sums up a run.
 
+    `sinks` is what users call each sink, `state` what is known of the partitions from earlier runs.
+    """
+
+    sinks: Mapping[str, str] = field(default_factory=dict)
     state: dict[str, StateSize] = field(default_factory=dict)
     batches: int = 0
     input_rows: int = 0
@@ -89,9 +94,9 @@ class Tracker:
     started: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def after(cls, reports: Iterable[EpochReport]) -> Tracker:
-        """A tracker that knows the state that earlier epochs left."""
-        tracker = cls()
+    def after(cls, plan: Plan, reports: Iterable[EpochReport]) -> Tracker:
+        """A tracker of a plan's run that knows the state that earlier epochs left."""
+        tracker = cls(sink_names(plan))
         for report in reports:
             tracker.state.update(report.state)
         return tracker
@@ -100,7 +105,8 @@ class Tracker:
         """The event of an epoch; `lags` are those of its sources, as far as they are known."""
         self.lags = {**(lags or {}), **report.outstanding}
         self.read.update(report.read)
-        self.written.update(report.written)
+        by_name = {self.sinks.get(sink, sink): rows for sink, rows in report.written.items()}
+        self.written.update(by_name)
         self.state.update(report.state)
         read, written = sum(report.read.values()), sum(report.written.values())
         self.batches += 1
@@ -120,7 +126,7 @@ class Tracker:
             waiting=self._waiting(),
             metrics=report.metrics,
             read=report.read,
-            written=report.written,
+            written=by_name,
             stores=self._stores(),
             lags=self.lags,
         )
@@ -155,6 +161,19 @@ class Tracker:
             for name, store in size.stores.items():
                 found[name] = found[name].merged(store) if name in found else store
         return dict(sorted(found.items()))
+
+
+def sink_names(plan: Plan) -> dict[str, str]:
+    """What users call each sink, by its id: its node; with the connector, if a node has several sinks, and a number if
+    that is not enough."""
+    of_node = Counter(sink.node for sink in plan.sinks)
+    seen: Counter[str] = Counter()
+    found = {}
+    for sink in plan.sinks:
+        name = sink.node if of_node[sink.node] == 1 else f"{sink.node} to {sink.connector.kind}"
+        seen[name] += 1
+        found[sink.id] = name if seen[name] == 1 else f"{name} {seen[name]}"
+    return found
 
 
 class Display(Protocol):

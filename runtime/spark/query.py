@@ -25,7 +25,7 @@ from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.epoch import EpochWriter, SqlEpochWriter
 from vsc.runtime.spark.going_back import go_back
 from vsc.runtime.spark.in_sql import runs_in_sql
-from vsc.runtime.spark.job import Run
+from vsc.runtime.spark.job import Run, as_text
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
 from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.pace import PROPERTY, Pacer
@@ -56,12 +56,12 @@ def start(
     plan: Plan,
     spark: SparkSession,
     *,
-    checkpoint: str,
+    checkpoint: str | os.PathLike[str],
     variables: Mapping[str, str] | None = None,
     partitions: int | None = None,
     trigger: str = "available-now",
     max_idle: str | None = None,
-    local_dir: str | None = None,
+    local_dir: str | os.PathLike[str] | None = None,
     on_bad_row: Literal["drop", "fail"] = "drop",
     on_error: Literal["drop", "fail"] = "fail",
     on_epoch: Hook | None = None,
@@ -80,7 +80,8 @@ def start(
     the first row is read; what happens later is the query's exception.
     """
     options = RunOptions(on_bad_row, on_error)
-    job = Run(plan, checkpoint, variables or {}, partitions, trigger, max_idle, local_dir, options, back_to)
+    folder, local = as_text(checkpoint), None if local_dir is None else as_text(local_dir)
+    job = Run(plan, folder, variables or {}, partitions, trigger, max_idle, local, options, back_to)
     return start_query(job, spark, on_epoch).query
 
 

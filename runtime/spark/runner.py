@@ -47,7 +47,7 @@ def run(job: Run, spark: SparkSession, show: Display) -> None:
     check(job.plan, job.variables, job.trigger, job.max_idle)
     opened = Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions)
     known = (report for report in opened.reports() if job.back_to is None or report.epoch <= job.back_to)
-    tracker = Tracker.after(known)
+    tracker = Tracker.after(job.plan, known)
     with _signals(lambda: kill(spark)) as stop:
         _once(job, spark, opened, _Watch(show, tracker, job.plan), stop)
         if job.drain and not stop.is_set():

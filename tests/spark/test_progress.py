@@ -17,8 +17,10 @@ from vsc.runtime.spark.displays import JsonDisplay, display
 from vsc.runtime.spark.exporter import PrometheusDisplay, address
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.lag import source_lags
-from vsc.runtime.spark.progress import Display, Tracker
+from vsc.runtime.spark.progress import Display, Tracker, sink_names
 from vsc.runtime.spark.progress_text import duration_text
+
+PLAN = compiled("stream priced (k string) from memory () key k; sink priced to noop ();")
 
 
 def report(epoch: int) -> EpochReport:
@@ -44,7 +46,7 @@ def shown(style: str) -> list[str]:
     show: Display = display(style, stream)  # type: ignore[arg-type]
     old = {"rates": StoreState(rows=100, bytes=100, held=4, stream_time=70)}
     tracker = Tracker.after(
-        [EpochReport(0, state={"1-0": StateSize(rows=100, bytes=1024, held=4, waiting=7, stores=old)})]
+        PLAN, [EpochReport(0, state={"1-0": StateSize(rows=100, bytes=1024, held=4, waiting=7, stores=old)})]
     )
     for epoch in (1, 2):
         show.batch(tracker.batch(report(epoch), 500, {"orders": {"offsets": 4.0}}))
@@ -58,7 +60,7 @@ def test_json_events() -> None:
     assert {k: v for k, v in first.items() if k != "metrics"} == {
         "event": "batch", "batch": 1, "input_rows": 10, "output_rows": 8, "duration_ms": 500, "state_rows": 106,
         "state_bytes": 3072, "waiting": 1007, "dropped": 2, "late": 0, "missed": 3, "held": 5,
-        "sinks": {"sink-0": {"rows": 8}},
+        "sinks": {"priced": {"rows": 8}},
         "sources": {"orders": {"rows": 10, "lag": {"offsets": 4.0}}},
         "stores": {"rates": {"rows": 106, "bytes": 199, "held": 5, "stream_time": 70}},
     }  # fmt: skip
@@ -77,7 +79,7 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
     )
     assert summary == [
         "  read      orders 20",
-        "  written   sink-0 16",
+        "  written   priced 16",
         "  lag       orders 4 offsets",
         "  dropped   4 null_key in 'orders'",
         "  not found 6 older_than_retention in 'priced'",
@@ -119,6 +121,13 @@ def test_what_is_still_to_be_read_is_told_by_source() -> None:
     assert source_lags(plan, [control, {"latestOffset": None}, {}]) == {"a": {}, "b": {}}
 
 
+def test_a_sink_is_called_as_its_node_as_far_as_that_tells_it_from_others() -> None:
+    sinks = [("a", "noop"), ("b", "console"), ("a", "console"), ("b", "console")]
+    text = "stream a (k string) from memory () key k; stream b = filter a where true;\n"
+    plan = compiled(text + "".join(f"sink {node} to {kind} ();\n" for node, kind in sinks))
+    assert list(sink_names(plan).values()) == ["a to noop", "b to console", "a to console", "b to console 2"]
+
+
 def test_what_is_known_of_files_counts_more_than_their_offsets() -> None:
     one = report(1)
     one.outstanding = {"orders": {"files": 3, "bytes": 99}}
@@ -155,7 +164,7 @@ def test_a_wrong_address_is_refused(text: str) -> None:
 
 def test_prometheus_reads_the_newest_epoch_and_counts_from_the_start() -> None:
     show = PrometheusDisplay("127.0.0.1", 0)
-    tracker = Tracker.after([EpochReport(0, state={"1-0": StateSize(waiting=7)})])
+    tracker = Tracker.after(PLAN, [EpochReport(0, state={"1-0": StateSize(waiting=7)})])
     try:
         for epoch in (1, 2):
             show.batch(tracker.batch(report(epoch), 500, {"orders": {"offsets": 4.0}}))
@@ -167,7 +176,7 @@ def test_prometheus_reads_the_newest_epoch_and_counts_from_the_start() -> None:
         show.close()
     assert {
         "vsc_batches_total 2.0", "vsc_epoch 2.0", "vsc_waiting_records 7.0", "vsc_batch_duration_seconds 0.5",
-        'vsc_input_rows_total{source="orders"} 20.0', 'vsc_output_rows_total{sink="sink-0"} 16.0',
+        'vsc_input_rows_total{source="orders"} 20.0', 'vsc_output_rows_total{sink="priced"} 16.0',
         'vsc_dropped_records_total{node="orders",reason="null_key"} 4.0',
         'vsc_missed_lookups_total{node="priced",reason="older_than_retention"} 6.0',
         'vsc_state_rows{store="rates"} 7.0', 'vsc_held_records{store="rates"} 1.0',

@@ -11,7 +11,7 @@ from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.views.catalog import StoreInfo
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import prefix_end
-from vsc.runtime.values import from_python
+from vsc.runtime.values import brief, from_python
 
 __all__ = ["Question", "Status", "encoded_key", "question"]
 
@@ -78,6 +78,9 @@ def question(
 
     `from_key` and `to_key` may name leading key columns only; both are included.
     """
+    for name, time in (("as_of", as_of), ("from_ts", start), ("to_ts", end)):
+        if time is not None and type(time) is not int:
+            raise ConfigurationError(f"`{name}` is a time in ms, not {brief(time)}", "give a whole number")
     if store.kind != "versioned" and (as_of is not None or history):
         raise ConfigurationError(
             f"'{store.name}' ({store.kind}) {'keeps no history' if history else 'cannot answer as of a time'}: "
@@ -94,11 +97,14 @@ def question(
     )  # fmt: skip
 
 
-def encoded_key(store: StoreInfo, key: Mapping[str, Any], whole: bool = False) -> bytes:
+def encoded_key(store: StoreInfo, key: object, whole: bool = False) -> bytes:
     """The bytes of a key that is given by column; of leading columns only, unless the `whole` key is needed.
 
     ConfigurationError for a column that is missing, unknown or null, or a value that is not of its type.
     """
+    if not isinstance(key, Mapping):
+        message = f"a key of '{store.name}' is a dict of its columns, not {brief(key)}"
+        raise ConfigurationError(message, f"its key is {_signature(store)}")
     names = [c.name for c in store.key]
     unknown = next((name for name in key if name not in names), None)
     if unknown is not None:
