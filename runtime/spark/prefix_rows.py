@@ -99,10 +99,10 @@ class PrefixRows:
 
     def _given(self, rows: _Rows, time: Int64s, metrics: Metrics) -> Outputs:
         """What is handed out of rows of which the prefix is computed; `time` is their place in D12's order."""
-        for name, null in self._prefix.null_keys:
-            count = int(np.count_nonzero(rows.mask(null)))
-            metrics.count(owner(name), Group.DROPPED_RECORDS, Dropped.NULL_JOIN_KEY, count)
         n = len(rows.offsets)
+        for name, kept, before in self._prefix.re_keyed:
+            count = (n if before is None else np.count_nonzero(rows.mask(before))) - np.count_nonzero(rows.mask(kept))
+            metrics.count(owner(name), Group.DROPPED_RECORDS, Dropped.NULL_JOIN_KEY, int(count))
         order = Order(time, np.zeros(n, dtype=np.int32), rows.offsets, np.zeros((n, 0), dtype=np.int64))
         done = {given.node: self._records(given, rows, order) for given in self._prefix.given}
         return self._rest.onward(self._source, done, metrics)
@@ -121,17 +121,16 @@ class PrefixRows:
 
 def _ordered(rows: _Rows, read: Batch | None, clock: int | None) -> tuple[tuple[Int64s, Int64s], int | None]:
     """The highest event time so far at each of `rows` and of the records `read`, and at the end of them all."""
-    n = len(rows.offsets)
-    times, offsets = rows.places, rows.offsets
+    n, times = len(rows.offsets), rows.places
+    sequence: Int64s | slice = slice(None)
     if read is not None:
         times = np.concatenate([times, read.timestamps])
-        offsets = np.concatenate([offsets, read.order.offset])
+        sequence = np.argsort(np.concatenate([rows.offsets, read.order.offset]), kind="stable")
     if not len(times):
         return (times, times), clock
-    sequence = np.argsort(offsets, kind="stable")
-    running = np.empty_like(times)
-    running[sequence] = running_maximum(times[sequence], clock)
-    return (running[:n], running[n:]), int(running[sequence[-1]])
+    running, ordered = np.empty_like(times), running_maximum(times[sequence], clock)
+    running[sequence] = ordered
+    return (running[:n], running[n:]), int(ordered[-1])
 
 
 def _together(some: Outputs, others: Outputs) -> Outputs:

@@ -155,12 +155,13 @@ def prefixed(node: Node, frame: DataFrame, prefix: Prefix) -> DataFrame:
     assert isinstance(node.operation, Source)
     source, time = node.operation, prefix.time
     timed, reasons = _judged(node, source, frame, None if time is None else time.expr)
+    marks = [(holds, -1 - REASONS.index(reason)) for reason, holds in reasons]
+    if time is not None:  # a time that Python has to compute looks like none
+        doubt = _any_of([_expr(condition) for condition in time.doubts])
+        marks.insert([reason for reason, _ in reasons].index(Dropped.NULL_TIMESTAMP), (doubt, UNTIMED))
     place = _column(AT)
-    for reason, holds in reversed(reasons):
-        place = F.when(holds, F.lit(-1 - REASONS.index(reason)).cast("bigint")).otherwise(place)
-        if reason is Dropped.NULL_TIMESTAMP and time is not None:
-            doubt = _any_of([_expr(condition) for condition in time.doubts])
-            place = F.when(doubt, F.lit(UNTIMED).cast("bigint")).otherwise(place)
+    for holds, mark in reversed(marks):
+        place = F.when(holds, F.lit(mark).cast("bigint")).otherwise(place)
     declared = [_column(c.name).alias(source_column(i)) for i, c in enumerate(source.columns)]
     parts = [name for name in (PART, INDEX, START) if name in frame.columns]
     frame = timed.select(*declared, *parts, AT, place.alias(PLACE))

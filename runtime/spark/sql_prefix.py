@@ -72,9 +72,9 @@ class Prefix:
 
     `nodes` are those that Python has no more to compute; of them (and the source) `given` are those that it gets to
     see. `time` is the timestamp clause, if there is one, as `tried`. `steps` are columns to add, each step to the frame
-    of the one before; then `columns` are all that is handed on beside `PLACE`. `null_keys`: re-keyed nodes, each with
-    the column that is true where its record has no key. `carried` are the places of the declared columns that a row in
-    doubt goes on with; None if no row can be.
+    of the one before; then `columns` are all that is handed on beside `PLACE`. `re_keyed`: nodes, each with the columns
+    that say which rows have a record of it, and of the node before it (None: all that can be used). `carried` are the
+    places of the declared columns that a row in doubt goes on with; None if no row can be.
     """
 
     nodes: frozenset[str]
@@ -82,7 +82,7 @@ class Prefix:
     steps: tuple[tuple[Computed, ...], ...]
     columns: tuple[Computed, ...]
     given: tuple[Given, ...]
-    null_keys: tuple[tuple[str, str], ...]
+    re_keyed: tuple[tuple[str, str, str | None], ...]
     carried: tuple[int, ...] | None
 
 
@@ -125,7 +125,7 @@ class _Made:
     time: Tried | None
     records: dict[str, _Records] = field(default_factory=dict)
     steps: list[tuple[Computed, ...]] = field(default_factory=list)
-    null_keys: list[tuple[str, str]] = field(default_factory=list)
+    re_keyed: list[tuple[str, str, str | None]] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -165,7 +165,7 @@ class _Made:
             schema = self.plan.node(one.node).schema
             for name, column in zip(one.columns, (*schema.key, *schema.value), strict=True):
                 readers.setdefault((name, column.type), []).append(one.kept)
-        flags = {one.kept for one in given if one.kept is not None} | {name for _, name in self.null_keys}
+        flags = {one.kept for one in given} | {flag for _, *both in self.re_keyed for flag in both}
         steps, carried = list(self.steps), None
         conditions = list(dict.fromkeys(self.doubts))
         if self.time is not None and self.time.doubts:
@@ -176,10 +176,10 @@ class _Made:
             carried = self._carried(steps, [name for name, _ in readers])
             for place in carried:
                 readers.setdefault((source_column(place), self.operation.columns[place].type), []).append(DOUBT)
-        columns = [(flag, flag) for flag in sorted(flags)]
+        columns = [(flag, flag) for flag in sorted(flag for flag in flags if flag is not None)]
         columns += [(name, _where(kept, name) if _is_wide(type_) else name) for (name, type_), kept in readers.items()]
         nodes = frozenset(self.records) - {self.source.name}
-        return Prefix(nodes, self.time, tuple(steps), tuple(columns), given, tuple(self.null_keys), carried)
+        return Prefix(nodes, self.time, tuple(steps), tuple(columns), given, tuple(self.re_keyed), carried)
 
     def _is_seen(self, name: str) -> bool:
         stage = self.plan.stages[0]
@@ -192,9 +192,8 @@ class _Made:
         return _Records(before.columns, kept)
 
     def _rekeyed(self, name: str, key: tuple[str, ...], value: tuple[str, ...], before: str | None) -> _Records:
-        whole = "(" + " AND ".join(f"{column} IS NOT NULL" for column in key) + ")"
-        kept, null = self._step([_both(before, whole), _both(before, f"NOT {whole}")])
-        self.null_keys.append((name, null))
+        (kept,) = self._step([_both(before, " AND ".join(f"{column} IS NOT NULL" for column in key))])
+        self.re_keyed.append((name, kept, before))
         return _Records(key + value, kept)
 
     def _items(self, items: tuple[Item, ...], schema: Schema, before: _Records) -> tuple[str, ...]:

@@ -165,20 +165,25 @@ def test_rows_on_which_an_expression_fails(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_on_spark(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same as by the way through Python, and a checkpoint that was begun that way goes on."""
     plan = compiled(TOPOLOGY)
     seen: dict[str, Any] = {}
     for way in ("sql", "python"):
+        folder = tmp_path / way
+        variables = inputs(folder)
         if way == "python":
             monkeypatch.setattr(pipeline_module, "prefix_of", lambda plan, source: None)
-        folder = tmp_path / way
-        (report,) = run_once(plan, spark, folder / "ck", variables=inputs(folder), partitions=2)
+        (report,) = run_once(plan, spark, folder / "ck", variables=variables, partitions=2)
+        monkeypatch.undo()
+        write_json(folder / "in" / "s" / "g.json", [{"id": "j", "n": 9, "x": 0.5, "note": "e", "at": 200}], 1)
+        (later,) = run_once(plan, spark, folder / "ck", variables=variables)
         sinks = {name: parquet_rows(folder / "out" / name) for name in ("priced", "both")}
-        seen[way] = sinks, report.read, report.written, report.metrics.as_dict(), report.clocks
+        seen[way] = sinks, [(r.read, r.written, r.metrics.as_dict(), r.clocks) for r in (report, later)]
     assert seen["sql"] == seen["python"]
-    sinks, read, written, metrics, _ = seen["sql"]
+    sinks, ((read, written, metrics, _), _) = seen["sql"]
     # Row c is behind the rate although its own time, 20, is before: the place of b, which is dropped, is its place.
     assert [(row["code"], row["y"], row["rate"], row["_timestamp"]) for row in sinks["priced"]] == [
-        ("E", 7.0, 2.0, 20), ("F", None, 3.0, 112),
+        ("E", 7.0, 2.0, 20), ("F", None, 3.0, 112), ("E", 1.0, 2.0, 200),
     ]  # fmt: skip
     assert read == {"s": 10, "r": 2}
     assert written["sink-0"] == 2
