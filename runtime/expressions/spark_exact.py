@@ -15,25 +15,10 @@ from vsc.runtime.expressions.columns import never_fails
 
 __all__ = ["can_fail", "exact_in_spark", "has_map"]
 
-_SURE = frozenset(
-    {
-        "array",
-        "day",
-        "event_time",
-        "md5",
-        "month",
-        "replace",
-        "struct",
-        "timestamp_micros",
-        "try_add",
-        "try_divide",
-        "try_mod",
-        "try_multiply",
-        "try_subtract",
-        "xxhash64",
-        "year",
-    }
-)
+_SURE = {
+    "array", "day", "event_time", "md5", "month", "replace", "struct", "timestamp_micros", "try_add", "try_divide",
+    "try_mod", "try_multiply", "try_subtract", "xxhash64", "year",
+}  # fmt: skip
 """Functions that never fail, besides those that whole columns know of; some are only made, by `tried`."""
 
 _STRICT = {
@@ -45,8 +30,6 @@ _STRICT = {
 """Functions that Spark cannot compute, and does not replace, without their arguments."""
 
 _COMPARISONS = {"eq", "ge", "gt", "le", "lt", "ne"}
-
-
 _FLOATING = {"float", "double"}
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 """How many decimal digits an integer type needs."""

@@ -64,9 +64,8 @@ def _asked(expr: Call | Cast, before: list[Expr]) -> list[Expr]:
     """When the value of the argument behind those `before` is needed at all; what is guarded is not in doubt."""
     match expr:
         case Call("case" | "if"):
-            conditions, has_value = before[: len(before) // 2 * 2 : 2], len(before) % 2
-            open_ = [_not(condition) for condition in conditions]
-            return [*open_, before[-1]] if has_value else open_
+            passed = [_not(condition) for condition in before[: len(before) // 2 * 2 : 2]]
+            return [*passed, before[-1]] if len(before) % 2 else passed
         case Call("and"):
             return [Call("coalesce", (b, Literal(True, BOOLEAN)), BOOLEAN) for b in before]
         case Call("or"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.expressions.nasty import typed
-from vsc.runtime.expressions import exact_in_spark
+from vsc.runtime.expressions import can_fail, exact_in_spark, tried
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,30 @@ def test_exact(text: str) -> None:
 )  # fmt: skip
 def test_spark_may_leave_out_what_fails(text: str) -> None:
     assert not exact_in_spark(typed(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g * 2 + h", "f - f", "g / 2", "l % 3", "d + d", "d * i", "- d", "cast(l as decimal(20, 1))",
+        "cast(e as double)", "try_cast(s as int) > 1",
+    ],
+)  # fmt: skip
+def test_what_cannot_fail_by_its_types(text: str) -> None:
+    assert not can_fail(typed(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "l + 1", "g / h", "g / 0e0", "l % k", "e + e", "d / 3", "cast(l as decimal(18, 0))", "cast(d as decimal(10, 1))",
+        "- i",
+    ],
+)  # fmt: skip
+def test_what_can_fail_by_its_types(text: str) -> None:
+    assert can_fail(typed(text))
+
+
+@pytest.mark.parametrize("text", ["element_at(ai, k)", "size(array(ceil(g)))", "date_add(q, i)"])
+def test_what_has_no_form_that_cannot_fail(text: str) -> None:
+    assert tried(typed(text)) is None
