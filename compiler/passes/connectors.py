@@ -15,7 +15,7 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest
 from vsc.compiler.passes.kinds import Kinds
-from vsc.compiler.passes.offsets import offsets_problem
+from vsc.compiler.passes.offsets import offsets_help, offsets_problem
 from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
 from vsc.compiler.topology import Topology
 from vsc.plan import Connector
@@ -198,14 +198,12 @@ def _out_of_bounds(options: Mapping[str, syntax.Option]) -> list[Finding]:
 
 
 def _offsets(options: Mapping[str, syntax.Option]) -> list[Finding]:
-    written, topic = options.get("starting_offsets"), options.get("topic")
-    value, name = _text(written), _text(topic)
-    problem = None if written is None or value is None else offsets_problem(value, name)
+    written = options.get("starting_offsets")
+    value, topic = _text(written), _text(options.get("topic"))
+    problem = None if value is None else offsets_problem(value, topic)
     if written is None or problem is None:
         return []
-    help = """write 'earliest', 'latest' or an offset for each partition, '{"%s": {"0": 23, "1": -2}}'"""
-    place = f"{help % (name or 'payments')} (-2 is the earliest, -1 the latest)"
-    return [Finding("VSC505", written.value.span, problem, (), place)]
+    return [Finding("VSC505", written.value.span, problem, (), offsets_help(topic))]
 
 
 def _text(option: syntax.Option | None) -> str | None:

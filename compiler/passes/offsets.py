@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-__all__ = ["offsets_problem"]
+__all__ = ["offsets_help", "offsets_problem"]
 
 _EARLIEST = -2
 """An offset for "the first one there is"; -1 is "behind the last"."""
@@ -35,3 +35,11 @@ def offsets_problem(value: str, topic: str | None) -> str | None:
         if type(offset) is not int or offset < _EARLIEST:
             return f"the offset of partition {partition} in `starting_offsets` is not a number of -2 or more"
     return None
+
+
+def offsets_help(topic: str | None) -> str:
+    """What `starting_offsets` may be."""
+    offsets = json.dumps({topic or "payments": {"0": 23, "1": _EARLIEST}})
+    return (
+        f"write 'earliest', 'latest', or an offset for each partition: '{offsets}' (-2 is the earliest, -1 the latest)"
+    )
