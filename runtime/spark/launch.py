@@ -25,6 +25,10 @@ _THROWN = re.compile(
     r"^(?:: |Caused by: |Exception in thread \S+ )?[\w.$]+\.\w*(?:Exception|Error): (\S.*)", re.MULTILINE
 )
 """An exception's message where Java prints it."""
+_SAID = re.compile(
+    r"^(?:.* has been killed\. Reason: (.+)|(Invalid .* heap size: .+|Unrecognized (?:VM )?option.+))$", re.MULTILINE
+)
+"""What a cluster's client and the JVM itself say before they give up; the exceptions that follow tell less."""
 
 
 @contextlib.contextmanager
@@ -141,12 +145,11 @@ def _ignore_signals() -> None:
 
 def _reason(log: Path, error: BaseException) -> str:
     """Why Spark did not start: what Java's exception says, if there is one, in the error or in the log."""
-    first = str(error).splitlines()[0] if str(error) else type(error).__name__
-    for text in (str(error), log.read_text(errors="replace")):
-        thrown = _THROWN.search(text)
-        if thrown is not None:
-            return thrown.group(1)[:300]
-    return first
+    logged = log.read_text(errors="replace")
+    found = _SAID.search(logged) or _THROWN.search(str(error)) or _THROWN.search(logged)
+    if found is not None:
+        return next(part for part in found.groups() if part is not None)[:300]
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def kill(spark: SparkSession) -> None:

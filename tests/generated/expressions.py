@@ -104,6 +104,7 @@ def _number(rng: random.Random, scope: Scope, some: Some, wanted: str) -> str:
         "{0} + {1}", "{0} - {1}", "{0} * 2", "{0} % 3", "abs({0})", "- {0}", "greatest({0}, {1})", "nullif({0}, {1})",
         "cast(length({s}) as bigint)", "cast(size({a}) as bigint)", "unix_millis({t})", "try_cast({s} as bigint)",
         "cast(hour({t}) as bigint)", "cast(floor({g}) as bigint)",
+        "(struct({0} as x, {s} as y)).x",
     ))  # fmt: skip
     if rng.random() < 0.05:
         form = "{0} % {1}"  # fails where the second is zero
@@ -115,6 +116,7 @@ def _text(rng: random.Random, scope: Scope, some: Some, wanted: str) -> str:
         "{0} || {1}", "upper({0})", "lower({0})", "trim({0})", "substring({0}, 1, 2)", "replace({0}, 'a', 'b')",
         "cast({n} as string)", "nullif({0}, {1})", "least({0}, {1})", "cast({b} as string)", "cast({d} as string)",
         "element_at({a}, 1)", "md5({0})", "concat({0}, '-', {1})",
+        "to_json(struct({n} as `a b`, {0} as c))",
     ))  # fmt: skip
     return "(" + _filled(form, some, wanted) + ")"
 

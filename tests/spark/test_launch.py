@@ -8,7 +8,33 @@ from pathlib import Path
 
 import pytest
 
+from vsc.runtime.spark import launch
+
 TOPOLOGY = "topology t; stream r (value bigint, at timestamp) from rate (rows_per_second = 10); sink r to noop ();"
+
+
+STACK = "org.apache.spark.SparkException: {}\n\tat org.apache.spark.SparkContext.<init>(SparkContext.scala:1)\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "log", "reason"),
+    [
+        ("An error occurred\n: " + STACK.format("Could not parse 'x'"), "", "Could not parse 'x'"),
+        ("An error occurred", "26/11/21 ERROR SparkContext: Error\n" + STACK.format("no room"), "no room"),
+        ("[GONE] no port", 'Exception in thread "main" ' + STACK.format("set HADOOP_CONF_DIR"), "set HADOOP_CONF_DIR"),
+        ("[GONE] no port", "Invalid maximum heap size: -Xmx1x\nError: Could not", "Invalid maximum heap size: -Xmx1x"),
+        (
+            "stopped\n: " + STACK.format("Cannot call methods on a stopped SparkContext."),
+            STACK.format("thrown in awaitResult") + "ERROR Backend: Application has been killed. Reason: No master.\n",
+            "No master.",
+        ),
+        ("a line\nand more", "nothing is wrong here", "a line"),
+        ("", "", "RuntimeError"),
+    ],
+)
+def test_why_spark_did_not_start(error: str, log: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(log)
+    assert launch._reason(tmp_path / "log", RuntimeError(error)) == reason
 
 
 @pytest.mark.spark
