@@ -34,7 +34,7 @@ from vsc.runtime.spark.control import DRAIN, START, WAKE
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import IDENTITY, PLAN, Identity, read_identity
-from vsc.runtime.spark.sealed import RESTORE, damaged, read_json, sealed, unsealed
+from vsc.runtime.spark.sealed import RESTORE, damaged, parsed, sealed, unsealed
 
 __all__ = ["Checkpoint", "differences"]
 
@@ -84,7 +84,7 @@ class Checkpoint:
     @classmethod
     def _existing(cls, files: Files, plan: Plan, partitions: int | None) -> Checkpoint:
         identity = read_identity(files)
-        found = list(differences(read_json(files, PLAN), json.loads(dump(plan))))
+        found = list(differences(parsed(files, PLAN, identity.plan_text), json.loads(dump(plan))))
         if found:
             shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
             raise CheckpointError(

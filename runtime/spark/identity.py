@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from vsc.plan import Plan, PlanError, load
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.sealed import ReadableFiles, checksum, damaged, read_json, read_text, sealed, unsealed
+from vsc.runtime.spark.sealed import ReadableFiles, checksum, damaged, read_json, read_text, sealed, verified
 
 __all__ = ["IDENTITY", "PLAN", "Identity", "read_identity"]
 
@@ -46,13 +46,14 @@ class Identity:
 
 def read_identity(files: ReadableFiles) -> Identity:
     """The identity of a checkpoint, which has one. CheckpointError if it is damaged or has another format version."""
-    version = read_json(files, IDENTITY).get("format")
+    written = read_json(files, IDENTITY)
+    version = written.get("format")
     if type(version) is int and version != FORMAT:
         raise CheckpointError(
             f"the checkpoint {files.root} has format version {version}, this vsc writes {FORMAT}",
             "run it with the version of vsc that made it, or start with a new checkpoint",
         )
-    data = unsealed(files, IDENTITY)
+    data = verified(files, IDENTITY, written)
     id_, partitions = data.get("id"), data.get("partitions")
     if version != FORMAT or not isinstance(id_, str) or not _ID.fullmatch(id_):
         raise damaged(files, IDENTITY, "it has no format version, or an id that vsc does not give")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyspark.sql import SparkSession
@@ -38,9 +38,29 @@ from vsc.runtime.spark.spark_logs import SparkLogs
 from vsc.runtime.spark.trigger import ends, idle_ms, spark_trigger
 from vsc.runtime.spark.unread import query_inputs
 
-__all__ = ["Started", "check", "start", "start_query"]
+__all__ = ["Opened", "Started", "check", "start", "start_query"]
 
 Hook = Callable[[EpochReport], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What to run, looked at: the plan with its variables `resolved`, and its checkpoint."""
+
+    job: Run
+    resolved: Plan
+    checkpoint: Checkpoint
+
+    @classmethod
+    def of(cls, job: Run, spark: SparkSession) -> Opened:
+        """Raises what `start` does for a plan or a checkpoint that is refused; nothing is written."""
+        resolved = check(job.plan, job.variables, job.trigger, job.max_idle)
+        return cls(job, resolved, Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions))
+
+    def to_drain(self) -> Opened:
+        """The same once it has run, for the run that lets out what waits."""
+        job = replace(self.job, trigger="available-now", max_idle=None, back_to=None)
+        return replace(self, job=job, checkpoint=replace(self.checkpoint, fresh=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +102,7 @@ def start(
     options = RunOptions(on_bad_row, on_error)
     folder, local = as_text(checkpoint), None if local_dir is None else as_text(local_dir)
     job = Run(plan, folder, variables or {}, partitions, trigger, max_idle, local, options, back_to)
-    return start_query(job, spark, on_epoch).query
+    return start_query(Opened.of(job, spark), spark, on_epoch).query
 
 
 def check(plan: Plan, variables: Mapping[str, str], trigger: str, max_idle: str | None = None) -> Plan:
@@ -99,12 +119,11 @@ def check(plan: Plan, variables: Mapping[str, str], trigger: str, max_idle: str 
     return resolved
 
 
-def start_query(job: Run, spark: SparkSession, on_epoch: Hook | None) -> Started:
+def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Started:
     """`start`, for who wants to see more than the query."""
+    job, opened = what.job, what.checkpoint
     plan, back_to = job.plan, job.back_to
-    resolved = check(plan, job.variables, job.trigger, job.max_idle)
-    opened = Checkpoint.open(spark, job.checkpoint, plan, job.partitions)
-    sinks = make_sinks(spark, resolved, opened.id)
+    sinks = make_sinks(spark, what.resolved, opened.id)
     if opened.fresh:  # a topology whose sink is refused may be mended and run again: nothing is made before
         _prepare(sinks)
     held = claim(spark, opened.files)
@@ -120,7 +139,7 @@ def start_query(job: Run, spark: SparkSession, on_epoch: Hook | None) -> Started
             _take_up(plan, opened, sinks, back_to)
         ship(spark)
         writer = _writer(job, spark, opened, sinks, held, on_epoch)
-        query = _query(job, resolved, spark, opened, writer)
+        query = _query(job, what.resolved, spark, opened, writer)
     except BaseException:
         held.release()
         raise

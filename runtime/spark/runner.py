@@ -11,7 +11,6 @@ import json
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -19,14 +18,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.failures import explained
 from vsc.runtime.spark.job import Run
 from vsc.runtime.spark.lag import source_lags
 from vsc.runtime.spark.launch import kill
 from vsc.runtime.spark.progress import Display, Tracker
-from vsc.runtime.spark.query import check, start_query
+from vsc.runtime.spark.query import Opened, start_query
 from vsc.runtime.spark.spark_logs import SparkLogs
 
 __all__ = ["Interrupted", "Run", "run"]
@@ -44,23 +42,21 @@ def run(job: Run, spark: SparkSession, show: Display) -> None:
     Raises what `start` raises, the query's failure as Spark reports it (chained to what foreachBatch failed with),
     and Interrupted.
     """
-    check(job.plan, job.variables, job.trigger, job.max_idle)
-    opened = Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions)
-    known = (report for report in opened.reports() if job.back_to is None or report.epoch <= job.back_to)
+    opened = Opened.of(job, spark)
+    known = (report for report in opened.checkpoint.reports() if job.back_to is None or report.epoch <= job.back_to)
     tracker = Tracker.after(job.plan, known)
     with _signals(lambda: kill(spark)) as stop:
-        _once(job, spark, opened, _Watch(show, tracker, job.plan), stop)
+        _once(opened, spark, _Watch(show, tracker, job.plan), stop)
         if job.drain and not stop.is_set():
-            opened.request_drain()
-            ended = replace(job, trigger="available-now", back_to=None)
-            _once(ended, spark, opened, _Watch(show, tracker, job.plan), stop)
+            opened.checkpoint.request_drain()
+            _once(opened.to_drain(), spark, _Watch(show, tracker, job.plan), stop)
         show.finished(tracker.finished())
         if stop.is_set():
             raise Interrupted
 
 
-def _once(job: Run, spark: SparkSession, opened: Checkpoint, watch: _Watch, stop: threading.Event) -> None:
-    started = start_query(job, spark, watch.done)
+def _once(opened: Opened, spark: SparkSession, watch: _Watch, stop: threading.Event) -> None:
+    started = start_query(opened, spark, watch.done)
     query = started.query
     stopped = False
     running_at_stop: int | None = None
@@ -82,7 +78,7 @@ def _once(job: Run, spark: SparkSession, opened: Checkpoint, watch: _Watch, stop
     failure = query.exception()
     if failure is not None and not stopped:
         cause = started.writer.error
-        raise failure from explained(cause or failure, SparkLogs(opened.files)) or cause
+        raise failure from explained(cause or failure, SparkLogs(opened.checkpoint.files)) or cause
 
 
 class _Watch:

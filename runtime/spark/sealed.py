@@ -14,7 +14,18 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from vsc.runtime.errors import CheckpointError
 
-__all__ = ["RESTORE", "ReadableFiles", "checksum", "damaged", "read_json", "read_text", "sealed", "unsealed"]
+__all__ = [
+    "RESTORE",
+    "ReadableFiles",
+    "checksum",
+    "damaged",
+    "parsed",
+    "read_json",
+    "read_text",
+    "sealed",
+    "unsealed",
+    "verified",
+]
 
 RESTORE = "restore it from a copy of the checkpoint's folder"
 """What to do about a file that nothing else can stand for."""
@@ -47,7 +58,11 @@ def sealed(data: dict[str, Any], indent: int | None = None) -> str:
 
 def unsealed(files: ReadableFiles, name: str) -> dict[str, Any]:
     """What `sealed` wrote."""
-    data = read_json(files, name)
+    return verified(files, name, read_json(files, name))
+
+
+def verified(files: ReadableFiles, name: str, data: dict[str, Any]) -> dict[str, Any]:
+    """What was in the file `name` that `sealed` wrote, without its checksum, which is taken out and compared."""
     check = data.pop("check", None)
     try:
         whole = check == checksum(json.dumps(data))
@@ -60,8 +75,13 @@ def unsealed(files: ReadableFiles, name: str) -> dict[str, Any]:
 
 def read_json(files: ReadableFiles, name: str) -> dict[str, Any]:
     """The JSON object in a file, whatever its checksum is."""
+    return parsed(files, name, read_text(files, name))
+
+
+def parsed(files: ReadableFiles, name: str, text: str) -> dict[str, Any]:
+    """The JSON object that the file `name` holds as `text`."""
     try:
-        found = json.loads(read_text(files, name))
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise damaged(files, name, "it is cut or no JSON") from error
     if not isinstance(found, dict):
