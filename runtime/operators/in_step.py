@@ -47,6 +47,11 @@ class Frontier:
     part: str
     offset: int = 0
 
+    @property
+    def place(self) -> Place:
+        """The same, as what waits is kept by."""
+        return Place(self.time, self.rank, self.part, self.offset)
+
     def before(self, batch: Batch) -> Mask:
         """Which records of `batch` come before it."""
         times = batch.order.time
@@ -102,11 +107,11 @@ class InStep:
 
         Between two groups nothing is being read: the caller may write what it likes, and empty the group.
         """
-        time, last = 2**63 - 2 if frontier is None else frontier.time, None
+        end, last = None if frontier is None else frontier.place, None
         while True:
             group: deque[tuple[bytes, Waiting]] = deque()
             size, upto = 0, None
-            for row_key, one in self._store.until(time, last):
+            for row_key, one in self._store.before(end, last):
                 if size >= _PORTION_BYTES:
                     upto = Frontier(*one.place)
                     break

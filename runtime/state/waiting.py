@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 from vsc.plan.types import ScalarType
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.keys import KeyCodec
-from vsc.runtime.state.kv_base import OrderedKV, store_root
+from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 
 __all__ = ["FORMAT_VERSION", "Place", "Waiting", "WaitingBatches"]
 
@@ -47,8 +47,6 @@ class Place(NamedTuple):
 
 
 _PLACES: Final = KeyCodec([ScalarType(name) for name in ("bigint", "int", "string", "bigint")])
-_TIME_BYTES: Final = 9
-"""The time's part of a place, behind the key's format version."""
 
 
 class Waiting(NamedTuple):
@@ -75,19 +73,19 @@ class WaitingBatches:
         """How many records wait."""
         return self._count
 
-    def until(self, time: int, after: bytes | None = None) -> Iterator[tuple[bytes, Waiting]]:
-        """What waits from a time of at most `time` on, by place, each with its row key. Nothing is taken out.
+    def before(self, end: Place | None, after: bytes | None = None) -> Iterator[tuple[bytes, Waiting]]:
+        """What waits from a place before `end` on (None: everything), by place, each with its row key.
 
-        `after`: go on behind that row key. As with a map's scan, no spill while it is under way.
+        Nothing is taken out. `after`: go on behind that row key. As with a map's scan, no spill while it is under way.
         """
-        if self._count and time >= 0:
+        if self._count:
             start = self._rows if after is None else after + b"\0"
-            end = self._rows + _PLACES.encode((time + 1, 0, "", 0))[:_TIME_BYTES]
-            for row_key, value in self._kv.scan(start, end):
+            stop = prefix_end(self._rows) if end is None else self._rows + _PLACES.encode(end)
+            for row_key, value in self._kv.scan(start, stop):
                 yield row_key, self._decode(row_key, value)
 
     def replace(self, taken: Sequence[tuple[bytes, Waiting]], added: Sequence[Waiting]) -> None:
-        """Remove `taken` (as `until` gave them; their data may be left out) and add `added`, in one atomic write."""
+        """Remove `taken` (as `before` gave them; their data may be left out) and add `added`, in one atomic write."""
         if not taken and not added:
             return
         puts = []

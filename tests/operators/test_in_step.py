@@ -288,3 +288,18 @@ def test_an_epoch_is_asked_for_where_only_idle_sources_are_waited_for() -> None:
     assert query.wakes == 1
     query.pacer().resume()  # a run that begins where records wait asks as well
     assert query.wakes == 2
+
+
+def test_what_stands_at_the_frontiers_time_behind_it_is_not_taken_out_and_put_back() -> None:
+    kv = MemoryKV()
+    step = InStep(kv, {"left": NO_COLUMNS})
+    file = File("left", "a", (5, 5, 5))
+    for frontier in (Frontier(5, 0, "x"), Frontier(5, 1, "a")):
+        batch = [("left", file.batch(set(file.places())))] if frontier.rank == 0 else []
+        (portion,) = step.portions(batch, frontier)
+        assert portion == []
+    assert [key for key, _ in kv.scan(b"", None) if key.endswith((0).to_bytes(8, "big"))]  # the first that was put in
+    assert len(step) == 3
+    (portion,) = step.portions([], Frontier(5, 1, "a", 2))
+    assert [p[3] for p in processed(portion)] == [0, 1]
+    assert len(step) == 1

@@ -19,15 +19,15 @@ def test_batches_come_out_by_time_then_as_they_went_in() -> None:
     second = Waiting("s", at(5), 3, b"second")
     store.replace((), [second])
     assert len(store) == 6
-    assert [one for _, one in store.until(5)] == [first, second]
-    assert [one for _, one in store.until(7)] == [first, second, later]
-    assert list(store.until(4)) == list(store.until(-1)) == []
+    assert [one for _, one in store.before(at(6))] == [first, second]
+    assert [one for _, one in store.before(None)] == [first, second, later]
+    assert list(store.before(at(5))) == list(store.before(at(-1))) == []
 
-    taken = [(row_key, one._replace(data=b"")) for row_key, one in store.until(5)]
+    taken = [(row_key, one._replace(data=b"")) for row_key, one in store.before(at(6))]
     rest = Waiting("s", at(6), 1, b"rest")
     store.replace(taken, [rest])
     assert len(store) == len(WaitingBatches(kv)) == 3
-    assert [one for _, one in store.until(2**63 - 2)] == [rest, later]
+    assert [one for _, one in store.before(None)] == [rest, later]
 
 
 def test_batches_of_one_time_come_out_by_source_partition_and_offset() -> None:
@@ -38,7 +38,8 @@ def test_batches_of_one_time_come_out_by_source_partition_and_offset() -> None:
         Place(6, 0, "", 0),
     ]
     store.replace((), [Waiting("s", place, 1, b"") for place in reversed(places)])
-    found = list(store.until(6))
+    found = list(store.before(None))
     assert [one.place for _, one in found] == places
-    assert [one.place for _, one in store.until(5)] == places[:-1]
-    assert list(store.until(6, found[4][0])) == found[5:]
+    for end in places:
+        assert [one.place for _, one in store.before(end)] == places[: places.index(end)]
+    assert list(store.before(places[9], found[4][0])) == found[5:9]
