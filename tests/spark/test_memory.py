@@ -116,16 +116,16 @@ def spilled(stage: OneStage) -> int:
 
 
 @pytest.mark.parametrize(("source", "at_one_time"), [("orders", False), ("rates", False), ("orders", True)])
-def test_a_fivefold_backlog_needs_no_more_memory(
+def test_a_fourfold_backlog_needs_no_more_memory(
     source: str, at_one_time: bool, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan, most = compiled(TOPOLOGY.format(store="unversioned")), {}
-    for epochs in (6, 30):
+    for epochs in (4, 16):
         stage, backlog = OneStage(plan, tmp_path / f"{epochs}", monkeypatch), Backlog(plan, source, at_one_time)
         backlog.waits(stage, epochs)
         most[epochs], out = release(stage)
         assert out >= (epochs * BOUND // 2 if source == "orders" else 0)
-    assert most[30] < 1.25 * most[6]
+    assert most[16] < 1.25 * most[4]
 
 
 @pytest.mark.parametrize("store", STORES)
