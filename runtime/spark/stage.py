@@ -202,13 +202,11 @@ class StageProcessor(StatefulProcessor):
         if not drain and self._stage in stages_in_step(self._plan):
             frontier = Pace.here().frontier(self._ranks, clocks(told))
         inputs = [(row.port, Batch.from_ipc(row.payload, self._plan.node(row.port).schema)) for row in rows if row.port]
-        first = True
-        for portion in in_step.portions(inputs, frontier):
-            if not first:
+        for number, portion in enumerate(in_step.portions(inputs, frontier)):
+            if number:
                 between()
             yield task.process(portion)
-            first = False
-            del portion
+            del portion  # before the next one is made
         if drain:
             between()
             yield task.process((), drain=True)
