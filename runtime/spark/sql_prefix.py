@@ -10,7 +10,7 @@ Every row still goes to Python, which needs its event time for D12's order, and 
 that no node keeps nothing else goes, nor does a column that nobody reads: Spark does not even take it out of the file.
 
 A prefix depends on the plan alone. It is text: see `vsc.runtime.spark.sql_nodes.prefixed` for who makes a frame of it,
-and `vsc.runtime.spark.prefix_rows` for who makes records of the frame's rows. The decision is `docs/decisions/0010`.
+and `vsc.runtime.spark.prefix_rows` for who makes records of the frame's rows. The decision is `docs/decisions/0011`.
 """
 
 from __future__ import annotations

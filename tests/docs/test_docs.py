@@ -49,6 +49,12 @@ def test_a_link_leads_to_a_file_and_a_heading_in_it(page: Path) -> None:
     assert [(path.name, anchor) for path, anchor in links if anchor and anchor not in _anchors(path)] == []
 
 
+def test_each_decision_has_a_number_of_its_own() -> None:
+    pages = sorted((ROOT / "docs/decisions").glob("*.md"))
+    assert [page.name[:4] for page in pages] == [f"{number:04}" for number in range(1, len(pages) + 1)]
+    assert [page.read_text()[2:7] for page in pages] == [f"{page.name[:4]} " for page in pages]
+
+
 _LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 
 
