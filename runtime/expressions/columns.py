@@ -124,7 +124,10 @@ class _Columns:
             return to_array([None] * self.length, expr.type)
         found = pa.array(frame.times, pa.int64(), mask=frame.absent)
         millis = found if self.rows is None else found.take(pa.array(self.rows))
-        return pc.multiply_checked(millis, 1000).view(arrow_type(expr.type))
+        try:
+            return pc.multiply_checked(millis, 1000).view(arrow_type(expr.type))
+        except pa.ArrowInvalid:  # an event time in another unit than milliseconds has no timestamp
+            raise Uncertain from None
 
     def _cast(self, expr: Cast, column: pa.Array, source: DataType, target: DataType) -> Any:
         try:

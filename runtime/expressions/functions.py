@@ -21,7 +21,7 @@ from vsc.runtime.expressions.numbers import absolute, binary, negated, rounded, 
 from vsc.runtime.expressions.ordering import comparison
 from vsc.runtime.expressions.patterns import pattern_reader
 
-__all__ = ["BUILDERS"]
+__all__ = ["BUILDERS", "instant"]
 
 Function = Callable[..., Any]
 Builder = Callable[[Call], Function]
@@ -43,11 +43,12 @@ def _arithmetic(call: Call) -> Function:
     right = call.args[1]
     if str(right.type) == "interval":
         sign = 1 if call.function == "add" else -1
-        return lambda moment, millis: _instant(moment + sign * millis * 1000)
+        return lambda moment, millis: instant(moment + sign * millis * 1000)
     return binary(call.function, call.type)
 
 
-def _instant(micros: int) -> int:
+def instant(micros: int) -> int:
+    """A timestamp, in microseconds; fails on one that has no room in 64 bits."""
     if -(2**63) <= micros < 2**63:
         return micros
     fail("ARITHMETIC_OVERFLOW", "long overflow")
@@ -95,7 +96,7 @@ def _concat(call: Call) -> Function:
 
 def _truncate(call: Call) -> Function:
     unit = str(_constant(call.args[0]))
-    return lambda written, micros: _instant(calendar.truncate(unit, micros))
+    return lambda written, micros: instant(calendar.truncate(unit, micros))
 
 
 def _wrapped(value: int) -> int:
@@ -230,7 +231,7 @@ BUILDERS: dict[str, Builder] = {
     "starts_with": _plain(lambda value, part: value.startswith(part)),
     "substring": _plain(text.substring),
     "subtract": _arithmetic,
-    "timestamp_millis": _plain(lambda millis: _instant(millis * 1000)),
+    "timestamp_millis": _plain(lambda millis: instant(millis * 1000)),
     "to_date": _to_date,
     "to_json": lambda call: writer(call.args[0].type),
     "to_timestamp": _to_timestamp,

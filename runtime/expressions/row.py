@@ -16,7 +16,7 @@ from vsc.plan.nodes import Schema
 from vsc.plan.types import DecimalType
 from vsc.runtime.expressions.casts import caster
 from vsc.runtime.expressions.failure import ExpressionFailure
-from vsc.runtime.expressions.functions import BUILDERS
+from vsc.runtime.expressions.functions import BUILDERS, instant
 from vsc.runtime.expressions.hashing import SEED, hasher
 from vsc.runtime.expressions.numbers import binary
 from vsc.runtime.expressions.ordering import comparison, sort_key
@@ -86,8 +86,8 @@ def literal_value(expr: Literal) -> Any:
 
 def _event_time(args: tuple[Expr, ...]) -> RowFunction:
     if args and isinstance(args[0], Literal) and args[0].value == 1:
-        return lambda row0, row1, time0, time1: None if time1 is None else time1 * 1000
-    return lambda row0, row1, time0, time1: None if time0 is None else time0 * 1000
+        return lambda row0, row1, time0, time1: None if time1 is None else instant(time1 * 1000)
+    return lambda row0, row1, time0, time1: None if time0 is None else instant(time0 * 1000)
 
 
 # ------------------------------------------------------------------------------------------------- strict functions

@@ -66,3 +66,12 @@ def test_no_rows() -> None:
         found = evaluate(typed(text), [frame([])])
         assert len(found) == 0
         assert found.type == arrow_type(typed(text).type)
+
+
+def test_an_event_time_in_nanoseconds_has_no_timestamp() -> None:
+    expr, late = typed("year(event_time())"), 1_700_000_000_000_000_000
+    one = frame(ROWS[:2])
+    with pytest.raises(ColumnFailure, match=r"row 1: \[ARITHMETIC_OVERFLOW\] long overflow"):
+        evaluate(expr, [Frame(one.schema, one.columns, np.array([0, late]), one.absent)])
+    with pytest.raises(ExpressionFailure, match=r"\[ARITHMETIC_OVERFLOW\] long overflow"):
+        compile_row(expr, [SCHEMA])(ROWS[0], None, late, None)
