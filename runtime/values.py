@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
 
-__all__ = ["INTEGER_BITS", "arrow_type", "brief", "from_python", "to_array", "to_python", "to_values"]
+__all__ = ["INTEGER_BITS", "arrow_type", "brief", "displayed", "from_python", "to_array", "to_python", "to_values"]
 
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 """The width of each integer type, by its name."""
@@ -174,7 +174,7 @@ def to_python(value: Any, type: DataType) -> Any:
         return None
     match type:
         case ScalarType("timestamp"):
-            return _EPOCH + timedelta(microseconds=value)
+            return _datetime(value)
         case ScalarType("date"):
             return date.fromordinal(_EPOCH_DAY + value) if -719162 <= value <= 2932896 else _no_date(value)
         case ArrayType(element):
@@ -185,6 +185,22 @@ def to_python(value: Any, type: DataType) -> Any:
             return {f.name: to_python(item, f.type) for f, item in zip(fields, value, strict=True)}
         case _:
             return value
+
+
+def displayed(value: Any, type: DataType) -> Any:
+    """As `to_python`; text for what holds a date or a timestamp outside of Python's years 1 to 9999."""
+    try:
+        return to_python(value, type)
+    except OverflowError:
+        return str(value)
+
+
+def _datetime(micros: int) -> datetime:
+    try:
+        return _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        message = f"timestamp {micros} microseconds from 1970-01-01 is outside of the years 1 to 9999"
+        raise OverflowError(message) from None
 
 
 def _no_date(days: int) -> date:

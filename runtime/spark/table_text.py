@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from vsc.plan.nodes import Node
 from vsc.plan.types import DataType
 from vsc.runtime.records import Batch
-from vsc.runtime.values import to_python, to_values
+from vsc.runtime.values import displayed, to_values
 
 __all__ = ["aligned", "cell_text", "is_number", "table_text", "time_text"]
 
@@ -34,7 +34,7 @@ def table_text(node: Node, records: Batch, timestamp: bool) -> str:
     right = [False] * len(cells)
     for column, array in zip(columns, records.columns, strict=True):
         values = to_values(array, column.type)
-        cells.append([cell_text(None if v is None else to_python(v, column.type)) for v in values])
+        cells.append([cell_text(displayed(v, column.type)) for v in values])
         right.append(is_number(column.type))
     return aligned(header, cells, right)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from vsc.plan.types import parse_type
-from vsc.runtime.values import arrow_type, from_python, to_array, to_python, to_values
+from vsc.runtime.values import arrow_type, displayed, from_python, to_array, to_python, to_values
 
 ROUND_TRIPS: list[tuple[str, list[Any]]] = [
     ("boolean", [True, None, False]),
@@ -84,3 +84,13 @@ def test_python_values() -> None:
 def test_wrong_values_are_refused(value: Any, ddl: str) -> None:
     with pytest.raises(ValueError, match=r"not a value of type|unknown field"):
         from_python(value, parse_type(ddl))
+
+
+@pytest.mark.parametrize(("type", "value", "named"), [
+    ("timestamp", 2**62, "timestamp 4611686018427387904 microseconds"), ("date", 2932897, "date 2932897 days"),
+])  # fmt: skip
+def test_a_time_that_python_cannot_say_is_named_and_displayed_as_its_number(type: str, value: int, named: str) -> None:
+    with pytest.raises(OverflowError, match=f"{named} from 1970-01-01 is outside of the years 1 to 9999"):
+        to_python(value, parse_type(type))
+    assert displayed(value, parse_type(type)) == str(value)
+    assert displayed(0, parse_type(type)) == to_python(0, parse_type(type))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vsc.runtime.operators.views import StoreInfo
 from vsc.runtime.spark.table_text import aligned, cell_text, is_number, time_text
-from vsc.runtime.values import to_python
+from vsc.runtime.values import displayed
 
 if TYPE_CHECKING:
     from vsc.runtime.spark.look import StoreSize
@@ -27,7 +27,7 @@ _TIMES = ("valid_from", "valid_to", "timestamp", "due")
 def rows_text(store: StoreInfo, found: Sequence[Sequence[Any]], style: str) -> str:
     """The rows of a store, as `State.columns` gives them."""
     columns = (*store.key, *store.value)
-    cells = [[_python(v, c.type) for v in values] for c, values in zip(columns, found, strict=False)]
+    cells = [[displayed(v, c.type) for v in values] for c, values in zip(columns, found, strict=False)]
     status, extra = found[len(columns)], found[len(columns) + 1 :]
     if style == "json":
         return _json(
@@ -80,13 +80,6 @@ def _object(store: StoreInfo, row: tuple[Any, ...], status: str, extra: tuple[in
         value = None
     key = {c.name: v for c, v in zip(store.key, row[:width], strict=True)}
     return {"key": key, "value": value, "status": status, **dict(zip(store.extra, extra, strict=True))}
-
-
-def _python(value: Any, type: Any) -> Any:
-    try:
-        return to_python(value, type)
-    except OverflowError:
-        return str(value)  # a date or a time outside of the years 1 to 9999
 
 
 def _json(objects: Sequence[dict[str, Any]]) -> str:
