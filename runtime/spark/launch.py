@@ -153,10 +153,19 @@ def _reason(log: Path, error: BaseException) -> str:
 
 
 def kill(spark: SparkSession) -> None:
-    """Ends the JVM of `spark` at once, if this process has started it. What it was doing is left as after a crash."""
+    """Ends the JVM of `spark` at once, if this process has started it. What it was doing is left as after a crash.
+
+    What py4j and pyspark would print about each call that this breaks off is not shown.
+    """
     process = getattr(spark.sparkContext._gateway, "proc", None)
     if process is not None:
+        logging.disable()
+        spark.sparkContext._accumulatorServer.handle_error = _say_nothing  # type: ignore[assignment, method-assign]
         process.kill()
+
+
+def _say_nothing(request: object, client: object) -> None:
+    """In place of a traceback on stderr."""
 
 
 def new_log() -> Path:
