@@ -28,7 +28,7 @@ from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.prefix_rows import PrefixRows, typed
 from vsc.runtime.spark.routing import Router
-from vsc.runtime.spark.sql_prefix import Prefix
+from vsc.runtime.spark.sql_prefix import Prefix, source_column
 from vsc.runtime.spark.wire import WIRE_DDL, record_batch, slots
 from vsc.runtime.values import arrow_type
 
@@ -108,7 +108,7 @@ def pack(frame: DataFrame, work: Pack) -> DataFrame:
     source = work.plan.node(work.source).operation
     assert isinstance(source, Source)
     declared = len(source.columns)
-    names = [f"_vsc_column_{i}" for i in range(declared)]
+    names = [source_column(i) for i in range(declared)]
     return frame.toDF(*names, *frame.columns[declared:]).mapInArrow(work, WIRE_DDL)
 
 
@@ -123,9 +123,9 @@ class _Packer:
         self._types = [arrow_type(c.type) for c in self._source.columns]
         observe = frozenset(sink.node for sink in pack.plan.sinks)
         self._task = SourceTask(pack.plan, pack.options, observe)
-        self._computed = (
-            None if pack.prefix is None else PrefixRows(pack.plan, pack.source, pack.options, pack.prefix, observe)
-        )
+        self._computed: PrefixRows | None = None
+        if pack.prefix is not None:
+            self._computed = PrefixRows(pack.plan, pack.source, pack.options, pack.prefix, observe, self._task)
         self._counters = counters
         self._batches: dict[str, list[Batch]] = {}
         self._part: str | None = None

@@ -45,16 +45,24 @@ class _Rows:
 
 
 class PrefixRows:
-    """Makes records of the rows of source `source`; keeps nothing between calls."""
+    """Makes records of the rows of source `source`; keeps nothing between calls. `whole`: stage 0 without a prefix."""
 
-    def __init__(self, plan: Plan, source: str, options: RunOptions, prefix: Prefix, observe: frozenset[str]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        source: str,
+        options: RunOptions,
+        prefix: Prefix,
+        observe: frozenset[str],
+        whole: SourceTask,
+    ) -> None:
         operation = plan.node(source).operation
         assert isinstance(operation, Source)
         self._source, self._operation = source, operation
         self._prefix, self._options = prefix, options
         self._schemas = {node.name: node.schema for node in plan.nodes}
         self._rest = SourceTask(plan, options, observe, prefix.nodes)
-        self._whole = SourceTask(plan, options, observe)
+        self._whole = whole
 
     def process(self, columns: pa.RecordBatch, origin: Origin, offsets: Int64s, clock: int | None) -> StageResult:
         """As `SourceTask.process`."""
