@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.parser.habits import sql_clause
 from vsc.compiler.parser.lexer import Tokens
 from vsc.compiler.parser.machine import Failure, Machine
 from vsc.compiler.parser.place import Explanation, Place, Repair
@@ -208,12 +209,12 @@ def _other_dialect(place: Place) -> Explanation | None:
         help = "write `map INPUT select ...`"
     elif place.word.lower() == "from" and {"COMMA", "SEMICOLON"} <= set(place.expected):
         help = "the input stands in front of `select`, as in `map INPUT select ...`"
+    elif place.name == "WHERE" and {"SEMICOLON", "SELECT"} & set(place.expected):
+        help = "filter in a statement of its own, as in `stream NAME = filter INPUT where ...;`"
     elif _as_of(place):
         help = "leave it out: a join with a versioned table finds the row that was valid at the record's own time"
     elif place.expected == ["EQUAL"]:
         help = "write `=`" if place.before != "STRING" else "an option has a name, as in `path = '...'`"
-    elif place.name == "WHERE" and "SEMICOLON" in place.expected:
-        help = "filter in a statement of its own, as in `stream NAME = filter INPUT where ...;`"
     elif place.word == "outer" and place.word_at(place.index - 1) == "left":
         help = "write `left join`"
     elif place.word == ":" and place.word_at(place.index + 1) == ":":
@@ -259,6 +260,7 @@ _MISTAKES: tuple[Callable[[Place], Explanation | None], ...] = (
     _missing_semicolon,
     duration_mistake,
     _unquoted_value,
+    sql_clause,
     _other_dialect,
     _reserved_name,
     _window,

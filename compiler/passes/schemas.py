@@ -17,6 +17,7 @@ from vsc.compiler.passes.items import ItemRules, scope_input, select, visible
 from vsc.compiler.passes.joins import join_shape
 from vsc.compiler.passes.keys import declared_key, new_key
 from vsc.compiler.passes.kinds import Kinds, join_form
+from vsc.compiler.passes.merges import difference
 from vsc.compiler.passes.shapes import Shape, ShapeResult, Shapes
 from vsc.compiler.passes.windows import Windows
 from vsc.compiler.source import SourceFile, Span
@@ -24,7 +25,7 @@ from vsc.compiler.topology import Topology
 from vsc.compiler.words import article
 from vsc.plan import Column, Item, Schema
 from vsc.plan.record import record
-from vsc.plan.types import BIGINT, BOOLEAN, TIMESTAMP, ArrayType, DataType
+from vsc.plan.types import BIGINT, BOOLEAN, TIMESTAMP, ArrayType
 
 __all__ = ["check_schemas"]
 
@@ -202,12 +203,13 @@ class _Schemas:
         findings = []
         for read, shape in zip(operation.inputs[1:], shapes[1:], strict=True):
             stream = self.kinds.get(read.name.text) == "stream"  # all else is refused as that
-            if stream and shape is not None and _columns(shape.schema) != _columns(first.schema):
-                head = operation.inputs[0]
-                message = f"`{read.name.text}` and `{head.name.text}` do not have the same key and columns"
+            if not stream or shape is None:
+                continue
+            head = operation.inputs[0]
+            differs = difference(read.name.text, shape.schema, head.name.text, first.schema)
+            if differs is not None:
                 label = Label(head.span, "the first stream of this `merge`")
-                help = f"bring it into the same form: `map {read.name.text} select ...`"
-                findings.append(Finding("VSC218", read.span, message, (label,), help))
+                findings.append(Finding("VSC218", read.span, differs[0], (label,), differs[1]))
         return Shape(first.schema), findings
 
     def _join(self, join: syntax.Join) -> ShapeResult:
@@ -230,8 +232,3 @@ def _beside(columns: Iterable[Column], named: Sequence[tuple[str, Span]]) -> lis
     new = {name for name, _ in named}
     others: list[tuple[str, Span | None]] = [(column.name, None) for column in columns if column.name not in new]
     return [finding for finding, _ in equal_names([*others, *named], "VSC203")]
-
-
-def _columns(schema: Schema) -> tuple[list[tuple[str, DataType]], dict[str, DataType]]:
-    """Key columns in order, the others by name: what the streams of a `merge` have in common."""
-    return [(c.name, c.type) for c in schema.key], {c.name: c.type for c in schema.value}

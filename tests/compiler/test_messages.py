@@ -58,6 +58,35 @@ def test_two_streams_are_shown_how_to_join_as_of_a_time() -> None:
     assert "`left join s with s2_table ...`" in found.help
 
 
+@pytest.mark.parametrize(
+    ("other", "message", "form"),
+    [
+        ("k string, m int, o int", "`b` lacks `n`; `s` lacks `m`, `o`, which `b` has",
+         "bring it into the same form: `map b select * except (m, o), cast(null as bigint) as n`"),
+        ("k string, n int", "`n` is an int in `b` and a bigint in `s`",
+         "bring it into the same form: `map b select * except (n), cast(n as bigint) as n`"),
+        ("k string, N bigint", "`b` lacks `n`; `s` lacks `N`, which `b` has",
+         "bring it into the same form: `map b select * except (N), cast(null as bigint) as n`"),
+        ("k int, n bigint", "`b` has the key (k int), and `s` has the key (k string)",
+         "give it the same key: `rekey b by cast(k as string) as k`"),
+    ],
+)  # fmt: skip
+def test_a_merge_says_which_column_differs_and_what_to_write(other: str, message: str, form: str) -> None:
+    source = f"stream b ({other}) from memory () key k;\n"
+    found = one(source + "stream x = merge s, b;", "VSC218")
+    assert (found.message, found.help) == (message, form)
+    fixed = f"stream c = {form.split('`')[1]};\nstream x = merge s, c;"
+    assert [d.code for d in check_topology(SOURCES + source + fixed) if d.severity == "error"] == []
+
+
+def test_a_merge_says_that_a_key_is_missing() -> None:
+    found = one("stream b (k string, n bigint) from memory ();\nstream x = merge s, b;", "VSC218")
+    assert found.message == "`b` has no key, and `s` has the key (k string)"
+    assert found.help == "give it the same key: `rekey b by k`"
+    found = one("stream b (k string, n bigint) from memory ();\nstream x = merge b, s;", "VSC218")
+    assert found.message == "`s` has the key (k string), and `b` has no key"
+
+
 def test_a_circle_is_shown_with_the_way_round() -> None:
     text = "stream a = filter c where true;\nstream b = filter a where true;\nstream c = filter b where true;"
     found = one(text, "VSC105")
@@ -109,6 +138,9 @@ def test_a_type_has_its_article() -> None:
 
 
 def test_slips_of_who_knows_sql_are_told_the_right_form() -> None:
+    filter = "filter in a statement of its own, as in `stream NAME = filter INPUT where ...;`"
+    assert one("stream a = map s select n where n > 1;", "VSC005").help == filter
+    assert one("table a = aggregate s group by k where n > 1 select sum(n) as m;", "VSC005").help == filter
     assert one("sink s to noop;", "VSC005").help == "write `noop ()`"
     assert one("stream j = left outer join s with u select s.n;", "VSC005").help == "write `left join`"
     assert one("stream f as filter s where n > 1;", "VSC005").help == "write `=`"
@@ -130,6 +162,73 @@ def test_slips_of_who_knows_sql_are_told_the_right_form() -> None:
 def test_forms_of_other_languages(text: str, where: str, help: str) -> None:
     found = one(text, "VSC005")
     assert (text[found.column - 1 : found.end_column - 1], found.help) == (where, help)
+
+
+PAYMENTS = "stream p (id string, a string, n double, ok boolean, at timestamp) from memory () key id timestamp at;\n"
+
+
+def errors(text: str) -> list[tuple[str, str | None]]:
+    return [(d.code, d.help) for d in check_topology(text, path="t.vdsl") if d.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "help", "right"),
+    [
+        ("table r = aggregate p group by a select sum(n) as total having sum(n) > 10 and a <> 'x';",
+         "filter the table in a statement of its own: `{}`",
+         "table r_having = filter r where total > 10 and a <> 'x';"),
+        ("table r = aggregate p group by a HAVING total > 10 select sum(n) as total;",
+         "filter the table in a statement of its own: `{}`", "table r_having = filter r where total > 10;"),
+        ("table r = aggregate p group by a select sum(n) as total having count(*) > 1;",
+         "select `count(*) as value`, and filter the table in a statement of its own: `{}`",
+         "table r_having = filter r where value > 1;"),
+        ("stream x = map p select sum(n) over (partition by a) as sums;",
+         "aggregate and join: `{}`, then `join p with sums_table on a select ...`",
+         "table sums_table = aggregate p group by a select sum(n) as sums;"),
+        ("stream x = map p select sum(n) over (partition by a) as sums;",
+         "aggregate and join: `table sums_table = aggregate p group by a select sum(n) as sums;`, then `{}...`",
+         "join p with sums_table on a select "),
+        ("table x = aggregate p group by a select count(*) filter (where ok) as c;",
+         "write `{}`", "count(case when ok then 1 end)"),
+        ("table x = aggregate p group by a select sum(n + 1) filter (where ok and (n > 1)) as c;",
+         "write `{}`", "sum(case when ok and (n > 1) then n + 1 end)"),
+        ("table x = aggregate p group by a select first(n) filter (where ok) as c;",
+         "aggregate what is left of the input: `{}`", "filter p where ok"),
+        ("stream q (id string, b string) from memory () key coalesce(id, b);",
+         "leave it out, and compute the key behind the source: `{}`",
+         "stream q_by = rekey q by coalesce(id, b) as k;"),
+        ("table q (id string, b string) from memory () key id, lower(b) delete when b = '';",
+         "declare a stream `rows` without a key, then `{}` and `table NAME = to_table keyed;`",
+         "stream keyed = rekey rows by lower(b) as k;"),
+    ],
+)  # fmt: skip
+def test_clauses_of_sql_are_answered_with_text_that_compiles(wrong: str, help: str, right: str) -> None:
+    assert errors(PAYMENTS + wrong) == [("VSC010", help.format(right))]
+    around = {
+        "table": "table r = aggregate p group by a select sum(n) as total, count(*) as value;\n{}",
+        "count": "table y = aggregate p group by a select {} as c;",
+        "sum(c": "table y = aggregate p group by a select {} as c;",
+        "filte": "stream y = {};",
+        "join ": "table sums_table = aggregate p group by a select sum(n) as sums;\nstream y = {} sums;",
+        "strea": "stream q (id string, b string) from memory ();\nstream rows (b string) from memory ();\n{}",
+    }
+    assert errors(PAYMENTS + around[right[:5]].format(right)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("stream x = map p select id order by n limit 10;", "there is no `order by`"),
+        ("stream x = map p select id limit 10;", "there is no `limit`"),
+        ("stream x = map p select distinct n;", "there is no `select distinct`"),
+        ("stream x = map p select n, row_number() over (partition by a order by at) as r;",
+         "there are no window functions"),
+    ],
+)  # fmt: skip
+def test_other_clauses_of_sql(text: str, message: str) -> None:
+    assert [(d.code, d.message) for d in check_topology(PAYMENTS + text) if d.severity == "error"] == [
+        ("VSC010", message)
+    ]
 
 
 def test_create_is_left_out_and_what_it_would_make_is_not_missed() -> None:

@@ -1,0 +1,158 @@
+"""Clauses of SQL that the language has in another form: each is answered with the statement to write.
+
+The statement is made of the user's own words, so that it can be pasted; where they do not tell enough, it has ``...``.
+"""
+
+from __future__ import annotations
+
+from vsc.compiler.parser.place import Explanation, Place
+from vsc.plan.functions import AGGREGATES
+
+__all__ = ["sql_clause"]
+
+_CLAUSE_ENDS = frozenset(("select", "materialize", "window", "order", "limit", ";"))
+_NULLS_DO_NOT_COUNT = ("count", "sum", "avg", "min", "max")
+_SORTING = "remove it: a stream never ends, so it cannot be sorted; an aggregate can keep the `min_by` or `max_by`"
+
+
+def sql_clause(place: Place) -> Explanation | None:
+    """A clause that only SQL has, or an expression as the key of a source."""
+    word, following = place.word.lower(), place.word_at(place.index + 1).lower()
+    called = place.word_at(place.index - 1) == ")" and following == "("
+    if place.index == place.first:
+        return None
+    if word == "having":
+        return _refused(place, "there is no `having`", _having(place))
+    if word == "over" and called:
+        return _refused(place, "there are no window functions", _over(place))
+    if word == "filter" and called and place.word_at(place.index + 2).lower() == "where":
+        return _refused(place, "an aggregate takes no `filter`", _filter(place))
+    if (word == "order" and following == "by") or (word == "limit" and following.isdigit()):
+        return _refused(place, f"there is no `{'order by' if word == 'order' else word}`", _SORTING)
+    if place.word_at(place.index - 1).lower() == "distinct" and place.word_at(place.index - 2).lower() == "select":
+        return _refused(place, "there is no `select distinct`", "group by the columns: `aggregate INPUT group by ...`")
+    if word == "(" and _in_key(place):
+        return _refused(place, "the key of a source is made of its columns, not of expressions", _rekey(place))
+    return None
+
+
+def _refused(place: Place, message: str, help: str) -> Explanation:
+    return place.finding("VSC010", message, help), None
+
+
+def _having(place: Place) -> str:
+    """A filter of the aggregate's table; calls of aggregates in its condition become the columns that hold them."""
+    condition, index, missing = [], place.index + 1, ""
+    while (word := place.word_at(index)) and word.lower() not in _CLAUSE_ENDS:
+        if word.lower() in AGGREGATES and place.word_at(index + 1) == "(":
+            end = _closing(place, index + 1)
+            call, index = _text(place, index, end), end
+            word = _column_of(place, call)
+            if not word:
+                word, missing = "value", f"select `{call} as value`, and "
+        condition.append(word)
+        index += 1
+    written = " ".join(condition)
+    name = place.word_at(place.first + 1)
+    return (
+        f"{missing}filter the table in a statement of its own: `table {name}_having = filter {name} where {written};`"
+    )
+
+
+def _column_of(place: Place, call: str) -> str:
+    """The column that the statement selects `call` as; empty if it does not."""
+    for index in range(place.first, len(place.tokens.kinds)):
+        word = place.word_at(index)
+        if word == ";":
+            break
+        if index != place.index and word.lower() in AGGREGATES and place.word_at(index + 1) == "(":
+            end = _closing(place, index + 1)
+            if _text(place, index, end) == call and place.word_at(end + 1) == "as":
+                return place.word_at(end + 2)
+    return ""
+
+
+def _over(place: Place) -> str:
+    """The aggregate, joined back; one row of each key for functions that number rows."""
+    start = _opening(place, place.index - 1) - 1
+    call, end = _text(place, start, place.index - 1), _closing(place, place.index + 1)
+    inside = [place.word_at(index).lower() for index in range(place.index + 2, end)]
+    if place.word_at(start).lower() not in AGGREGATES or inside[:2] != ["partition", "by"] or "order" in inside:
+        return "aggregate: `first`, `last`, `min_by` and `max_by` keep a value of one row of each key; add `window ...`"
+    keys = _text(place, place.index + 4, end - 1)
+    alias = place.word_at(end + 2) if place.word_at(end + 1) == "as" else "value"
+    source = _input(place)
+    return (
+        f"aggregate and join: `table {alias}_table = aggregate {source} group by {keys} select {call} as {alias};`, "
+        f"then `join {source} with {alias}_table on {keys} select ...`"
+    )
+
+
+def _input(place: Place) -> str:
+    """The name of the statement's first input, which stands behind the operation."""
+    for index in range(place.first, place.index):
+        if place.word_at(index) == "=":
+            return place.word_at(index + 2)
+    return "INPUT"
+
+
+def _filter(place: Place) -> str:
+    """The aggregate of a `case`, where nulls do not count; else a filter of the input."""
+    start = _opening(place, place.index - 1) - 1
+    name, argument = place.word_at(start), _text(place, start + 2, place.index - 2)
+    condition = _text(place, place.index + 3, _closing(place, place.index + 1) - 1)
+    if name.lower() not in _NULLS_DO_NOT_COUNT:
+        return f"aggregate what is left of the input: `filter {_input(place)} where {condition}`"
+    value = "1" if argument == "*" else argument
+    return f"write `{name}(case when {condition} then {value} end)`"
+
+
+def _in_key(place: Place) -> bool:
+    """Whether this is behind a word of a source's ``key``."""
+    index = place.index - 1
+    if "TIMESTAMP" not in place.expected or not place.word_at(index).isidentifier():
+        return False
+    while place.word_at(index - 1) == ",":
+        index -= 2
+    return place.word_at(index - 1) == "key"
+
+
+def _rekey(place: Place) -> str:
+    kind, name = place.word_at(place.first), place.word_at(place.first + 1)
+    call = _text(place, place.index - 1, _closing(place, place.index))
+    if kind == "stream":
+        return f"leave it out, and compute the key behind the source: `stream {name}_by = rekey {name} by {call} as k;`"
+    return (
+        f"declare a stream `rows` without a key, then `stream keyed = rekey rows by {call} as k;` "
+        "and `table NAME = to_table keyed;`"
+    )
+
+
+def _closing(place: Place, index: int) -> int:
+    """The token that closes the parenthesis at `index`, or the last one of the statement."""
+    depth = 0
+    while (word := place.word_at(index)) and word != ";":
+        depth += (word == "(") - (word == ")")
+        if depth == 0:
+            return index
+        index += 1
+    return index - 1
+
+
+def _opening(place: Place, index: int) -> int:
+    """The token that opens the parenthesis which closes at `index`."""
+    depth = 0
+    while index > place.first:
+        word = place.word_at(index)
+        depth += (word == ")") - (word == "(")
+        if depth == 0:
+            break
+        index -= 1
+    return index
+
+
+def _text(place: Place, first: int, last: int) -> str:
+    """The text from one token to another, in one line."""
+    if last < first:
+        return ""
+    return " ".join(place.tokens.text[place.tokens.starts[first] : place.tokens.ends[last]].split())

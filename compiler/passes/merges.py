@@ -1,0 +1,55 @@
+"""How the streams of a `merge` differ, and the text that brings one into the form of the first."""
+
+from __future__ import annotations
+
+from vsc.compiler.words import article
+from vsc.plan import Schema
+from vsc.plan.types import DataType
+
+__all__ = ["difference"]
+
+_MOST = 4
+
+
+def difference(name: str, schema: Schema, head: str, wanted: Schema) -> tuple[str, str] | None:
+    """What is different in the stream `name` from the first one, `head`, and what to do; None if nothing is."""
+    key, wanted_key = ([(c.name, c.type) for c in s.key] for s in (schema, wanted))
+    if key != wanted_key:
+        message = f"`{name}` has {_key_text(key)}, and `{head}` has {_key_text(wanted_key)}"
+        if not wanted_key:
+            return message, f"give `{head}` the key of `{name}` as well: `rekey {head} by ...`"
+        items = [_key_item(column, type, schema) for column, type in wanted_key]
+        return message, f"give it the same key: `rekey {name} by {', '.join(items)}`"
+    found, columns = ({c.name: c.type for c in s.value} for s in (schema, wanted))
+    extra = [column for column in found if column not in columns]
+    missing = [column for column in columns if column not in found]
+    other = [column for column in columns if column in found and columns[column] != found[column]]
+    if not (extra or missing or other):
+        return None
+    told = [f"`{name}` lacks {_names(missing)}"] * bool(missing)
+    told += [f"`{head}` lacks {_names(extra)}, which `{name}` has"] * bool(extra)
+    told += [
+        f"`{column}` is {article(found[column])} in `{name}` and {article(columns[column])} in `{head}`"
+        for column in other[:_MOST]
+    ]
+    star = f"* except ({', '.join([*extra, *other])})" if extra or other else "*"
+    items = [f"cast(null as {columns[column]}) as {column}" for column in missing]
+    items += [f"cast({column} as {columns[column]}) as {column}" for column in other]
+    return "; ".join(told), f"bring it into the same form: `map {name} select {', '.join([star, *items])}`"
+
+
+def _key_text(key: list[tuple[str, DataType]]) -> str:
+    return f"the key ({', '.join(f'{name} {type}' for name, type in key)})" if key else "no key"
+
+
+def _key_item(column: str, type: DataType, schema: Schema) -> str:
+    """The column of the key, made of the column of that name if there is one."""
+    found = {c.name: c.type for c in (*schema.key, *schema.value)}.get(column)
+    if found is None:
+        return f"... as {column}"
+    return column if found == type else f"cast({column} as {type}) as {column}"
+
+
+def _names(columns: list[str]) -> str:
+    shown = [f"`{column}`" for column in columns[:_MOST]]
+    return ", ".join(shown) + (f" and {len(columns) - _MOST} more" if len(columns) > _MOST else "")
