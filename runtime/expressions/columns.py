@@ -6,7 +6,7 @@ kernel that meets a value it is not sure about gives up, and the rows decide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -244,22 +244,17 @@ _SAFE = {
 _WIDENING = {"tinyint": 0, "smallint": 1, "int": 2, "bigint": 3, "float": 4, "double": 5}
 
 
-def _no_others(expr: Call | Cast) -> bool:
-    return False
-
-
-def never_fails(expr: Expr, also: Callable[[Call | Cast], bool] = _no_others) -> bool:
-    """Whether `expr` has a value on every row; false where that is not known. `also`: which further calls and casts do
-    not fail (whatever their arguments do), for who does not care that there is no kernel for them."""
+def never_fails(expr: Expr) -> bool:
+    """Whether `expr` has a value on every row; false where that is not known."""
     match expr:
         case Literal() | Column():
             return True
         case Cast(arg, type, safe):
             names = (str(arg.type), str(type))
             widens = names[0] in _WIDENING and _WIDENING[names[0]] <= _WIDENING.get(names[1], -1)
-            return (safe or widens or names[1] == "string" or also(expr)) and never_fails(arg, also)
+            return (safe or widens or names[1] == "string") and never_fails(arg)
         case Call(function, args):
-            return (function in _SAFE or also(expr)) and all(never_fails(arg, also) for arg in args)
+            return function in _SAFE and all(map(never_fails, args))
 
 
 def _functions_of(expr: Expr) -> set[str]:

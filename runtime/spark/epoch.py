@@ -13,18 +13,15 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
-from vsc.plan.nodes import Plan
-from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim
 from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.in_sql import SqlEpoch, failed_on_a_row, packed
-from vsc.runtime.spark.output import BlobOutput
+from vsc.runtime.spark.output import Output
 from vsc.runtime.spark.pace import Pacer
 from vsc.runtime.spark.sinks import EpochSink
 from vsc.runtime.spark.wire import CONTROL
 
-__all__ = ["EpochWriter", "SqlEpochWriter"]
+__all__ = ["EpochWriter"]
 
 
 class EpochWriter:
@@ -60,7 +57,10 @@ class EpochWriter:
         self._claim.check()
         if self._pacer is not None:
             self._pacer.decide(epoch)
-        report = self._written(batch, epoch)
+        if len(self._sinks) == 1 and self._sinks[0].is_new(epoch):
+            report = self._passed_on(batch, epoch, self._sinks[0])
+        else:
+            report = self._kept(batch, epoch)
         if self._pacer is not None:
             report.outstanding = self._pacer.outstanding
         self._checkpoint.keep(report)
@@ -68,12 +68,6 @@ class EpochWriter:
             self._pacer.done(report)
         if self._hook is not None:
             self._hook(report)
-
-    def _written(self, batch: DataFrame, epoch: int) -> EpochReport:
-        """Writes the epoch to all sinks."""
-        if len(self._sinks) == 1 and self._sinks[0].is_new(epoch):
-            return self._passed_on(batch, epoch, self._sinks[0])
-        return self._kept(batch, epoch)
 
     def _passed_on(self, batch: DataFrame, epoch: int, sink: EpochSink) -> EpochReport:
         """Lets the one sink compute the output in its own job, which brings the counters here as well."""
@@ -84,7 +78,7 @@ class EpochWriter:
         def report() -> EpochReport:
             return EpochReport.gather(epoch, map(bytes, seen.get["payloads"]))
 
-        output = BlobOutput(batch.observe(seen, payloads.alias("payloads")))
+        output = Output(batch.observe(seen, payloads.alias("payloads")))
         sink.write(output, epoch, lambda: report().rows(sink.id))
         return report()
 
@@ -95,37 +89,7 @@ class EpochWriter:
             counters = kept.where(F.col("dest") == CONTROL).select("payload").collect()
             report = EpochReport.gather(epoch, (bytes(row.payload) for row in counters))
             for sink in self._sinks:
-                sink.write(BlobOutput(kept), epoch, partial(report.rows, sink.id))
+                sink.write(Output(kept), epoch, partial(report.rows, sink.id))
             return report
         finally:
             kept.unpersist()
-
-
-class SqlEpochWriter(EpochWriter):
-    """For plans that run in Spark SQL (`vsc.runtime.spark.in_sql`). Nothing is kept: to read the rows once more, when
-    they are counted and when they are written, takes less time than Spark's cache (measured)."""
-
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        sinks: Sequence[EpochSink],
-        claim: Claim,
-        hook: Callable[[EpochReport], None] | None,
-        plan: Plan,
-        options: RunOptions,
-    ) -> None:
-        super().__init__(checkpoint, sinks, claim, hook, None)
-        self._plan = plan
-        self._options = options
-
-    def _written(self, batch: DataFrame, epoch: int) -> EpochReport:
-        found = SqlEpoch(self._plan, batch, self._options)
-        try:
-            report = found.counted(epoch)
-        except Exception as error:
-            if not failed_on_a_row(error):
-                raise
-            return super()._written(packed(self._plan, batch, self._checkpoint.partitions, self._options), epoch)
-        for sink in self._sinks:
-            sink.write(found, epoch, partial(report.rows, sink.id))
-        return report

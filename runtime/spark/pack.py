@@ -26,9 +26,7 @@ from vsc.runtime.records import Batch, Int64s, Origin
 from vsc.runtime.spark.control import clock_rows, stages_in_step
 from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.pace import Pace
-from vsc.runtime.spark.prefix_rows import PrefixRows, typed
 from vsc.runtime.spark.routing import Router
-from vsc.runtime.spark.sql_prefix import Prefix, source_column
 from vsc.runtime.spark.wire import WIRE_DDL, record_batch, slots
 from vsc.runtime.values import arrow_type
 
@@ -55,16 +53,12 @@ GATHERED_ROWS, GATHERED_BYTES = 1 << 15, 64 << 20
 
 @dataclass(frozen=True)
 class Pack:
-    """For mapInArrow over the rows of source `source`: declared columns, then those of the above that there are.
-
-    With a `prefix`, what Spark SQL has computed of it instead: see `vsc.runtime.spark.sql_prefix`.
-    """
+    """For mapInArrow over the rows of source `source`: declared columns, then those of the above that there are."""
 
     plan: Plan
     source: str
     partitions: int
     options: RunOptions
-    prefix: Prefix | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The blobs, then how far the source has come, if stages ask, and the counters of the task."""
@@ -98,17 +92,13 @@ class Pack:
 def pack(frame: DataFrame, work: Pack) -> DataFrame:
     """The blobs of a source's rows.
 
-    `frame` has the source's rows as they are, or as `prefixed` makes them for the work's prefix.
-
     PySpark looks the columns of mapInArrow up by name and reads a name with a dot or a backtick in it as a path, so the
     declared columns, which are taken by their place, lose their names on the way.
     """
-    if work.prefix is not None:  # its columns have names that nobody gave
-        return frame.mapInArrow(work, WIRE_DDL)
     source = work.plan.node(work.source).operation
     assert isinstance(source, Source)
     declared = len(source.columns)
-    names = [source_column(i) for i in range(declared)]
+    names = [f"_vsc_column_{i}" for i in range(declared)]
     return frame.toDF(*names, *frame.columns[declared:]).mapInArrow(work, WIRE_DDL)
 
 
@@ -123,9 +113,6 @@ class _Packer:
         self._types = [arrow_type(c.type) for c in self._source.columns]
         observe = frozenset(sink.node for sink in pack.plan.sinks)
         self._task = SourceTask(pack.plan, pack.options, observe)
-        self._computed: PrefixRows | None = None
-        if pack.prefix is not None:
-            self._computed = PrefixRows(pack.plan, pack.source, pack.options, pack.prefix, observe, self._task)
         self._counters = counters
         self._batches: dict[str, list[Batch]] = {}
         self._part: str | None = None
@@ -153,10 +140,7 @@ class _Packer:
         origin = Origin(self._name, self._source.rank, unquote(self._part or ""))
         offsets = np.arange(self._row + 1, self._row + n + 1, dtype=np.int64)
         self._row += n
-        if self._computed is None:
-            result = self._task.process(self._name, self._source_rows(rows, origin, offsets), self._clock)
-        else:
-            result = self._computed.process(rows, origin, offsets, self._clock)
+        result = self._task.process(self._name, self._source_rows(rows, origin, offsets), self._clock)
         self._clock = result.clock
         if result.clock is not None:
             self.highest = max(self.highest, result.clock)
@@ -170,7 +154,7 @@ class _Packer:
 
     def _source_rows(self, rows: pa.RecordBatch, origin: Origin, offsets: Int64s) -> SourceRows:
         names = rows.schema.names
-        columns = tuple(typed(rows.column(i), self._types[i]) for i in range(len(self._types)))
+        columns = tuple(_typed(rows.column(i), self._types[i]) for i in range(len(self._types)))
         times = rows.column(names.index(TIME)).to_numpy(zero_copy_only=False) if TIME in names else None
         bad = rows.column(names.index(BAD)).to_numpy(zero_copy_only=False).astype(np.bool_) if BAD in names else None
         return SourceRows(origin, columns, offsets, times, None, bad)
@@ -205,6 +189,11 @@ class _Packer:
                     f"source '{self._name}': a file was split between tasks", "report this as a bug of vsc"
                 )
             yield part, batch.slice(start, end - start)
+
+
+def _typed(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The column as vsc's type for it: Spark's may differ in the names inside of it."""
+    return column if column.type == wanted else column.cast(wanted)
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,7 @@
 """A plan as one streaming frame: what Spark runs in every micro-batch, up to foreachBatch.
 
-The shape of a plan with state: each source is packed into blobs (stage 0); then for each later stage a shuffle by
-partition and a stateful operator. A plan without state hands on the rows of its sources as they are (`in_sql`).
+The shape: each source is packed into blobs (stage 0); then for each later stage a shuffle by partition and a stateful
+operator.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 
 from vsc.plan.nodes import Node, Plan, Source
+from vsc.runtime.operators.read_columns import read_columns
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.spark.control import broadcast
-from vsc.runtime.spark.in_sql import runs_in_sql, tagged
 from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.observed import observed
 from vsc.runtime.spark.pack import Pack, pack
 from vsc.runtime.spark.sources import source_frame
-from vsc.runtime.spark.sql_nodes import prefixed
-from vsc.runtime.spark.sql_prefix import prefix_of
 from vsc.runtime.spark.stage import StageProcessor
 from vsc.runtime.spark.wire import WIRE_DDL
 
@@ -38,18 +36,14 @@ def pipeline(
     options: RunOptions,
     folders: LocalFolders,
 ) -> DataFrame:
-    """The frame of `plan`, whose connectors' options are those of `resolved`; `control` is the control source's folder.
-
-    Rows of the wire (`WIRE_DDL`), or of the sources for a plan that runs in Spark SQL.
-    """
+    """The rows of the wire (`WIRE_DDL`) of `plan`, whose connectors' options are those of `resolved`; `control` is the
+    control source's folder."""
     # A query that waits for idle sources asks for many epochs: what was read of the control source goes.
     lines = spark.readStream.format("text").option("cleanSource", "delete").load(control)
-    sources = [(node, _source(spark, node)) for node in resolved.nodes if isinstance(node.operation, Source)]
-    if runs_in_sql(plan):
-        return tagged(lines, [frame for _, frame in sources])
+    sources = [node for node in resolved.nodes if isinstance(node.operation, Source)]
     stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
     parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
-    parts += [_packed(plan, node, frame, partitions, options) for node, frame in sources]
+    parts += [pack(_source(spark, plan, node), Pack(plan, node.name, partitions, options)) for node in sources]
     frame = reduce(DataFrame.union, parts)
     observe = frozenset(sink.node for sink in plan.sinks)
     for stage in stages:
@@ -58,12 +52,7 @@ def pipeline(
     return observed(frame)
 
 
-def _packed(plan: Plan, node: Node, frame: DataFrame, partitions: int, options: RunOptions) -> DataFrame:
-    prefix = prefix_of(plan, node.name)
-    rows = frame if prefix is None else prefixed(plan.node(node.name), frame, prefix)
-    return pack(rows, Pack(plan, node.name, partitions, options, prefix))
-
-
-def _source(spark: SparkSession, node: Node) -> DataFrame:
+def _source(spark: SparkSession, plan: Plan, node: Node) -> DataFrame:
+    frame = source_frame(spark, node, read_columns(plan, node.name))
     # A file is a partition of its own; where there are very many, a task reads some of them, one after the other.
-    return source_frame(spark, node).coalesce(SOURCE_TASKS * spark.sparkContext.defaultParallelism)
+    return frame.coalesce(SOURCE_TASKS * spark.sparkContext.defaultParallelism)

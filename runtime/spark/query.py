@@ -1,8 +1,8 @@
 """Starts a plan as one streaming query on a Spark session.
 
 The shape: each source is packed into blobs (stage 0); then for each later stage a shuffle by partition and a stateful
-operator; then foreachBatch with the sinks. A plan without state is Spark SQL from the sources to foreachBatch. The
-state protocol, the order of records and the promise of the sinks are in the modules that this one puts together.
+operator; then foreachBatch with the sinks. The state protocol, the order of records and the promise of the sinks are
+in the modules that this one puts together.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.epoch import EpochWriter, SqlEpochWriter
+from vsc.runtime.spark.epoch import EpochWriter
 from vsc.runtime.spark.going_back import go_back
-from vsc.runtime.spark.in_sql import runs_in_sql
 from vsc.runtime.spark.job import Run, as_text
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
 from vsc.runtime.spark.options import resolve_plan
@@ -138,7 +137,7 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
         else:
             _take_up(plan, opened, sinks, back_to)
         ship(spark)
-        writer = _writer(job, spark, opened, sinks, held, on_epoch)
+        writer = EpochWriter(opened, sinks, held, on_epoch, _pacer(spark, job, opened))
         query = _query(job, what.resolved, spark, opened, writer)
     except BaseException:
         held.release()
@@ -160,14 +159,6 @@ def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to
 def _prepare(sinks: Sequence[EpochSink]) -> None:
     for sink in sinks:
         sink.prepare()
-
-
-def _writer(
-    job: Run, spark: SparkSession, opened: Checkpoint, sinks: Sequence[EpochSink], held: Claim, hook: Hook | None
-) -> EpochWriter:
-    if runs_in_sql(job.plan):
-        return SqlEpochWriter(opened, sinks, held, hook, job.plan, job.options)
-    return EpochWriter(opened, sinks, held, hook, _pacer(spark, job, opened))
 
 
 def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, writer: EpochWriter) -> StreamingQuery:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Node, Plan, Source
 from vsc.plan.types import ArrayType, MapType, StructType
 from vsc.runtime.errors import SourceError
@@ -110,8 +111,12 @@ def _check_csv(node: Node, options: Options) -> None:
             )
 
 
-def source_frame(spark: SparkSession, node: Node) -> DataFrame:
-    """The rows of a source: declared columns, in order, then of `PART`, `START`, `TIME` and `BAD` those that apply."""
+def source_frame(spark: SparkSession, node: Node, read: frozenset[str]) -> DataFrame:
+    """The rows of a source: declared columns, in order, then of `PART`, `START`, `TIME` and `BAD` those that apply.
+
+    `read` names the declared columns that anything reads; where the format can leave the others in their files they
+    are null.
+    """
     source = node.operation
     assert isinstance(source, Source)
     options = Options.of_source(node)
@@ -125,21 +130,26 @@ def source_frame(spark: SparkSession, node: Node) -> DataFrame:
     form = options.text("format")
     if form == "csv":
         return _csv(spark, node, source, options)
-    return _structured(spark, source, options, form)
+    return _structured(spark, source, options, form, read)
 
 
-def _structured(spark: SparkSession, source: Source, options: Options, form: str) -> DataFrame:
-    names = [c.name for c in source.columns]
+def _structured(spark: SparkSession, source: Source, options: Options, form: str, read: frozenset[str]) -> DataFrame:
     reader = spark.readStream.format(form)
     ddl = [f"{quoted(c.name)} {c.type}" for c in source.columns]
     if form == "json":
         ddl.append(f"{_CORRUPT} string")
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
     frame = _load(reader.schema(", ".join(ddl)), options)
-    columns = [F.col(quoted(name)) for name in names] + _metadata(source, frame, form == "parquet")
+    columns = [_declared(c, form == "json" or c.name in read) for c in source.columns]
+    columns += _metadata(source, frame, form == "parquet")
     if form == "json":
         columns.append(F.col(_CORRUPT).isNotNull().alias(BAD))
     return frame.select(*columns)
+
+
+def _declared(column: DeclaredColumn, read: bool) -> Column:
+    """A declared column; null if it stays in the files. (In JSON it decides whether the row can be read.)"""
+    return F.col(quoted(column.name)) if read else F.lit(None).cast(str(column.type)).alias(column.name)
 
 
 def _load(reader: object, options: Options) -> DataFrame:

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from tests.expressions.nasty import EXPRESSIONS, ROWS, SCHEMA, typed
+from tests.expressions.spark_text import spark_sql
 from vsc.plan.expressions import Expr
-from vsc.runtime.expressions import ExpressionFailure, compile_row, spark_sql, tried
+from vsc.runtime.expressions import ExpressionFailure, compile_row
 from vsc.runtime.values import to_array, to_values
 
 pytestmark = pytest.mark.spark
@@ -102,26 +103,3 @@ def test_the_same_failures(table: Table) -> None:
                     assert "SQLSTATE" in str(error) or "overflow" in str(error), (text, str(error)[:300])
     table.session.sparkContext.setLogLevel("ERROR")
     assert not wrong, "\n".join(wrong)
-
-
-def test_forms_that_cannot_fail(table: Table) -> None:
-    """What `tried` makes of an expression has its value on every row that is not in doubt; in doubt are all on which it
-    fails, and few others."""
-    found = [(text, ours(typed(text)), form) for text in EXPRESSIONS if (form := tried(typed(text))) is not None]
-    wrong, failed, doubted = [], 0, 0
-    for start in range(0, len(found), 40):
-        members = found[start : start + 40]
-        exprs = [expr for _, _, form in members for expr in (form.expr, *form.doubts)]
-        columns = iter(table.values(exprs, range(len(ROWS))))
-        for text, mine, form in members:
-            theirs = next(columns)
-            doubts = [
-                any(doubt is True for doubt in row) for row in zip(*(next(columns) for _ in form.doubts), strict=True)
-            ]
-            for row, value in enumerate(mine):
-                doubt = bool(form.doubts) and doubts[row]
-                failed, doubted = failed + (value is FAILED), doubted + doubt
-                if not doubt and (value is FAILED or shown(value) != shown(theirs[row])):
-                    wrong.append(f"{text}, row {row}: ours {value}, spark {theirs[row]}")
-    assert not wrong, "\n".join(wrong)
-    assert failed > 100 and doubted < failed * 1.1, (failed, doubted)

@@ -14,14 +14,13 @@ __all__ = ["Growing", "Sizes", "both", "copied", "scope_of"]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of what: ranges, ends included. `stateless`: only what needs no state; give it no tables then."""
+    """How much of what: ranges, ends included."""
 
     tables: tuple[int, int] = (1, 2)
     streams: tuple[int, int] = (1, 2)
     globals: tuple[int, int] = (0, 1)
     derived: tuple[int, int] = (2, 8)
     columns: tuple[int, int] = (1, 4)
-    stateless: bool = False
 
 
 @dataclass

@@ -42,8 +42,6 @@ class _Operations(Growing):
 
     def operations(self) -> Sequence[Callable[[], None]]:
         """What can be done next, the more interesting of it more often."""
-        if self.sizes.stateless:
-            return self.filter, self.map, self.map, self.rekey, self.merge, self.explode
         return (
             self.filter, self.map, self.rekey, self.merge, self.explode, self.to_stream, self.to_table,
             self.materialize, self.join_table, self.join_table, self.join_table, self.join_global,

@@ -21,12 +21,11 @@ from tests.generated.running import by_key
 from tests.generated.seeds import seeds
 from tests.generated.shapes import Generated, SourceShape
 from tests.generated.topology import Sizes, generate
-from tests.spark.files import sink_files, sink_records, write_rows
+from tests.spark.files import sink_records, write_rows
 from tests.spark.support import run_once
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Node, Plan
 from vsc.runtime.local import order_epoch
-from vsc.runtime.spark.in_sql import runs_in_sql
 from vsc.testing import Record, TopologyTestDriver
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -67,43 +66,6 @@ def test_spark_gives_what_the_driver_gives(spark: Any, tmp_path: Path, seed: int
         assert by_key(found) == by_key(wanted), node
         if partitions == 1:
             assert found == wanted, node
-
-
-@pytest.mark.parametrize("seed", seeds("VSC_SPARK_TOPOLOGIES", 2))
-def test_stateless_topologies_give_the_same_in_spark_sql(spark: Any, tmp_path: Path, seed: int) -> None:
-    rng = random.Random(seed)
-    sizes = Sizes(tables=(0, 0), streams=(1, 3), globals=(0, 0), derived=(2, 8), stateless=True)
-    while True:
-        topology = generate(rng, sizes)
-        formats = {source.name: rng.choice(("json", "parquet")) for source in topology.sources}
-        text = text_of(topology, formats)
-        plan = compile_topology(text, path=f"{seed}.vdsl")
-        if runs_in_sql(plan):
-            break
-    (epoch,) = history(rng, topology, RecordSizes(epochs=(1, 1), parts=(1, 3), rows=(1, 30)))
-    for source in topology.sources:
-        (tmp_path / "in" / source.name).mkdir(parents=True)
-    write_rows(plan, tmp_path / "in", epoch, 0, formats)
-    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
-    run_once(plan, spark, tmp_path / "ck", variables=variables, on_error="drop")
-    parts = [[r for r in epoch if (r.source, r.part) == part] for part in {(r.source, r.part) for r in epoch}]
-    expected = [driven(text, plan, [part], 1) for part in parts]
-    for number, node in enumerate(topology.sinks):
-        found = sink_files(tmp_path / "out" / str(number), plan.node(node))
-        assert made_of(found, [one[node] for one in expected]), node
-
-
-def made_of(files: list[Rows], parts: list[Rows]) -> bool:
-    """Whether each file holds the rows of whole source partitions, one after the other, and no row is missing."""
-    left = sorted((part for part in parts if part), key=len, reverse=True)
-    for file in files:
-        while file:
-            part = next((p for p in left if file[: len(p)] == p), None)
-            if part is None:
-                return False
-            left.remove(part)
-            file = file[len(part) :]
-    return not left
 
 
 def text_of(topology: Generated, formats: dict[str, str]) -> str:

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
-from vsc.runtime.spark.in_sql import runs_in_sql
 
 pytestmark = pytest.mark.spark
 
@@ -27,8 +26,8 @@ select `order-id`, `m s`.`a.b` + 1 as `sum(1)`, `x``y`, `v v`, tags[0].`n-1` as 
 sink `j.j` to files (path = '${d}/joined', format = 'parquet');
 """
 STATELESS = """
-stream `only sql` = map `my stream` select `a.b` * 2 as `d.d`, `x``y`, tags;
-sink `only sql` to files (path = '${d}/mapped', format = 'json');
+stream `only mapped` = map `my stream` select `a.b` * 2 as `d.d`, `x``y`, tags;
+sink `only mapped` to files (path = '${d}/mapped', format = 'json');
 """
 ROWS = [
     {"order-id": "o1", "a.b": 1, "select": "k1", "x`y": 5, "tags": [{"n-1": 7}]},
@@ -40,9 +39,7 @@ def test_names_that_spark_would_read_as_paths(spark: Any, tmp_path: Path) -> Non
     write_json(tmp_path / "in" / "a.json", ROWS, 0)
     (tmp_path / "tb").mkdir()
     (tmp_path / "tb" / "a.csv").write_text("k.1,v v,since\nk1,1.5,1970-01-01T00:00:00Z\n")
-    stateless = compiled(SOURCES + STATELESS)
-    assert runs_in_sql(stateless)
-    run_once(stateless, spark, tmp_path / "ck1", variables={"d": str(tmp_path)})
+    run_once(compiled(SOURCES + STATELESS), spark, tmp_path / "ck1", variables={"d": str(tmp_path)})
     lines = [json.loads(text) for file in (tmp_path / "mapped").glob("*.json") for text in file.open()]
     assert lines == [
         {"order-id": "o1", "d.d": 2, "x`y": 5, "tags": [{"n-1": 7}]},

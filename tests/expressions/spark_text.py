@@ -1,4 +1,4 @@
-"""Writes an expression as Spark SQL text that means the same, for what Spark itself evaluates and for the tests.
+"""Writes an expression as Spark SQL text that means the same, to compare our evaluation with Spark's.
 
 Every constant and every cast is written out with its type, so Spark has nothing left to decide. The session has to be
 in ANSI mode with the time zone UTC, as vsc sets it.

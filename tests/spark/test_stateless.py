@@ -1,8 +1,10 @@
-"""Plans without state: the rows, counters and errors of Python's stage 0, by Spark SQL alone."""
+"""Plans without state on Spark: rows, counters and errors; columns that nobody reads stay in their files."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -10,11 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
-from vsc.runtime.spark import epoch as epoch_module
-from vsc.runtime.spark import pipeline as pipeline_module
-from vsc.runtime.spark import query as query_module
-from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.in_sql import runs_in_sql
+from vsc.runtime.operators.read_columns import read_columns
+from vsc.runtime.spark.options import resolve_plan
+from vsc.runtime.spark.sources import source_frame
 
 pytestmark = pytest.mark.spark
 
@@ -60,27 +60,13 @@ def inputs(folder: Path, rows: list[dict[str, Any]]) -> dict[str, str]:
     return {"in": str(folder / "in"), "out": str(folder / "out")}
 
 
-def test_equal_to_python_in_rows_and_counters(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = compiled(TOPOLOGY)
-    assert runs_in_sql(plan)
-    seen: dict[str, Any] = {}
-    for way in ("sql", "python"):
-        folder = tmp_path / way
-        if way == "python":
-            for module in (query_module, pipeline_module):
-                monkeypatch.setattr(module, "runs_in_sql", lambda plan: False)
-        else:
-            monkeypatch.setattr(epoch_module, "packed", None)  # nothing here fails: Python is not asked
-        (report,) = run_once(plan, spark, folder / "ck", variables=inputs(folder, S))
-        monkeypatch.undo()
-        sinks = {name: parquet_rows(folder / "out" / name) for name in ("by_word", "large", "both")}
-        seen[way] = sinks, report.read, report.written, report.metrics.as_dict()
-    assert seen["sql"] == seen["python"]
-    sinks, read, written, metrics = seen["sql"]
-    assert read == {"s": 9, "p": 3}
-    assert written == {"sink-0": 5, "sink-1": 2, "sink-2": 4, "sink-3": 4}
-    assert metrics["dropped_records"] == DROPPED
-    assert [(row["word"], row["id"], row["_timestamp"]) for row in sinks["by_word"]] == [
+def test_rows_and_counters(spark: Any, tmp_path: Path) -> None:
+    (report,) = run_once(compiled(TOPOLOGY), spark, tmp_path / "ck", variables=inputs(tmp_path, S))
+    assert report.read == {"s": 9, "p": 3}
+    assert report.written == {"sink-0": 5, "sink-1": 2, "sink-2": 4, "sink-3": 4}
+    assert report.metrics.as_dict()["dropped_records"] == DROPPED
+    by_word = parquet_rows(tmp_path / "out" / "by_word")
+    assert [(row["word"], row["id"], row["_timestamp"]) for row in by_word] == [
         ("x", "a", 5), ("y", "a", 5), ("y", "e", 8), ("x", "e", 8), ("z", "b", 9),
     ]  # fmt: skip
 
@@ -103,9 +89,7 @@ def failing(tmp_path: Path) -> dict[str, str]:
 def test_a_record_that_fails_is_dropped_although_nobody_reads_what_failed(
     spark: Any, tmp_path: Path, failing: dict[str, str]
 ) -> None:
-    plan = compiled(FAILING)
-    assert runs_in_sql(plan)
-    (report,) = run_once(plan, spark, tmp_path / "ck", variables=failing, on_error="drop")
+    (report,) = run_once(compiled(FAILING), spark, tmp_path / "ck", variables=failing, on_error="drop")
     assert [row["n"] for row in parquet_rows(tmp_path / "out" / "only")] == [5, 2]
     assert report.metrics.as_dict()["dropped_records"] == {"tenth": {"expression_failed": 1}}
 
@@ -122,10 +106,30 @@ def test_a_bad_row_stops_the_run_where_it_is_to(spark: Any, tmp_path: Path) -> N
     assert parquet_rows(tmp_path / "out" / "by_word") == []
 
 
-def test_no_python_worker_sees_a_row(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*arguments: Any) -> None:
-        raise AssertionError("a row went through Python")
+READ = """
+stream s (id string, n bigint, note string, x double, unread string, at bigint)
+  from files (path = '${in}', format = 'parquet') key id timestamp at;
+table r (id string, rate double) from files (path = '${in}', format = 'parquet') key id;
+stream near = filter s where n > 3;
+stream joined = join near with r select x * r.rate as y;
+stream noted = rekey near by note;
+table c = aggregate noted group by note select count(*) as c;
+sink joined to noop (); sink c to noop ();
+"""
 
-    monkeypatch.setattr("pyspark.sql.DataFrame.mapInArrow", refuse)
-    reports: list[EpochReport] = run_once(compiled(TOPOLOGY), spark, tmp_path / "ck", variables=inputs(tmp_path, S))
-    assert [sum(r.written.values()) for r in reports] == [15]
+
+def test_what_nobody_reads_stays_in_its_file(spark: Any, tmp_path: Path) -> None:
+    plan = compiled(READ)
+    assert read_columns(plan, "s") == {"id", "n", "note", "x", "at"}
+    assert read_columns(plan, "r") == {"id", "rate"}
+    pq.write_table(pa.table({"id": ["a"]}), tmp_path / "f.parquet")
+    source = resolve_plan(plan, {"in": str(tmp_path)}).node("s")
+    at_once: Any = SimpleNamespace(readStream=spark.read, _jvm=spark._jvm, _jsc=spark._jsc)  # a stream has no file scan
+    frame = source_frame(at_once, source, read_columns(plan, "s"))
+    (read,) = re.findall(r"ReadSchema: (\S+)", frame._jdf.queryExecution().toString())
+    assert read == "struct<id:string,n:bigint,note:string,x:double,at:bigint,_tmp_metadata_row_index:bigint>"
+
+
+def test_a_sink_reads_every_column() -> None:
+    plan = compiled(READ + "sink near to noop ();")
+    assert read_columns(plan, "s") == {"id", "n", "note", "x", "unread", "at"}
