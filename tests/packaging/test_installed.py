@@ -72,7 +72,7 @@ def test_check_loads_no_heavy_library(ask: Vsc, root: Path, example: str) -> Non
 def test_the_scenarios_of_the_examples_hold(ask: Vsc, root: Path) -> None:
     done = ask("-m", "vsc", "test", root / "examples")
     if ask("-c", "import rocksdict, yaml").returncode:
-        assert (done.returncode, "vsc[test]" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
+        assert (done.returncode, "[test]" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
     else:
         assert (done.returncode, done.stderr.endswith(" passed, 0 failed\n")) == (0, True), done.stdout
 
@@ -82,5 +82,5 @@ def test_a_missing_extra_is_named(ask: Vsc, root: Path, tmp_path: Path) -> None:
         pytest.skip("this interpreter has pyspark")
     done = ask("-m", "vsc", "run", root / "examples/payments/topology.vdsl", "--checkpoint", tmp_path / "c")
     assert done.returncode == 2
-    assert "vsc[spark]" in done.stderr
+    assert "[spark]" in done.stderr
     assert "Traceback" not in done.stderr

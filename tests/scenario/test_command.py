@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from vsc.cli import main
+from vsc.extras import install
 
 TOPOLOGY = """\
 stream orders (id string, amount int) from memory () key id;
@@ -177,9 +178,9 @@ def test_wrong_use_ends_with_2(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("package", ["yaml", "rocksdict"])
+@pytest.mark.parametrize(("package", "user"), [("yaml", "vsc test"), ("rocksdict", "vsc.testing")])
 def test_a_missing_extra_is_named(
-    package: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    package: str, user: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in list(sys.modules):
         if name.startswith(("vsc.scenario", "vsc.testing", "vsc.runtime", package)):
@@ -193,5 +194,5 @@ def test_a_missing_extra_is_named(
     monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
     assert main(["test", "good"]) == 2
     assert capsys.readouterr().err == (
-        f"error: this needs the package `{package}`, which is not installed\nhelp: pip install 'vsc[test]'\n"
+        f"error: {user} needs the package `{package}`, which is not installed\nhelp: {install('test')}\n"
     )

@@ -16,6 +16,7 @@ from types import ModuleType
 
 from vsc import __version__
 from vsc.cli.errors import UsageError
+from vsc.extras import MissingExtra, required
 
 __all__ = ["COMMANDS", "main"]
 
@@ -28,11 +29,6 @@ COMMANDS = {
     "store": "look into the state of a checkpoint",
     "doctor": "find what keeps Spark from running here",
 }
-_EXTRAS = {
-    "pyspark": "spark", "pandas": "spark", "google": "spark", "rich": "spark",
-    "pyarrow": "test", "numpy": "test", "rocksdict": "test", "yaml": "test",
-    "prometheus_client": "metrics", "confluent_kafka": "kafka", "psycopg": "postgres",
-}  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,12 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _say("interrupted")
         return 130
-    except ModuleNotFoundError as error:
-        extra = _EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
-            return _bug(error, arguments)
-        _say(f"error: this needs the package `{error.name}`, which is not installed")
-        _say(f"help: pip install 'vsc[{extra}]'")
+    except MissingExtra as error:
+        _say(f"error: {error.message}")
+        _say(f"help: {error.help}")
         return 2
     except Exception as error:
         return _bug(error, arguments)
@@ -75,7 +68,8 @@ def _run(arguments: list[str]) -> int:
     if module is None:
         parser.print_help(sys.stderr)
         return 2
-    status: int = module.execute(args)
+    with required(f"vsc {name}"):
+        status: int = module.execute(args)
     return status
 
 

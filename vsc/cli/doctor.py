@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+from vsc.extras import install
+
 __all__ = ["Check", "add_arguments", "checks", "execute", "java_problem"]
 
 _JAVA = (17, 21)
@@ -109,11 +111,11 @@ def _package(name: str, lowest: tuple[int, ...], below: tuple[int, ...]) -> Chec
     try:
         found = version(name)
     except PackageNotFoundError:
-        return Check(name, "not installed", "pip install 'vsc[spark]'")
+        return Check(name, "not installed", install("spark"))
     numbers = tuple(int(n) for n in re.findall(r"\d+", found)[:2])
     if lowest <= numbers < below:
         return Check(name, found)
-    return Check(name, f"{found}, but vsc needs {wanted}", "pip install --upgrade 'vsc[spark]'")
+    return Check(name, f"{found}, but vsc needs {wanted}", install("spark"))
 
 
 def _loopback() -> Check:

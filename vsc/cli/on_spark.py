@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from vsc.cli.errors import UsageError
+from vsc.extras import install
 
 __all__ = [
     "MASTER",
@@ -71,7 +72,7 @@ def need_packages(command: str) -> None:
     missing = [name for name in _NEEDED if not _importable(name)]
     if missing:
         names = ", ".join(missing)
-        raise Refused(f"error: {command} needs {names}, not installed here\n  help: pip install 'vsc[spark]'", 2)
+        raise Refused(f"error: {command} needs {names}, not installed here\n  help: {install('spark')}", 2)
 
 
 def check_java() -> None:

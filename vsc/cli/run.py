@@ -18,6 +18,7 @@ from vsc.cli.common import add_variables, read_text, use_color, variables
 from vsc.cli.errors import UsageError
 from vsc.cli.messages import JsonMessages, Messages
 from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, packages_of, refusal, settings
+from vsc.extras import required
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -201,7 +202,8 @@ def _display(args: argparse.Namespace) -> Display:
 
     exporter = None
     if args.metrics is not None:  # first: where its port is taken, nothing has been shown yet
-        from vsc.runtime.spark.exporter import PrometheusDisplay, address
+        with required("vsc run --metrics"):
+            from vsc.runtime.spark.exporter import PrometheusDisplay, address
 
         exporter = PrometheusDisplay(*address(args.metrics))
     logged = args.log_format == "json" and args.progress != "none"

@@ -1,0 +1,57 @@
+"""The parts of vsc that are installed on request: which package belongs to which extra, and how to install it.
+
+The command and the package are called ``vsc``; the distribution is not, since PyPI's ``vsc`` is another project. Only
+this module and ``pyproject.toml`` know its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, distribution
+
+__all__ = ["DISTRIBUTION", "MissingExtra", "install", "required"]
+
+DISTRIBUTION = "versioned-streams"
+_EXTRAS = {
+    "pyspark": "spark", "pandas": "spark", "google": "spark", "rich": "spark",
+    "pyarrow": "test", "numpy": "test", "rocksdict": "test", "yaml": "test",
+    "prometheus_client": "metrics", "confluent_kafka": "kafka", "psycopg": "postgres",
+}  # fmt: skip
+
+
+class MissingExtra(ModuleNotFoundError):
+    """A package of an extra is not installed. `message` says so; `help` is the command that installs it."""
+
+    def __init__(self, user: str, package: str, extra: str) -> None:
+        self.message = f"{user} needs the package `{package}`, which is not installed"
+        self.help = install(extra)
+        super().__init__(f"{self.message}: {self.help}", name=package)
+
+
+def install(extra: str) -> str:
+    """The command that installs `extra`.
+
+    Where vsc is installed, its name keeps pip to that installation: it takes nothing but the extra's packages from an
+    index. Where it is not (a checkout on the path), no name leads to it.
+    """
+    try:
+        distribution(DISTRIBUTION)
+    except PackageNotFoundError:
+        return f"pip install '.[{extra}]' in a checkout of vsc"
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+@contextmanager
+def required(user: str, extra: str | None = None) -> Iterator[None]:
+    """Raises `MissingExtra` for `user` where an import fails for lack of an extra; `extra`, if one brings them all."""
+    try:
+        yield
+    except MissingExtra:
+        raise
+    except ModuleNotFoundError as error:
+        package = error.name or ""
+        found = _EXTRAS.get(package.partition(".")[0])
+        if found is None:
+            raise
+        raise MissingExtra(user, package, extra or found) from error

@@ -1,0 +1,8 @@
+"""Tests of topologies in Python: `TopologyTestDriver` runs one in the process of its test, without a JVM."""
+
+from vsc.extras import required
+
+with required("vsc.testing", "test"):
+    from vsc.testing.driver import Record, StoreView, TopologyTestDriver, VersionedRecord, timestamp_column
+
+__all__ = ["Record", "StoreView", "TopologyTestDriver", "VersionedRecord", "timestamp_column"]
