@@ -10,7 +10,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Observation, SparkSession
+from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Node, Plan, Sink
 from vsc.runtime.errors import SinkError
@@ -25,6 +26,8 @@ from vsc.runtime.spark.table_text import table_text
 __all__ = ["EpochSink", "FilesSink", "check_sinks", "make_sinks"]
 
 _LATER = {"kafka", "delta", "jdbc"}
+_FIRST = "part-00000-"
+"""What the files of Spark's first task begin with."""
 
 
 class EpochSink(Protocol):
@@ -145,6 +148,7 @@ class FilesSink:
 
     def __init__(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> None:
         self.id = sink.id
+        self._spark = spark
         self._node = node
         self._options = Options.of_sink(sink)
         self._format = self._options.text("format")
@@ -178,9 +182,16 @@ class FilesSink:
         return usable(SinkError, what, "correct the path, or what keeps it from being written")
 
     def _save(self, output: Output, path: str) -> None:
-        writer = output.rows(self.id, self._node, self._timestamp).write.format(self._format)
+        first = Observation(f"first task of {self.id}")
+        in_first = F.count_if(F.spark_partition_id() == 0).alias("rows")
+        writer = output.rows(self.id, self._node, self._timestamp).observe(first, in_first).write.format(self._format)
         if self._format == "csv":
             writer = writer.option("header", "true")
         for name, value in self._options.spark.items():
             writer = writer.option(name, value)
         writer.save(path)
+        if not first.get["rows"]:  # Spark's first task writes a file even then
+            folder = Files(self._spark, path)
+            for name in folder.names():
+                if name.startswith(_FIRST):
+                    folder.delete(name)

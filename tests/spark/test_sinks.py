@@ -12,13 +12,17 @@ from vsc.runtime.spark.failures import translated
 
 pytestmark = pytest.mark.spark
 
-TOPOLOGY = """
+COUNTS = """
 stream orders (id bigint, shop string, at bigint) from files (path = '${in}', format = 'json') timestamp at;
 table counts = aggregate orders group by shop select count(*) as orders;
-stream big = filter orders where id > 1;
+"""
+TOPOLOGY = (
+    COUNTS
+    + """stream big = filter orders where id > 1;
 sink counts to files (path = '${out}/counts', format = 'parquet');
 sink big to files (path = '${out}/big', format = 'parquet');
 """
+)
 
 
 def rows(numbers: range) -> list[dict[str, Any]]:
@@ -58,3 +62,16 @@ def test_a_repeated_epoch_writes_nothing_and_other_content_is_an_error(spark: An
     assert known is not None
     assert "the sink of 'big' (line 6): epoch 0 was written before with other content in its 28 rows" in known.message
     assert files(out) == before
+
+
+@pytest.mark.parametrize("forms", [("json",), ("csv", "parquet", "orc")])
+def test_no_file_without_rows_is_left(forms: tuple[str, ...], spark: Any, tmp_path: Path) -> None:
+    """The rows of this key are not in the first of the partitions, for which Spark writes a file even without rows."""
+    sinks = [f"sink counts to files (path = '${{out}}/{form}', format = '{form}');\n" for form in forms]
+    write_json(tmp_path / "in/0.json", [{"id": i, "shop": "b", "at": i} for i in range(3)], 0)
+    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
+    run_once(compiled(COUNTS + "".join(sinks)), spark, tmp_path / "ck", variables=variables, partitions=4)
+    for form in forms:
+        [file] = (tmp_path / "out" / form).glob("part-*")
+        found = spark.read.option("header", "true").format(form).load(str(file))
+        assert [int(row.orders) for row in found.orderBy("_timestamp").collect()] == [1, 2, 3]
