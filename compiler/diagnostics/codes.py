@@ -135,6 +135,8 @@ _CONNECTORS = {
     "VSC508": "columns that a Kafka format cannot hold",
     "VSC509": "a column that csv cannot hold",
     "VSC510": "a column that is called as one that the sink adds",
+    "VSC511": "an unknown time zone",
+    "VSC512": "a time zone for a format without text",
 }
 
 _RUN_TIME = {

@@ -109,8 +109,9 @@ def _node(
 
 
 def _source(checked: CheckedTopology, declaration: syntax.SourceDecl, shape: Shape, rank: int) -> Source:
-    connector = checked.connectors.sources[declaration.name.text]
-    return Source(connector, shape.columns, shape.timestamp, shape.condition, rank, declaration.kind == "global table")
+    name, is_global = declaration.name.text, declaration.kind == "global table"
+    connector, ahead = checked.connectors.sources[name], checked.connectors.ahead[name]
+    return Source(connector, shape.columns, shape.timestamp, shape.condition, rank, is_global, ahead)
 
 
 def _join(

@@ -121,7 +121,10 @@ class ExpressionBuilder:
         return syntax.Literal(text, span)
 
     def _on_variable(self, span: Span, token: int) -> syntax.Literal | syntax.Duration:
-        name = self.word(token)[2:-1]
+        return self.value_of(self.word(token)[2:-1], span)
+
+    def value_of(self, name: str, span: Span) -> syntax.Literal | syntax.Duration:
+        """The value of a variable in place of a whole literal: a literal if its text is one, else that text."""
         value = self.variables.get(name)
         if value is None:
             self.findings.append(missing_variable(name, span))

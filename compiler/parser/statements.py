@@ -11,6 +11,9 @@ from vsc.compiler.source import Span
 
 __all__ = ["StatementBuilder"]
 
+_COMPILED = {"max_ahead"}
+"""Options of connectors that are facts of the plan: a variable in them needs its value now."""
+
 
 class _Clause(NamedTuple):
     """A source clause: which one, what it says, where it stands."""
@@ -100,6 +103,8 @@ class StatementBuilder(ExpressionBuilder):
         return options
 
     def _on_option(self, span: Span, name: tuple[syntax.Name, bool], value: Any) -> syntax.Option:
+        if isinstance(value, syntax.Variable) and name[0].text in _COMPILED and not name[1]:
+            value = self.value_of(value.name, value.span)
         return syntax.Option(name[0], value, name[1], span)
 
     def _on_option_name(self, span: Span, written: syntax.Name | int) -> tuple[syntax.Name, bool]:

@@ -17,6 +17,7 @@ from vsc.compiler.diagnostics.suggest import nearest
 from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.offsets import offsets_help, offsets_problem
 from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
+from vsc.compiler.passes.zones import zone_problem
 from vsc.compiler.topology import Topology
 from vsc.plan import Connector
 from vsc.plan.record import record
@@ -27,6 +28,7 @@ Role = Choice["source", "sink"]
 
 _CODES = OptionCodes(unknown="VSC503", value="VSC505", twice="VSC506")
 _FILE_FORMATS = ("parquet", "json", "csv", "orc", "avro")
+_TEXT_FORMATS = ("json", "csv")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -44,6 +46,8 @@ class _Kind:
 
 
 _WITH_TIMESTAMP = OptionSpec("true or false", "true")
+_MAX_AHEAD = OptionSpec("duration or none", "1 day")
+_DAY = 86_400_000
 _KINDS: dict[str, _Kind] = {
     "files": _Kind(
         {
@@ -51,8 +55,11 @@ _KINDS: dict[str, _Kind] = {
             "format": OptionSpec("string", "'json'", _FILE_FORMATS),
             "with_timestamp": _WITH_TIMESTAMP,
             "append": OptionSpec("true or false", "true"),
+            "time_zone": OptionSpec("string", "'Europe/Berlin'"),
+            "max_ahead": _MAX_AHEAD,
         },
         required=("path", "format"),
+        source_only=("time_zone", "max_ahead"),
         sink_only=("append",),
         stream_sink_only=("with_timestamp",),
     ),
@@ -63,47 +70,58 @@ _KINDS: dict[str, _Kind] = {
             "format": OptionSpec("string", "'json'", ("json", "avro", "string")),
             "key_format": OptionSpec("string", "'string'", ("string", "json", "avro", "none")),
             "starting_offsets": OptionSpec("string", "'earliest'"),
+            "max_ahead": _MAX_AHEAD,
             "with_timestamp": _WITH_TIMESTAMP,
         },
         required=("bootstrap_servers", "topic", "format"),
-        source_only=("starting_offsets",),
+        source_only=("starting_offsets", "max_ahead"),
         stream_sink_only=("with_timestamp",),
     ),
     "delta": _Kind(
         {
             "path": OptionSpec("string", "'data/payments'"),
             "table": OptionSpec("string", "'payments'"),
+            "max_ahead": _MAX_AHEAD,
             "with_timestamp": _WITH_TIMESTAMP,
         },
+        source_only=("max_ahead",),
         stream_sink_only=("with_timestamp",),
     ),
     "jdbc": _Kind(
         {
             "url": OptionSpec("string", "'jdbc:postgresql://localhost/db'"),
             "table": OptionSpec("string", "'payments'"),
+            "max_ahead": _MAX_AHEAD,
             "with_timestamp": _WITH_TIMESTAMP,
         },
         required=("url", "table"),
+        source_only=("max_ahead",),
         stream_sink_only=("with_timestamp",),
     ),
     "rate": _Kind(
-        {"rows_per_second": OptionSpec("whole number", "10")}, required=("rows_per_second",), roles=("source",)
+        {"rows_per_second": OptionSpec("whole number", "10"), "max_ahead": _MAX_AHEAD},
+        required=("rows_per_second",),
+        roles=("source",),
     ),
     "console": _Kind(
         {"with_timestamp": _WITH_TIMESTAMP}, roles=("sink",), stream_sink_only=("with_timestamp",), spark=False
     ),
     "noop": _Kind({}, roles=("sink",), spark=False),
-    "memory": _Kind({}, spark=False),
+    "memory": _Kind({"max_ahead": _MAX_AHEAD}, source_only=("max_ahead",), spark=False),
 }
 
 
 @record
 class Connectors:
-    """The connector of every source by node name, of every sink by its place among the sinks, and their variables."""
+    """The connector of every source by node name, of every sink by its place among the sinks, and their variables.
+
+    `ahead`: by source, how far ahead of the run's clock its event times may be, in ms; None: any distance.
+    """
 
     sources: Mapping[str, Connector]
     sinks: Mapping[int, Connector]
     variables: tuple[str, ...]
+    ahead: Mapping[str, int | None]
 
 
 def check_connectors(topology: Topology, kinds: Kinds) -> tuple[Connectors, tuple[Finding, ...]]:
@@ -111,18 +129,19 @@ def check_connectors(topology: Topology, kinds: Kinds) -> tuple[Connectors, tupl
     findings: list[Finding] = []
     sources: dict[str, Connector] = {}
     sinks: dict[int, Connector] = {}
+    ahead: dict[str, int | None] = {}
     for name, declaration in topology.nodes.items():
         if isinstance(declaration, syntax.SourceDecl):
             found = _connector(declaration.connector, "source", declaration.kind == "stream", findings)
             if found is not None:
-                sources[name] = found
+                sources[name], ahead[name] = found, _max_ahead(declaration.connector)
     for index, sink in enumerate(topology.sinks):
         found = _connector(sink.connector, "sink", kinds.get(sink.name.text) == "stream", findings)
         if found is not None:
             sinks[index] = found
     every = (*sources.values(), *sinks.values())
     names = {name for connector in every for name in _variables(connector)}
-    return Connectors(sources, sinks, tuple(sorted(names))), tuple(findings)
+    return Connectors(sources, sinks, tuple(sorted(names)), ahead), tuple(findings)
 
 
 def _connector(clause: syntax.ConnectorClause, role: Role, stream: bool, findings: list[Finding]) -> Connector | None:
@@ -139,10 +158,11 @@ def _connector(clause: syntax.ConnectorClause, role: Role, stream: bool, finding
     wrong += _missing(clause, kind, role, own)
     wrong += _out_of_bounds(options)
     wrong += _offsets(options)
+    wrong += _zone(options)
     findings.extend(wrong)
     if wrong:
         return None
-    return Connector(name, tuple((n, _value(o)) for n, o in options.items()), spark)
+    return Connector(name, tuple((n, _value(o)) for n, o in options.items() if n != "max_ahead"), spark)
 
 
 def _applies(kind: _Kind, option: str, role: Role, stream: bool) -> bool:
@@ -188,7 +208,31 @@ def _missing(clause: syntax.ConnectorClause, kind: _Kind, role: Role, own: tuple
     return found
 
 
+def _max_ahead(clause: syntax.ConnectorClause) -> int | None:
+    """The bound of a source whose options are right."""
+    for option in clause.options:
+        if option.name.text == "max_ahead" and not option.quoted:
+            return option.value.milliseconds if isinstance(option.value, syntax.Duration) else None
+    return _DAY
+
+
+def _zone(options: Mapping[str, syntax.Option]) -> list[Finding]:
+    written = options.get("time_zone")
+    if written is None:
+        return []
+    form = _text(options.get("format"))
+    if form not in (None, *_TEXT_FORMATS):
+        message = f"`time_zone` is for times in text (json, csv), not for {form}"
+        return [Finding("VSC512", written.span, message, (), "remove it")]
+    name = _text(written)
+    problem = None if name is None else zone_problem(name)
+    return [] if problem is None else [Finding("VSC511", written.value.span, problem[0], (), problem[1])]
+
+
 def _out_of_bounds(options: Mapping[str, syntax.Option]) -> list[Finding]:
+    ahead = options.get("max_ahead")
+    if ahead is not None and isinstance(ahead.value, syntax.Duration) and ahead.value.milliseconds < 0:
+        return [Finding("VSC505", ahead.value.span, "`max_ahead` cannot be negative", (), "write `max_ahead = 1 day`")]
     rows = options.get("rows_per_second")
     if rows is None or not isinstance(rows.value, syntax.Literal) or not isinstance(rows.value.value, int):
         return []

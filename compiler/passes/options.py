@@ -22,9 +22,12 @@ LONGEST = 9_000_000_000_000_000
 
 @record
 class OptionSpec:
-    """What an option takes: its type, for a string perhaps one of `choices`; `example` is a literal for messages."""
+    """What an option takes: its type, for a string perhaps one of `choices`; `example` is a literal for messages.
 
-    type: Choice["duration", "string", "whole number", "true or false"]
+    Null, or the word ``none``, fits a "duration or none" alone.
+    """
+
+    type: Choice["duration", "duration or none", "string", "whole number", "true or false"]
     example: str
     choices: tuple[str, ...] = ()
 
@@ -84,8 +87,10 @@ def _wrong_value(option: syntax.Option, spec: OptionSpec, code: str) -> Finding 
     if isinstance(value, syntax.Variable):
         return None
     if isinstance(value, syntax.Duration):
-        return _not_a(option, spec, code) if spec.type != "duration" else too_long(value, code)
+        return too_long(value, code) if spec.type.startswith("duration") else _not_a(option, spec, code)
     found = value.value
+    if spec.type == "duration or none" and found in (None, "none"):
+        return None
     if spec.type == "string" and isinstance(found, str):
         if not spec.choices or found in spec.choices or "${" in found:
             return None
@@ -104,7 +109,13 @@ def _wrong_value(option: syntax.Option, spec: OptionSpec, code: str) -> Finding 
 
 def _not_a(option: syntax.Option, spec: OptionSpec, code: str) -> Finding:
     article = "" if spec.type == "true or false" else "a "
-    what = "a duration, a number with its unit" if spec.type == "duration" else f"{article}{spec.type}"
+    match spec.type:
+        case "duration":
+            what = "a duration, a number with its unit"
+        case "duration or none":
+            what = "a duration, a number with its unit, or `none`"
+        case other:
+            what = f"{article}{other}"
     return Finding(
         code, option.value.span, f"`{option.name.text}` is {what}", (), f"write `{option.name.text} = {spec.example}`"
     )

@@ -23,9 +23,9 @@ from vsc.compiler.passes.windows import Windows
 from vsc.compiler.source import SourceFile, Span
 from vsc.compiler.topology import Topology
 from vsc.compiler.words import article
-from vsc.plan import Column, Item, Schema
+from vsc.plan import Column, Item, Schema, expressions
 from vsc.plan.record import record
-from vsc.plan.types import BIGINT, BOOLEAN, TIMESTAMP, ArrayType
+from vsc.plan.types import BIGINT, BOOLEAN, INT, SMALLINT, TIMESTAMP, TINYINT, ArrayType
 
 __all__ = ["check_schemas"]
 
@@ -95,11 +95,19 @@ class _Schemas:
         typed = type_expression(expr, scope)
         if typed.expr is None:
             return None, list(typed.findings)
-        fitting = typed.expr if typed.expr.type == TIMESTAMP else coerce(typed.expr, BIGINT)
+        text, found = self.source.slice(expr.span), typed.expr.type
+        if found in (TINYINT, SMALLINT, INT) and not isinstance(typed.expr, expressions.Literal):
+            factor = expr if isinstance(expr, syntax.Binary) and expr.op == "*" else None
+            part = factor.left if factor is not None and isinstance(factor.right, syntax.Literal) else expr
+            seconds = self.source.slice(part.span)
+            message = f"event time is a timestamp or a bigint of milliseconds, which {article(found)} cannot hold"
+            help = f"if `{seconds}` is in seconds, write `timestamp cast({seconds} as bigint) * 1000`"
+            return None, [Finding("VSC402", expr.span, message, (), help)]
+        fitting = typed.expr if found == TIMESTAMP else coerce(typed.expr, BIGINT)
         if fitting is not None:
-            return Item("timestamp", fitting, self.source.slice(expr.span)), []
-        message = f"event time is a timestamp or a bigint of milliseconds, not {article(typed.expr.type)}"
-        help = f"write `cast({self.source.slice(expr.span)} as timestamp)`, or choose another column"
+            return Item("timestamp", fitting, text), []
+        message = f"event time is a timestamp or a bigint of milliseconds, not {article(found)}"
+        help = f"write `cast({text} as timestamp)`, or choose another column"
         return None, [Finding("VSC402", expr.span, message, (), help)]
 
     # ----------------------------------------------------------------------------------------------------- derived

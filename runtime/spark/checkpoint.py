@@ -43,8 +43,8 @@ _FIRST = "0-start.txt"
 _BACK = "vsc/back"
 _log = logging.getLogger(__name__)
 _SPARK_NAMES = {"offsets", "commits", "sources", "state", "metadata"}
-_IMMATERIAL = {"line", "text", "reason", "decided_by", "format_version"}
-"""Members of the plan's JSON that only messages see."""
+_IMMATERIAL = {"line", "text", "reason", "decided_by", "format_version", "max_ahead"}
+"""Members of the plan's JSON that may change: those that only messages see, and what rows are taken from now on."""
 
 
 @dataclass(frozen=True, slots=True)

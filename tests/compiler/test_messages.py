@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from vsc.compiler import check_topology
+from vsc.compiler import check_topology, compile_topology
 from vsc.compiler.diagnostics.model import Diagnostic
+from vsc.plan import Source
 
 SOURCES = """\
 stream s (k string, n bigint) from memory () key k;
@@ -334,3 +335,57 @@ FORMS = [
 def test_a_habit_from_elsewhere_is_shown_the_right_form(form: str, message: str, help: str | None) -> None:
     (found,) = [d for d in check_topology(SOURCES + "stream j = " + form, path="t.vdsl") if d.severity == "error"]
     assert (found.line, found.message, found.help) == (4, message, help)
+
+
+TIMES = [
+    ("at", "if `at` is in seconds, write `timestamp cast(at as bigint) * 1000`"),
+    ("at * 1000", "if `at` is in seconds, write `timestamp cast(at as bigint) * 1000`"),
+    ("at + 1", "if `at + 1` is in seconds, write `timestamp cast(at + 1 as bigint) * 1000`"),
+]
+
+
+@pytest.mark.parametrize(("written", "help"), TIMES)
+def test_an_event_time_that_is_an_int_is_shown_in_milliseconds(written: str, help: str) -> None:
+    source = f"stream e (k string, at int) from memory () key k timestamp {written};"
+    found = one(source, "VSC402")
+    assert found.message == "event time is a timestamp or a bigint of milliseconds, which an int cannot hold"
+    assert found.help == help
+    assert not check_topology(source.replace(f"timestamp {written}", help.split("`")[3]) + "sink e to noop ();")
+
+
+ZONES = [
+    ("Europe/Berln", "write 'Europe/Berlin'"),
+    ("europe/berlin", "write 'Europe/Berlin'"),
+    ("Berlin", "write 'Europe/Berlin'"),
+    ("new york", "write 'America/New_York'"),
+    ("+02:00", "write an IANA name, such as 'Europe/Berlin' or 'UTC'"),
+]
+
+
+@pytest.mark.parametrize(("zone", "help"), ZONES)
+def test_an_unknown_time_zone_is_shown_the_nearest_one(zone: str, help: str) -> None:
+    found = one(f"stream z (k string) from files (path = 'x', format = 'csv', time_zone = '{zone}');", "VSC511")
+    assert (found.message, found.help) == (f"there is no time zone '{zone}'", help)
+
+
+def test_without_a_time_zone_database_every_zone_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zoneinfo.available_timezones", set)
+    text = "stream z (k string) from files (path = 'x', format = 'csv', time_zone = 'Mars/Base'); sink z to noop ();"
+    assert check_topology(text) == ()
+
+
+def test_max_ahead_is_a_fact_of_the_plan() -> None:
+    def bound(option: str, **variables: str) -> int | None:
+        plan = compile_topology(f"stream s (k string) from memory ({option}); sink s to noop ();", variables=variables)
+        source = plan.node("s").operation
+        assert isinstance(source, Source) and source.connector.options == ()
+        return source.max_ahead
+
+    assert bound("") == 86_400_000
+    assert bound("max_ahead = 1 hour 30 minutes") == 5_400_000
+    assert bound("max_ahead = none") is None
+    assert bound("max_ahead = ${x}", x="2 hours") == 7_200_000
+    assert bound("max_ahead = ${x}", x="none") is None
+    found = one("stream m (k string) from memory (max_ahead = 7);", "VSC505")
+    assert found.message == "`max_ahead` is a duration, a number with its unit, or `none`"
+    assert found.help == "write `max_ahead = 1 day`"

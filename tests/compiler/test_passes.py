@@ -19,7 +19,8 @@ from vsc.compiler.source import SourceFile, Span
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.vdsl"))
 PASSES = Path(__file__).parents[2] / "compiler" / "passes"
 _EXPECTED = re.compile(r"--! (VSC\d{3}) \[(.*?)\](?=\s*(?:--!|$))")
-_HELPERS = {"__init__", "check", "columns", "merges", "offsets", "options", "shapes"}  # what passes are made of
+# what passes are made of
+_HELPERS = {"__init__", "check", "columns", "merges", "offsets", "options", "shapes", "zones"}
 
 
 def cases(path: Path) -> Iterator[tuple[str, str]]:

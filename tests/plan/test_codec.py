@@ -45,7 +45,7 @@ def _source(name: str, kind: Any, rank: int, **more: Any) -> Node:
     columns = (Column("k", STRING), Column("n", BIGINT), Column("at", TIMESTAMP), Column("s", S))
     at = Item("timestamp", expressions.Column(0, "at", TIMESTAMP), "at")
     gone = Item("delete when", Call("lt", (N, expressions.Literal(0, BIGINT)), BOOLEAN), "n < 0")
-    source = Source(connector, columns, at, gone if kind == "table" else None, rank)
+    source = Source(connector, columns, at, gone if kind == "table" else None, rank, max_ahead=7)
     return Node(name, kind, Schema(columns[:1], columns[1:]), source, (), 1, **more)
 
 
@@ -144,6 +144,8 @@ def test_the_text_is_json_with_the_format_version_first_and_expressions_tagged()
         ("/nodes/1/store/retention", "7 days", "at /nodes/1/store/retention: expected int, found '7 days'"),
         ("/nodes/0/schema/key/0/type", "strong", "at /nodes/0/schema/key/0/type: not a type: 'strong'"),
         ("/nodes/0/schema/key/0/type", "decimal(3,4)", "at /nodes/0/schema/key/0/type: not a type"),
+        ("/nodes/0/operation/max_ahead", -1, "at /nodes/0/operation/max_ahead: -1 is negative"),
+        ("/nodes/0/operation/max_ahead", "1 day", "at /nodes/0/operation/max_ahead: expected int, found '1 day'"),
         ("/nodes/0/operation/op", "eval", "at /nodes/0/operation/op: expected one of"),
         ("/nodes/0/operation/connector/options/0", ["path"], "options/0: expected a list of 2, found a list of 1"),
         ("/nodes/0/operation/connector/options/0/1", None, "options/0/1: expected str or int or float or bool"),

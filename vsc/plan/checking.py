@@ -105,6 +105,9 @@ def _contents(plan: nodes.Plan) -> Iterator[Mistake]:
 
 
 def _node(node: nodes.Node, before: dict[str, nodes.Node], path: str) -> Iterator[Mistake]:
+    ahead = node.operation.max_ahead if isinstance(node.operation, nodes.Source) else None
+    if ahead is not None and ahead < 0:
+        yield f"{path}/operation/max_ahead", f"{ahead} is negative"
     names = [column.name for column in (*node.schema.key, *node.schema.value)]
     if len(set(names)) < len(names):
         yield f"{path}/schema", f"two columns of node {node.name!r} have one name"

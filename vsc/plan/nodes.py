@@ -88,7 +88,8 @@ class Source:
 
     `timestamp` sees the declared columns as input 0 and is a ``timestamp`` or a ``bigint`` of milliseconds; None: the
     record's own time. `delete_when` is None for streams. `rank` is the place in D12's order: tables before streams,
-    then the order in the file. `global_` tables are seen whole by every partition.
+    then the order in the file. `global_` tables are seen whole by every partition. `max_ahead`: rows whose event time
+    is further ahead of the run's clock, in ms, are dropped; None: no bound.
     """
 
     connector: Connector
@@ -97,6 +98,7 @@ class Source:
     delete_when: Item | None
     rank: int
     global_: bool = False
+    max_ahead: int | None = None
     op: Choice["source"] = "source"
 
 

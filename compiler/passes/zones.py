@@ -1,0 +1,34 @@
+"""Time zones by their IANA names, such as ``Europe/Berlin``.
+
+The names are those of the machine's time zone database. A machine without one takes every name here; a run then asks
+Java, which has a database of its own.
+"""
+
+from __future__ import annotations
+
+from vsc.compiler.diagnostics.suggest import nearest
+
+__all__ = ["zone_problem"]
+
+
+def zone_problem(name: str) -> tuple[str, str] | None:
+    """What is wrong with `name` as a time zone, and what to write; None if it is one, or nobody here knows."""
+    from zoneinfo import ZoneInfo, available_timezones  # not loaded by a `vsc check` of a topology without zones
+
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        known = available_timezones()
+    else:
+        return None
+    if not known:
+        return None
+    near = nearest(name, known) or _city(name, known)
+    action = f"write '{near}'" if near is not None else "write an IANA name, such as 'Europe/Berlin' or 'UTC'"
+    return f"there is no time zone '{name}'", action
+
+
+def _city(name: str, known: set[str]) -> str | None:
+    """The zone of a city whose region was left out."""
+    wanted = name.replace(" ", "_").lower()
+    return min((zone for zone in known if zone.rpartition("/")[2].lower() == wanted), default=None)
