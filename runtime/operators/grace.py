@@ -35,6 +35,7 @@ class GraceBuffer:
         self._keys = KeyCodec([c.type for c in schema.key])
         self._rows = RowCodec([c.type for c in schema.value])
         self._buffer = buffer
+        buffer.skip(buffer.stream_time - grace)
         self._join = join
         self._context = context
 

@@ -47,6 +47,7 @@ class Suppress:
         self._keys = KeyCodec([c.type for c in schema.key])
         self._rows = RowCodec([c.type for c in schema.value])
         self._held = held
+        held.skip(held.stream_time - operation.wait)
         self._put = put
         self._old = old_wanted
         self._context = context

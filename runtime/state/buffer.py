@@ -74,6 +74,10 @@ class TimeOrderedBuffer:
         """Take in many records in one atomic write, as if one by one in that order."""
         self._add([Buffered(*record) for record in zip(timestamps.tolist(), keys, payloads, strict=True)])
 
+    def skip(self, until: int) -> None:
+        """Say that nothing waits with a time of at most `until`, so that nothing is sought there."""
+        self._oldest = max(self._oldest, until + 1)
+
     def pop_until(self, timestamp: int) -> Iterator[Buffered]:
         """Take out the records with a time of at most `timestamp`: (timestamp, key, payload), in order.
 

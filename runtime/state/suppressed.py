@@ -80,6 +80,10 @@ class Suppressed:
         puts.append(self._meta_row())
         self._kv.write(puts)
 
+    def skip(self, until: int) -> None:
+        """Say that nothing is held with a time of at most `until`, so that nothing is sought there."""
+        self._first = max(self._first, until + 1)
+
     def first(self, until: int = _FAR) -> SuppressedRow | None:
         """The first of what is held, if its time is at most `until`."""
         if not self.count or until < self._first:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from tests.operators.driving import dropped
 from tests.operators.test_stage_task import Stores, rows, seen
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
-from vsc.runtime.errors import BufferFullError
+from vsc.runtime.errors import BufferFullError, StateError
 from vsc.runtime.local import EpochRow, LocalRuntime
+from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.state.kv import MemoryKV
 from vsc.testing import TopologyTestDriver
 
@@ -216,3 +218,18 @@ def test_a_versioned_result_store_does_not_make_an_aggregate_forget() -> None:
         assert [(r.value, r.timestamp) for r in driver.read("n")] == [
             ({"c": 1}, 10), (None, 20), ({"c": 1}, 15), ({"c": 2}, 16),
         ]  # fmt: skip  # D18
+
+
+def test_the_state_of_format_version_1_goes_on() -> None:
+    kv = MemoryKV()
+    key = b"\0\1pm"
+    kv.write([(key, struct.pack("<4sHHqqqqq", b"VSTA", 1, 0, 7, 6, 5, 4, 3))])
+    state = AggregateState(kv, b"p", True)
+    assert (state.stream_time, state.arrivals, state.closed, state.highest, state.open) == (7, 6, 5, 4, 3)
+    assert state.forgotten == -1
+    state.forgotten = 2
+    state.commit()
+    assert AggregateState(kv, b"p", True).forgotten == 2
+    kv.write([(key, struct.pack("<4sHHqqqqqq", b"VSTA", 3, 0, 7, 6, 5, 4, 3, 2))])
+    with pytest.raises(StateError, match="format version 2"):
+        AggregateState(kv, b"p", True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vsc.runtime.errors import StateError
+from vsc.runtime.state import kv_overlay
 from vsc.runtime.state.changelog import decode_changelog, encode_changelog
 from vsc.runtime.state.kv import MemoryKV, OrderedKV, OverlayKV, RocksKV, apply_changelog, prefix_end
 
@@ -252,3 +254,72 @@ def test_a_folder_of_many_short_lives_has_few_files(tmp_path: Path) -> None:
             kv.write([(b"%d" % (j * 7919 % 1000), b"%06d" % i * 50) for j in range(i, i + 50)])
         most = max(most, len(list((tmp_path / "db").glob("*.sst"))))
     assert 1 < most <= 16  # eight, and those that were merged and are not swept yet
+
+
+scans = st.lists(st.tuples(keys, ends, st.booleans(), st.integers(0, 9)), max_size=4)
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows=st.lists(keys, min_size=4), ops=st.lists(st.tuples(scans, write), min_size=1, max_size=8))
+def test_what_scans_have_learnt_is_true(rows: list[bytes], ops: list[Any]) -> None:
+    base = MemoryKV()
+    base.write([(key, b"0") for key in rows])
+    overlay, model = OverlayKV(base), {key: b"0" for key in rows}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kv_overlay, "_MANY", 1)
+        for some, op in ops:
+            begun = [islice(overlay.scan(start, end, reverse), most) for start, end, reverse, most in some]
+            for scan in begun:
+                list(scan)  # some give up before their end
+            apply_to(model, *op)
+            overlay.write(*op)
+            check(overlay, model, b"", None)
+            for key in KEYS:
+                check(overlay, model, key, None)
+                check(overlay, model, b"", key)
+                check(overlay, model, key, key + b"\xff\xff")
+
+
+def test_a_scan_across_a_commit_has_learnt_nothing_of_what_was_committed() -> None:
+    base = MemoryKV()
+    base.write([(b"q%d" % number, b"") for number in range(9)])
+    overlay = OverlayKV(base)
+    overlay.write([(b"q0", b"new")], [b"q%d" % number for number in range(1, 8)])
+    scan = overlay.scan(b"q", b"r")
+    assert next(scan) == (b"q0", b"new")
+    overlay.commit()
+    assert list(scan) == [(b"q8", b"")]
+    assert list(overlay.scan(b"q", b"r")) == [(b"q0", b"new"), (b"q8", b"")]
+
+
+class Counted(MemoryKV):
+    """Counts the rows that scans give."""
+
+    visited = 0
+
+    def scan(self, start: bytes, end: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        for row in super().scan(start, end, reverse):
+            self.visited += 1
+            yield row
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("ranges", [False, True])
+def test_a_queue_over_an_overlay_passes_what_it_has_deleted_once(reverse: bool, ranges: bool) -> None:
+    base = Counted()
+    queued = [b"q%04d" % number for number in range(1000)]
+    base.write([(key, b"") for key in (b"a", b"z", *queued)])
+    overlay, taken = OverlayKV(base), []
+    while (found := next(overlay.scan(b"q", b"r", reverse), None)) is not None:
+        taken.append(found[0])
+        if ranges:
+            overlay.write((), (), [(found[0], found[0] + b"\0")])
+        else:
+            overlay.write((), [found[0]])
+        if len(taken) % 100 == 50:
+            overlay.write([(found[0], b"again")])
+            assert list(overlay.scan(found[0], found[0] + b"\0")) == [(found[0], b"again")]
+            overlay.write((), [found[0]])
+    assert taken == (queued[::-1] if reverse else queued)
+    assert base.visited < 20 * len(queued)
+    assert list(overlay.scan(b"", None)) == [(b"a", b""), (b"z", b"")]

@@ -1,10 +1,10 @@
 """What an aggregate keeps in its stage's key-value store, beside its result table.
 
-Layout, format version 1 (root: the length of the prefix as two bytes, big endian, and the prefix; times in keys are
+Layout, format version 2 (root: the length of the prefix as two bytes, big endian, and the prefix; times in keys are
 eight bytes, big endian, so that they sort)::
 
     root "m"                      "VSTA", u16 format version, u16 zero, then i64 (little endian): stream time, arrivals,
-                                  closed up to, highest window start, open windows
+                                  closed up to, highest window start, open windows, forgotten up to (not in version 1)
     root "g" group                a group's row: its result's time, its rows, the cells of its calls (`RowCodec`)
     root "e" group u16 call ...   what an accumulator keeps beside its cells (`entries`)
     root "t" place start group    nothing
@@ -33,10 +33,14 @@ from vsc.runtime.state.kv_overlay import OverlayKV
 
 __all__ = ["FORMAT_VERSION", "AggregateState", "open_aggregate", "window_key"]
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 
-_MAGIC: Final = b"VSTA"
-_META: Final = struct.Struct("<4sHHqqqqq")
+_BEGIN: Final = struct.pack("<4sHH", b"VSTA", FORMAT_VERSION, 0)
+_BEFORE: Final = struct.pack("<4sHH", b"VSTA", 1, 0)
+_META: Final = struct.Struct("<8sqqqqqq")
+_UNKNOWN: Final = struct.pack("<q", -1)
+"""Where version 2 says up to where windows have been removed: version 1 does not."""
+_NOTHING: Final = (-1, 0, -1, -1, 0, -1)
 _NUMBER: Final = struct.Struct(">Q")
 _PLACE: Final = struct.Struct(">QQ")
 
@@ -56,7 +60,7 @@ class AggregateState:
 
     `stream_time` is the highest time so far (-1 at first), `arrivals` how many rows were numbered, `closed` up to
     where windows are closed (-1: none), `highest` the highest window start that was ever written, `open` how many
-    windows are not closed.
+    windows are not closed, `forgotten` up to where they have been removed (-1: nowhere).
     """
 
     __slots__ = (
@@ -67,6 +71,7 @@ class AggregateState:
         "arrivals",
         "closed",
         "entries",
+        "forgotten",
         "groups",
         "highest",
         "kv",
@@ -157,23 +162,25 @@ class AggregateState:
         self._reset()
 
     def _changed_meta(self) -> list[tuple[bytes, bytes]]:
-        now = (self.stream_time, self.arrivals, self.closed, self.highest, self.open)
+        now = (self.stream_time, self.arrivals, self.closed, self.highest, self.open, self.forgotten)
         if now == self._kept:
             return []
         self._kept = now
-        return [(self._meta, _META.pack(_MAGIC, FORMAT_VERSION, 0, *now))]
+        return [(self._meta, _META.pack(_BEGIN, *now))]
 
     def _reset(self) -> None:
-        self.stream_time, self.arrivals, self.closed, self.highest, self.open = self._kept
+        self.stream_time, self.arrivals, self.closed, self.highest, self.open, self.forgotten = self._kept
 
 
-def _read_meta(data: bytes | None) -> tuple[int, int, int, int, int]:
+def _read_meta(data: bytes | None) -> tuple[int, int, int, int, int, int]:
     if data is None:
-        return -1, 0, -1, -1, 0
-    if len(data) != _META.size or data[:4] != _MAGIC or struct.unpack_from("<H", data, 4)[0] != FORMAT_VERSION:
+        return _NOTHING
+    if data.startswith(_BEFORE):
+        data = _BEGIN + data[len(_BEFORE) :] + _UNKNOWN
+    if len(data) != _META.size or not data.startswith(_BEGIN):
         raise StateError(
             f"what lies here is not the state of an aggregate in format version {FORMAT_VERSION}, or it is damaged",
             "use the version of vsc that wrote it, or build the state anew",
         )
-    _, _, _, time, arrivals, closed, highest, count = _META.unpack(data)
-    return time, arrivals, closed, highest, count
+    time, arrivals, closed, highest, count, forgotten = _META.unpack_from(data)[1:]
+    return time, arrivals, closed, highest, count, forgotten

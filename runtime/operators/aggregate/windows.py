@@ -237,10 +237,11 @@ class WindowedAggregate:
 
     def _forget(self, up_to: int) -> None:
         """Removes the windows up to there, in all that is kept of them."""
+        state = self._state
+        first, state.forgotten = state.forgotten + 1, max(state.forgotten, up_to)
         if up_to < self._next_forgotten:
             return
-        state = self._state
-        for index in list(state.places(0, up_to + 1)):
+        for index in list(state.places(first, up_to + 1)):
             held = self._held(index)
             state.kv.write((), [index])
             state.remove(window_key(held.kb, held.span.start), self._calls.has_entries)

@@ -94,6 +94,7 @@ class WindowColumns:
         closing = self._account(windows, clock)
         state = self._state
         forgotten = clock.forgotten(reached, state.highest)
+        state.forgotten = max(state.forgotten, forgotten)
         state.highest = max(state.highest, int(reached.start.max()) if len(reached.start) else -1)
         self._keep(windows, ended, forgotten)
         if self._final:
@@ -132,7 +133,7 @@ class WindowColumns:
         changed = len(names)
         state = self._state
         # What is closed but not forgotten yet comes again here: less than one advance of windows.
-        index = list(state.places(0, clock.end + 1)) if clock.end > clock.before else []
+        index = list(state.places(state.forgotten + 1, clock.end + 1)) if clock.end > clock.before else []
         known = set(names)
         for row_key in index:
             place, start, kb = state.indexed(row_key)
