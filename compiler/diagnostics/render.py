@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from vsc.compiler.diagnostics.model import Diagnostic
+from vsc.compiler.diagnostics.model import Diagnostic, Severity
 from vsc.compiler.source import SourceFile
 
-__all__ = ["MOST", "render_text", "summary", "visible"]
+__all__ = ["MOST", "render_problem", "render_text", "summary", "visible"]
 
 MOST = 20
 """Diagnostics of one file that are shown: the rest are mostly of one cause with these, or the file is no topology."""
@@ -19,6 +19,7 @@ _WIDE = 160
 _BEFORE = 40
 """Characters that are shown in front of the mark if the line is cut there."""
 _RED, _YELLOW, _BLUE, _CYAN, _BOLD = "31", "33", "34", "36", "1"
+_HUES: dict[Severity, str] = {"error": _RED, "warning": _YELLOW}
 
 
 class _Mark(NamedTuple):
@@ -41,6 +42,15 @@ def render_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, SourceF
     for diagnostic in diagnostics:
         found.setdefault(diagnostic.path, []).append(diagnostic)
     return "".join(_of_file(of_file, sources.get(path), _Paint(color)) for path, of_file in found.items())
+
+
+def render_problem(severity: Severity, code: str | None, message: str, help: str | None, color: bool = False) -> str:
+    """What is wrong without a place in a topology, in the same form."""
+    paint = _Paint(color)
+    lines = [_head(severity, code, "\n".join(map(visible, message.splitlines())), paint)]
+    if help is not None:
+        lines.append(f" {_help(help, paint)}")
+    return "\n".join(lines)
 
 
 def _of_file(diagnostics: Sequence[Diagnostic], source: SourceFile | None, paint: _Paint) -> str:
@@ -81,9 +91,8 @@ class _Paint:
 
 
 def _one(diagnostic: Diagnostic, source: SourceFile | None, paint: _Paint) -> str:
-    hue = _RED if diagnostic.severity == "error" else _YELLOW
-    head = paint(f"{diagnostic.severity}[{diagnostic.code}]", _BOLD, hue)
-    lines = [f"{head}{paint(': ' + visible(diagnostic.message), _BOLD)}"]
+    hue = _HUES[diagnostic.severity]
+    lines = [_head(diagnostic.severity, diagnostic.code, visible(diagnostic.message), paint)]
     marks = _marks(diagnostic, source) if source is not None else {}
     margin = " " * len(str(max(marks, default=diagnostic.line)))
     bar = paint("|", _BLUE)
@@ -100,8 +109,17 @@ def _one(diagnostic: Diagnostic, source: SourceFile | None, paint: _Paint) -> st
     if diagnostic.help is not None:
         if marks:
             lines.append(f"{margin} {bar}")
-        lines.append(f"{margin} {paint('=', _BLUE)} {paint('help', _BOLD, _CYAN)}: {visible(diagnostic.help)}")
+        lines.append(f"{margin} {_help(diagnostic.help, paint)}")
     return "\n".join(lines) + "\n"
+
+
+def _head(severity: Severity, code: str | None, message: str, paint: _Paint) -> str:
+    label = severity if code is None else f"{severity}[{code}]"
+    return paint(label, _BOLD, _HUES[severity]) + paint(f": {message}", _BOLD)
+
+
+def _help(help: str, paint: _Paint) -> str:
+    return f"{paint('=', _BLUE)} {paint('help', _BOLD, _CYAN)}: {visible(help)}"
 
 
 def _marks(diagnostic: Diagnostic, source: SourceFile) -> dict[int, list[_Mark]]:

@@ -1,4 +1,5 @@
-"""Text to syntax tree: `parse` for a file, `parse_expression` for one expression.
+"""Text to syntax tree: `parse` for a file, `parse_expression` for one expression; `variables_in` for the names of
+its variables.
 
 Every text gives a tree and findings, never an exception: a statement that cannot be read is reported where it goes
 wrong and left out, and reading goes on behind its ``;``. The language is `vsc.grammar`'s; lark has turned it into
@@ -7,6 +8,6 @@ tables beforehand, so nothing of lark is loaded here.
 
 from __future__ import annotations
 
-from vsc.compiler.parser.reader import MAX_CHARACTERS, Parsed, ParsedExpression, parse, parse_expression
+from vsc.compiler.parser.reader import MAX_CHARACTERS, Parsed, ParsedExpression, parse, parse_expression, variables_in
 
-__all__ = ["MAX_CHARACTERS", "Parsed", "ParsedExpression", "parse", "parse_expression"]
+__all__ = ["MAX_CHARACTERS", "Parsed", "ParsedExpression", "parse", "parse_expression", "variables_in"]

@@ -11,10 +11,11 @@ from vsc.compiler.parser.lexer import Tokens, tokenize
 from vsc.compiler.parser.machine import MAX_DEPTH, Machine, TooDeep
 from vsc.compiler.parser.statements import StatementBuilder
 from vsc.compiler.parser.tables import load_tables
+from vsc.compiler.parser.variables import REFERENCE
 from vsc.compiler.source import Span
 from vsc.plan.record import record
 
-__all__ = ["MAX_CHARACTERS", "Parsed", "ParsedExpression", "parse", "parse_expression"]
+__all__ = ["MAX_CHARACTERS", "Parsed", "ParsedExpression", "parse", "parse_expression", "variables_in"]
 
 MAX_CHARACTERS = 4_000_000
 """Longer texts are refused: no one has written them by hand, and reading them would take minutes."""
@@ -63,6 +64,13 @@ def parse_expression(text: str, variables: Mapping[str, str] = _NO_VARIABLES) ->
     value = reader.whole("expression")
     findings = tuple(sorted(reader.findings, key=lambda finding: finding.span))
     return ParsedExpression(None if findings else value, findings)
+
+
+def variables_in(text: str) -> frozenset[str]:
+    """The names of the variables that a text refers to, strings and connector options included."""
+    tokens, _ = tokenize(text)
+    words = map(tokens.word, range(len(tokens.kinds)))
+    return frozenset(name for word in words for name in REFERENCE.findall(word))
 
 
 def _is_json(text: str) -> bool:

@@ -81,7 +81,7 @@ def test_a_text_with_many_findings_is_cut_and_other_formats_have_all(
 def test_what_is_no_topology_gets_one_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = _file(tmp_path, "a.vdsl", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
     assert main(["check", picture]) == 2
-    assert capsys.readouterr().err == f"error: {picture} is not a text file\nhelp: name a topology (.vdsl)\n"
+    assert capsys.readouterr().err == f"error: {picture} is not a text file\n = help: name a topology (.vdsl)\n"
     plan = _file(tmp_path, "b.vdsl", '{"format_version": 1,\n "nodes": [{"name": "a;b"}]}')
     assert main(["check", plan, "--format", "concise"]) == 1
     assert capsys.readouterr().out == f"{plan}:1:1: VSC005 error: this is JSON, not a topology\n"
@@ -153,7 +153,7 @@ def test_a_refused_topology_writes_nothing(bad: str, tmp_path: Path, capsys: pyt
          "{folder}/no/plan cannot be written"),
         (["compile", "{folder}/good.vdsl", "--var", "smallest=1", "-o", "{folder}"], "{folder} cannot be written"),
         (["explain", "VSC30"], "there is no code VSC30"),
-        (["frobnicate"], "invalid choice: 'frobnicate'"),
+        (["frobnicate"], "there is no command `frobnicate`"),
         ([], "usage: vsc"),
     ],
 )  # fmt: skip
@@ -183,6 +183,83 @@ def test_explain_prints_the_page(code: str, capsys: pytest.CaptureFixture[str]) 
 
 def test_every_code_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert [code for code in CODES if main(["explain", code]) != 0] == []
+
+
+def test_explain_alone_lists_all_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(CODES)
+    assert "VSC123  warning  a node that reaches no sink" in lines
+    assert "VSC303  error    `grace` on a join with an unversioned table" in lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("chek x", "error: there is no command `chek`\n = help: did you mean `check`?\n"),
+        ("frobnicate", "error: there is no command `frobnicate`\n"
+         " = help: there are check, compile, run, explain, test, store, doctor\n"),
+        ("check x --formt json",
+         "error: vsc check: unrecognized arguments: --formt json\n = help: did you mean `--format`?\n"),
+        ("explain VSC30",
+         "error: there is no code VSC30\n = help: did you mean VSC003? `vsc explain` lists all codes\n"),
+        ("explain nonsense", "error: there is no code nonsense\n = help: `vsc explain` lists all codes\n"),
+    ],
+)  # fmt: skip
+def test_what_is_mistyped_is_suggested(arguments: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments.split()) == 2
+    assert capsys.readouterr() == ("", told)
+
+
+@pytest.mark.parametrize("form", ["text", "concise"])
+def test_a_missing_file_hides_no_findings(
+    form: str, bad: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    other = _file(tmp_path, "other.vdsl", "sink nothing to console ();\n")
+    missing = str(tmp_path / "missing.vdsl")
+    assert main(["check", bad, missing, other, "--format", form]) == 2
+    out, err = capfd.readouterr()
+    assert err.startswith(f"error: there is no file {missing}\n")
+    found = out if form == "concise" else err
+    assert all(code in found for code in ("VSC016", "VSC103"))
+    if form == "text":
+        assert err.endswith("2 files: 3 errors\n")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["compile", "{good}", "--var", "smallest=1"], ["explain", "VSC303"], ["--help"], ["doctor"]]
+)
+def test_a_standard_output_that_is_full_is_said(arguments: list[str], good: str) -> None:
+    command = [sys.executable, "-m", "vsc", *(a.format(good=good) for a in arguments)]
+    with open("/dev/full", "wb") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (ended.returncode, ended.stderr) == (
+        2, "error: standard output cannot be written: No space left on device\n = help: send it elsewhere\n"
+    )  # fmt: skip
+
+
+def test_a_standard_error_that_is_full_or_closed_changes_no_status(bad: str) -> None:
+    for end in ("2>/dev/full", "2>&-", ">&- 2>&-"):
+        assert subprocess.run(f"{sys.executable} -m vsc check {bad} {end}", shell=True).returncode == 1
+
+
+@pytest.mark.parametrize("command", ["check", "compile"])
+def test_a_variable_that_nothing_refers_to_is_warned_of(
+    command: str, good: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, good, "--var", "smallest=1", "--var", "smalest=1", "--var", "x=1"]) == 0
+    assert capsys.readouterr().err.startswith(
+        "warning: --var smalest: nothing refers to ${smalest}\n = help: did you mean `--var smallest=...`?\n"
+        "warning: --var x: nothing refers to ${x}\n = help: remove `--var x=...`\n"
+    )
+    assert main(["check", good, "--var", "smallest=1", "--var", "x=1", "--deny-warnings"]) == 1
+
+
+def test_a_variable_is_known_if_one_of_the_files_has_it(good: str, tmp_path: Path) -> None:
+    other = "stream s (a int) from files (path = '${in}/s', format = 'json') key a; -- ${out}\nsink s to noop ();"
+    path = _file(tmp_path, "other.vdsl", other)
+    assert main(["check", good, path, "--var", "smallest=1", "--var", "in=x", "--deny-warnings"]) == 0
+    assert main(["check", path, "--var", "out=x", "--var", "in=x", "--deny-warnings"]) == 1
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -225,7 +302,7 @@ def test_a_missing_extra_is_named(
     monkeypatch.setattr("vsc.compiler.driver.check_topology", missing)
     assert main(["check", good]) == 2
     assert capsys.readouterr().err == (
-        f"error: vsc check needs the package `rocksdict`, which is not installed\nhelp: {install('test')}\n"
+        f"error: vsc check needs the package `rocksdict`, which is not installed\n = help: {install('test')}\n"
     )
 
 

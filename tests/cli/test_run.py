@@ -30,14 +30,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("", "error: the following arguments are required: --checkpoint"),
-        ("--checkpoint ck", "error[VSC907] the variable ${in} has no value (source 's' (line 1), option 'path')"),
-        ("--checkpoint ck --var in=in --trigger soon", "error[VSC907] 'soon' is no trigger"),
+        ("", "error: vsc run: the following arguments are required: --checkpoint"),
+        ("--checkpoint ck", "error[VSC907]: the variable ${in} has no value (source 's' (line 1), option 'path')"),
+        ("--checkpoint ck --var in=in --trigger soon", "error[VSC907]: 'soon' is no trigger"),
         (
             "--checkpoint ck --var in=in --max-idle 5s",
-            "error[VSC907] --max-idle 5s: with the trigger available-now nobody",
+            "error[VSC907]: --max-idle 5s: with the trigger available-now nobody",
         ),
-        ("--checkpoint ck --var in=in --trigger 1s --max-idle long", "[VSC907] --max-idle: 'long' is no duration"),
+        ("--checkpoint ck --var in=in --trigger 1s --max-idle long", "[VSC907]: --max-idle: 'long' is no duration"),
         ("--checkpoint ck --var in=in --partitions 0", "error: there cannot be 0 partitions"),
         ("--checkpoint ck --var in=in --partitions 1000000", "help: give a number from 1 to 10,000"),
         ("--checkpoint ck --var in=in --back-to -1", "error: there is no epoch -1 to go back to"),
@@ -47,8 +47,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--checkpoint ck --var in", "error: --var takes NAME=VALUE, not `in`"),
         ("--checkpoint ck --var in=in --drain --trigger 1s", "error: --drain needs an end of the input"),
         ("--checkpoint ck --var in=in --progress much", "--progress: invalid choice: 'much'"),
-        ("--checkpoint ck --var in=in --metrics 9400", "error[VSC907] --metrics takes prometheus:PORT"),
-        ("--checkpoint ck --var in=in --log-format json --progress bar", "error: --progress bar is not JSON"),
+        ("--checkpoint ck --var in=in --metrics 9400", "error[VSC907]: --metrics takes prometheus:PORT"),
+        ("--checkpoint ck --var in=in --log-format json --progress bar", "--progress bar is not JSON"),
         ("--checkpoint ck --var in=in --local-dir good.vdsl", "error: --local-dir good.vdsl is not a folder"),
     ],
 )
@@ -66,16 +66,16 @@ def test_wrong_use_ends_with_2(arguments: str, words: str, folder: Path, capsys:
 @pytest.mark.parametrize(
     ("source", "sink", "words"),
     [
-        ("memory ()", "noop ()", "[VSC905] source 's' (line 1) reads from memory (), which only the test driver"),
+        ("memory ()", "noop ()", "[VSC905]: source 's' (line 1) reads from memory (), which only the test driver"),
         (
             "jdbc (url = 'x', table = 'y')",
             "noop ()",
-            "[VSC905] source 's' (line 1) reads from jdbc, which this",
+            "[VSC905]: source 's' (line 1) reads from jdbc, which this",
         ),
-        (FILES, "memory ()", "[VSC906] the sink of 's' (line 2) writes to memory (), which only the test driver"),
-        (FILES, "delta (path = 'x')", "[VSC906] the sink of 's' (line 2) writes to delta, which this version"),
-        (FILES.replace("json", "${out}"), "noop ()", "[VSC905] source 's' (line 1) has format 'not'"),
-        (FILES, "files (path = 'x', format = '${out}')", "[VSC906] the sink of 's' (line 2) has format 'not'"),
+        (FILES, "memory ()", "[VSC906]: the sink of 's' (line 2) writes to memory (), which only the test driver"),
+        (FILES, "delta (path = 'x')", "[VSC906]: the sink of 's' (line 2) writes to delta, which this version"),
+        (FILES.replace("json", "${out}"), "noop ()", "[VSC905]: source 's' (line 1) has format 'not'"),
+        (FILES, "files (path = 'x', format = '${out}')", "[VSC906]: the sink of 's' (line 2) has format 'not'"),
         (FILES.replace("${in}", "in/*.x"), "noop ()", "source 's' (line 1): there is no file or folder 'in/*.x'"),
         (FILES.replace("json", "jsn"), "noop ()", "error[VSC505]: `format` cannot be 'jsn'"),
     ],
@@ -92,7 +92,7 @@ def test_what_cannot_be_run_ends_with_1(
 
 @pytest.mark.parametrize(
     ("checkpoint", "words"),
-    [("good.vdsl", "[VSC904] the checkpoint good.vdsl is a file"), ("", "[VSC904] the checkpoint has no name")],
+    [("good.vdsl", "[VSC904]: the checkpoint good.vdsl is a file"), ("", "[VSC904]: the checkpoint has no name")],
 )
 def test_a_checkpoint_that_is_no_folder_ends_with_1(
     checkpoint: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
@@ -104,7 +104,7 @@ def test_a_checkpoint_that_is_no_folder_ends_with_1(
 def test_a_plan_is_known_by_its_text_whatever_its_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", "good.vdsl", "-o", "compiled"]) == 0
     assert main(["run", "compiled", "--checkpoint", "ck", "--var", "in=nowhere"]) == 1
-    assert "[VSC905] source 's' (line 1): there is no file or folder 'nowhere'" in capsys.readouterr().err
+    assert "[VSC905]: source 's' (line 1): there is no file or folder 'nowhere'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_file_that_is_no_plan_ends_with_1(
     assert main(["run", "plan.json", "--checkpoint", "ck"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("error[VSC907] plan.json is no plan that this vsc can run: ") and words in err
+    assert err.startswith("error[VSC907]: plan.json is no plan that this vsc can run: ") and words in err
     assert "help: make it with `vsc compile`" in err
 
 
@@ -132,6 +132,20 @@ def test_a_structured_log_says_what_is_refused(folder: Path, capsys: pytest.Capt
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [(line["event"], line["level"]) for line in lines] == [("message", "error")]
     assert "wrong.vdsl:1" in lines[0]["message"]
+
+
+def test_a_structured_log_says_wrong_use_and_unknown_variables(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["run", "good.vdsl", "--checkpoint", "ck", "--log-format", "json", "--var", "inn=in"]
+    assert main([*arguments, "--partitions", "0"]) == 2
+    assert main(arguments) == 2
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(line["level"], line["message"]) for line in lines[:2]] == [
+        ("error", "there cannot be 0 partitions"),
+        ("warning", "--var inn: nothing refers to ${inn}"),
+    ]
+    assert lines[1]["help"] == "did you mean `--var in=...`?" and lines[2]["code"] == "VSC907"
 
 
 def test_an_error_in_a_structured_log_has_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,6 +176,6 @@ def test_a_spark_that_does_not_start_ends_every_command_with_1(
     arguments += [] if command.startswith("compile") else ["--checkpoint", "ck"]
     assert main([*arguments, "--master", "local[1]"]) == 1
     out, err = capsys.readouterr()
-    assert out == "" and "error[VSC907] Spark did not start on local[1]: no JVM came up\n" in err
+    assert out == "" and "error[VSC907]: Spark did not start on local[1]: no JVM came up\n" in err
     log = Path(err.rstrip().rpartition(" ")[2])
     assert "SparkContext: Error" in log.read_text()

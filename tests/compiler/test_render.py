@@ -7,7 +7,7 @@ import json
 import jsonschema
 
 from vsc.compiler.diagnostics.model import Diagnostic, Related
-from vsc.compiler.diagnostics.render import render_text, summary
+from vsc.compiler.diagnostics.render import render_problem, render_text, summary
 from vsc.compiler.diagnostics.render_machine import render_concise, render_github, render_json, render_sarif
 from vsc.compiler.source import SourceFile
 
@@ -226,3 +226,14 @@ def test_sarif() -> None:
         "region": {"startLine": 5, "startColumn": 2, "endLine": 5, "endColumn": 17},
     }
     jsonschema.validate(json.loads(render_sarif([])), SARIF)
+
+
+def test_what_has_no_place_is_shown_in_the_same_form() -> None:
+    shown = render_problem("error", "VSC905", "no such file\n\x1bx", "look elsewhere")
+    assert shown == "error[VSC905]: no such file\n<U+001B>x\n = help: look elsewhere"
+    assert render_problem("warning", None, "w", None) == "warning: w"
+    colored = render_problem("error", "VSC905", "m", "h", color=True)
+    assert colored == "\x1b[1;31merror[VSC905]\x1b[0m\x1b[1m: m\x1b[0m\n \x1b[34m=\x1b[0m \x1b[1;36mhelp\x1b[0m: h"
+    (head, _, *_, help) = render_text([GRACE], {SOURCE.path: SOURCE}, color=True).splitlines()[:-1]
+    assert head.startswith("\x1b[1;31merror[VSC303]\x1b[0m\x1b[1m: ")
+    assert help.endswith(" \x1b[34m=\x1b[0m \x1b[1;36mhelp\x1b[0m: write `materialize`")

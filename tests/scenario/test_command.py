@@ -130,7 +130,18 @@ def test_variables_are_given_as_for_other_commands(folder: Path, capsys: pytest.
     assert main(["test", "good"]) == 1
     assert "the variable `big` has no value" in capsys.readouterr().err
     assert main(["test", "good", "--var", "big=7"]) == 0
+    capsys.readouterr()
+    assert main(["test", "good", "--var", "big=7", "--var", "bgi=7"]) == 0
+    told = "warning: --var bgi: nothing refers to ${bgi}\n = help: did you mean `--var big=...`?\n"
+    assert capsys.readouterr().err == told + "1 passed, 0 failed\n"
     assert main(["test", "good", "--var", "big"]) == 2
+
+
+def test_a_missing_file_hides_nothing_of_the_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "good/b.scenario.yaml").write_text("topology: ../t.vdsl\nscenarioes: []\n")
+    assert main(["test", "nowhere.scenario.yaml", "good"]) == 2
+    err = capsys.readouterr().err
+    assert "error: there is no file nowhere.scenario.yaml\n" in err and "there is no key in the file" in err
 
 
 def test_the_report_goes_to_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,7 +156,7 @@ def test_a_file_that_cannot_be_used_keeps_all_from_running(folder: Path, capsys:
     assert capsys.readouterr() == (
         "",
         "error: good/b.scenario.yaml:2:1: there is no key in the file: `scenarioes`\n"
-        "  help: did you mean `scenarios`?\n",
+        " = help: did you mean `scenarios`?\n",
     )
 
 
@@ -163,7 +174,7 @@ def test_a_refused_topology_ends_with_1_and_shows_its_findings(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["t.vdsl"], "t.vdsl is no scenario file"),
+        (["t.vdsl"], "t.vdsl is not a scenario file"),
         (["no.scenario.yaml"], "there is no file no.scenario.yaml"),
         (["empty"], "there is no scenario file in empty"),
         (["good", "--format", "xml"], "invalid choice: 'xml'"),
@@ -194,5 +205,5 @@ def test_a_missing_extra_is_named(
     monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
     assert main(["test", "good"]) == 2
     assert capsys.readouterr().err == (
-        f"error: {user} needs the package `{package}`, which is not installed\nhelp: {install('test')}\n"
+        f"error: {user} needs the package `{package}`, which is not installed\n = help: {install('test')}\n"
     )

@@ -10,12 +10,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from types import ModuleType
+from typing import NoReturn
 
 from vsc import __version__
+from vsc.cli.common import print_payload
 from vsc.cli.errors import UsageError
+from vsc.cli.problems import Problem, tell
 from vsc.extras import MissingExtra, required
 
 __all__ = ["COMMANDS", "main"]
@@ -24,7 +27,7 @@ COMMANDS = {
     "check": "find what is wrong with topologies",
     "compile": "turn a topology into its plan, or show it in another form",
     "run": "run a topology on Spark",
-    "explain": "show the page of a diagnostic code",
+    "explain": "show the page of a diagnostic code, or list all codes",
     "test": "run scenario files",
     "store": "look into the state of a checkpoint",
     "doctor": "find what keeps Spark from running here",
@@ -35,21 +38,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line `argv` (without the program's name) and returns the exit status. Never raises."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _run(arguments)
-    except SystemExit as exit:  # argparse: --help, --version, wrong use
-        return exit.code if isinstance(exit.code, int) else 2
-    except UsageError as error:
-        _say(f"error: {error.message}")
-        if error.help is not None:
-            _say(f"help: {error.help}")
+        status = _run(arguments)
+        print_payload("")  # what is still buffered goes out now, where a failure can be told
+        return status
+    except (UsageError, MissingExtra) as error:
+        tell(Problem(error.message, error.help))
         return 2
     except KeyboardInterrupt:
-        _say("interrupted")
+        tell("interrupted")
         return 130
-    except MissingExtra as error:
-        _say(f"error: {error.message}")
-        _say(f"help: {error.help}")
-        return 2
     except Exception as error:
         return _bug(error, arguments)
 
@@ -57,14 +54,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     name = next((argument for argument in arguments if not argument.startswith("-")), None)
     module = _load(name) if name in COMMANDS else None
-    parser = _parser(name, module)
-    args, unknown = parser.parse_known_args(arguments)
+    if name is not None and module is None and arguments[0] == name:
+        raise UsageError(f"there is no command `{name}`", _near(name, COMMANDS) or f"there are {', '.join(COMMANDS)}")
+    parser, options = _parser(name, module)
+    try:
+        args, unknown = parser.parse_known_args(arguments)
+    except SystemExit:  # --help, --version
+        return 0
     if unknown:
         command = " ".join(
             ["vsc", *([name] if name and module else []), *filter(None, [getattr(args, "action", None)])]
         )
         given = " ".join(unknown)
-        raise UsageError(f"{command}: unrecognized arguments: {given}", f"{command} --help shows what it takes")
+        near = _near(unknown[0].partition("=")[0], options) if unknown[0].startswith("--") else None
+        raise UsageError(f"{command}: unrecognized arguments: {given}", near or f"{command} --help shows what it takes")
     if module is None:
         parser.print_help(sys.stderr)
         return 2
@@ -77,8 +80,24 @@ def _load(name: str) -> ModuleType:
     return import_module(f"vsc.cli.{name}")
 
 
-def _parser(chosen: str | None, module: ModuleType | None) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _near(name: str, known: Iterable[str]) -> str | None:
+    from vsc.compiler.diagnostics.suggest import nearest
+
+    found = nearest(name, known)
+    return None if found is None else f"did you mean `{found}`?"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises `UsageError` for wrong use."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog}: {message}", f"{self.prog} --help shows what it takes")
+
+
+def _parser(chosen: str | None, module: ModuleType | None) -> tuple[argparse.ArgumentParser, Iterable[str]]:
+    """The parser, and the options of the chosen command."""
+    options: Iterable[str] = ()
+    parser = _Parser(
         prog="vsc",
         description="Versioned stream topologies, compiled to Apache Spark Structured Streaming.",
         allow_abbrev=False,
@@ -89,7 +108,8 @@ def _parser(chosen: str | None, module: ModuleType | None) -> argparse.ArgumentP
         command = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".", allow_abbrev=False)
         if name == chosen and module is not None:
             module.add_arguments(command)
-    return parser
+            options = command._option_string_actions
+    return parser, options
 
 
 def _bug(error: Exception, arguments: list[str]) -> int:
@@ -97,13 +117,9 @@ def _bug(error: Exception, arguments: list[str]) -> int:
         import traceback
 
         traceback.print_exception(error)
-    _say(f"error: this is a bug in vsc: {type(error).__name__}: {error}")
-    _say(
-        f"help: please report it with the topology, this command (vsc {' '.join(arguments)}), the versions "
+    help = (
+        f"please report it with the topology, this command (vsc {' '.join(arguments)}), the versions "
         f"(vsc {__version__}, Python {sys.version.split()[0]}) and what VSC_DEBUG=1 in the environment prints"
     )
+    tell(Problem(f"this is a bug in vsc: {type(error).__name__}: {error}", help))
     return 70
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)

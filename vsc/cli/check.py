@@ -8,7 +8,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_variables, print_payload, read_text, use_color, variables
+from vsc.cli.common import add_variables, print_payload, read_texts, variables, warn_unknown
+from vsc.cli.problems import Problem, tell, use_color
 
 if TYPE_CHECKING:
     from vsc.compiler.diagnostics.model import Diagnostic
@@ -30,25 +31,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Checks the files; 1 if one has errors (or warnings that are denied), else 0."""
+    """Checks the files; 2 if one cannot be read, 1 if one has errors (or warnings that are denied), else 0."""
     given = variables(args)
-    texts = {path: read_text(path) for path in args.files}
+    texts, unread = read_texts(args.files)
     diagnostics = _check(texts, given)
+    for error in unread:
+        tell(Problem(error.message, error.help))
+    unknown = not unread and warn_unknown(given, texts.values())
     if args.format == "text":
         from vsc.compiler.diagnostics.render import render_text, summary
         from vsc.compiler.source import SourceFile
 
         shown = {d.path for d in diagnostics}
         sources = {path: SourceFile(path, text) for path, text in texts.items() if path in shown}
-        sys.stderr.write(render_text(diagnostics, sources, use_color(sys.stderr)))
         files = "1 file" if len(texts) == 1 else f"{len(texts)} files"
-        print(f"{files}: {summary(diagnostics)}", file=sys.stderr)
+        if texts:
+            tell(f"{render_text(diagnostics, sources, use_color(sys.stderr))}{files}: {summary(diagnostics)}")
     else:
         from vsc.compiler.diagnostics.render_machine import RENDERERS
 
         print_payload(RENDERERS[args.format](diagnostics))
     failed = any(args.deny_warnings or d.severity == "error" for d in diagnostics)
-    return 1 if failed else 0
+    return 2 if unread else 1 if failed or (unknown and args.deny_warnings) else 0
 
 
 def _check(texts: Mapping[str, str], given: Mapping[str, str]) -> list[Diagnostic]:

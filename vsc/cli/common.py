@@ -8,17 +8,19 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Mapping
-from typing import TextIO
+from collections.abc import Iterable, Mapping
 
 from vsc.cli.errors import UsageError
+from vsc.cli.problems import Problem, discard, tell
 
 __all__ = [
     "add_variables",
     "print_payload",
     "read_text",
-    "use_color",
+    "read_texts",
+    "unknown_variables",
     "variables",
+    "warn_unknown",
     "write_file",
 ]
 
@@ -41,6 +43,31 @@ def variables(args: argparse.Namespace) -> Mapping[str, str]:
             raise UsageError(f"--var takes NAME=VALUE, not `{given}`", "as in --var brokers=localhost:9092")
         found[name] = value
     return found
+
+
+def unknown_variables(given: Mapping[str, str], texts: Iterable[str]) -> list[Problem]:
+    """A warning for each of the variables `given` that none of the topologies refers to."""
+    if not given:
+        return []
+    from vsc.compiler.diagnostics.suggest import nearest
+    from vsc.compiler.parser import variables_in
+
+    known = frozenset[str]().union(*map(variables_in, texts))
+    found = []
+    for name in given:
+        if name not in known:
+            near = nearest(name, known)
+            help = f"did you mean `--var {near}=...`?" if near else f"remove `--var {name}=...`"
+            found.append(Problem(f"--var {name}: nothing refers to ${{{name}}}", help, severity="warning"))
+    return found
+
+
+def warn_unknown(given: Mapping[str, str], texts: Iterable[str]) -> bool:
+    """Tells of `unknown_variables`; whether there are any."""
+    found = unknown_variables(given, texts)
+    for problem in found:
+        tell(problem)
+    return bool(found)
 
 
 def read_text(path: str) -> str:
@@ -67,13 +94,32 @@ def read_text(path: str) -> str:
         ) from None
 
 
+def read_texts(paths: Iterable[str]) -> tuple[dict[str, str], list[UsageError]]:
+    """The texts of the files that can be read, and what is wrong with the others."""
+    texts, unread = {}, []
+    for path in dict.fromkeys(paths):
+        try:
+            texts[path] = read_text(path)
+        except UsageError as error:
+            unread.append(error)
+    return texts, unread
+
+
 def print_payload(text: str) -> None:
-    """Writes to standard output, in UTF-8 whatever the locale. A reader that went away is no error."""
+    """Writes to standard output, in UTF-8 whatever the locale. A reader that went away is no error.
+
+    Raises `UsageError` where it cannot be written for another reason.
+    """
+    if sys.stdout is None:  # closed
+        return
     try:
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
+        discard(sys.stdout)
+    except OSError as error:
+        discard(sys.stdout)
+        raise UsageError(f"standard output cannot be written: {_reason(error)}", "send it elsewhere") from None
 
 
 def write_file(path: str, text: str) -> None:
@@ -94,11 +140,6 @@ def write_file(path: str, text: str) -> None:
                 os.unlink(beside)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be written: {_reason(error)}") from None
-
-
-def use_color(stream: TextIO) -> bool:
-    """Whether to write colours to `stream`: only on a terminal, and never with NO_COLOR."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _reason(error: OSError | ValueError) -> str:

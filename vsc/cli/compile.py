@@ -7,9 +7,10 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_variables, print_payload, read_text, use_color, variables, write_file
+from vsc.cli.common import add_variables, print_payload, read_text, variables, warn_unknown, write_file
 from vsc.cli.errors import UsageError
 from vsc.cli.on_spark import MASTER, Refused, add_spark, check_java, need_packages, on_spark, refusal, settings
+from vsc.cli.problems import tell, use_color
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -44,16 +45,18 @@ def execute(args: argparse.Namespace) -> int:
     from vsc.compiler.emit import EMITTERS
 
     result = compile_source(text, args.file, given)
+    warn_unknown(given, [text])
     if result.diagnostics:
         from vsc.compiler.diagnostics.render import render_text
 
-        sys.stderr.write(render_text(result.diagnostics, {args.file: result.source}, use_color(sys.stderr)))
+        shown = render_text(result.diagnostics, {args.file: result.source}, use_color(sys.stderr))
+        tell(shown.removesuffix("\n"))
     if result.plan is None:
         return 1
     try:
         payload = EMITTERS[args.emit](result.plan) if args.emit in EMITTERS else _spark(args, result.plan, given, conf)
     except Refused as refused:
-        print(refused, file=sys.stderr)
+        tell(refused)
         return refused.status
     if args.output is None:
         print_payload(payload)

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+from vsc.cli.common import print_payload
 from vsc.extras import install
 
 __all__ = ["Check", "add_arguments", "checks", "execute", "java_problem"]
@@ -52,10 +53,12 @@ def execute(args: argparse.Namespace) -> int:
     """Prints a line for each check; returns 1 if one of them needs mending."""
     found = list(checks())
     width = max(len(check.name) for check in found)
+    lines = []
     for check in found:
-        print(f"{'ok ' if check.mend is None else 'BAD'}  {check.name.ljust(width)}  {check.found}")
+        lines.append(f"{'ok ' if check.mend is None else 'BAD'}  {check.name.ljust(width)}  {check.found}\n")
         if check.mend is not None:
-            print(f"     {' ' * width}  -> {check.mend}")
+            lines.append(f"     {' ' * width}  -> {check.mend}\n")
+    print_payload("".join(lines))
     return 1 if any(check.mend is not None for check in found) else 0
 
 

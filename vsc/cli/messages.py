@@ -7,6 +7,8 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
+from vsc.cli.problems import Problem, tell, use_color
+
 if TYPE_CHECKING:
     from vsc.runtime.errors import VscRuntimeError
 
@@ -16,30 +18,41 @@ Level = Literal["info", "warning", "error"]
 
 
 class Messages:
-    """Says things in words."""
+    """Says things in words, in `color` on a terminal."""
+
+    @property
+    def color(self) -> bool:
+        """Whether what is rendered for it may hold ANSI escapes."""
+        return use_color(sys.stderr)
 
     def say(self, level: Level, text: str) -> None:
         """Says `text`, one line or more."""
-        print(text, file=sys.stderr)
+        tell(text)
+
+    def problem(self, problem: Problem) -> None:
+        """Says what is wrong, and what to do."""
+        self.say(problem.severity, str(problem))
 
     def error(self, error: VscRuntimeError) -> None:
-        """Says what went wrong, and what to do."""
-        self.say("error", f"error{error}")
+        """Says what went wrong in the runtime."""
+        self.problem(Problem.of(error))
 
 
 class JsonMessages(Messages):
     """One JSON object a line: ``time`` (ISO, UTC), ``level``, ``event`` (``message``), ``message``, and of an error its
     ``code`` and ``help``."""
 
+    color = False
+
     def say(self, level: Level, text: str) -> None:
         """A line with `text`."""
         self._write(level, text, {})
 
-    def error(self, error: VscRuntimeError) -> None:
-        """A line with the error's parts."""
-        self._write("error", error.message, {"code": error.code, "help": error.help})
+    def problem(self, problem: Problem) -> None:
+        """A line with the problem's parts."""
+        self._write(problem.severity, problem.message, {"code": problem.code, "help": problem.help})
 
     @staticmethod
     def _write(level: Level, text: str, more: dict[str, str | None]) -> None:
         head = {"time": datetime.now(UTC).isoformat(), "level": level, "event": "message", "message": text.strip()}
-        print(json.dumps({**head, **more}), file=sys.stderr, flush=True)
+        tell(json.dumps({**head, **more}))

@@ -6,10 +6,14 @@ import argparse
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vsc.cli.errors import UsageError
+from vsc.cli.problems import Problem
 from vsc.extras import install
+
+if TYPE_CHECKING:
+    from vsc.runtime.errors import VscRuntimeError
 
 __all__ = [
     "MASTER",
@@ -30,11 +34,11 @@ _NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobu
 
 
 class Refused(Exception):
-    """The command ends before it began: what to print on stderr, and the exit status."""
+    """The command ends before it began: what is wrong, a text if it is rendered already, and the exit status."""
 
-    def __init__(self, text: str, status: int) -> None:
-        super().__init__(text)
-        self.status = status
+    def __init__(self, problem: Problem | str, status: int) -> None:
+        super().__init__(problem)
+        self.problem, self.status = problem, status
 
 
 def add_spark(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +76,7 @@ def need_packages(command: str) -> None:
     missing = [name for name in _NEEDED if not _importable(name)]
     if missing:
         names = ", ".join(missing)
-        raise Refused(f"error: {command} needs {names}, not installed here\n  help: {install('spark')}", 2)
+        raise Refused(Problem(f"{command} needs {names}, not installed here", install("spark")), 2)
 
 
 def check_java() -> None:
@@ -81,14 +85,14 @@ def check_java() -> None:
 
     problem = java_problem()
     if problem is not None:
-        raise Refused(f"error: Spark cannot start: {problem}", 1)
+        raise Refused(Problem(f"Spark cannot start: {problem}"), 1)
 
 
-def refusal(error: Exception) -> Refused:
+def refusal(error: VscRuntimeError) -> Refused:
     """`error`, of the runtime, as the end of a command: 2 where it was asked for wrongly, else 1."""
     from vsc.runtime.errors import ConfigurationError
 
-    return Refused(f"error{error}", 2 if isinstance(error, ConfigurationError) else 1)
+    return Refused(Problem.of(error), 2 if isinstance(error, ConfigurationError) else 1)
 
 
 def on_spark(name: str, args: argparse.Namespace, conf: dict[str, str], work: Callable[[Any], T]) -> T:

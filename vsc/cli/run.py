@@ -14,10 +14,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_variables, read_text, use_color, variables
+from vsc.cli.common import add_variables, read_text, unknown_variables, variables
 from vsc.cli.errors import UsageError
 from vsc.cli.messages import JsonMessages, Messages
 from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, packages_of, refusal, settings
+from vsc.cli.problems import Problem
 from vsc.extras import required
 
 if TYPE_CHECKING:
@@ -107,13 +108,18 @@ def execute(args: argparse.Namespace) -> int:
         conf = settings(args)
         given = variables(args)
         _check_options(args)
-        warn = None if args.progress in ("json", "none") else messages
-        plan = _plan(args.file, given, warn)
+        plan = _plan(args.file, given, messages, warns=args.progress not in ("json", "none"))
         need_packages("vsc run")
         return _on_spark(args, plan, conf, given, messages)
     except Refused as refused:
-        messages.say("error", str(refused))
+        if isinstance(refused.problem, Problem):
+            messages.problem(refused.problem)
+        else:
+            messages.say("error", refused.problem)
         return refused.status
+    except UsageError as error:
+        messages.problem(Problem(error.message, error.help))
+        return 2
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -145,28 +151,28 @@ def _check_checkpoint(path: str) -> None:
         raise CheckpointError(f"the checkpoint {path} is a file", "give the path of a folder, or one to be made")
 
 
-def _plan(file: str, given: Mapping[str, str], warn: Messages | None) -> Plan:
-    """The plan in `file`, compiled if it is a topology; its warnings go to `warn`."""
+def _plan(file: str, given: Mapping[str, str], messages: Messages, warns: bool) -> Plan:
+    """The plan in `file`, compiled if it is a topology; if it `warns`, its warnings go to `messages`."""
     text = read_text(file)
+    for unknown in unknown_variables(given, [text]) if warns else ():
+        messages.problem(unknown)
     if file.endswith(".json") or text.startswith("{"):  # no topology does; a plan may come through a pipe
         from vsc.plan import PlanError, load
 
         try:
             return load(text)
         except PlanError as error:
-            raise Refused(
-                f"error[VSC907] {file} is no plan that this vsc can run: {error}\n  help: make it with `vsc compile`", 1
-            ) from error
+            message = f"{file} is no plan that this vsc can run: {error}"
+            raise Refused(Problem(message, "make it with `vsc compile`", "VSC907"), 1) from error
     from vsc.compiler.diagnostics.render import render_text
     from vsc.compiler.driver import compile_source
 
     result = compile_source(text, file, given)
-    color = use_color(sys.stderr) and not isinstance(warn, JsonMessages)
-    shown = render_text(result.diagnostics, {file: result.source}, color)
+    shown = render_text(result.diagnostics, {file: result.source}, messages.color)
     if result.plan is None:
         raise Refused(shown.rstrip("\n"), 1)
-    if result.diagnostics and warn is not None:
-        warn.say("warning", shown.rstrip("\n"))
+    if result.diagnostics and warns:
+        messages.say("warning", shown.rstrip("\n"))
     return result.plan
 
 
@@ -239,7 +245,7 @@ def _run(
         known = translated(error)
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         if known is None:
-            messages.say("error", f"error: the query failed: {first[:600]}\n  Spark's log is {log}")
+            messages.problem(Problem(f"the query failed: {first[:600]}", f"Spark's log is {log}"))
             return 3
         messages.error(known)
         status = 3

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from vsc.cli.common import print_payload
 from vsc.cli.errors import UsageError
 from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, on_spark, refusal, settings
+from vsc.cli.problems import tell
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -68,7 +68,7 @@ def execute(args: argparse.Namespace) -> int:
         check_java()
         return on_spark("vsc store", args, {"spark.driver.maxResultSize": "0", **conf}, partial(_look, args))
     except Refused as refused:
-        print(refused, file=sys.stderr)
+        tell(refused)
         return refused.status
 
 
@@ -116,7 +116,7 @@ def _look(args: argparse.Namespace, spark: Any) -> int:
 
     state = State.open(spark, args.checkpoint, args.at_epoch)
     print_payload(_answer(args, state))
-    print(f"of epoch {state.epoch}", file=sys.stderr)
+    tell(f"of epoch {state.epoch}")
     return 0
 
 

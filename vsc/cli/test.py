@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_variables, print_payload, read_text, use_color, variables, write_file
+from vsc.cli.common import add_variables, print_payload, read_texts, variables, warn_unknown, write_file
 from vsc.cli.errors import UsageError
+from vsc.cli.problems import Problem, tell, use_color
 
 if TYPE_CHECKING:
     from vsc.scenario import ScenarioError, ScenarioFile
@@ -32,12 +33,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Runs the scenarios; 1 if one failed or a topology is refused, 2 if a file cannot be used, else 0."""
     given = variables(args)
-    texts = {path: read_text(path) for path in _files(args.paths)}
+    texts, unread = read_texts(_files(args.paths))
+    for error in unread:
+        tell(Problem(error.message, error.help))
     from vsc.scenario import play, report
 
     files, status = _load(texts, given)
-    if status:
-        return status
+    if status or unread:
+        return 2 if unread else status
+    paths = {scenario.topology for file in files for scenario in file.scenarios}
+    warn_unknown(given, (path.read_text(encoding="utf-8") for path in sorted(paths)))
     outcomes = [play(scenario) for file in files for scenario in file.scenarios]
     if args.format == "junit":
         payload = report.junit(outcomes)
@@ -47,7 +52,7 @@ def execute(args: argparse.Namespace) -> int:
         print_payload(payload)
     else:
         write_file(args.output, payload)
-    print(report.summary(outcomes), file=sys.stderr)
+    tell(report.summary(outcomes))
     return 1 if any(outcome.wrong for outcome in outcomes) else 0
 
 
@@ -60,7 +65,7 @@ def _files(paths: Sequence[str]) -> list[str]:
             if not inside:
                 raise UsageError(f"there is no scenario file in {path}", f"their names end in {_SUFFIX}")
         elif os.path.exists(path) and not path.endswith(_SUFFIX):
-            raise UsageError(f"{path} is no scenario file", f"their names end in {_SUFFIX}")
+            raise UsageError(f"{path} is not a scenario file", f"their names end in {_SUFFIX}")
         else:
             inside = [path]
         for file in inside:
@@ -100,6 +105,6 @@ def _tell(error: ScenarioError, shown: bool) -> None:
         from vsc.compiler.source import SourceFile
 
         source = SourceFile(error.topology, error.text)
-        sys.stderr.write(render_text(error.diagnostics, {error.topology: source}, use_color(sys.stderr)))
-
-    print(f"error: {error}", file=sys.stderr)
+        findings = render_text(error.diagnostics, {error.topology: source}, use_color(sys.stderr))
+        tell(findings.removesuffix("\n"))
+    tell(Problem(f"{error.path}:{error.line}:{error.column}: {error.message}", error.help))

@@ -1,0 +1,56 @@
+"""What is wrong, as every command says it on standard error: in the form of the compiler's findings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TextIO
+
+if TYPE_CHECKING:
+    from vsc.runtime.errors import VscRuntimeError
+
+__all__ = ["Problem", "discard", "tell", "use_color"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A sentence that says what is wrong, one that says what to do, and the code, where there is one."""
+
+    message: str
+    help: str | None = None
+    code: str | None = None
+    severity: Literal["error", "warning"] = "error"
+
+    @classmethod
+    def of(cls, error: VscRuntimeError) -> Problem:
+        """An error of the runtime."""
+        return cls(error.message, error.help, error.code)
+
+    def __str__(self) -> str:
+        """As it is shown, in colours where standard error has them."""
+        from vsc.compiler.diagnostics.render import render_problem
+
+        return render_problem(self.severity, self.code, self.message, self.help, use_color(sys.stderr))
+
+
+def tell(text: object) -> None:
+    """Writes a line to standard error. Where that cannot be written, there is nobody to tell."""
+    if sys.stderr is None:  # closed
+        return
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        discard(sys.stderr)
+
+
+def discard(stream: TextIO) -> None:
+    """From now on what is written to `stream` is lost: Python would complain of it once more when it ends."""
+    with open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), stream.fileno())
+
+
+def use_color(stream: TextIO | None) -> bool:
+    """Whether to write colours to `stream`: only on a terminal, and never with NO_COLOR."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not plain and stream is not None and stream.isatty()
