@@ -24,6 +24,7 @@ from vsc.extras import MissingExtra, required
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS = {
+    "inspect": "write the source statement for data files that are there",
     "check": "find what is wrong with topologies",
     "compile": "turn a topology into its plan, or show it in another form",
     "run": "run a topology on Spark",

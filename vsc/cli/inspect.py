@@ -1,0 +1,77 @@
+"""``vsc inspect``: writes the source statement for data files that are there. Never starts a JVM."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from vsc.cli.common import print_payload
+from vsc.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from vsc.inspect import Statement, Survey
+
+__all__ = ["add_arguments", "execute"]
+
+_ROWS = 250_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="the data of one source: a folder, a file or a glob")
+    parser.add_argument("--format", choices=("parquet", "json", "csv", "orc"), help="what the files are; found out")
+    parser.add_argument(
+        "--rows", metavar="N", default=str(_ROWS),
+        help=f"read about N rows, spread over the files, or `all` (default: {_ROWS:,})",
+    )  # fmt: skip
+    parser.add_argument("--kind", choices=("stream", "table"), default="stream", help="default: stream")
+    parser.add_argument("--name", help="what the source is called; from the path")
+    parser.add_argument(
+        "--key", metavar="COLUMN", action="append", default=[], help="a key column; may be given repeatedly"
+    )
+    parser.add_argument("--timestamp", metavar="COLUMN", help="the column with the event time")
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="default: text")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Writes a statement for each path."""
+    rows = _rows(args.rows)
+    if len(args.paths) > 1 and (args.name or args.key or args.timestamp):
+        raise UsageError("--name, --key and --timestamp are for one PATH", "put a glob in quotes to make it one source")
+    from vsc.inspect import InspectError, Wanted, report, statement, survey
+
+    wanted = Wanted(
+        args.format, rows, args.name, args.kind, tuple(args.key), args.timestamp, time.time_ns() // 1_000_000
+    )
+    made: list[tuple[Survey, Statement]] = []
+    try:
+        for path in args.paths:
+            seen = survey(path, wanted)
+            made.append((seen, statement(seen, wanted, taken={one.name for _, one in made})))
+            _tell(*made[-1])
+    except InspectError as error:
+        raise UsageError(error.message, error.help) from error
+    if args.output == "json":
+        print_payload(json.dumps([report(*one) for one in made], indent=2, ensure_ascii=False) + "\n")
+    else:
+        print_payload("\n".join(one.text for _, one in made))
+    return 0
+
+
+def _rows(text: str) -> int | None:
+    if text == "all":
+        return None
+    digits = text.replace("_", "").replace(",", "")
+    if not digits.isdecimal() or int(digits) == 0:
+        raise UsageError(f"--rows takes a number of rows or `all`, not `{text}`", f"as in --rows {_ROWS}")
+    return int(digits)
+
+
+def _tell(seen: Survey, made: Statement) -> None:
+    columns = f"{len(seen.columns)} columns" if len(seen.columns) != 1 else "1 column"
+    print(f"{seen.found.path}: {made.kind} {made.name}, {columns}, {seen.profile.rows:,} rows read", file=sys.stderr)
+    for warning in made.warnings:
+        print(f"warning: {warning}", file=sys.stderr)

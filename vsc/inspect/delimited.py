@@ -1,0 +1,231 @@
+"""CSV: the delimiter, each file's header, and what the cells of a column have in common."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from vsc.inspect.files import open_file, unreadable
+from vsc.inspect.model import DataColumn, DataFile, Headers, InspectError, Sample
+from vsc.inspect.texts import Texts, instants
+from vsc.plan.types import STRING
+from vsc.runtime.values import arrow_type
+
+__all__ = ["Delimited"]
+
+_SEPARATORS = (",", ";", "\t", "|")
+_PEEK = 1 << 16
+_BLOCK = 1 << 22
+_MANY = 1 << 20
+
+
+class Delimited:
+    """Reads CSV files. Cells are those that `vsc run` finds: an empty one is null, a quoted empty one is not."""
+
+    def __init__(self) -> None:
+        self.separators: dict[str, str] = {}
+        self.null = ""
+        self.unreadable, self.first_unreadable = 0, ""
+
+    def rows(self, file: DataFile, limit: int) -> int:
+        """How many rows a file has at most (a quoted cell may hold line ends); no further than just past `limit`."""
+        count = 0
+        with open_file(file.path) as stream:
+            try:
+                while count <= limit and (block := stream.read(_MANY)):
+                    count += block.count(b"\n")
+            except OSError as error:
+                raise unreadable(file.path, error) from error
+        return count
+
+    def headers(self, sample: Sample) -> Headers:
+        """The columns of all headers, each with the type that reads all of its cells."""
+        texts: dict[str, Texts] = {}
+        present: Counter[str] = Counter()
+        odd: list[tuple[str, str]] = []
+        empty = 0
+        self.unreadable, self.first_unreadable = 0, ""
+        for file in sample.files:
+            header, strange = self._names(file.path)
+            names = [name for name in dict.fromkeys(header) if name]
+            odd += [pair for pair in strange if pair not in odd]
+            present.update(names)
+            for name in names:
+                texts.setdefault(name, Texts())
+            for batch in self._cells(file, sample.limit, header):
+                for name in names:
+                    cells = batch.column(name)
+                    empty += cells.null_count
+                    if len(there := cells.drop_null()):
+                        texts[name].see(there, markers=True)
+        self.null, columns = _without_markers(texts, empty)
+        columns = [
+            replace(column, absent=len(sample.files) - present[column.name])
+            for column in columns
+            if column.name not in dict(odd)
+        ]
+        return Headers(
+            tuple(columns), tuple(odd), self._notes(sample), self._options(), self.unreadable, self.first_unreadable
+        )
+
+    def batches(self, sample: Sample, headers: Headers) -> Iterator[tuple[DataFile, dict[str, pa.Array]]]:
+        """The rows, file by file, as columns of the declared types; a column that a file does not have is left out."""
+        for file in sample.files:
+            names, _ = self._names(file.path)
+            for batch in self._cells(file, sample.limit, names):
+                yield file, {c.name: _typed(batch.column(c.name), c) for c in headers.columns if c.name in names}
+
+    def _notes(self, sample: Sample) -> tuple[str, ...]:
+        notes = []
+        used = set(self.separators.values())
+        if len(used) > 1:
+            notes.append(f"the files have different delimiters ({' '.join(map(repr, sorted(used)))}): a run reads one")
+        first = sample.files[0].path
+        if any(_is_data(name) for name in self._names(first)[0]):
+            notes.append(f"the first line of {first} looks like data, but vsc takes it as the header")
+        if self.null:
+            notes.append(f"{self.null} stands for a missing value, so it is null in every column")
+        return tuple(notes)
+
+    def _options(self) -> tuple[tuple[str, str], ...]:
+        separator = next(iter(self.separators.values()), ",")
+        options = (("sep", separator),) if separator != "," else ()
+        return (*options, ("nullValue", self.null)) if self.null else options
+
+    def _names(self, path: str) -> tuple[list[str], list[tuple[str, str]]]:
+        """The names in a file's header, those that cannot be used as None; and why these cannot."""
+        with open_file(path) as stream:
+            try:
+                start = stream.read(_PEEK)
+            except OSError as error:
+                raise unreadable(path, error) from error
+        if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise _not_utf8(path)
+        text = start.decode("utf-8-sig", "replace")
+        lines = [line for line in text.splitlines() if line.strip()]
+        if not lines:
+            return [], []
+        separator = self.separators.setdefault(path, _separator(lines if len(start) < _PEEK else lines[:-1] or lines))
+        names = [name.strip() for name in next(csv.reader([lines[0]], delimiter=separator))]
+        odd = [
+            (name or "(no name)", f"the header of {path} {'names it twice' if name else 'has a column without a name'}")
+            for name, count in Counter(names).items()
+            if count > 1 or not name
+        ]
+        return names, odd
+
+    def _cells(self, file: DataFile, limit: int | None, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """The cells as texts, column by column under their names; of names that a header has twice, the first."""
+        if not names:
+            return
+        keys = [f"c{i}" for i in range(len(names))]
+        chosen = {name: keys[names.index(name)] for name in names if name}
+        left = limit
+        try:
+            with open_file(file.path) as stream:
+                for batch in self._open(stream, file, keys, list(chosen.values())):
+                    cut = batch if left is None else batch.slice(0, left)
+                    yield cut.rename_columns(list(chosen))
+                    if left is not None:
+                        left -= cut.num_rows
+                        if left <= 0:
+                            return
+        except pa.ArrowInvalid as error:
+            if "invalid UTF8" in str(error):
+                raise _not_utf8(file.path) from error
+            raise unreadable(file.path, error) from error
+        except OSError as error:
+            raise unreadable(file.path, error) from error
+
+    def _open(
+        self, stream: pa.NativeFile, file: DataFile, keys: list[str], chosen: list[str]
+    ) -> pacsv.CSVStreamingReader:
+        def bad(row: pacsv.InvalidRow) -> str:
+            self.unreadable += 1
+            self.first_unreadable = self.first_unreadable or (
+                f"{file.path}, row {row.number - 1}: {row.actual_columns} cells where the header has "
+                f"{row.expected_columns}"
+            )
+            return "skip"
+
+        return pacsv.open_csv(
+            stream,
+            pacsv.ReadOptions(use_threads=False, column_names=keys, skip_rows_after_names=1, block_size=_BLOCK),
+            pacsv.ParseOptions(
+                delimiter=self.separators[file.path], newlines_in_values=True, invalid_row_handler=bad
+            ),
+            pacsv.ConvertOptions(
+                column_types=dict.fromkeys(keys, pa.string()), include_columns=chosen,
+                null_values=[self.null], strings_can_be_null=True, quoted_strings_can_be_null=False,
+            ),
+        )  # fmt: skip
+
+
+def _separator(lines: list[str]) -> str:
+    """The delimiter that gives the lines the most cells and all of them the same number; else the comma."""
+    best, most = ",", 1
+    for candidate in _SEPARATORS:
+        try:
+            widths = Counter(len(row) for row in csv.reader(lines[:200], delimiter=candidate) if row)
+        except csv.Error:
+            continue
+        width, times = widths.most_common(1)[0]
+        if width > most and times * 10 >= sum(widths.values()) * 9:
+            best, most = candidate, width
+    return best
+
+
+def _without_markers(texts: dict[str, Texts], empty: int) -> tuple[str, list[DataColumn]]:
+    """The text that stands for null, and the columns. A run takes one such text in place of the empty cell."""
+    blocking = {
+        marker
+        for name, seen in texts.items()
+        if seen.markers and seen.column(name, cells=True).type != STRING
+        for marker in seen.markers
+    }
+    null = next(iter(blocking)) if len(blocking) == 1 and not empty else ""
+    columns = []
+    for name, seen in texts.items():
+        column = seen.column(name, cells=True)
+        others = seen.markers - {null}
+        if others:
+            note = f"{seen.marked:,} × {' or '.join(sorted(others))}"
+            note += f", else {column.type}" if column.type != STRING else ""
+            column = DataColumn(name, STRING, (*(() if column.type != STRING else column.notes), note))
+        columns.append(column)
+    return null, columns
+
+
+def _typed(texts: pa.Array, column: DataColumn) -> pa.Array:
+    """Cells as the column's type; all of them are known to be such."""
+    match str(column.type):
+        case "string":
+            return texts
+        case "timestamp":
+            return instants(texts)
+        case "date":
+            return pc.strptime(texts, "%Y-%m-%d", "s", error_is_null=True).cast(pa.date32())
+        case "double":
+            special = pc.replace_substring(texts, "Infinity", "inf")
+            return special.cast(pa.float64())
+        case _:
+            return texts.cast(arrow_type(column.type))
+
+
+def _is_data(name: str) -> bool:
+    texts = Texts()
+    texts.see(pa.array([name]))
+    return bool(name) and texts.column(name, cells=True).type != STRING
+
+
+def _not_utf8(path: str) -> InspectError:
+    return InspectError(
+        f"{path} is not UTF-8 text, the only encoding that vsc reads",
+        "convert it, as in `iconv -f latin1 -t utf-8 IN > OUT`",
+    )

@@ -1,0 +1,131 @@
+"""JSON, one object a line: the names and types of the members, and the rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from vsc.inspect.files import open_file, unreadable
+from vsc.inspect.json_shapes import Fraction, Shape
+from vsc.inspect.model import DataColumn, DataFile, Headers, InspectError, Sample
+from vsc.inspect.texts import instants
+from vsc.runtime.values import arrow_type
+
+__all__ = ["Documents"]
+
+_BATCH = 8_192
+_MANY = 1 << 20
+_DECODER = json.JSONDecoder(parse_float=Fraction, parse_constant=Fraction)
+
+
+class Documents:
+    """Reads JSON files. A line that is not an object is an unreadable row."""
+
+    def __init__(self) -> None:
+        self.unreadable, self.first_unreadable = 0, ""
+
+    def rows(self, file: DataFile, limit: int) -> int:
+        """How many rows a file has at most; no further than just past `limit`."""
+        count = 0
+        with open_file(file.path) as stream:
+            try:
+                while count <= limit and (block := stream.read(_MANY)):
+                    count += block.count(b"\n")
+            except OSError as error:
+                raise unreadable(file.path, error) from error
+        return count + 1
+
+    def headers(self, sample: Sample) -> Headers:
+        """The members of all objects, each with the type that reads all of its values."""
+        shapes: dict[str, Shape] = {}
+        files: dict[str, set[str]] = {}
+        self.unreadable, self.first_unreadable = 0, ""
+        for file, rows in self._documents(sample):
+            found: dict[str, list[Any]] = {}
+            for row in rows:
+                for name, value in row.items():
+                    found.setdefault(name, []).append(value)
+            for name, values in found.items():
+                shapes.setdefault(name, Shape()).see(values)
+                files.setdefault(name, set()).add(file.path)
+        columns = [
+            replace(shape.column(name), absent=len(sample.files) - len(files[name])) for name, shape in shapes.items()
+        ]
+        return Headers(tuple(columns), (), (), (), self.unreadable, self.first_unreadable)
+
+    def batches(self, sample: Sample, headers: Headers) -> Iterator[tuple[DataFile, dict[str, pa.Array]]]:
+        """The rows, file by file, as columns of the declared types."""
+        for file, rows in self._documents(sample):
+            yield file, {c.name: _typed([row.get(c.name) for row in rows], c) for c in headers.columns}
+
+    def _documents(self, sample: Sample) -> Iterator[tuple[DataFile, list[dict[str, Any]]]]:
+        for file in sample.files:
+            rows: list[dict[str, Any]] = []
+            count = 0
+            for number, line in enumerate(_lines(file.path), 1):
+                if sample.limit is not None and count >= sample.limit:
+                    break
+                if not line.strip():
+                    continue
+                count += 1
+                row = self._row(file.path, number, line)
+                if row is not None:
+                    rows.append(row)
+                if len(rows) == _BATCH:
+                    yield file, rows
+                    rows = []
+            if rows:
+                yield file, rows
+
+    def _row(self, path: str, number: int, line: bytes) -> dict[str, Any] | None:
+        try:
+            row = _DECODER.decode(line.decode("utf-8-sig" if number == 1 else "utf-8").strip())
+        except ValueError as error:
+            row, why = None, "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        else:
+            why = f"{type(row).__name__}, not an object"
+        if isinstance(row, dict):
+            return row
+        if (number == 1 and line.strip() in (b"[", b"{")) or isinstance(row, list):
+            raise InspectError(
+                f"{path} is one JSON document over many lines; vsc reads one object a line",
+                f"convert it, as in `jq -c '{'.[]' if line.lstrip().startswith(b'[') else '.'}' IN > OUT`",
+            )
+        self.unreadable += 1
+        self.first_unreadable = self.first_unreadable or f"{path}:{number}: {why}"
+        return None
+
+
+def _lines(path: str) -> Iterator[bytes]:
+    with open_file(path) as stream:
+        rest = b""
+        try:
+            while block := stream.read(_MANY):
+                lines = (rest + block).split(b"\n")
+                rest = lines.pop()
+                yield from lines
+        except OSError as error:
+            raise unreadable(path, error) from error
+        if rest:
+            yield rest
+
+
+def _typed(values: list[Any], column: DataColumn) -> pa.Array:
+    """Values as the column's type; of nested ones only which rows are null matters here."""
+    match str(column.type):
+        case "string":
+            return pa.array([None if v is None else v if isinstance(v, str) else json.dumps(v) for v in values])
+        case "timestamp":
+            return instants(pa.array(values, pa.string()))
+        case "date":
+            return pa.array(values, pa.string()).cast(pa.date32())
+        case "double":
+            return pa.array([None if v is None else float(v) for v in values], pa.float64())
+        case "boolean" | "bigint":
+            return pa.array(values, arrow_type(column.type))
+        case _:
+            return pa.array([None if v is None else True for v in values], pa.bool_())

@@ -1,0 +1,150 @@
+"""Which columns could be the key: those that no two rows share, and those that say what a row is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from vsc.inspect.clock import words_of
+from vsc.inspect.model import DataColumn
+from vsc.plan.types import BIGINT, DATE, INT, SMALLINT, STRING, TINYINT, DataType
+
+__all__ = ["Entity", "KeySearch", "Keys", "can_be_key", "liking"]
+
+Hashes = npt.NDArray[np.uint64]
+
+MOST_ROWS = 500_000
+_MOST_COLUMNS = 12
+_TRIED = 6
+"""Of how many columns combinations are tried."""
+_LARGEST = 3
+_SHOWN = 3
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_TYPES = (STRING, TINYINT, SMALLINT, INT, BIGINT, DATE)
+_NAMES = {"id", "uuid", "guid", "key", "code", "sku", "number", "no", "nr", "ref", "symbol", "isin"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """Columns that say what a row is about: `values` different ones; `shared`: rows that share key and time."""
+
+    columns: tuple[str, ...]
+    values: int
+    shared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Candidates, the likeliest first, found in `rows` rows."""
+
+    rows: int
+    unique: tuple[tuple[str, ...], ...]
+    entities: tuple[Entity, ...]
+
+
+def can_be_key(type: DataType) -> bool:
+    """Whether columns of the type are looked at."""
+    return type in _TYPES
+
+
+class KeySearch:
+    """Takes in rows, of which it keeps a hash of each cell, up to a bound."""
+
+    def __init__(self, columns: Sequence[DataColumn]) -> None:
+        chosen = sorted((c for c in columns if can_be_key(c.type)), key=liking)[:_MOST_COLUMNS]
+        self.names = [column.name for column in chosen]
+        self.hashes: dict[str, list[Hashes]] = {name: [] for name in self.names}
+        self.nulls = dict.fromkeys(self.names, 0)
+        self.times: list[Hashes] = []
+        self.rows = 0
+
+    def see(self, rows: Mapping[str, pa.Array], count: int, times: npt.NDArray[np.int64] | None) -> None:
+        """The next `count` rows; a column that is not in `rows` is null."""
+        if self.rows >= MOST_ROWS:
+            return
+        self.rows += count
+        for name in self.names:
+            column = rows.get(name)
+            self.nulls[name] += count if column is None else column.null_count
+            self.hashes[name].append(np.zeros(count, np.uint64) if column is None else _hashes(column))
+        if times is not None:
+            self.times.append(times.view(np.uint64))
+
+    def found(self, event_time: str | None) -> Keys:
+        """The candidates. `event_time`, a column, is part of none."""
+        whole = {
+            name: np.concatenate(parts)
+            for name, parts in self.hashes.items()
+            if parts and not self.nulls[name] and name != event_time
+        }
+        distinct = {name: len(np.unique(hashes)) for name, hashes in whole.items()}
+        unique: list[tuple[str, ...]] = [(name,) for name in whole if distinct[name] == self.rows]
+        several = {name: whole[name] for name in whole if 1 < distinct[name] < self.rows}
+        if not unique:
+            unique = list(_smallest(several, self.rows))
+        times = np.concatenate(self.times) if self.times else None
+        return Keys(self.rows, tuple(unique[:_SHOWN]), tuple(_entities(several, times, self.rows)))
+
+
+def _entities(columns: dict[str, Hashes], times: Hashes | None, rows: int) -> list[Entity]:
+    """Those of the fewest columns that, with the time, no two rows share; else those that fewest rows share."""
+    nearly: list[Entity] = []
+    for size in range(1, _LARGEST + 1):
+        found = []
+        for names in combinations(list(columns)[:_TRIED], size):
+            key = _mixed([columns[name] for name in names])
+            values = len(np.unique(key))
+            if values == rows:
+                continue
+            shared = rows - len(np.unique(_mixed([key, times]))) if times is not None else 0
+            found.append(Entity(names, values, shared))
+        exact = [entity for entity in found if not entity.shared]
+        if exact:
+            return exact[:_SHOWN]
+        nearly += [entity for entity in found if entity.shared * 100 <= rows]
+    return sorted(nearly, key=lambda entity: (len(entity.columns), entity.shared))[:_SHOWN]
+
+
+def _smallest(columns: dict[str, Hashes], rows: int) -> Iterator[tuple[str, ...]]:
+    """The combinations of as few columns as possible that no two rows share."""
+    for size in range(2, _LARGEST + 1):
+        found = False
+        for names in combinations(list(columns)[:_TRIED], size):
+            if len(np.unique(_mixed([columns[name] for name in names]))) == rows:
+                found = True
+                yield names
+        if found:
+            return
+
+
+def _mixed(parts: list[Hashes]) -> Hashes:
+    mixed = parts[0]
+    for part in parts[1:]:
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIX + part
+    return mixed
+
+
+def _hashes(column: pa.Array) -> Hashes:
+    """A number for each cell: equal for equal ones, and in practice only for these; 0 for null."""
+    if pa.types.is_string(column.type):
+        encoded = column.dictionary_encode()
+        known = np.array([hash(text) for text in encoded.dictionary.to_pylist()] or [0], np.int64)
+        places = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        known = known[places]
+        return np.asarray(known.view(np.uint64))
+    if pa.types.is_date(column.type):
+        column = column.view(pa.int32())
+    return np.asarray(column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64))
+
+
+def liking(column: DataColumn) -> int:
+    """Names of keys first, then texts, then numbers and days."""
+    words = words_of(column.name)
+    if words & _NAMES or column.name.lower().endswith("id"):
+        return 0
+    return 1 if column.type == STRING else 2

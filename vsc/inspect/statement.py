@@ -1,0 +1,251 @@
+"""The source statement, and the findings in words that stand above it as comments."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+
+from vsc.compiler import check_topology
+from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.words import duration
+from vsc.inspect.clock import words_of
+from vsc.inspect.keys import Entity, liking
+from vsc.inspect.model import DataColumn, InspectError, Kind, Wanted
+from vsc.inspect.profile import Times
+from vsc.inspect.survey import Survey
+from vsc.inspect.wording import moment, plural, roomy, share, size, span, string, type_text, written
+from vsc.plan.types import BOOLEAN
+
+__all__ = ["Statement", "statement"]
+
+_WEEK = 7 * 86_400_000
+_FEW_ROWS = 100
+_DELETED = {"deleted", "gone", "removed", "withdrawn", "tombstone", "cancelled"}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A source statement: `text` with the findings as comments; the decisions in it; what the user should know."""
+
+    name: str
+    kind: Kind
+    key: tuple[str, ...]
+    text: str
+    warnings: tuple[str, ...]
+
+
+def statement(survey: Survey, wanted: Wanted, taken: Container[str] = ()) -> Statement:
+    """The statement for what was found, checked by the compiler, under a name not `taken`. Raises InspectError."""
+    name = wanted.name or _free(_name(survey.found.path), taken)
+    key = _key(survey, wanted)
+    warnings = tuple(_warnings(survey, key))
+    comments = [*_about(survey), *warnings, *_time_words(survey), *_disorder_words(survey), *_key_words(survey)]
+    lines = [f"-- {comment}" for comment in comments]
+    lines += _declaration(survey, wanted.kind, name, key)
+    text = "\n".join(lines) + "\n"
+    errors = [found for found in check_topology(text, f"{name}.vdsl") if found.severity == "error"]
+    if errors:
+        raise InspectError(f"{survey.found.path}: {errors[0].message}", errors[0].help)
+    return Statement(name, wanted.kind, key, text, warnings)
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    number = 2
+    while f"{name}_{number}" in taken:
+        number += 1
+    return f"{name}_{number}" if name in taken else name
+
+
+def _name(path: str) -> str:
+    """A name for the source, from the last part of the path that is one."""
+    for part in reversed(os.path.normpath(path).split(os.sep)):
+        stem = part.partition(".")[0] if part not in (".", "..") else ""
+        name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower()
+        if name and "=" not in part and not re.search(r"[*?\[{]", part):
+            return name if not name[0].isdigit() else f"data_{name}"
+    return "data"
+
+
+def _key(survey: Survey, wanted: Wanted) -> tuple[str, ...]:
+    """The columns of the key clause: the user's; else an id; else what the rows are about."""
+    names = [column.name for column in survey.columns]
+    for name in wanted.key:
+        if name not in names:
+            near = nearest(name, names)
+            raise InspectError(f"there is no column {name}", f"did you mean {near}?" if near else ", ".join(names))
+    if wanted.key:
+        return wanted.key
+    keys = survey.profile.keys
+    by_name = {column.name: column for column in survey.columns}
+    first = survey.columns[0].name
+    ids = [names for names in keys.unique if names == (first,) or _is_id(names, by_name)]
+    entities = [entity.columns for entity in keys.entities if wanted.kind == "table" or len(entity.columns) == 1]
+    found = [*ids, *entities, *(keys.unique if wanted.kind == "table" else ())]
+    if not found and wanted.kind == "table":
+        raise InspectError(
+            f"{survey.found.path}: no columns were found that say what a row is about", "name them with --key"
+        )
+    return found[0] if found else ()
+
+
+def _is_id(names: tuple[str, ...], columns: Mapping[str, DataColumn]) -> bool:
+    return len(names) == 1 and liking(columns[names[0]]) == 0
+
+
+def _about(survey: Survey) -> Iterator[str]:
+    found, sample = survey.found, survey.sample
+    what = f"{found.path}: {found.format}, {plural(len(found.files), 'file')}, {size(sum(f.size for f in found.files))}"
+    rows = plural(survey.profile.rows, "row")
+    if sample.complete:
+        yield f"{what}, {rows}."
+    else:
+        files = "the file" if len(found.files) == 1 else f"each of {len(sample.files)} of them"
+        yield f"{what}. A sample: the first rows of {files}, {rows} in all. What follows is true of these."
+
+
+def _warnings(survey: Survey, key: tuple[str, ...]) -> Iterator[str]:
+    """What makes a run drop rows, or stop, or read less than there is."""
+    headers, profile = survey.headers, survey.profile
+    if headers.unreadable:
+        yield f"{plural(headers.unreadable, 'row')} cannot be read, first {headers.first_unreadable}."
+    if survey.found.skipped:
+        names = ", ".join(os.path.basename(path) for path in survey.found.skipped[:3])
+        more = f" and {len(survey.found.skipped) - 3} more" if len(survey.found.skipped) > 3 else ""
+        yield f"Files of another format are left out: {names}{more}."
+    for name, why in headers.left_out:
+        yield f"Column {name} is left out: {why}."
+    if sum(column.absent > 0 for column in headers.columns) * 2 > len(headers.columns):
+        yield "The files have little in common: if they are not one source, inspect them one by one."
+    yield from (f"{note[0].upper()}{note[1:]}." for note in headers.notes)
+    for name in key:
+        if profile.nulls[name]:
+            yield f"{plural(profile.nulls[name], 'row')} without {name}: a run drops rows without a key."
+    if profile.times is not None:
+        yield from _time_warnings(survey, profile.times)
+
+
+def _time_warnings(survey: Survey, times: Times) -> Iterator[str]:
+    name = survey.clocks[0].column.name
+    if times.failed:
+        yield f"The timestamp clause fails on some rows, which stops a run: {times.failed}."
+    if times.nulls:
+        yield f"{plural(times.nulls, 'row')} without {name}: a run drops rows without an event time."
+    if times.before_1970:
+        yield f"{plural(times.before_1970, 'row')} before 1970: a run drops them."
+    if times.before_1990 - times.before_1970:
+        aside = ", left aside below" if survey.clocks[0].since else ""
+        yield f"{plural(times.before_1990 - times.before_1970, 'row')} with {name} between 1970 and 1990{aside}."
+    if times.future and times.farthest is not None:
+        until = moment(times.farthest)
+        yield f"{plural(times.future, 'row')} more than a day in the future, up to {until}, left aside below."
+
+
+def _time_words(survey: Survey) -> Iterator[str]:
+    times = survey.profile.times
+    if times is None:
+        yield "Event time: no column looks like one, so it is the time at which a row's file was last changed."
+        return
+    clock = survey.clocks[0]
+    unit = f" ({clock.unit} since 1970)" if clock.unit else ""
+    if times.first is not None and times.last is not None:
+        yield f"Event time: {clock.column.name}{unit}, from {moment(times.first)} to {moment(times.last)}."
+    else:
+        yield f"Event time: {clock.column.name}{unit}; no row has one that a run takes."
+    if clock.column.local or clock.column.patterns:
+        zone = " (`time_zone = 'Europe/Berlin'` in the source's options says otherwise)" if clock.column.local else ""
+        yield f"  Its texts have no offset and are read as UTC{zone}."
+    if len(clock.column.patterns) > 1:
+        yield f"  They could also be {' or '.join(clock.column.patterns[1:])}."
+    others = [other.column.name for other in survey.clocks[1:4]]
+    if others:
+        yield f"  Times too: {', '.join(others)} (--timestamp {others[0]})."
+
+
+def _disorder_words(survey: Survey) -> Iterator[str]:
+    found = survey.profile.lateness
+    if found is None or not found.rows:
+        return
+    if not found.late:
+        yield "Disorder: none, rows come in order of event time."
+        return
+    yield f"Disorder: {share(found.late, found.rows)} of the rows come after a newer one."
+    median, most, longest = span(found.median), span(found.most), span(found.longest)
+    if found.median == found.longest:
+        yield f"  They are {longest} late."
+    else:
+        yield f"  They are {median} late in the middle, {most} for 99 % of them, {longest} at most."
+    enough, all = duration(roomy(found.covers_most)), duration(roomy(found.longest))
+    first = f"{enough} covers 99 % of all rows, " if found.covers_most and enough != all else ""
+    yield f"  A retention or grace of {first}{all} covers all."
+    if len(survey.sample.files) > 1 and found.late_in_file < found.late:
+        inside = share(found.late_in_file, found.rows) if found.late_in_file else "none"
+        yield f"  Within their own file: {inside}. Files overlap in time, in the order of reading."
+
+
+def _key_words(survey: Survey) -> Iterator[str]:
+    keys = survey.profile.keys
+    if keys.unique:
+        yield f"Key: unique in {plural(keys.rows, 'row')}: {'; '.join(map(' + '.join, keys.unique))}."
+    else:
+        yield "Key: no column is unique, and no combination of up to three."
+    if keys.entities:
+        time = "" if survey.profile.times is None else f", unique with {survey.clocks[0].column.name}"
+        yield f"  As a table's key{time}: {'; '.join(_entity_words(e) for e in keys.entities)}."
+    if keys.rows < _FEW_ROWS:
+        yield "  So few rows say little about keys."
+    gone = [c.name for c in survey.columns if c.type == BOOLEAN and words_of(c.name) & _DELETED]
+    if gone:
+        yield f"  Of a table: if {gone[0]} means that the row is removed, add `delete when {written(gone[0])}`."
+
+
+def _entity_words(entity: Entity) -> str:
+    values = f"{' + '.join(entity.columns)} ({plural(entity.values, 'value')}"
+    return f"{values}, {plural(entity.shared, 'row')} repeated)" if entity.shared else f"{values})"
+
+
+def _declaration(survey: Survey, kind: Kind, name: str, key: tuple[str, ...]) -> list[str]:
+    lines = [f"{kind} {written(name)} ("]
+    declared = [(written(c.name), type_text(c.type), _remark(survey, c)) for c in survey.columns]
+    widest = max(len(column) for column, _, _ in declared)
+    texts = [
+        f"  {column:<{widest}} {type}" + "," * (i + 1 < len(declared)) for i, (column, type, _) in enumerate(declared)
+    ]
+    end = max((len(t) for t, (_, _, remark) in zip(texts, declared, strict=True) if remark and len(t) < 60), default=0)
+    lines += [
+        f"{text:<{end}}  -- {remark}" if remark else text for text, (_, _, remark) in zip(texts, declared, strict=True)
+    ]
+    options = "".join(f", {string(option)} = {string(value)}" for option, value in _options(survey))
+    lines.append(")")
+    lines.append(f"from files (path = {string(survey.found.path)}, format = {string(survey.found.format)}{options})")
+    clauses = [f"key {', '.join(map(written, key))}"] if key else []
+    if survey.clocks:
+        clauses.append(f"timestamp {survey.clocks[0].clause}")
+    if kind == "table" and survey.clocks:
+        clauses.append(f"materialize versioned (retention = {duration(_retention(survey))})")
+    lines += clauses
+    lines[-1] += ";"
+    return lines
+
+
+def _options(survey: Survey) -> tuple[tuple[str, str], ...]:
+    return (*survey.headers.options, *survey.found.options)
+
+
+def _retention(survey: Survey) -> int:
+    """A week, or as long as the table's own rows need."""
+    found = survey.profile.lateness
+    return max(_WEEK, roomy(found.longest)) if found is not None else _WEEK
+
+
+def _remark(survey: Survey, column: DataColumn) -> str:
+    nulls, rows = survey.profile.nulls[column.name], survey.profile.rows
+    notes = [note for note in column.notes if note != "without a value"]
+    if column.absent:
+        notes.append(f"not in {column.absent} of {len(survey.sample.files)} files")
+    if column.from_path:
+        notes.append("from the path")
+    if nulls:
+        notes.insert(0, "only nulls" if nulls == rows else f"{share(nulls, rows)} null")
+    return "; ".join(notes)

@@ -1,0 +1,155 @@
+"""What all texts of a column have in common: numbers, dates, timestamps; looked at batch by batch.
+
+A type is only chosen if every text seen is read as that type by Spark's casts, and nothing of it is lost: `007` stays a
+string.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.inspect.model import DataColumn
+from vsc.inspect.wording import written
+from vsc.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, DataType, DecimalType
+from vsc.runtime.expressions.calendar import parse_timestamp
+
+__all__ = ["MARKERS", "Numbers", "Texts", "instants"]
+
+MARKERS = ("NA", "N/A", "n/a", "NULL", "null", "None", "NaN", "nan", "-", "?", "\\N")
+"""Texts that often stand for a missing value."""
+
+_BOOLEAN = r"^(?i:true|false)$"
+_INTEGER = r"^-?(0|[1-9][0-9]*)$"
+_NUMBER = r"^(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|NaN|-?Infinity)$"
+_FIXED = r"^-?[0-9]+(\.[0-9]+)?$"
+_COMMA = r"^-?[0-9]+(,[0-9]+)?$"
+_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
+_TIME = rf"^[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}([T ]{_CLOCK} ?(Z|UTC|[+-][0-9]{{2}}(:?[0-9]{{2}})?)?)?$"
+_ZONED = r":.*(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)$"
+_DAYS = {
+    "dd.MM.yyyy": r"(0[1-9]|[12][0-9]|3[01])\.(0[1-9]|1[0-2])\.[0-9]{4}",
+    "dd/MM/yyyy": r"(0[1-9]|[12][0-9]|3[01])/(0[1-9]|1[0-2])/[0-9]{4}",
+    "MM/dd/yyyy": r"(0[1-9]|1[0-2])/(0[1-9]|[12][0-9]|3[01])/[0-9]{4}",
+    "yyyy/MM/dd": r"[0-9]{4}/(0[1-9]|1[0-2])/(0[1-9]|[12][0-9]|3[01])",
+}
+_CLOCKS = {" HH:mm:ss": r" [0-2][0-9]:[0-5][0-9]:[0-5][0-9]", " HH:mm": r" [0-2][0-9]:[0-5][0-9]", "": ""}
+_PATTERNS = {day + clock: f"^{d}{c}$" for day, d in _DAYS.items() for clock, c in _CLOCKS.items()}
+_MOST_DIGITS = 38
+_EXACT_DIGITS = 15
+
+
+def instants(texts: pa.Array) -> pa.Array:
+    """The timestamps that texts mean to Spark's cast; null where they mean none. Without an offset they are in UTC."""
+    encoded = texts.dictionary_encode()
+    known = [None if text is None else parse_timestamp(text) for text in encoded.dictionary.to_pylist()]
+    return pa.array(known, pa.int64()).take(encoded.indices).view(pa.timestamp("us", "UTC"))
+
+
+class Numbers:
+    """How large and how exact the numbers of a column are that stand as texts."""
+
+    def __init__(self) -> None:
+        self.integers = self.fixed = self.small = self.exact = True
+        self.whole = self.scale = 0
+        self.shortest: int | None = None
+
+    def see(self, texts: pa.Array) -> None:
+        """Takes in numbers, all of which have the form of one."""
+        self.integers = self.integers and _all(texts, _INTEGER)
+        if self.integers and self.small:
+            try:
+                texts.cast(pa.int64())
+            except pa.ArrowInvalid:
+                self.small = False
+        self.fixed = self.fixed and _all(texts, _FIXED)
+        digits = pc.replace_substring_regex(texts, r"^-?0*|[eE].*$|\.", "")
+        self.exact = self.exact and _longest(digits) <= _EXACT_DIGITS
+        if self.fixed:
+            self.whole = max(self.whole, _longest(pc.replace_substring_regex(texts, r"^-|\..*$", "")))
+            lengths = pc.utf8_length(pc.replace_substring_regex(texts, r"^[^.]*\.?", ""))
+            self.scale = max(self.scale, pc.max(lengths).as_py())
+            shortest = pc.min(lengths).as_py()
+            self.shortest = shortest if self.shortest is None else min(self.shortest, shortest)
+
+    def type(self) -> tuple[DataType, tuple[str, ...]]:
+        """The type that loses nothing, and what else is worth knowing."""
+        if self.integers and self.small:
+            return BIGINT, ()
+        decimal = DecimalType(max(self.whole + self.scale, 1), self.scale)
+        held = self.fixed and decimal.precision <= _MOST_DIGITS
+        if self.integers or (self.fixed and not self.exact):
+            return (decimal, ()) if held else (STRING, ("numbers with too many digits for a number type",))
+        money = self.fixed and self.exact and self.scale == self.shortest and 1 < self.scale <= 4
+        roomy = DecimalType(max(12, decimal.precision + 2), self.scale)
+        return DOUBLE, ((f"always {self.scale} decimals: decimal({roomy.precision}, {roomy.scale}) is exact",) * money)
+
+
+class Texts:
+    """What the texts of a column have in common so far."""
+
+    def __init__(self) -> None:
+        self.count = self.zoned = self.local = self.marked = 0
+        self.markers: set[str] = set()
+        self.numbers = Numbers()
+        self.booleans = self.numeric = self.dates = self.times = self.commas = True
+        self.patterns = set(_PATTERNS)
+
+    def see(self, texts: pa.Array, markers: bool = False) -> None:
+        """Takes in texts, none of them null. With `markers`, texts that may stand for null are kept apart."""
+        if markers:
+            marked = pc.is_in(texts, pa.array(MARKERS))
+            found = pc.sum(marked).as_py() or 0
+            if found:
+                self.marked += found
+                self.markers.update(texts.filter(marked).unique().to_pylist())
+                texts = texts.filter(pc.invert(marked))
+        if not len(texts):
+            return
+        self.count += len(texts)
+        self.booleans = self.booleans and _all(texts, _BOOLEAN)
+        self.numeric = self.numeric and _all(texts, _NUMBER)
+        if self.numeric:
+            self.numbers.see(texts)
+        self.commas = self.commas and _all(texts, _COMMA)
+        self._see_times(texts)
+        self.patterns = {pattern for pattern in self.patterns if _all(texts, _PATTERNS[pattern])}
+
+    def _see_times(self, texts: pa.Array) -> None:
+        if not self.times:
+            return
+        self.times = _all(texts, _TIME) and instants(texts).null_count == 0
+        if self.times:
+            self.dates = self.dates and _all(texts, _DATE)
+            zoned = pc.sum(pc.match_substring_regex(texts, _ZONED)).as_py()
+            self.zoned += zoned
+            self.local += len(texts) - zoned
+
+    def column(self, name: str, cells: bool) -> DataColumn:
+        """The column; `cells`: texts of numbers and truth values are these, as in CSV."""
+        if not self.count:
+            return DataColumn(name, STRING, ("without a value",) if not self.marked else ())
+        if cells and self.booleans:
+            return DataColumn(name, BOOLEAN)
+        if cells and self.numeric:
+            return DataColumn(name, *self.numbers.type())
+        if self.times:
+            if self.dates:
+                return DataColumn(name, DATE)
+            return DataColumn(name, TIMESTAMP, local=self.local > 0)
+        if cells and self.commas:
+            return DataColumn(
+                name, STRING, (f"decimal commas: cast(replace({written(name)}, ',', '.') as decimal(18, 4))",)
+            )
+        patterns = tuple(sorted(self.patterns))
+        notes = (f"times written as {' or '.join(patterns)}",) if patterns else ()
+        return DataColumn(name, STRING, notes, patterns)
+
+
+def _all(texts: pa.Array, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
+
+
+def _longest(texts: pa.Array) -> int:
+    return int(pc.max(pc.utf8_length(texts)).as_py())
