@@ -28,6 +28,7 @@ from vsc.plan.nodes import (
 __all__ = [
     "consumers",
     "depth_first",
+    "fed_by",
     "handed_on",
     "hands_out",
     "is_broadcast",
@@ -52,7 +53,7 @@ def consumers(plan: Plan, stage: Stage, name: str) -> list[Node]:
     A stream-table join takes its stream's records only: it looks into the table when it needs it.
     """
     nodes = {n.name: n for n in plan.nodes}
-    return [nodes[n] for n in stage.nodes if name in _fed_by(nodes[n])]
+    return [nodes[n] for n in stage.nodes if name in fed_by(nodes[n])]
 
 
 def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
@@ -60,12 +61,13 @@ def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
     return [
         (node, position)
         for node in consumers(plan, stage, name)
-        for position, fed in enumerate(_fed_by(node))
+        for position, fed in enumerate(fed_by(node))
         if fed == name
     ]
 
 
-def _fed_by(node: Node) -> tuple[str, ...]:
+def fed_by(node: Node) -> tuple[str, ...]:
+    """The inputs whose records the node takes; of a stream-table join the stream alone."""
     looks_up = isinstance(node.operation, StreamTableJoin | StreamGlobalJoin)
     return node.inputs[:1] if looks_up else node.inputs
 
@@ -80,7 +82,7 @@ def moved(plan: Plan, stage: Stage) -> frozenset[str]:
     found: set[str] = set()
     for name in stage.nodes:
         node = plan.node(name)
-        if _moves(node) or not found.isdisjoint(_fed_by(node)):
+        if _moves(node) or not found.isdisjoint(fed_by(node)):
             found.add(name)
     return frozenset(found)
 
@@ -145,7 +147,7 @@ def outside(plan: Plan, stage: Stage, name: str) -> int:
     later = {n for s in plan.stages if s.id in handed_on(plan, stage).get(name, ()) for n in s.nodes}
     inside = set(stage.nodes)
     for place, node in enumerate(plan.nodes):
-        if name in _fed_by(node) and node.name in later and node.name not in inside:
+        if name in fed_by(node) and node.name in later and node.name not in inside:
             return place
     return -1
 

@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.columnar.topologies import Record, batches, collected, groups, joins, state, table_joins, tables, windows
+from tests.columnar.topologies import (
+    Record,
+    batches,
+    collected,
+    groups,
+    joins,
+    meeting,
+    state,
+    table_joins,
+    tables,
+    windows,
+)
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.columnar import ColumnarStage, supports
 from vsc.runtime.operators.context import RunOptions
@@ -21,6 +32,7 @@ from vsc.runtime.state.kv import MemoryKV
 KEYS = ["a", "a\0", "b", ""]
 LIMITS = [(0, 0), (2, 2), (3, 6), (6, 1), (100, 100)]
 """History retention and grace."""
+TOPOLOGIES = (joins, tables, table_joins, meeting, groups, windows)
 LARGE = (groups, windows)
 """Topologies of many nodes with many columns, which take their time."""
 TIMES = [0, 1, 2, 3, 4, 5, 6, 9, 12, 30, 31]
@@ -57,7 +69,7 @@ def assert_equal(
     assert state(plan, other, TIMES) == state(plan, kv, TIMES)
 
 
-@pytest.mark.parametrize("topology", [joins, tables, table_joins, groups, windows])
+@pytest.mark.parametrize("topology", TOPOLOGIES)
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_equal_in_every_result_metric_and_state(topology: Callable[[int, int], Plan], data: st.DataObject) -> None:
@@ -72,7 +84,11 @@ def test_equal_in_every_result_metric_and_state(topology: Callable[[int, int], P
 
 @pytest.mark.parametrize(
     ("topology", "seed"),
-    [(t, seed) for t in (joins, tables, table_joins, groups, windows) for seed in range(10 if t in LARGE else 30)],
+    [
+        (t, seed)
+        for t in (joins, tables, table_joins, meeting, groups, windows)
+        for seed in range(10 if t in LARGE else 30)
+    ],
 )
 def test_equal_over_long_histories(topology: Callable[[int, int], Plan], seed: int) -> None:
     rng = random.Random(seed)

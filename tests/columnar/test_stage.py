@@ -19,11 +19,10 @@ from tests.columnar.topologies import (
     state,
     table_joins,
     tables,
-    unversioned,
     versioned,
 )
 from vsc.plan.expressions import Call
-from vsc.plan.nodes import Column, Map, Plan, Schema, Stage, StreamTableJoin, ToTable
+from vsc.plan.nodes import Column, Map, Plan, Schema, StreamTableJoin
 from vsc.plan.types import DOUBLE
 from vsc.runtime.operators.columnar import ColumnarStage, NotColumnar, supports
 from vsc.runtime.operators.context import RunOptions
@@ -79,23 +78,3 @@ def test_joins_that_wait_are_not_supported() -> None:
         for n in plan.nodes
     ]
     assert not supports(replace(plan, nodes=tuple(waiting)), plan.stages[1])
-
-
-def test_a_join_of_a_table_with_the_stream_that_it_is_made_of_is_not_supported() -> None:
-    b = Builder()
-    b.source("s", "stream")
-    b.add("own", "table", ToTable(None), ["s"], store=versioned("own", 10))
-    b.join("joined", "s", "own", left=True, as_of=True)
-    plan = b.plan()
-    stage: Stage = plan.stages[1]
-    assert not supports(plan, stage)
-
-
-def test_a_join_of_tables_that_one_record_changes_both_of_is_not_supported() -> None:
-    b = Builder()
-    b.source("t", "table", versioned("t", 10))
-    b.source("u", "table", unversioned("u"))
-    b.table_join("both", "left", "t", "u")
-    assert supports(b.plan(), b.plan().stages[1])
-    b.table_join("again", "left", "both", "u")
-    assert not supports(b.plan(), b.plan().stages[1])

@@ -369,3 +369,17 @@ def state(plan: Plan, kv: OrderedKV, times: Sequence[int]) -> dict[str, Any]:
         versions = [list(opened.versions(key)) for key in keys]
         found[name] = (opened.observed_stream_time, keys, versions, [list(opened.scan(t)) for t in times])
     return found
+
+
+def meeting(retention: int, grace: int) -> Plan:
+    """Joins whose sides come from the same records: of a table with its stream, and of one table twice."""
+    b = Builder()
+    b.source("s", "stream")
+    b.add("own", "table", ToTable(None), ["s"], store=versioned("own", retention, grace))
+    b.join("joined", "s", "own", left=True, as_of=True)
+    b.source("t", "table", versioned("t", retention, grace))
+    b.source("u", "table", unversioned("u"))
+    b.table_join("both", "left", "t", "u")
+    b.table_join("again", "outer", "both", "u")
+    b.table_join("kept", "inner", "u", "both", store=unversioned("kept"))
+    return b.plan()

@@ -5,7 +5,7 @@ Same meaning as the record-by-record operator of the same name. The subscription
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,9 @@ from vsc.plan.nodes import Answer, Node, Plan
 from vsc.runtime.metrics import Dropped, Metrics
 from vsc.runtime.operators.columnar.evaluation import Evaluation, Side
 from vsc.runtime.operators.columnar.flow import Flow, taken
+from vsc.runtime.operators.columnar.keyspace import KeySpace
 from vsc.runtime.operators.columnar.lookups import Lookup, TableRows
+from vsc.runtime.operators.columnar.moments import Give, Moments, arrivals, turns
 from vsc.runtime.operators.columnar.operators import count
 from vsc.runtime.operators.columnar.pool import Pool
 from vsc.runtime.operators.columnar.subscriptions import LeftKeys, Operations, answered, voided
@@ -55,9 +57,10 @@ class _Rights:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """Answers: causes, pairs, places of the left and the right rows (-1: none), times, and where there is a result."""
+    """Answers: the events that they answer, pairs, places of the left and the right rows (-1: none), times, and where
+    there is a result."""
 
-    cause: Int64s
+    event: Int64s
     pair: Int64s
     left: Int64s
     right: Int64s
@@ -66,7 +69,7 @@ class _Answers:
 
     def take(self, rows: Int64s) -> _Answers:
         return _Answers(
-            self.cause[rows], self.pair[rows], self.left[rows], self.right[rows], self.time[rows], self.value[rows]
+            self.event[rows], self.pair[rows], self.left[rows], self.right[rows], self.time[rows], self.value[rows]
         )
 
     @staticmethod
@@ -76,10 +79,7 @@ class _Answers:
 
 
 class AnswerColumns:
-    """`keys` are the batch's encoded foreign keys, by number; `roots` tells which source record is behind each cause.
-
-    `process` is called once.
-    """
+    """`roots` tells which source record is behind the events at given moments. `process` is called once."""
 
     def __init__(
         self,
@@ -88,17 +88,18 @@ class AnswerColumns:
         operation: Answer,
         look_up: Lookup,
         store: SubscriptionStore,
-        keys: Sequence[bytes],
-        roots: Int64s,
+        roots: Callable[[Moments], Int64s],
+        give: Give,
         metrics: Metrics,
     ) -> None:
         self._name, self._operation, self._metrics = node.name, operation, metrics
-        self._look_up, self._store, self._keys, self._roots = look_up, store, keys, roots
+        self._look_up, self._store, self._roots, self._give = look_up, store, roots, give
         left, right = operation.left_schema, plan.node(node.inputs[1]).schema
         self._left_codec = KeyCodec([c.type for c in left.key])
         self._codec = RowCodec([c.type for c in left.value])
         self._left_width, self._right_width = len(left.key), len(right.key)
         self._items = Evaluation(operation.items, [left, right])
+        self._keys: list[bytes] = []
         self._written: tuple[Flow, Operations, LeftKeys] | None = None
 
     def process(self, subscriptions: Flow, changes: Flow) -> Flow:
@@ -106,12 +107,15 @@ class AnswerColumns:
         if self._operation.versioned and changes.latest is not None:
             count(self._metrics, self._name, Dropped.OUT_OF_ORDER, ~changes.latest)
             changes = changes.select(changes.latest)
+        self._keys = subscriptions.space.keys
+        events = Moments.concat([subscriptions.at, changes.at])
+        asked, came = arrivals(subscriptions.at, changes.at)
         numbers = subscriptions.values[-1].to_numpy()
         instruction = numbers & ~UNCHANGED
         lefts = self._lefts(subscriptions, changes)
         pair = lefts.pair
         acts = np.flatnonzero(np.isin(instruction, _PUTS + _DELETES))
-        operations = Operations(pair[acts], subscriptions.cause[acts], acts, np.isin(instruction[acts], _PUTS))
+        operations = Operations(pair[acts], asked[acts], acts, np.isin(instruction[acts], _PUTS))
         self._written = subscriptions, operations, lefts.keys
 
         looks = np.isin(instruction, _LOOKS)
@@ -119,13 +123,13 @@ class AnswerColumns:
         rights = self._rights(subscriptions.select(looks), found, changes)
         answers = _Answers.concat(
             self._to_subscriptions(subscriptions, instruction, looks, found, lefts),
-            self._to_changes(changes, operations, lefts, len(found.present)),
+            self._to_changes(changes, came, len(subscriptions), operations, lefts, len(found.present)),
         )
-        ranks = lefts.keys.ranks()
-        answers = answers.take(np.lexsort((ranks[answers.pair % max(len(lefts.keys), 1)], answers.cause)))
+        ranks, arrival = lefts.keys.ranks(), np.concatenate([asked, came])
+        answers = answers.take(np.lexsort((ranks[answers.pair % max(len(lefts.keys), 1)], arrival[answers.event])))
         changed = np.flatnonzero(numbers & UNCHANGED == 0)
-        void = voided(self._roots, answers.pair, answers.cause, pair[changed], subscriptions.cause[changed])
-        return self._flow(answers, lefts, rights, void)
+        void = voided(self._roots(events), arrival, answers.pair, answers.event, pair[changed], changed)
+        return self._flow(answers, lefts, rights, events, void)
 
     def commit(self) -> None:
         """Writes what became of the batch's pairs."""
@@ -187,23 +191,25 @@ class AnswerColumns:
         value = np.isin(instruction, _WITH_VALUE) & (there | self._operation.left)
         sent = np.flatnonzero(np.isin(instruction, _ANSWERED) | ((instruction == Instruction.KEEP_IF_VALUE) & there))
         left = np.arange(len(flow)) + len(lefts.stored_pair)
-        return _Answers(flow.cause, lefts.pair, left, right, time, value).take(sent)
+        return _Answers(np.arange(len(flow)), lefts.pair, left, right, time, value).take(sent)
 
-    def _to_changes(self, changes: Flow, operations: Operations, lefts: _Lefts, first: int) -> _Answers:
-        """What the right table's changes answer; their rows begin at place `first`."""
+    def _to_changes(
+        self, changes: Flow, came: Int64s, event: int, operations: Operations, lefts: _Lefts, first: int
+    ) -> _Answers:
+        """What the right table's changes answer: their events are numbered from `event` on, their rows from `first`."""
         begin, end, pair, which = operations.spans(lefts.stored_pair)
-        span, change = answered(pair // max(len(lefts.keys), 1), begin, end, changes.key, changes.cause)
+        span, change = answered(pair // max(len(lefts.keys), 1), begin, end, changes.key, came)
         which, stored = which[span], len(lefts.stored_pair)
         left = which.copy()
         fresh = which >= stored
         left[fresh] = stored + operations.row[which[fresh] - stored]
         present = changes.present[change]
         return _Answers(
-            changes.cause[change], pair[span], left, np.where(present, change + first, -1), changes.time[change],
+            change + event, pair[span], left, np.where(present, change + first, -1), changes.time[change],
             present | self._operation.left,
         )  # fmt: skip
 
-    def _flow(self, answers: _Answers, lefts: _Lefts, rights: _Rights, void: Mask | None) -> Flow:
+    def _flow(self, answers: _Answers, lefts: _Lefts, rights: _Rights, events: Moments, void: Mask | None) -> Flow:
         keys = lefts.keys.columns(answers.pair % max(len(lefts.keys), 1))
         value = answers.value
         if value.all():
@@ -214,7 +220,8 @@ class AnswerColumns:
                 answers.take(np.flatnonzero(value)), tuple(c.filter(chosen) for c in keys), lefts, rights
             )
             values = taken(some, np.where(value, np.cumsum(value) - 1, -1))
-        return Flow(answers.cause, answers.pair, answers.time, value, keys, values, void=void)
+        at = self._give(events.take(answers.event), turns(answers.event))
+        return Flow(at, answers.pair, KeySpace(self._left_codec), answers.time, value, keys, values, void=void)
 
     def _values(
         self, answers: _Answers, keys: tuple[pa.Array, ...], lefts: _Lefts, rights: _Rights

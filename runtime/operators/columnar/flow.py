@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from vsc.plan.nodes import Schema
+from vsc.runtime.operators.columnar.keyspace import KeySpace
+from vsc.runtime.operators.columnar.moments import Moments, processing
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.values import arrow_type
 
-__all__ = ["Flow", "NotColumnar", "Old", "blanked", "taken", "turns"]
+__all__ = ["Flow", "NotColumnar", "Old", "blanked", "taken"]
 
 
 class NotColumnar(Exception):
@@ -31,18 +33,18 @@ class Old:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Records of one node. What else reads it in the stage gets at most one for each record that entered the stage.
+    """Records of one node, by their moments, ascending.
 
-    `cause` is the place of that record among all that entered, ascending; `key` a key's number in the batch; `time`
-    event time in ms; where `present` is False there is no value and `values` are null. `old` is None where nobody asks
-    for the rows before a table's changes, or where they are not known. `latest` tells which of a table's changes are
-    their key's newest; None: all of them, or nobody asks. Records that are `void` take their place in the order of
-    what a cause gives rise to, and are not handed out. Behind windows a cause can have several records, in their order;
-    `turn` is the place of each, from 1, among those that left the windows for its cause.
+    `at` is when each of them comes (see `moments`); `key` is a key's number in `space`; `time` event time in ms; where
+    `present` is False there is no value and `values` are null. `old` is None where nobody asks for the rows before a
+    table's changes, or where they are not known. `latest` tells which of a table's changes are their key's newest;
+    None: all of them, or nobody asks. Records that are `void` take their place in the order of what a cause gives rise
+    to, and are not handed out.
     """
 
-    cause: Int64s
+    at: Moments
     key: Int64s
+    space: KeySpace
     time: Int64s
     present: Mask
     keys: tuple[pa.Array, ...]
@@ -50,10 +52,9 @@ class Flow:
     old: Old | None = None
     latest: Mask | None = None
     void: Mask | None = None
-    turn: Int64s | None = None
 
     def __len__(self) -> int:
-        return len(self.cause)
+        return len(self.key)
 
     @property
     def columns(self) -> tuple[pa.Array, ...]:
@@ -67,12 +68,11 @@ class Flow:
         chosen = pa.array(mask)
         old = self.old
         return Flow(
-            self.cause[mask], self.key[mask], self.time[mask], self.present[mask],
+            self.at.take(mask), self.key[mask], self.space, self.time[mask], self.present[mask],
             tuple(c.filter(chosen) for c in self.keys), tuple(c.filter(chosen) for c in self.values),
             None if old is None else Old(old.present[mask], tuple(c.filter(chosen) for c in old.values)),
             None if self.latest is None else self.latest[mask],
             None if self.void is None else self.void[mask],
-            None if self.turn is None else self.turn[mask],
         )  # fmt: skip
 
     def with_rows(self, present: Mask, values: Sequence[pa.Array], old: Old | None = None) -> Flow:
@@ -80,42 +80,39 @@ class Flow:
         return replace(self, present=present, values=tuple(values), old=old)
 
     @staticmethod
-    def empty(schema: Schema) -> Flow:
+    def empty(schema: Schema, space: KeySpace) -> Flow:
         """No records of a node with this schema."""
         none = np.zeros(0, dtype=np.int64)
         keys, values = (tuple(pa.array([], arrow_type(c.type)) for c in part) for part in (schema.key, schema.value))
-        return Flow(none, none, none, none.astype(np.bool_), keys, values)
+        return Flow(Moments((none,)), none, space, none, none.astype(np.bool_), keys, values)
 
     @staticmethod
-    def merged(one: Flow, other: Flow) -> Flow:
-        """The records of two flows that have no cause in common, in the order of their causes."""
-        order = np.argsort(np.concatenate([one.cause, other.cause]), kind="stable")
+    def merged(parts: Sequence[Flow]) -> Flow:
+        """The records of several flows of one key space and schema, in the order of their moments."""
+        if len(parts) == 1:
+            return parts[0]
+        at = Moments.concat([part.at for part in parts])
+        order = processing(at)
         rows = pa.array(order)
 
-        def arrays(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            return np.concatenate([ours, theirs])[order]
+        def arrays(found: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+            return np.concatenate(list(found))[order]
 
-        def columns(ours: Sequence[pa.Array], theirs: Sequence[pa.Array]) -> tuple[pa.Array, ...]:
-            return tuple(pa.concat_arrays([a, b]).take(rows) for a, b in zip(ours, theirs, strict=True))
+        def columns(found: Iterable[Sequence[pa.Array]]) -> tuple[pa.Array, ...]:
+            return tuple(pa.concat_arrays(list(column)).take(rows) for column in zip(*found, strict=True))
 
-        old = None
-        if one.old is not None and other.old is not None:
-            old = Old(arrays(one.old.present, other.old.present), columns(one.old.values, other.old.values))
-        latest = None
-        if one.latest is not None or other.latest is not None:
-            latest = arrays(*(np.ones(len(f), np.bool_) if f.latest is None else f.latest for f in (one, other)))
+        old = latest = None
+        olds = [part.old for part in parts]
+        if all(one is not None for one in olds):
+            known = [one for one in olds if one is not None]
+            old = Old(arrays(one.present for one in known), columns(one.values for one in known))
+        if any(part.latest is not None for part in parts):
+            latest = arrays(np.ones(len(f), np.bool_) if f.latest is None else f.latest for f in parts)
         return Flow(
-            arrays(one.cause, other.cause), arrays(one.key, other.key), arrays(one.time, other.time),
-            arrays(one.present, other.present), columns(one.keys, other.keys), columns(one.values, other.values),
+            at.take(order), arrays(f.key for f in parts), parts[0].space, arrays(f.time for f in parts),
+            arrays(f.present for f in parts), columns(f.keys for f in parts), columns(f.values for f in parts),
             old, latest,
         )  # fmt: skip
-
-
-def turns(cause: Int64s) -> Int64s:
-    """The place of each record, from 1, among those of the same cause, which stand side by side."""
-    rows = np.arange(len(cause), dtype=np.int64)
-    begins = np.append(True, cause[1:] != cause[:-1]) if len(cause) else np.zeros(0, dtype=np.bool_)
-    return rows - np.maximum.accumulate(np.where(begins, rows, 0)) + 1
 
 
 def blanked(columns: Sequence[pa.Array], present: Mask) -> tuple[pa.Array, ...]:

@@ -6,7 +6,6 @@ records together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +25,7 @@ __all__ = ["GroupColumns"]
 class GroupColumns:
     """The groups of a stream, for one batch. `store` is the result table's, if it has one, and unversioned.
 
-    `old`: somebody asks for the rows before the changes. `keys` are the encoded keys of the batch, by number.
+    `old`: somebody asks for the rows before the changes.
     """
 
     def __init__(
@@ -35,11 +34,10 @@ class GroupColumns:
         folding: Folding,
         state: AggregateState,
         store: TableColumns | None,
-        keys: Sequence[bytes],
         old: bool,
         metrics: Metrics,
     ) -> None:
-        self._name, self._state, self._store, self._keys = name, state, store, keys
+        self._name, self._state, self._store = name, state, store
         self._folding, self._old, self._metrics = folding, old, metrics
         self._touched: list[bytes] = []
         self._ended: Groups | None = None
@@ -48,8 +46,9 @@ class GroupColumns:
         """One result for each record that has a value."""
         count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
         flow = flow.select(flow.present)
-        touched, group = _numbered(flow.key, len(self._keys))
-        self._touched = [self._keys[number] for number in touched.tolist()]
+        keys = flow.space.keys
+        touched, group = _numbered(flow.key, len(keys))
+        self._touched = [keys[number] for number in touched.tolist()]
         data = self._state.get_many(self._touched)
         start, segments = self._folding.load(data), Segments(group, len(touched))
         running, self._ended = self._folding.fold(start, segments, self._folding.arriving(flow, self._state))

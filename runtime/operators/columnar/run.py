@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from vsc.plan.nodes import (
@@ -27,7 +27,9 @@ from vsc.runtime.operators.columnar.evaluation import Evaluation
 from vsc.runtime.operators.columnar.flow import Flow
 from vsc.runtime.operators.columnar.folding import Folding
 from vsc.runtime.operators.columnar.groups import GroupColumns
+from vsc.runtime.operators.columnar.keyspace import KeySpaces
 from vsc.runtime.operators.columnar.lookups import Pairs, lookup
+from vsc.runtime.operators.columnar.moments import Give, Moments, Routes
 from vsc.runtime.operators.columnar.operators import (
     JoinColumns,
     RekeyColumns,
@@ -54,21 +56,21 @@ __all__ = ["StageRun"]
 class StageRun:
     """One batch: the flows of the nodes, the stores' part in it, and what was counted.
 
-    `keys` are the batch's encoded keys, by number. `roots` gives for each cause the number of the source record that is
-    behind it.
+    `spaces` hold the batch's keys. `roots` gives for each cause the number of the source record that is behind it.
     """
 
     def __init__(
-        self, plan: Plan, stage: Stage, kv: OrderedKV, keys: Sequence[bytes], roots: Callable[[], Int64s]
+        self, plan: Plan, stage: Stage, kv: OrderedKV, routes: Routes, spaces: KeySpaces, roots: Callable[[], Int64s]
     ) -> None:
-        self._plan, self._stage, self._kv, self._keys, self._roots = plan, stage, kv, keys, roots
+        self._plan, self._stage, self._kv = plan, stage, kv
+        self._routes, self._spaces, self._roots = routes, spaces, roots
         self._nodes = {n.name: n for n in plan.nodes}
         self._order = [self._nodes[name] for name in stage.nodes]
         self.metrics = Metrics()
         self.flows: dict[str, Flow] = {}
         windows = behind_windows(plan, stage)  # their keys are not those of the batch
         stored = [n for n in self._order if n.store is not None and n.name not in windows]
-        self._tables = {n.name: open_columns(kv, stage, n, keys) for n in stored}
+        self._tables = {n.name: open_columns(kv, stage, n, spaces.of([c.type for c in n.schema.key])) for n in stored}
         self._answers: list[AnswerColumns] = []
         self._aggregates: list[GroupColumns | WindowColumns] = []
 
@@ -79,20 +81,30 @@ class StageRun:
             if node.name in entering:
                 self.flows[node.name] = self._operate(node, entering[node.name])
                 continue
-            feeding = [self.flows.get(name) for name in node.inputs]
+            feeding = self._feeding(node)
             if all(flow is None for flow in feeding):
                 continue
             match node.operation:
                 case TableTableJoin() as join:
                     self.flows[node.name] = self._table_join(node, join).process(*feeding)
                 case Answer() as step:
+                    space = self._spaces.of([c.type for c in self._nodes[node.inputs[1]].schema.key])
                     given = (
-                        Flow.empty(self._nodes[name].schema) if flow is None else flow
+                        Flow.empty(self._nodes[name].schema, space) if flow is None else flow
                         for name, flow in zip(node.inputs, feeding, strict=True)
                     )
                     self.flows[node.name] = self._answer(node, step).process(*given)
                 case _ if feeding[0] is not None:
                     self.flows[node.name] = self._operate(node, feeding[0])
+
+    def _feeding(self, node: Node) -> list[Flow | None]:
+        """The records that reach each input of the node."""
+        looks_up = isinstance(node.operation, StreamTableJoin)
+        found: list[Flow | None] = []
+        for port, name in enumerate(node.inputs):
+            flow = None if looks_up and port else self.flows.get(name)
+            found.append(None if flow is None else replace(flow, at=self._routes.reach(flow.at, node.name, port)))
+        return found
 
     def commit(self) -> None:
         """Writes all stores."""
@@ -120,7 +132,7 @@ class StageRun:
             case Rekey():
                 return RekeyColumns(self._plan, node, node.operation, self.metrics).process(flow)
             case Subscribe() as step:
-                return SubscribeColumns(self._plan, node, step, self.metrics).process(flow)
+                return SubscribeColumns(self._plan, node, step, self._give(node), self.metrics).process(flow)
             case StreamTableJoin():
                 return self._join(node, node.operation).process(flow)
             case other:
@@ -130,9 +142,10 @@ class StageRun:
         folding, old = Folding(node, operation), wanted(self._plan, self._stage, node.name)
         state = open_aggregate(self._kv, self._stage, node, folding.numbered)
         if operation.window is None:
-            return GroupColumns(node.name, folding, state, self._tables.get(node.name), self._keys, old, self.metrics)
+            return GroupColumns(node.name, folding, state, self._tables.get(node.name), old, self.metrics)
         store = None if node.store is None else TimestampedStore(self._kv, store_prefix(self._stage, node.name))
-        return WindowColumns(node, operation, folding, state, store, self._keys, old, self.metrics)
+        space = self._spaces.of([c.type for c in node.schema.key[:-2]], windowed=True)
+        return WindowColumns(node, operation, folding, state, store, space, old, self._give(node), self.metrics)
 
     def _table(self, node: Node) -> TableColumnsOperator:
         before = self._nodes[node.inputs[0]].schema if node.inputs else node.schema
@@ -166,9 +179,15 @@ class StageRun:
     def _answer(self, node: Node, operation: Answer) -> AnswerColumns:
         store = SubscriptionStore(self._kv, store_prefix(self._stage, node.name))
         look_up = lookup(self._plan, self._tables, node.inputs[1])
-        step = AnswerColumns(self._plan, node, operation, look_up, store, self._keys, self._roots(), self.metrics)
+        step = AnswerColumns(self._plan, node, operation, look_up, store, self._root, self._give(node), self.metrics)
         self._answers.append(step)
         return step
+
+    def _root(self, at: Moments) -> Int64s:
+        return self._roots()[self._routes.cause(at)]
+
+    def _give(self, node: Node) -> Give:
+        return lambda at, turn: self._routes.given(at, node.name, turn)
 
     def _join(self, node: Node, operation: StreamTableJoin) -> JoinColumns:
         behind = stored_ancestor(self._plan, node.inputs[1])

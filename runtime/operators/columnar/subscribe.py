@@ -16,6 +16,7 @@ from vsc.plan.nodes import Node, Plan, Subscribe
 from vsc.runtime.metrics import Dropped, Metrics
 from vsc.runtime.operators.columnar.evaluation import Evaluation
 from vsc.runtime.operators.columnar.flow import Flow, taken
+from vsc.runtime.operators.columnar.moments import Give
 from vsc.runtime.operators.columnar.operators import count
 from vsc.runtime.operators.columns import true_rows
 from vsc.runtime.operators.subscribe import UNCHANGED, Instruction, no_key, travelling
@@ -37,7 +38,8 @@ class _Keys:
 class SubscribeColumns:
     """Takes the changes of the left table, with the rows before them."""
 
-    def __init__(self, plan: Plan, node: Node, operation: Subscribe, metrics: Metrics) -> None:
+    def __init__(self, plan: Plan, node: Node, operation: Subscribe, give: Give, metrics: Metrics) -> None:
+        self._give = give
         self._name, self._operation, self._metrics = node.name, operation, metrics
         self._left = plan.node(node.inputs[0]).schema
         self._foreign = Evaluation(operation.foreign_key, [self._left])
@@ -123,7 +125,7 @@ class SubscribeColumns:
     def _sent(self, flow: Flow, first: tuple[_Keys, Mask, np.ndarray], second: tuple[_Keys, Mask, np.ndarray]) -> Flow:
         """The subscriptions of keys, where they are sent, and instructions; the first ones carry no row."""
         one, other = np.flatnonzero(first[1]), np.flatnonzero(second[1])
-        order = np.argsort(np.concatenate([flow.cause[one], flow.cause[other]]), kind="stable")
+        order = np.argsort(np.concatenate([one, other]), kind="stable")
         rows = np.concatenate([one, other])[order]
         carried = np.concatenate([np.full(len(one), -1), np.where(flow.present[other], other, -1)])[order]
         instruction = np.concatenate([first[2][one], second[2][other]])[order]
@@ -136,4 +138,6 @@ class SubscribeColumns:
             *taken([flow.values[i] for i in self._columns], carried),
             pa.array(instruction.astype(np.int32)),
         )
-        return Flow(flow.cause[rows], flow.key[rows], flow.time[rows], np.ones(len(rows), dtype=np.bool_), keys, values)
+        at = self._give(flow.at.take(rows), (order >= len(one)).astype(np.int64))
+        there = np.ones(len(rows), dtype=np.bool_)
+        return Flow(at, flow.key[rows], flow.space, flow.time[rows], there, keys, values)

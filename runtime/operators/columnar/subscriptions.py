@@ -103,22 +103,27 @@ def answered(
     return span, order[low[span] + within]
 
 
-def voided(roots: Int64s, pair: Int64s, arrival: Int64s, changed_pair: Int64s, changed_arrival: Int64s) -> Mask | None:
-    """Which answers (`pair`, `arrival`) are void; None: none of them.
+def voided(
+    roots: Int64s, arrival: Int64s, pair: Int64s, event: Int64s, changed_pair: Int64s, changed_event: Int64s
+) -> Mask | None:
+    """Which answers (`pair`, `event`) are void; None: none of them.
 
     They are where the left row has changed, by what the same source record gave rise to, after the answer. `roots`
-    tells for each arrival which source record is behind it.
+    tells for each event which source record is behind it, `arrival` its place in the order of processing.
     """
-    several = (np.bincount(roots) > 1)[roots]
-    asked, changes = np.flatnonzero(several[arrival]), np.flatnonzero(several[changed_arrival])
+    several = np.bincount(roots)[roots] > 1
+    asked, changes = np.flatnonzero(several[event]), np.flatnonzero(several[changed_event])
     if not len(asked) or not len(changes):
         return None
+    changes = changes[np.argsort(arrival[changed_event[changes]], kind="stable")]
     pairs, numbers = np.unique(np.concatenate([pair[asked], changed_pair[changes]]), return_inverse=True)
-    of_answers = roots[arrival[asked]] * len(pairs) + numbers[: len(asked)]
-    of_changes = roots[changed_arrival[changes]] * len(pairs) + numbers[len(asked) :]
+    of_answers = roots[event[asked]] * len(pairs) + numbers[: len(asked)]
+    of_changes = roots[changed_event[changes]] * len(pairs) + numbers[len(asked) :]
     order = np.argsort(of_changes, kind="stable")
     at = np.searchsorted(of_changes[order], of_answers, side="right") - 1
     last = order[at]
     void = np.zeros(len(pair), dtype=np.bool_)
-    void[asked] = (at >= 0) & (of_changes[last] == of_answers) & (changed_arrival[changes[last]] > arrival[asked])
+    void[asked] = (
+        (at >= 0) & (of_changes[last] == of_answers) & (arrival[changed_event[changes[last]]] > arrival[event[asked]])
+    )
     return void

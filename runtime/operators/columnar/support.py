@@ -20,32 +20,24 @@ from vsc.plan.nodes import (
     ToTable,
 )
 from vsc.runtime.operators.columnar.folding import can_be_folded
-from vsc.runtime.operators.layout import consumers, outside, stored_ancestor
+from vsc.runtime.operators.layout import consumers, stored_ancestor
 from vsc.runtime.operators.old_values import dedupes
 
-__all__ = ["asks_for_latest", "behind_windows", "hand_out_order", "roots", "supports"]
+__all__ = ["asks_for_latest", "behind_windows", "supports"]
 
 
 def supports(plan: Plan, stage: Stage) -> bool:
-    """Whether `ColumnarStage` can run `stage`, with the very results of the record-by-record engine.
-
-    It cannot run joins that wait (grace), nor joins whose sides come, in whole or in part, from one input of the stage:
-    what one record gives rise to in such a stage depends on the order in which it reaches its nodes.
-    """
+    """Whether `ColumnarStage` can run `stage`, with the very results of the record-by-record engine."""
     if stage.id == 0 or not stage.inputs:
         return False
     nodes = {n.name: n for n in plan.nodes}
-    keys = {tuple(c.type for c in nodes[i.node].schema.key) for i in stage.inputs}
-    if len(keys) != 1 or keys == {()}:
-        return False
     windows = behind_windows(plan, stage)
     if any(windows[name] != name and not _keeps_nothing(nodes[name]) for name in stage.nodes if name in windows):
         return False
-    origin = roots(plan, stage)
-    return all(name in origin and _supported(plan, stage, nodes[name], origin) for name in stage.nodes)
+    return all(_supported(plan, stage, nodes[name]) for name in stage.nodes)
 
 
-def _supported(plan: Plan, stage: Stage, node: Node, origin: dict[str, frozenset[str]]) -> bool:
+def _supported(plan: Plan, stage: Stage, node: Node) -> bool:
     match node.operation:
         case Filter() if node.kind == "table" and node.store is not None and node.store.kind == "versioned":
             return not dedupes(plan, node)
@@ -58,11 +50,11 @@ def _supported(plan: Plan, stage: Stage, node: Node, origin: dict[str, frozenset
         case StreamTableJoin(grace=grace):
             behind = stored_ancestor(plan, node.inputs[1])
             stored_here = behind is not None and behind.name in stage.nodes
-            return grace is None and stored_here and _apart(node, origin)
+            return grace is None and stored_here
         case TableTableJoin():
-            return _apart(node, origin) and all(_can_be_looked_into(plan, stage, side) for side in node.inputs)
+            return all(_can_be_looked_into(plan, stage, side) for side in node.inputs)
         case Answer():
-            return _apart(node, origin) and _can_be_looked_into(plan, stage, node.inputs[1])
+            return _can_be_looked_into(plan, stage, node.inputs[1])
         case _:
             return False
 
@@ -80,12 +72,6 @@ def _keeps_nothing(node: Node) -> bool:
     return isinstance(node.operation, Filter | Map | Rekey | ToStream) and node.store is None
 
 
-def _apart(node: Node, origin: dict[str, frozenset[str]]) -> bool:
-    """Whether no record changes both sides of a join."""
-    left, right = node.inputs
-    return left in origin and right in origin and origin[left].isdisjoint(origin[right])
-
-
 def _can_be_looked_into(plan: Plan, stage: Stage, name: str) -> bool:
     node = plan.node(name)
     if name not in stage.nodes:
@@ -98,18 +84,6 @@ def _can_be_looked_into(plan: Plan, stage: Stage, name: str) -> bool:
 
 def _inputs(stage: Stage) -> set[str]:
     return {i.node for i in stage.inputs}
-
-
-def roots(plan: Plan, stage: Stage) -> dict[str, frozenset[str]]:
-    """For each node of `stage` the inputs whose records it comes from (of a stream-table join: its stream)."""
-    found = {name: frozenset({name}) for name in _inputs(stage)}
-    nodes = {n.name: n for n in plan.nodes}
-    for name in stage.nodes:
-        node = nodes[name]
-        feeding = node.inputs if isinstance(node.operation, TableTableJoin | Answer) else node.inputs[:1]
-        if name not in found and feeding and all(read in found for read in feeding):
-            found[name] = frozenset().union(*(found[read] for read in feeding))
-    return found
 
 
 def behind_windows(plan: Plan, stage: Stage) -> dict[str, str]:
@@ -139,25 +113,3 @@ def _asks_for_latest(plan: Plan, stage: Stage, node: Node, name: str) -> bool:
             return node.kind == "table" and node.store is None and asks_for_latest(plan, stage, node.name)
         case _:
             return False
-
-
-def hand_out_order(plan: Plan, stage: Stage, start: str, handed_out: frozenset[str]) -> list[str]:
-    """The nodes that hand records out, in the order in which they do so for one record that enters at `start`.
-
-    Depth-first; a node's own records leave at the place of its first consumer outside of the stage.
-    """
-    place = {n.name: i for i, n in enumerate(plan.nodes)}
-    order: list[str] = []
-
-    def forward(name: str) -> None:
-        steps = [(place[c.name], c.name) for c in consumers(plan, stage, name)]
-        if name in handed_out:
-            steps.append((outside(plan, stage, name), ""))
-        for _, target in sorted(steps, key=lambda step: step[0]):
-            if target:
-                forward(target)
-            else:
-                order.append(name)
-
-    forward(start)
-    return order

@@ -1,6 +1,6 @@
 """Primary-key join of two tables on whole columns: what each side's changes give, then the join's own store.
 
-Same meaning as the record-by-record operator of the same name. Only for sides that no record changes both of.
+Same meaning as the record-by-record operator of the same name.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TableJoinColumns:
     def process(self, left: Flow | None, right: Flow | None) -> Flow:
         """The changes of the result that those of the sides give; at least one of them has some."""
         parts = [self._side(flow, flow is left) for flow in (left, right) if flow is not None]
-        changed = parts[0] if len(parts) == 1 else Flow.merged(*parts)
+        changed = Flow.merged(parts)
         return changed if self.store is None else self._kept(self.store, changed)
 
     def _kept(self, store: TableColumns, changed: Flow) -> Flow:

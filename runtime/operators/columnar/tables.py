@@ -7,7 +7,6 @@ itself is read once for each key and look-up operator, and written only by `comm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +17,8 @@ import pyarrow as pa
 from vsc.plan.nodes import Node, Stage
 from vsc.runtime.metrics import Missed
 from vsc.runtime.operators.columnar.flow import Flow, Old
+from vsc.runtime.operators.columnar.keyspace import KeySpace
+from vsc.runtime.operators.columnar.moments import Moments, arrivals
 from vsc.runtime.operators.columnar.pool import Pool
 from vsc.runtime.operators.columnar.search import Arrivals, Timeline
 from vsc.runtime.operators.stores import store_prefix
@@ -68,15 +69,36 @@ class TableColumns(Protocol):
         """Writes what was put."""
 
 
-def open_columns(kv: OrderedKV, stage: Stage, node: Node, keys: Sequence[bytes]) -> TableColumns:
-    """The store of `node`, which must have one; `keys` are the encoded keys of the batch, by number."""
+def open_columns(kv: OrderedKV, stage: Stage, node: Node, space: KeySpace) -> TableColumns:
+    """The store of `node`, which must have one; `space` holds the batch's keys of its types."""
     store = node.store
     assert store is not None
     codec, prefix = RowCodec([c.type for c in node.schema.value]), store_prefix(stage, node.name)
     if store.kind == "unversioned":
-        return UnversionedColumns(TimestampedStore(kv, prefix), codec, keys)
+        return UnversionedColumns(TimestampedStore(kv, prefix), codec, space)
     assert store.retention is not None
-    return VersionedColumns(VersionedStore(kv, prefix, store.retention, store.segment, store.grace), codec, keys)
+    return VersionedColumns(VersionedStore(kv, prefix, store.retention, store.segment, store.grace), codec, space)
+
+
+class _Arriving:
+    """What is put into a store in one batch, and when."""
+
+    __slots__ = ("_own", "at", "puts")
+
+    def __init__(self, flow: Flow, accepted: Mask) -> None:
+        self.at = flow.at
+        self.puts = flow.select(accepted)
+        self._own = np.flatnonzero(accepted)
+
+    def own(self) -> tuple[Int64s, Int64s]:
+        """Numbers that compare as the moments of all that came, and of what was accepted."""
+        came = self.at.levels[0] if len(self.at.levels) == 1 else np.arange(len(self.at))
+        return came, came[self._own]
+
+    def beside(self, at: Moments) -> tuple[Int64s, Int64s, Int64s]:
+        """The same, and those of other events."""
+        came, others = arrivals(self.at, at)
+        return came, came[self._own], others
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,80 +114,93 @@ class _Known:
 class VersionedColumns:
     """A versioned store (KIP-889) during one batch."""
 
-    __slots__ = ("_clock", "_clock_cause", "_codec", "_keys", "_newest", "_puts", "_store")
+    __slots__ = ("_arriving", "_clock", "_codec", "_fetched", "_newest", "_space", "_store")
 
-    def __init__(self, store: VersionedStore, codec: RowCodec, keys: Sequence[bytes]) -> None:
-        self._store, self._codec, self._keys = store, codec, keys
-        self._puts: Flow | None = None
-        self._newest: _Known | None = None
-        self._clock_cause: Int64s = np.zeros(0, dtype=np.int64)
+    def __init__(self, store: VersionedStore, codec: RowCodec, space: KeySpace) -> None:
+        self._store, self._codec, self._space = store, codec, space
+        self._arriving: _Arriving | None = None
+        self._fetched = np.zeros(0, dtype=np.bool_)
+        self._newest: list[tuple[Int64s, Int64s, pa.BinaryArray]] = []
         self._clock: Int64s = np.array([store.observed_stream_time], dtype=np.int64)
 
     def put(self, flow: Flow) -> Mask:
         """See `TableColumns.put`. A refused record is older than stream time, so it never moves it."""
-        self._clock_cause = flow.cause
         self._clock = np.maximum.accumulate(np.concatenate([self._clock, flow.time]))
         accepted: Mask = flow.time >= self._clock[:-1] - self._store.grace
-        self._puts = flow.select(accepted)
+        self._arriving = _Arriving(flow, accepted)
         return accepted
 
     def before(self, flow: Flow) -> Old:
         """See `TableColumns.before`."""
-        known = self._newest_known()
-        at = known.timeline.newest(flow.key, flow.cause - 1)
+        came, puts = self._own()
+        known = self._known(*self._newest_of(flow), puts)
+        at = known.timeline.newest(flow.key, came - 1)
         present = (at >= 0) & known.live[at] if len(known.live) else np.zeros(len(flow), dtype=np.bool_)
         return Old(present, known.pool.take(np.where(present, at, -1)))
 
     def latest(self, flow: Flow) -> Mask | None:
         """See `TableColumns.latest`."""
-        known, newest = self._newest_known().timeline.newest_time(flow.key, flow.cause - 1)
+        came, puts = self._own()
+        timeline = self._known(*self._newest_of(flow), puts).timeline
+        known, newest = timeline.newest_time(flow.key, came - 1)
         return ~known | (newest <= flow.time)
 
     def look_up(self, flow: Flow, as_of: bool) -> Partners:
         """See `TableColumns.look_up`."""
-        if as_of:
-            known = self._known(*self._stored(flow))
-            at = known.timeline.as_of(flow.key, flow.time, flow.cause)
+        none = np.zeros(0, dtype=np.int64)
+        if self._arriving is None:
+            came, puts, now = none, none, np.zeros(len(flow), dtype=np.int64)
         else:
-            known = self._newest_known()
-            at = known.timeline.newest(flow.key, flow.cause)
-        clock = self._clock_at(flow.cause)
+            came, puts, now = self._arriving.beside(flow.at)
+        known = self._known(*(self._stored(flow) if as_of else self._newest_of(flow)), puts)
+        at = known.timeline.as_of(flow.key, flow.time, now) if as_of else known.timeline.newest(flow.key, now)
+        clock = self._clock[np.searchsorted(came, now)]
         missed = self._missed(at, known, clock)
-        needed = self._too_old(flow, known.timeline, clock, missed) if as_of else -1
+        needed = self._too_old(flow, known.timeline, clock, now, missed) if as_of else -1
         position = np.where(missed == 0, at, -1)
         valid_from = known.time[at] if len(known.time) else np.zeros(len(flow), dtype=np.int64)
         return Partners(known.pool, position, valid_from, missed, needed)
 
     def commit(self) -> None:
         """See `TableColumns.commit`."""
-        puts = self._puts
-        if puts is not None and len(puts):
-            self._store.put_columns(self._keys, puts.key, _encoded(self._codec, puts), puts.time)
+        if self._arriving is not None and len(puts := self._arriving.puts):
+            self._store.put_columns(self._space.keys, puts.key, _encoded(self._codec, puts), puts.time)
 
-    def _newest_known(self) -> _Known:
-        """What can be the newest version of any of the batch's keys: fetched once."""
-        if self._newest is None:
-            count = len(self._keys)
-            none = np.full(count, -1, dtype=np.int64)  # an empty span of time: the newest one comes in any case
-            versions = self._store.versions_many(self._keys, none + 1, none)
-            self._newest = self._known(versions.key, versions.valid_from, versions.values)
-        return self._newest
+    def _own(self) -> tuple[Int64s, Int64s]:
+        assert self._arriving is not None
+        return self._arriving.own()
 
-    def _known(self, key: Int64s, time: Int64s, stored: pa.BinaryArray) -> _Known:
+    def _newest_of(self, flow: Flow) -> tuple[Int64s, Int64s, pa.BinaryArray]:
+        """The newest stored versions of the flow's keys, and of what was asked for before: each is fetched once."""
+        count = len(self._space.keys)
+        fetched = np.zeros(count, dtype=np.bool_)
+        fetched[: len(self._fetched)] = self._fetched
+        fresh = np.flatnonzero((np.bincount(flow.key, minlength=count) > 0) & ~fetched)
+        if len(fresh) or not self._newest:
+            fetched[fresh] = True
+            none = np.full(len(fresh), -1, dtype=np.int64)  # an empty span of time: the newest one comes in any case
+            versions = self._store.versions_many([self._space.keys[i] for i in fresh.tolist()], none + 1, none)
+            self._newest.append((fresh[versions.key], versions.valid_from, versions.values))
+        self._fetched = fetched
+        if len(self._newest) > 1:
+            keys, times, values = zip(*self._newest, strict=True)
+            self._newest = [(np.concatenate(keys), np.concatenate(times), pa.concat_arrays(values))]
+        return self._newest[0]
+
+    def _known(self, key: Int64s, time: Int64s, stored: pa.BinaryArray, puts_at: Int64s) -> _Known:
         live = stored.is_valid().to_numpy(zero_copy_only=False)
         arrival = np.full(len(key), -1, dtype=np.int64)
-        puts = self._puts
+        count = len(self._space.keys)
+        puts = None if self._arriving is None else self._arriving.puts
         if puts is None or not len(puts):
-            return _Known(Timeline(len(self._keys), key, time, arrival), time, live, Pool(self._codec, stored, None))
+            return _Known(Timeline(count, key, time, arrival), time, live, Pool(self._codec, stored, None))
         time = np.concatenate([time, puts.time])
-        timeline = Timeline(
-            len(self._keys), np.concatenate([key, puts.key]), time, np.concatenate([arrival, puts.cause])
-        )
+        timeline = Timeline(count, np.concatenate([key, puts.key]), time, np.concatenate([arrival, puts_at]))
         return _Known(timeline, time, np.concatenate([live, puts.present]), Pool(self._codec, stored, puts.values))
 
     def _stored(self, flow: Flow) -> tuple[Int64s, Int64s, pa.BinaryArray]:
         """The store's versions that look-ups as of the flow's times can reach: key numbers, valid from, rows."""
-        count = len(self._keys)
+        count = len(self._space.keys)
         touched = np.flatnonzero(np.bincount(flow.key, minlength=count))
         low = np.full(count, np.iinfo(np.int64).max, dtype=np.int64)
         high = np.full(count, -1, dtype=np.int64)
@@ -174,15 +209,9 @@ class VersionedColumns:
         # what is older than the retention can only find a key's newest version
         low = np.maximum(low, self._store.observed_stream_time - self._store.retention)
         high = np.maximum(high, low)
-        keys = [self._keys[i] for i in touched.tolist()]
+        keys = [self._space.keys[i] for i in touched.tolist()]
         versions = self._store.versions_many(keys, low[touched], high[touched])
         return touched[versions.key], versions.valid_from, versions.values
-
-    def _clock_at(self, cause: Int64s) -> Int64s:
-        """The observed stream time when each record arrived."""
-        if len(self._clock) == 1:
-            return np.full(len(cause), self._clock[0], dtype=np.int64)
-        return self._clock[np.searchsorted(self._clock_cause, cause)]
 
     def _missed(self, at: Int64s, known: _Known, clock: Int64s) -> npt.NDArray[np.uint8]:
         """Why the entry at each position is no row, whatever the retention; tombstones before the horizon are gone."""
@@ -194,12 +223,14 @@ class VersionedColumns:
         missed[dead] = np.where(known.time[at[dead]] < horizon, _NO_RECORD, _TOMBSTONE)
         return missed
 
-    def _too_old(self, flow: Flow, timeline: Timeline, clock: Int64s, missed: npt.NDArray[np.uint8]) -> int:
+    def _too_old(
+        self, flow: Flow, timeline: Timeline, clock: Int64s, now: Int64s, missed: npt.NDArray[np.uint8]
+    ) -> int:
         """Marks the look-ups that lie before the retention, but for those that mean a key's newest version."""
         old = np.flatnonzero(flow.time < clock - self._store.retention)
         if not len(old):
             return -1
-        known, newest = timeline.newest_time(flow.key[old], flow.cause[old])
+        known, newest = timeline.newest_time(flow.key[old], now[old])
         served = known & (newest <= flow.time[old]) & (missed[old] != _NO_RECORD)
         unserved = old[~served]
         missed[unserved] = _TOO_OLD
@@ -209,23 +240,26 @@ class VersionedColumns:
 class UnversionedColumns:
     """A store that keeps the row of a key that came last, during one batch."""
 
-    __slots__ = ("_arrivals", "_codec", "_keys", "_puts", "_store", "_stored")
+    __slots__ = ("_arriving", "_codec", "_fetched", "_position", "_rows", "_since", "_space", "_store")
 
-    def __init__(self, store: TimestampedStore, codec: RowCodec, keys: Sequence[bytes]) -> None:
-        self._store, self._codec, self._keys = store, codec, keys
-        self._puts: Flow | None = None
-        self._arrivals: Arrivals | None = None
-        self._stored: tuple[Int64s, Int64s, pa.BinaryArray] | None = None
+    def __init__(self, store: TimestampedStore, codec: RowCodec, space: KeySpace) -> None:
+        self._store, self._codec, self._space = store, codec, space
+        self._arriving: _Arriving | None = None
+        self._fetched = np.zeros(0, dtype=np.bool_)
+        self._position = self._since = np.zeros(0, dtype=np.int64)
+        self._rows: pa.BinaryArray = pa.array([], pa.binary())
 
     def put(self, flow: Flow) -> Mask:
         """See `TableColumns.put`. Nothing is refused."""
-        self._puts = flow
-        self._arrivals = Arrivals(flow.key, flow.cause)
-        return np.ones(len(flow), dtype=np.bool_)
+        accepted = np.ones(len(flow), dtype=np.bool_)
+        self._arriving = _Arriving(flow, accepted)
+        return accepted
 
     def before(self, flow: Flow) -> Old:
         """See `TableColumns.before`."""
-        found = self.look_up(flow, as_of=False)
+        assert self._arriving is not None
+        came, _ = self._arriving.own()
+        found = self._found(flow, came, came)
         return Old(found.position >= 0, found.pool.take(found.position))
 
     def latest(self, flow: Flow) -> Mask | None:
@@ -236,39 +270,54 @@ class UnversionedColumns:
         """See `TableColumns.look_up`; there is nothing to read as of a time (the plan never asks for it)."""
         if as_of:
             raise ValueError("an unversioned table cannot be read as of a time")
-        slot, since, stored = self._known()
-        position, valid_from = slot[flow.key], since[flow.key]
-        puts = self._puts
-        if puts is not None and self._arrivals is not None and len(puts):
-            at = self._arrivals.latest_before(flow.key, flow.cause)
-            fresh = at >= 0
-            position = np.where(fresh, np.where(puts.present[at], len(stored) + at, -1), position)
-            valid_from = np.where(fresh, puts.time[at], valid_from)
-        missed = np.where(position < 0, _NO_RECORD, 0).astype(np.uint8)
-        pool = Pool(self._codec, stored, puts.values if puts is not None and len(puts) else None)
-        return Partners(pool, position, valid_from, missed)
+        if self._arriving is None:
+            none = np.zeros(0, dtype=np.int64)
+            return self._found(flow, none, none)
+        _, puts, now = self._arriving.beside(flow.at)
+        return self._found(flow, puts, now)
 
     def commit(self) -> None:
         """See `TableColumns.commit`; of each key the last row alone."""
-        puts = self._puts
-        if puts is None or not len(puts):
+        if self._arriving is None or not len(puts := self._arriving.puts):
             return
-        last = np.full(len(self._keys), -1, dtype=np.int64)
+        last = np.full(len(self._space.keys), -1, dtype=np.int64)
         last[puts.key] = np.arange(len(puts))
         chosen = np.zeros(len(puts), dtype=np.bool_)
         chosen[last[last >= 0]] = True
         puts = puts.select(chosen)
-        keys = [self._keys[i] for i in puts.key.tolist()]
+        keys = [self._space.keys[i] for i in puts.key.tolist()]
         self._store.put_columns(keys, _encoded(self._codec, puts), puts.time)
 
-    def _known(self) -> tuple[Int64s, Int64s, pa.BinaryArray]:
-        """By key number: the place of its stored row (-1 without) and its timestamp; and the rows. Fetched once."""
-        if self._stored is None:
-            there, rows, times = self._store.get_columns(self._keys)
-            since = np.zeros(len(there), dtype=np.int64)
-            since[there] = times
-            self._stored = np.where(there, np.cumsum(there) - 1, -1), since, rows
-        return self._stored
+    def _found(self, flow: Flow, puts_at: Int64s, now: Int64s) -> Partners:
+        """What was the newest before `now`, where the batch's rows come at `puts_at`."""
+        self._fetch(flow)
+        position, valid_from = self._position[flow.key], self._since[flow.key]
+        puts = None if self._arriving is None else self._arriving.puts
+        if puts is not None and len(puts):
+            at = Arrivals(puts.key, puts_at).latest_before(flow.key, now)
+            fresh = at >= 0
+            position = np.where(fresh, np.where(puts.present[at], len(self._rows) + at, -1), position)
+            valid_from = np.where(fresh, puts.time[at], valid_from)
+        missed = np.where(position < 0, _NO_RECORD, 0).astype(np.uint8)
+        pool = Pool(self._codec, self._rows, puts.values if puts is not None and len(puts) else None)
+        return Partners(pool, position, valid_from, missed)
+
+    def _fetch(self, flow: Flow) -> None:
+        """Reads the stored rows of the flow's keys, each once: by key number their places (-1 without) and times."""
+        count, known = len(self._space.keys), len(self._fetched)
+        if count > known:
+            more = count - known
+            self._fetched = np.concatenate([self._fetched, np.zeros(more, dtype=np.bool_)])
+            self._position = np.concatenate([self._position, np.full(more, -1, dtype=np.int64)])
+            self._since = np.concatenate([self._since, np.zeros(more, dtype=np.int64)])
+        fresh = np.flatnonzero((np.bincount(flow.key, minlength=count) > 0) & ~self._fetched)
+        if not len(fresh):
+            return
+        self._fetched[fresh] = True
+        there, rows, times = self._store.get_columns([self._space.keys[i] for i in fresh.tolist()])
+        self._since[fresh[there]] = times
+        self._position[fresh] = np.where(there, len(self._rows) + np.cumsum(there) - 1, -1)
+        self._rows = pa.concat_arrays([self._rows, rows]) if len(self._rows) else rows
 
 
 def _encoded(codec: RowCodec, flow: Flow) -> pa.BinaryArray:

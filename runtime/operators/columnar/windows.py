@@ -18,8 +18,10 @@ from vsc.plan.nodes import Aggregate, Node
 from vsc.runtime.metrics import HELD_RECORDS, Dropped, Group, Metrics
 from vsc.runtime.operators.aggregate.state import AggregateState, window_key
 from vsc.runtime.operators.aggregate.windows import bounds_key
-from vsc.runtime.operators.columnar.flow import Flow, taken, turns
+from vsc.runtime.operators.columnar.flow import Flow, taken
 from vsc.runtime.operators.columnar.folding import Folding, Groups
+from vsc.runtime.operators.columnar.keyspace import KeySpace
+from vsc.runtime.operators.columnar.moments import Give, turns
 from vsc.runtime.operators.columnar.operators import count
 from vsc.runtime.operators.columnar.segments import Segments
 from vsc.runtime.operators.columnar.window_clock import Reached, WindowClock
@@ -54,8 +56,8 @@ class _Windows:
 class WindowColumns:
     """The windows of one aggregate, for one batch.
 
-    `store` is the result table, if there is one; `keys` are the encoded keys of the batch, by number. `old`: somebody
-    asks for the rows before the changes.
+    `store` is the result table, if there is one; `space` takes the windows' keys. `old`: somebody asks for the rows
+    before the changes.
     """
 
     def __init__(
@@ -65,8 +67,9 @@ class WindowColumns:
         folding: Folding,
         state: AggregateState,
         store: TimestampedStore | None,
-        keys: Sequence[bytes],
+        space: KeySpace,
         old: bool,
+        give: Give,
         metrics: Metrics,
     ) -> None:
         assert operation.window is not None
@@ -74,7 +77,9 @@ class WindowColumns:
         self._key_columns, self._bound = node.schema.key[:-2], arrow_type(node.schema.key[-1].type)
         self._codec = RowCodec([c.type for c in node.schema.value])
         self._folding, self._old = folding, old
-        self._state, self._store, self._keys, self._metrics = state, store, keys, metrics
+        self._state, self._store, self._space, self._metrics = state, store, space, metrics
+        self._give = give
+        self._keys: list[bytes] = []
         self._puts: list[tuple[bytes, bytes]] = []
         self._deletes: list[bytes] = []
         self._results: list[tuple[bytes, bytes | None, int]] = []
@@ -83,6 +88,7 @@ class WindowColumns:
         """The changes of the windows, or their final results, each with its place among those of its cause."""
         count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
         flow = flow.select(flow.present)
+        self._keys = flow.space.keys
         clock = self._advance(flow.time)
         reached = clock.reach(flow.time)
         self._metrics.count(owner(self._name), Group.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, reached.late)
@@ -100,14 +106,14 @@ class WindowColumns:
         if self._final:
             sent = self._finals(flow, windows, ended, clock, closing)
             self._store_results(windows, sent, np.arange(len(sent)), forgotten)
-            return sent
+            return self._keyed(sent, windows)
         sent = self._changes(flow, reached, group, running.take(segments.unsorted()))
         changed = np.flatnonzero(windows.first >= 0)
         self._store_results(windows, sent, segments.order[segments.ends[changed] - 1], forgotten)
         if self._old:
             known = ~windows.fresh
-            return replace(sent, old=self._folding.before(sent.keys, known, before, running, segments))
-        return sent
+            sent = replace(sent, old=self._folding.before(sent.keys, known, before, running, segments))
+        return self._keyed(sent, windows)
 
     def commit(self) -> None:
         """Writes the windows that have changed, and removes those that are forgotten."""
@@ -195,7 +201,7 @@ class WindowColumns:
 
     def _changes(self, flow: Flow, reached: Reached, group: Int64s, now: Groups) -> Flow:
         keys = self._bounded(taken(flow.keys, reached.record), reached.start)
-        return self._sent(flow.cause[reached.record], group, keys, now)
+        return self._sent(flow, reached.record, group, keys, now)
 
     def _finals(self, flow: Flow, windows: _Windows, ended: Groups, clock: WindowClock, closing: Int64s) -> Flow:
         """The results of the windows that close, in the order of their records, then of (start, encoded key)."""
@@ -206,11 +212,18 @@ class WindowColumns:
         closing, record = closing[order], record[order]
         results = ended.take(closing)
         keys = self._bounded(self._group_keys(flow, windows, closing), windows.start[closing])
-        return self._sent(flow.cause[record], closing, keys, results)
+        return self._sent(flow, record, closing, keys, results)
 
-    def _sent(self, cause: Int64s, number: Int64s, keys: tuple[pa.Array, ...], results: Groups) -> Flow:
-        values, present = self._folding.results(keys, results), np.ones(len(cause), dtype=np.bool_)
-        return Flow(cause, number, results.time, present, keys, values, turn=turns(cause))
+    def _sent(self, flow: Flow, record: Int64s, number: Int64s, keys: tuple[pa.Array, ...], results: Groups) -> Flow:
+        values, present = self._folding.results(keys, results), np.ones(len(record), dtype=np.bool_)
+        at = self._give(flow.at.take(record), turns(record))
+        return Flow(at, number, self._space, results.time, present, keys, values)
+
+    def _keyed(self, sent: Flow, windows: _Windows) -> Flow:
+        """What is sent, with the keys of the windows, whose numbers it has."""
+        pairs = zip(windows.kb, windows.start.tolist(), strict=True)
+        numbers = self._space.encoded(self._result_key(kb, start) for kb, start in pairs)
+        return replace(sent, key=numbers[sent.key])
 
     def _group_keys(self, flow: Flow, windows: _Windows, wanted: Int64s) -> tuple[pa.Array, ...]:
         """The key columns of windows' groups: those of a record, decoded where no record of the batch has the key."""

@@ -1,0 +1,61 @@
+"""The keys of one batch, each encoded once and called by a number from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.types import DataType
+from vsc.runtime.records import Int64s
+from vsc.runtime.state.keys import KeyCodec
+
+__all__ = ["KeySpace", "KeySpaces"]
+
+
+class KeySpace:
+    """Keys of the same types. Numbers are never taken back, so `keys` only grows while a batch is processed."""
+
+    __slots__ = ("_numbers", "codec", "keys")
+
+    def __init__(self, codec: KeyCodec) -> None:
+        self.codec = codec
+        self.keys: list[bytes] = []
+        self._numbers: dict[bytes, int] | None = None
+
+    def columns(self, columns: Sequence[pa.Array], rows: int) -> Int64s:
+        """The numbers of the keys in key columns of so many rows."""
+        if not columns:
+            return np.full(rows, self.encoded([b""])[0], dtype=np.int64)
+        distinct, index = self.codec.encode_columns(columns)
+        if not self.keys:
+            self.keys = list(distinct)
+            return index
+        return self.encoded(distinct)[index]
+
+    def encoded(self, keys: Iterable[bytes]) -> Int64s:
+        """The numbers of encoded keys."""
+        if self._numbers is None:
+            self._numbers = {key: number for number, key in enumerate(self.keys)}
+        numbers = self._numbers
+        found = [numbers.setdefault(key, len(numbers)) for key in keys]
+        if len(numbers) > len(self.keys):
+            self.keys.extend(list(numbers)[len(self.keys) :])
+        return np.array(found, dtype=np.int64)
+
+
+class KeySpaces:
+    """The key spaces of a batch: one for each list of key types, and one for the windows of such keys."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[tuple[DataType, ...], bool], KeySpace] = {}
+
+    def of(self, types: Sequence[DataType], windowed: bool = False) -> KeySpace:
+        """The space of keys of `types`; `windowed`: of windows whose groups have such keys."""
+        key = tuple(types), windowed
+        if key not in self._found:
+            self._found[key] = KeySpace(KeyCodec(list(types)))
+        return self._found[key]

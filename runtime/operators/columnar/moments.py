@@ -1,0 +1,190 @@
+"""When, in one batch, a record reaches an operator: the place of that event in Kafka's depth-first order.
+
+A record that enters a stage is processed to its end before the next one: through the consumers of its node in the order
+in which these stand in the plan, each to its end. Here each node runs once over a whole batch, so every record carries
+its *moment*: what an operator keeps is seen by the moments of what asks for it.
+
+A stage's *routes* are its paths through the graph of nodes, numbered depth-first (`Routes`). A moment is a whole
+number, ``cause * routes + route``: the place of the record that entered, then the route that led here. A node that may
+give several records for one (`explode`, windows, `suppress`, a join that waits) *opens* a level: ``turn * routes +
+route``, compared behind the levels of the record that it gave them for. Moments compare level by level; a level that is
+missing counts as 0. Two events at one operator never have the same moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from vsc.plan.nodes import (
+    Aggregate,
+    Answer,
+    Explode,
+    GroupChanges,
+    Node,
+    Plan,
+    Stage,
+    StreamTableJoin,
+    Subscribe,
+    Suppress,
+)
+from vsc.runtime.operators import layout
+from vsc.runtime.records import Int64s
+
+__all__ = ["Give", "Moments", "Routes", "arrivals", "processing", "turns"]
+
+Rows = Int64s | npt.NDArray[np.bool_]
+_OUT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The moments of several events; each level is an array with a number for each event."""
+
+    levels: tuple[Int64s, ...]
+
+    def __len__(self) -> int:
+        return len(self.levels[0])
+
+    def take(self, rows: Rows) -> Moments:
+        """Those at `rows`, a mask or places."""
+        return Moments(tuple(level[rows] for level in self.levels))
+
+    @staticmethod
+    def concat(parts: Sequence[Moments]) -> Moments:
+        """All moments of `parts`, those with fewer levels filled up."""
+        depth = max(len(part.levels) for part in parts)
+        return Moments(tuple(np.concatenate([_level(part, i) for part in parts]) for i in range(depth)))
+
+
+def _level(moments: Moments, number: int) -> Int64s:
+    return moments.levels[number] if number < len(moments.levels) else np.zeros(len(moments), dtype=np.int64)
+
+
+def processing(moments: Moments) -> Int64s:
+    """The places of the events in the order of processing."""
+    if len(moments.levels) == 1:
+        return np.argsort(moments.levels[0], kind="stable")
+    return np.lexsort(moments.levels[::-1])
+
+
+def arrivals(one: Moments, other: Moments) -> tuple[Int64s, Int64s]:
+    """Numbers that compare as the moments of both do."""
+    if len(one.levels) == len(other.levels) == 1:
+        return one.levels[0], other.levels[0]
+    order = processing(Moments.concat([one, other]))
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks[: len(one)], ranks[len(one) :]
+
+
+def turns(cause: Int64s) -> Int64s:
+    """The place of each record, from 1, among those of the same cause, which stand side by side."""
+    rows = np.arange(len(cause), dtype=np.int64)
+    begins = np.append(True, cause[1:] != cause[:-1]) if len(cause) else np.zeros(0, dtype=np.bool_)
+    return rows - np.maximum.accumulate(np.where(begins, rows, 0)) + 1
+
+
+Give = Callable[[Moments, Int64s], Moments]
+"""The moments of what a node that opens a level gives for events; see `Routes.given`."""
+
+
+class Routes:
+    """The routes of a stage. `handed_out` are the nodes whose records leave it."""
+
+    def __init__(self, plan: Plan, stage: Stage, handed_out: frozenset[str]) -> None:
+        self._plan, self._stage, self._handed_out = plan, stage, handed_out
+        self._places = {n.name: i for i, n in enumerate(plan.nodes)}
+        self._count = 0
+        self._steps: dict[tuple[str, int], dict[int, int]] = {}
+        opened = self._opened()
+        starts = dict.fromkeys([*(i.node for i in stage.inputs), *(n for n in stage.nodes if n in opened)])
+        self._starts: dict[str, int] = {}
+        self._given: dict[str, int] = {}
+        for name in (i.node for i in stage.inputs):
+            self._starts[name] = self._number()
+            if name not in opened:
+                self._visit(name, self._starts[name], opened)
+        for name in starts:
+            if name in opened:
+                self._given[name] = self._number()
+                self._visit(name, self._given[name], opened)
+        self._tables = {edge: self._table(steps) for edge, steps in self._steps.items()}
+
+    def opens(self, name: str) -> bool:
+        """Whether node `name` may give several records for one."""
+        return name in self._given
+
+    def enter(self, name: str, cause: Int64s) -> Moments:
+        """The moments of records of input `name`; `cause` are their places among all that enter the stage."""
+        return Moments((cause * self._count + self._starts[name],))
+
+    def reach(self, moments: Moments, reader: str, port: int) -> Moments:
+        """When records reach input `port` of node `reader`."""
+        return self._step(moments, (reader, port))
+
+    def leave(self, moments: Moments, name: str) -> Moments:
+        """When records of node `name` leave the stage."""
+        return self._step(moments, (name, _OUT))
+
+    def given(self, moments: Moments, name: str, turn: Int64s) -> Moments:
+        """The moments of what node `name`, which opens a level, gives for events: `turn` is a record's place there."""
+        return Moments((*moments.levels, turn * self._count + self._given[name]))
+
+    def cause(self, moments: Moments) -> Int64s:
+        """The places of the records that have entered the stage."""
+        return moments.levels[0] // self._count
+
+    def _step(self, moments: Moments, edge: tuple[str, int]) -> Moments:
+        *outer, last = moments.levels
+        route = last % self._count
+        return Moments((*outer, last - route + self._tables[edge][route]))
+
+    def _number(self) -> int:
+        self._count += 1
+        return self._count - 1
+
+    def _visit(self, name: str, route: int, opened: frozenset[str]) -> None:
+        readers = layout.readers(self._plan, self._stage, name)
+        steps = [((self._places[reader.name], port), (reader.name, port)) for reader, port in readers]
+        if name in self._handed_out:
+            steps.append(((layout.outside(self._plan, self._stage, name), _OUT), (name, _OUT)))
+        for _, edge in sorted(steps):
+            number = self._number()
+            self._steps.setdefault(edge, {})[route] = number
+            if edge[1] != _OUT and edge[0] not in opened:
+                self._visit(edge[0], number, opened)
+
+    def _table(self, steps: dict[int, int]) -> Int64s:
+        table = np.full(self._count, -1, dtype=np.int64)
+        table[list(steps)] = list(steps.values())
+        return table
+
+    def _opened(self) -> frozenset[str]:
+        """The nodes that open a level; one whose inputs have different numbers of levels does so to make them equal."""
+        depths = {i.node: 1 for i in self._stage.inputs}
+        opened = set()
+        for name in self._stage.nodes:
+            node = self._plan.node(name)
+            feeding = [depths[read] for read in layout.fed_by(node) if read in depths]
+            before = max(feeding, default=1)
+            if _opens(node) or len(set(feeding)) > 1:
+                opened.add(name)
+                before += 1
+            depths[name] = before
+        return frozenset(opened)
+
+
+def _opens(node: Node) -> bool:
+    match node.operation:
+        case Explode() | Suppress() | Subscribe() | Answer() | GroupChanges():
+            return True
+        case StreamTableJoin(grace=grace):
+            return grace is not None
+        case Aggregate(window=window):
+            return window is not None
+        case _:
+            return False
