@@ -34,9 +34,9 @@ from vsc.runtime.spark.control import DRAIN, START, WAKE
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import IDENTITY, PLAN, Identity, read_identity
-from vsc.runtime.spark.sealed import RESTORE, damaged, parsed, sealed, unsealed
+from vsc.runtime.spark.sealed import RESTORE, ReadableFiles, damaged, parsed, sealed, unsealed
 
-__all__ = ["Checkpoint", "differences"]
+__all__ = ["Checkpoint", "differences", "look"]
 
 KEPT_EPOCHS = 100
 _FIRST = "0-start.txt"
@@ -71,31 +71,9 @@ class Checkpoint:
 
     @classmethod
     def _open(cls, files: Files, path: str, plan: Plan, partitions: int | None) -> Checkpoint:
-        if files.exists(IDENTITY):
-            return cls._existing(files, plan, partitions)
-        found = [name for name in files.names() if not name.startswith(".") and name != "vsc"]
-        if found and files.exists(PLAN):
-            raise CheckpointError(f"{files.path(IDENTITY)} is missing", RESTORE)
-        if found:
-            kind = "a checkpoint of another Spark query" if _SPARK_NAMES & set(found) else f"not empty ({found[0]})"
-            raise CheckpointError(f"the checkpoint folder {path} is {kind}", "give a folder of its own")
-        return cls(files, uuid.uuid4().hex, partitions or 4, True)
-
-    @classmethod
-    def _existing(cls, files: Files, plan: Plan, partitions: int | None) -> Checkpoint:
-        identity = read_identity(files)
-        found = list(differences(parsed(files, PLAN, identity.plan_text), json.loads(dump(plan))))
-        if found:
-            shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
-            raise CheckpointError(
-                f"the topology has changed since the checkpoint {files.root} was made: {shown}",
-                "run the old topology, or start the new one with a checkpoint of its own",
-            )
-        if partitions not in (None, identity.partitions):
-            raise CheckpointError(
-                f"the checkpoint {files.root} has {identity.partitions} partitions, not {partitions}",
-                f"run it with --partitions {identity.partitions}, or start with a new checkpoint",
-            )
+        identity = look(files, path, plan, partitions)
+        if identity is None:
+            return cls(files, uuid.uuid4().hex, partitions or 4, True)
         return cls(files, identity.id, identity.partitions, False)
 
     def create(self, plan: Plan) -> None:
@@ -218,6 +196,32 @@ class Checkpoint:
     def _numbers(self, folder: str) -> list[int]:
         names = [n.removesuffix(".json") for n in self.files.names(folder) if not n.startswith(("_", "."))]
         return sorted(int(n) for n in names if n.isdigit())
+
+
+def look(files: ReadableFiles, path: str, plan: Plan, partitions: int | None) -> Identity | None:
+    """The identity of the checkpoint in `files`, None for a fresh one. CheckpointError if it is refused."""
+    if not files.exists(IDENTITY):
+        found = [name for name in files.names() if not name.startswith(".") and name != "vsc"]
+        if found and files.exists(PLAN):
+            raise CheckpointError(f"{files.root.rstrip('/')}/{IDENTITY} is missing", RESTORE)
+        if found:
+            kind = "a checkpoint of another Spark query" if _SPARK_NAMES & set(found) else f"not empty ({found[0]})"
+            raise CheckpointError(f"the checkpoint folder {path} is {kind}", "give a folder of its own")
+        return None
+    identity = read_identity(files)
+    differing = list(differences(parsed(files, PLAN, identity.plan_text), json.loads(dump(plan))))
+    if differing:
+        shown = "; ".join(differing[:5]) + (f"; and {len(differing) - 5} more" if len(differing) > 5 else "")
+        raise CheckpointError(
+            f"the topology has changed since the checkpoint {files.root} was made: {shown}",
+            "run the old topology, or start the new one with a checkpoint of its own",
+        )
+    if partitions not in (None, identity.partitions):
+        raise CheckpointError(
+            f"the checkpoint {files.root} has {identity.partitions} partitions, not {partitions}",
+            f"run it with --partitions {identity.partitions}, or start with a new checkpoint",
+        )
+    return identity
 
 
 def _usable(path: str) -> AbstractContextManager[None]:

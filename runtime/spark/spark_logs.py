@@ -26,6 +26,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.kept import check_epoch, epochs_in, kept_epochs
 
 __all__ = ["SparkLogs"]
 
@@ -47,8 +48,8 @@ class SparkLogs:
 
     def check(self) -> None:
         """CheckpointError that names a damaged or missing file, and the way back if there is one."""
-        offsets, commits = self._numbers("offsets"), self._numbers("commits")
-        done = max([*commits, *self._numbers("vsc/epochs")], default=-1)
+        offsets, commits = epochs_in(self._files, "offsets"), epochs_in(self._files, "commits")
+        done = max([*commits, *epochs_in(self._files, "vsc/epochs")], default=-1)
         newest = max(offsets, default=-1)
         if done > newest:
             raise self._missing(f"offsets/{done}", done)
@@ -74,20 +75,16 @@ class SparkLogs:
     @property
     def done(self) -> int:
         """The newest epoch that has ended; -1 for none."""
-        return max(self._numbers("commits"), default=-1)
+        return max(epochs_in(self._files, "commits"), default=-1)
 
     @property
     def newest(self) -> int:
         """The newest epoch that was begun; -1 for none."""
-        return max(self._numbers("offsets"), default=-1)
+        return max(epochs_in(self._files, "offsets"), default=-1)
 
     def kept(self) -> list[int]:
         """The epochs whose state is kept with what goes on from it, so that one can go back to them; ascending."""
-        found = self._numbers("offsets") & self._numbers("commits")
-        paces = self._numbers("vsc/inputs")
-        if paces:  # of a plan whose sources keep step: the next epoch follows from the pace and the report
-            found &= paces & self._numbers("vsc/epochs")
-        return sorted(found)
+        return kept_epochs(self._files)
 
     def way_back(self, damaged: int | None) -> str:
         """What to do about damage that came with epoch `damaged` (None: not known)."""
@@ -102,13 +99,7 @@ class SparkLogs:
 
     def check_kept(self, epoch: int) -> None:
         """CheckpointError if the state after `epoch` is not kept, or what Spark would read of it is damaged."""
-        kept = self.kept()
-        if epoch not in kept:
-            there = f"kept are the epochs {kept[0]} to {kept[-1]}" if kept else "no epoch is kept"
-            raise CheckpointError(
-                f"the checkpoint {self._files.root} cannot go back to epoch {epoch}: {there}",
-                "give one of those" if kept else "run it without --back-to",
-            )
+        check_epoch(self._files, epoch)
         self._whole(f"offsets/{epoch}", epoch)
         self._whole(f"commits/{epoch}", epoch)
         for source, offset in self._log_offsets(epoch).items():
@@ -121,7 +112,7 @@ class SparkLogs:
                 match = _LOG.fullmatch(name)
                 if match is not None and int(match.group(1)) > offset:
                     self._files.delete(f"sources/{source}/{name}")
-        for number in sorted(self._numbers("offsets") | self._numbers("commits"), reverse=True):
+        for number in sorted(epochs_in(self._files, "offsets") | epochs_in(self._files, "commits"), reverse=True):
             if number > epoch:
                 self._files.delete(f"commits/{number}")
                 self._files.delete(f"offsets/{number}")
@@ -165,10 +156,6 @@ class SparkLogs:
         if type(value) is not int or value % (1 << 32) != self._files.crc32c(name):
             raise self._damaged(name, "its checksum is wrong", epoch)
 
-    def _numbers(self, folder: str) -> set[int]:
-        stems = (name.removesuffix(".json") for name in self._files.names(folder))
-        return {int(stem) for stem in stems if stem.isdecimal() and len(stem) < 19}
-
     def _check_source(self, source: str, offset: int) -> None:
         """Checks a file source's log up to `offset`."""
         found = self._source_log(source)
@@ -203,7 +190,7 @@ class SparkLogs:
 
     def _epoch_of(self, source: str, offset: int) -> int | None:
         """The first epoch, of those known, that has read as far as `offset` of that source's log."""
-        for number in sorted(self._numbers("offsets")):
+        for number in sorted(epochs_in(self._files, "offsets")):
             with contextlib.suppress(CheckpointError):
                 if self._log_offsets(number).get(source, -1) >= offset:
                     return number

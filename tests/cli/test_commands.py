@@ -147,7 +147,7 @@ def test_a_refused_topology_writes_nothing(bad: str, tmp_path: Path, capsys: pyt
         (["check", "x", "--form", "json"], "error: vsc check: unrecognized arguments: --form"),
         (["store", "list", "--checkpoint", "x", "--key", "1"], "help: vsc store list --help shows what it takes"),
         (["check", "x", "--format", "xml"], "invalid choice: 'xml'"),
-        (["compile", "{folder}/good.vdsl", "--conf", "a=b"], "--master, --conf and --packages are for --emit spark"),
+        (["compile", "{folder}/good.vdsl", "--conf", "spark.a=b"], "--conf and --packages are for --emit spark"),
         (["compile", "{folder}/good.vdsl", "--emit", "spark", "--conf", "ab"], "--conf takes KEY=VALUE, not `ab`"),
         (["compile", "{folder}/good.vdsl", "--var", "smallest=1", "-o", "{folder}/no/plan"],
          "{folder}/no/plan cannot be written"),

@@ -44,6 +44,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (f"--checkpoint ck --var in=in --trigger {'9' * 5000}s", "s' is no trigger"),
         ("--checkpoint ck --var in=in --partitions many", "--partitions: invalid int value: 'many'"),
         ("--checkpoint ck --var in=in --conf x", "error: --conf takes KEY=VALUE, not `x`"),
+        ("--checkpoint ck --var in=in --conf fs.s3a.path=1", "help: Hadoop's are written `spark.hadoop.fs.s3a.path`"),
+        ("--checkpoint ck --var in=in --conf spark.driver.memory=4x", "spark.driver.memory: '4x' is not an amount of"),
+        ("--checkpoint ck --var in=in --master locl[2]", "error: --master locl[2] is not a master of Spark"),
+        ("--checkpoint ck --var in=in --master local[0]", "error: --master local[0] is not a master of Spark"),
+        ("--checkpoint ck --var in=in --packages kafka", "error: --packages: kafka does not name a package"),
+        (
+            "--checkpoint ck --var in=in --local-dir good.vdsl/x",
+            "error: --local-dir good.vdsl/x cannot be written: {folder}/good.vdsl is not a folder",
+        ),
         ("--checkpoint ck --var in", "error: --var takes NAME=VALUE, not `in`"),
         ("--checkpoint ck --var in=in --drain --trigger 1s", "error: --drain needs an end of the input"),
         ("--checkpoint ck --var in=in --progress much", "--progress: invalid choice: 'much'"),
@@ -59,7 +68,7 @@ def test_wrong_use_ends_with_2(arguments: str, words: str, folder: Path, capsys:
         status = int(ended.code or 0)
     out, err = capsys.readouterr()
     assert (status, out) == (2, "")
-    assert words in err
+    assert words.replace("{folder}", str(folder)) in err
     assert not (folder / "ck").exists()
 
 
@@ -99,6 +108,51 @@ def test_a_checkpoint_that_is_no_folder_ends_with_1(
 ) -> None:
     assert main(["run", "good.vdsl", "--checkpoint", checkpoint, "--var", "in=in"]) == 1
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--checkpoint ck --partitions 3", "error[VSC904]: the checkpoint ck has 2 partitions, not 3\n"),
+        (
+            "--checkpoint ck --back-to 7",
+            "error[VSC904]: the checkpoint ck cannot go back to epoch 7: kept are the epochs 0 to 1",
+        ),
+        ("--checkpoint new --back-to 0", "error[VSC904]: the checkpoint new is new: there is no epoch 0 to go back to"),
+        ("--checkpoint in", "error[VSC904]: the checkpoint folder in is not empty (0.json)"),
+        (
+            "--checkpoint good.vdsl/ck",
+            "the checkpoint good.vdsl/ck cannot be written: {folder}/good.vdsl is not a folder",
+        ),
+        ("--checkpoint ck other.vdsl", "error[VSC904]: the topology has changed since the checkpoint ck was made: "),
+    ],
+)
+def test_what_a_local_checkpoint_refuses_is_told_without_spark(
+    options: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vsc.runtime.spark.launch.launched", None)
+    (folder / "in" / "0.json").write_text("{}\n")
+    text = (folder / "good.vdsl").read_text()
+    (folder / "other.vdsl").write_text("topology good;\n" + text.replace("a int", "a bigint"))
+    for name in ("vsc", "offsets", "commits"):
+        (folder / "ck" / name).mkdir(parents=True)
+    identity = Identity("0" * 32, 2, dump(compile_topology(text, "good.vdsl")))
+    (folder / "ck" / "vsc" / "plan.json").write_text(identity.plan_text)
+    (folder / "ck" / "vsc" / "identity.json").write_text(identity.dump("good"))
+    for name in ("offsets/0", "offsets/1", "offsets/2", "commits/0", "commits/1"):
+        (folder / "ck" / name).touch()
+    file = [] if options.endswith(".vdsl") else ["good.vdsl"]
+    assert main(["run", *file, *options.split(), "--var", "in=in"]) == 1
+    assert words.replace("{folder}", str(folder)) in capsys.readouterr().err
+
+
+def test_a_checkpoint_where_nobody_may_write_is_told_without_spark(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vsc.cli.run_checks.os.access", lambda path, mode: path != str(folder))
+    assert main(["run", "good.vdsl", "--checkpoint", "a/b", "--var", "in=in"]) == 1
+    message = f"error[VSC904]: the checkpoint a/b cannot be written: there is no permission to write to {folder}\n"
+    assert capsys.readouterr().err == message + " = help: give a folder that can\n"
 
 
 def test_a_plan_is_known_by_its_text_whatever_its_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,7 +222,9 @@ def test_a_spark_that_does_not_start_ends_every_command_with_1(
     monkeypatch.setattr("vsc.runtime.spark.launch._session", no_session)
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
-    identity = Identity("0123456789abcdef" * 2, 2, dump(compile_topology((folder / "good.vdsl").read_text())))
+    identity = Identity(
+        "0123456789abcdef" * 2, 2, dump(compile_topology((folder / "good.vdsl").read_text(), "good.vdsl"))
+    )
     (folder / "ck" / "vsc").mkdir(parents=True)
     (folder / "ck/vsc/identity.json").write_text(identity.dump("good"))
     (folder / "ck/vsc/plan.json").write_text(identity.plan_text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,6 +29,11 @@ __all__ = [
 ]
 
 MASTER = "local[*]"
+_MASTER = re.compile(
+    r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s)://.+", re.IGNORECASE
+)
+_COORDINATES = re.compile(r"[^:\s/]+:[^:\s/]+:[^:\s]+(:[^:\s]+)*")
+_MEMORY = re.compile(r"[1-9]\d*([kmgtp]b?|b)?", re.IGNORECASE)
 T = TypeVar("T")
 
 _NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobuf", "rich")
@@ -56,12 +62,26 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
 
 
 def settings(args: argparse.Namespace) -> dict[str, str]:
-    """Spark's settings that ``--conf`` gives. Raises `UsageError`."""
+    """Spark's settings that ``--conf`` gives. Raises `UsageError`, also for another of the options of `add_spark`."""
+    if not _MASTER.fullmatch(args.master):
+        raise UsageError(
+            f"--master {args.master} is not a master of Spark",
+            "give local[N], local[*], spark://HOST:PORT, yarn or k8s://HOST:PORT",
+        )
+    for one in packages_of(args):
+        if not _COORDINATES.fullmatch(one):
+            raise UsageError(f"--packages: {one} does not name a package", "write group:artifact:version")
     found = {}
     for pair in args.conf:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise UsageError(f"--conf takes KEY=VALUE, not `{pair}`", "as in --conf spark.executor.memory=4g")
+        if not name.startswith("spark."):
+            raise UsageError(
+                f"--conf {name}: Spark's settings begin with `spark.`", f"Hadoop's are written `spark.hadoop.{name}`"
+            )
+        if name.endswith(("driver.memory", "executor.memory")) and not _MEMORY.fullmatch(value):
+            raise UsageError(f"--conf {name}: {value!r} is not an amount of memory", "write it like 4g or 512m")
         found[name] = value
     return found
 

@@ -19,6 +19,7 @@ from vsc.cli.errors import UsageError
 from vsc.cli.messages import JsonMessages, Messages
 from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, packages_of, refusal, settings
 from vsc.cli.problems import Problem
+from vsc.cli.run_checks import check_checkpoint, check_options
 from vsc.extras import required
 
 if TYPE_CHECKING:
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from vsc.runtime.spark.progress import Display
 
 __all__ = ["add_arguments", "execute"]
-
-_MOST_PARTITIONS = 10_000
-"""Each partition has a RocksDB of its own in every stage, and a task in every epoch."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +105,7 @@ def execute(args: argparse.Namespace) -> int:
     try:
         conf = settings(args)
         given = variables(args)
-        _check_options(args)
+        check_options(args)
         plan = _plan(args.file, given, messages, warns=args.progress not in ("json", "none"))
         need_packages("vsc run")
         return _on_spark(args, plan, conf, given, messages)
@@ -122,33 +120,6 @@ def execute(args: argparse.Namespace) -> int:
         return 2
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _check_options(args: argparse.Namespace) -> None:
-    """Raises `UsageError` for values that cannot be, alone or together."""
-    if args.partitions is not None and not 1 <= args.partitions <= _MOST_PARTITIONS:
-        raise UsageError(
-            f"there cannot be {args.partitions} partitions", f"give a number from 1 to {_MOST_PARTITIONS:,}"
-        )
-    if args.back_to is not None and args.back_to < 0:
-        raise UsageError(f"there is no epoch {args.back_to} to go back to", "epochs are numbered from 0 on")
-    if args.drain and args.trigger not in ("available-now", "once"):
-        raise UsageError("--drain needs an end of the input", "use it with --trigger available-now or once")
-    if args.local_dir is not None and os.path.exists(args.local_dir) and not os.path.isdir(args.local_dir):
-        raise UsageError(f"--local-dir {args.local_dir} is not a folder", "give one that can be written")
-    if args.log_format == "json" and args.progress in ("bar", "lines"):
-        raise UsageError(f"--progress {args.progress} is not JSON", "with --log-format json use auto, json or none")
-
-
-def _check_checkpoint(path: str) -> None:
-    """Raises CheckpointError for what a local path alone shows to be wrong."""
-    from vsc.runtime.errors import CheckpointError
-    from vsc.runtime.spark.hadoop import is_local, local_path
-
-    if not path.strip():
-        raise CheckpointError("the checkpoint has no name", "give the path of a folder of its own")
-    if is_local(path) and os.path.exists(local_path(path)) and not os.path.isdir(local_path(path)):
-        raise CheckpointError(f"the checkpoint {path} is a file", "give the path of a folder, or one to be made")
 
 
 def _plan(file: str, given: Mapping[str, str], messages: Messages, warns: bool) -> Plan:
@@ -190,7 +161,7 @@ def _on_spark(
     )  # fmt: skip
     try:
         check(plan, given, args.trigger, args.max_idle)
-        _check_checkpoint(args.checkpoint)
+        check_checkpoint(args, plan, conf)
         check_java()
         show = _display(args)
     except VscRuntimeError as error:

@@ -7,9 +7,7 @@ also where there is no such row, 1 a checkpoint that cannot be read, 2 wrong use
 from __future__ import annotations
 
 import argparse
-import os
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vsc.cli.common import print_payload
@@ -76,12 +74,13 @@ def _look_ahead(args: argparse.Namespace) -> None:
     """Refuses what a local checkpoint alone shows to be wrong."""
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.spark.hadoop import is_local, local_path
+    from vsc.runtime.spark.local_files import LocalFiles
     from vsc.runtime.spark.look import identity_of
 
     if not is_local(args.checkpoint):
         return
     try:
-        files = _LocalFiles(local_path(args.checkpoint))
+        files = LocalFiles(local_path(args.checkpoint))
         plan = identity_of(files).plan(files)
         if args.action != "list":
             _asked(args, plan)
@@ -127,19 +126,3 @@ def _answer(args: argparse.Namespace, state: State) -> str:
         return sizes_text(state.sizes(), args.format)
     store, asked = _asked(args, state.plan)
     return rows_text(store, state.columns(store, asked, getattr(args, "limit", None)), args.format)
-
-
-class _LocalFiles:
-    """The files of a local checkpoint, read without Spark."""
-
-    def __init__(self, root: str) -> None:
-        self.root = root
-
-    def exists(self, name: str = "") -> bool:
-        return (Path(self.root) / name).exists()
-
-    def read(self, name: str) -> str:
-        return (Path(self.root) / name).read_text(encoding="utf-8")
-
-    def names(self, name: str = "") -> list[str]:
-        return sorted(os.listdir(Path(self.root) / name))

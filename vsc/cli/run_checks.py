@@ -1,0 +1,94 @@
+"""What `vsc run` refuses by its options alone, before Spark is started, which takes seconds."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+
+from vsc.cli.errors import UsageError
+from vsc.plan.nodes import Plan
+
+__all__ = ["check_checkpoint", "check_options"]
+
+_MOST_PARTITIONS = 10_000
+"""Each partition has a RocksDB of its own in every stage, and a task in every epoch."""
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Raises `UsageError` for values that cannot be, alone or together."""
+    if args.partitions is not None and not 1 <= args.partitions <= _MOST_PARTITIONS:
+        raise UsageError(
+            f"there cannot be {args.partitions} partitions", f"give a number from 1 to {_MOST_PARTITIONS:,}"
+        )
+    if args.back_to is not None and args.back_to < 0:
+        raise UsageError(f"there is no epoch {args.back_to} to go back to", "epochs are numbered from 0 on")
+    if args.drain and args.trigger not in ("available-now", "once"):
+        raise UsageError("--drain needs an end of the input", "use it with --trigger available-now or once")
+    if args.log_format == "json" and args.progress in ("bar", "lines"):
+        raise UsageError(f"--progress {args.progress} is not JSON", "with --log-format json use auto, json or none")
+    if args.local_dir is not None:
+        _check_local_dir(args.local_dir, args.master.startswith("local"))
+
+
+def _check_local_dir(path: str, here: bool) -> None:
+    """`here`: the executors are on this machine, so the folder has to be usable here."""
+    if not path.strip():
+        raise UsageError("--local-dir has no name", "give a folder that can be written")
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise UsageError(f"--local-dir {path} is not a folder", "give one that can be written")
+    problem = _unwritable(path) if here else None
+    if problem is not None:
+        raise UsageError(f"--local-dir {path} cannot be written: {problem}", "give a folder that can")
+
+
+def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, str]) -> None:
+    """Raises CheckpointError for what the files of a local checkpoint show to be wrong, read without Spark."""
+    from vsc.runtime.errors import CheckpointError
+    from vsc.runtime.spark.checkpoint import look
+    from vsc.runtime.spark.hadoop import local_path
+    from vsc.runtime.spark.kept import check_epoch
+    from vsc.runtime.spark.local_files import LocalFiles
+
+    path = args.checkpoint
+    if not path.strip():
+        raise CheckpointError("the checkpoint has no name", "give the path of a folder of its own")
+    if not _is_here(path, args.master, conf):
+        return
+    folder = local_path(path)
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise CheckpointError(f"the checkpoint {path} is a file", "give the path of a folder, or one to be made")
+    problem = _unwritable(folder)
+    if problem is not None:
+        raise CheckpointError(f"the checkpoint {path} cannot be written: {problem}", "give a folder that can")
+    files = LocalFiles(folder)
+    fresh = look(files, path, plan, args.partitions) is None
+    if args.back_to is not None:
+        if fresh:
+            raise CheckpointError(
+                f"the checkpoint {path} is new: there is no epoch {args.back_to} to go back to",
+                "correct the path of the checkpoint, or leave --back-to out",
+            )
+        check_epoch(files, args.back_to)
+
+
+def _is_here(path: str, master: str, conf: Mapping[str, str]) -> bool:
+    """Whether `path` is surely on a file system of this machine, not on the default one of a cluster."""
+    if path.startswith("file:"):
+        return True
+    elsewhere = "spark.hadoop.fs.defaultFS" in conf or bool(os.environ.get("HADOOP_CONF_DIR"))
+    return "://" not in path and master.startswith("local") and not elsewhere
+
+
+def _unwritable(path: str) -> str | None:
+    """Why the folder cannot be written, or made; None if it can."""
+    place = os.path.abspath(path)
+    while not os.path.lexists(place):
+        place = os.path.dirname(place)
+    if not os.path.isdir(place):
+        return f"{place} is not a folder"
+    if not os.access(place, os.W_OK | os.X_OK):
+        return f"there is no permission to write to {place}"
+    if os.statvfs(place).f_flag & os.ST_RDONLY:
+        return f"{place} is on a read-only file system"
+    return None
