@@ -139,7 +139,8 @@ def _time_warnings(survey: Survey, times: Times) -> Iterator[str]:
         yield f"{plural(times.before_1990 - times.before_1970, 'row')} with {name} between 1970 and 1990{aside}."
     if times.future and times.farthest is not None:
         until = moment(times.farthest)
-        yield f"{plural(times.future, 'row')} more than a day in the future, up to {until}, left aside below."
+        what = f"{plural(times.future, 'row')} more than a day in the future, up to {until}"
+        yield f"{what}: a run drops such rows (`max_ahead`)."
 
 
 def _time_words(survey: Survey) -> Iterator[str]:

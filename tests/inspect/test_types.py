@@ -1,0 +1,219 @@
+"""The types that are declared: they read every value, and nothing of it is lost."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+import pytest
+
+from vsc.inspect import InspectError, Wanted, survey
+from vsc.inspect.keys import KeySearch
+from vsc.inspect.model import DataColumn
+from vsc.plan.types import STRING
+
+NOW = 1_795_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def types(path: str) -> dict[str, str]:
+    return {column.name: str(column.type) for column in look(path).columns}
+
+
+def look(path: str) -> Any:
+    return survey(path, Wanted(now=NOW))
+
+
+@pytest.mark.parametrize(
+    ("values", "type"),
+    [
+        ([1, None, -5], "bigint"),
+        ([2**63 - 1], "bigint"),
+        ([2**63], "decimal(19,0)"),
+        ([10**40], "string"),
+        ([1, 2.5], "double"),
+        ([2**60 + 1, 0.5], "string"),
+        ([True, None], "boolean"),
+        ([True, 1], "string"),
+        (["a", 1], "string"),
+        (["2026-03-02"], "date"),
+        (["2026-03-02", "2026-03-02T10:00"], "timestamp"),
+        (["2026-03-02T10:00:00.123+02:00"], "timestamp"),
+        (["2026-03-02T25:00:00Z"], "string"),
+        (["2026-02-30"], "string"),
+        (["2026"], "string"),
+        (["1"], "string"),
+        ([None], "string"),
+        ([{}], "string"),
+        ([[]], "array<string>"),
+        ([[1], [2.5], None], "array<double>"),
+        ([{"a": 1}, {"b": "x"}], "struct<a:bigint,b:string>"),
+        ([[{"a": [1]}]], "array<struct<a:array<bigint>>>"),
+        ([{f"k{i}": i} for i in range(30)], "map<string,bigint>"),
+        ([{f"k{i}": i for i in range(30)}], "struct<" + ",".join(f"k{i}:bigint" for i in range(30)) + ">"),
+    ],
+)
+def test_json(values: list[Any], type: str) -> None:
+    Path("x.json").write_text("".join(json.dumps({"x": value}) + "\n" for value in values))
+    assert types("x.json") == {"x": type}
+
+
+def test_json_fractions_with_more_digits_than_a_double_has_are_decimals() -> None:
+    Path("x.json").write_text('{"x": 12345678901234567890.12}\n{"x": 1.005}\n{"x": 7}\n')
+    assert types("x.json") == {"x": "decimal(23,3)"}
+
+
+@pytest.mark.parametrize(
+    ("cells", "type"),
+    [
+        (["1", "", "-20"], "bigint"),
+        (["1700000000123456789"], "bigint"),
+        (["99999999999999999999"], "decimal(20,0)"),
+        (["007"], "string"),
+        (["+49123"], "string"),
+        (["1.5", "2"], "double"),
+        (["1e3", "-0.5"], "double"),
+        (["1.50", "-12.25"], "double"),
+        (["123456789012345678.55"], "decimal(20,2)"),
+        (["true", "False"], "boolean"),
+        (["0", "1"], "bigint"),
+        (["2026-03-02", ""], "date"),
+        (["2026-03-02 10:00:00"], "timestamp"),
+        (["1,5"], "string"),
+        (["x"], "string"),
+        (["", ""], "string"),
+        (['""', "1"], "string"),
+    ],
+)
+def test_csv(cells: list[str], type: str) -> None:
+    Path("x.csv").write_text("k;x\n" + "".join(f"a;{cell}\n" for cell in cells))
+    assert types("x.csv") == {"k": "string", "x": type}
+
+
+@pytest.mark.parametrize("sep", [",", ";", "\t", "|"])
+def test_the_delimiter_is_found(sep: str) -> None:
+    rows = [["id", "text", "n"], ["1", '"a,b;c|d\te"', "2.5"], ["2", "x", "3.5"]]
+    Path("x.csv").write_text("".join(sep.join(row) + "\n" for row in rows))
+    seen = look("x.csv")
+    assert [(column.name, str(column.type)) for column in seen.columns] == [
+        ("id", "bigint"), ("text", "string"), ("n", "double"),
+    ]  # fmt: skip
+    assert seen.headers.options == ((("sep", sep),) if sep != "," else ())
+
+
+def test_one_text_for_null_is_an_option_and_several_are_told() -> None:
+    Path("x.csv").write_text("id,n\n1,NA\n2,5\n")
+    seen = look("x.csv")
+    assert (types("x.csv"), seen.headers.options) == ({"id": "bigint", "n": "bigint"}, (("nullValue", "NA"),))
+    assert seen.profile.nulls == {"id": 0, "n": 1}
+    Path("x.csv").write_text("id,n\n1,NA\n2,5\n3,\n")
+    seen = look("x.csv")
+    assert (seen.columns[1].type, seen.columns[1].notes, seen.headers.options) == (STRING, ("1 × NA, else bigint",), ())
+
+
+def test_csv_rows_and_columns_that_a_run_cannot_use() -> None:
+    Path("x.csv").write_text(',id,v,v\n0,a,1,2\n1,b\n2,"c\nd",3,4\n')
+    seen = look("x.csv")
+    assert [column.name for column in seen.columns] == ["id"]
+    assert [name for name, _ in seen.headers.left_out] == ["(no name)", "v"]
+    assert (seen.headers.unreadable, seen.profile.rows) == (1, 2)
+    assert seen.headers.first_unreadable == "x.csv, row 2: 2 cells where the header has 4"
+
+
+def test_compressed_files_are_read() -> None:
+    Path("in").mkdir()
+    Path("in/a.csv.gz").write_bytes(gzip.compress(b"id,n\n1,2.5\n"))
+    assert types("in") == {"id": "bigint", "n": "double"}
+
+
+@pytest.mark.parametrize(
+    ("array", "type"),
+    [
+        (pa.array([1], pa.uint8()), "smallint"),
+        (pa.array([1], pa.uint64()), "decimal(20,0)"),
+        (pa.array(["a"]).dictionary_encode(), "string"),
+        (pa.array([1], pa.timestamp("ms")), "timestamp"),
+        (pa.array([1], pa.timestamp("ns")), "bigint"),
+        (pa.array([1], pa.time64("us")), "bigint"),
+        (pa.array([[1]], pa.large_list(pa.int32())), "array<int>"),
+        (pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())), "map<string,bigint>"),
+        (pa.array([b"ab"], pa.binary(2)), "binary"),
+    ],
+)
+def test_parquet(array: pa.Array, type: str) -> None:
+    pq.write_table(pa.table({"x": array}), "x.parquet")
+    assert types("x.parquet") == {"x": type}
+
+
+def test_timestamps_of_96_bits_are_timestamps() -> None:
+    at = pa.array([1_700_000_000_000_000], pa.timestamp("us"))
+    pq.write_table(pa.table({"at": at}), "x.parquet", use_deprecated_int96_timestamps=True)
+    assert types("x.parquet") == {"at": "timestamp"}
+    assert look("x.parquet").profile.times.first == 1_700_000_000_000
+
+
+def test_what_spark_cannot_read_is_left_out() -> None:
+    pq.write_table(pa.table({"id": pa.array([1]), "x": pa.nulls(1)}), "x.parquet")
+    assert look("x.parquet").headers.left_out == (("x", "Spark cannot read null from parquet"),)
+    at = pa.array([1], pa.timestamp("us", "UTC"))
+    orc.write_table(pa.table({"id": pa.array([1]), "x": at}), "x.orc")
+    assert look("x.orc").headers.left_out == (("x", "Spark cannot read timestamp[ns, tz=UTC] from ORC"),)
+
+
+def test_files_with_other_types_get_the_wider_one_or_a_word_about_it() -> None:
+    Path("in").mkdir()
+    pq.write_table(pa.table({"a": pa.array([1], pa.int32()), "b": pa.array([1.5], pa.float32())}), "in/1.parquet")
+    pq.write_table(pa.table({"a": pa.array([1], pa.int64()), "b": pa.array(["x"])}), "in/2.parquet")
+    seen = look("in")
+    assert str(seen.columns[0].type) == "bigint" and seen.columns[0].notes == ()
+    assert seen.columns[1].notes == ("float in in/1.parquet, but string in in/2.parquet: a run stops there",)
+
+
+def test_a_file_of_another_format_than_its_name_says() -> None:
+    Path("x.parquet").write_text("a,b\n1,2\n")
+    with pytest.raises(InspectError, match=r"x\.parquet cannot be read: "):
+        look("x.parquet")
+
+
+# ------------------------------------------------------------------------------------------------------------ keys
+
+
+def keys(columns: dict[str, list[str | None]], times: list[int] | None = None) -> Any:
+    import numpy as np
+
+    search = KeySearch([DataColumn(name, STRING) for name in columns])
+    rows = len(next(iter(columns.values())))
+    arrays = {name: pa.array(values, pa.string()) for name, values in columns.items()}
+    for start in range(0, rows, 2):
+        part = {name: array.slice(start, 2) for name, array in arrays.items()}
+        count = len(next(iter(part.values())))
+        search.see(part, count, None if times is None else np.array(times[start : start + 2], np.int64))
+    return search.found(None)
+
+
+def test_ids_come_first_and_nulls_are_no_key() -> None:
+    found = keys({"x": ["a", "b", "c"], "order_id": ["1", "2", "3"], "y": ["a", None, "b"]})
+    assert (found.rows, found.unique, found.entities) == (3, (("order_id",), ("x",)), ())
+
+
+def test_combinations_are_tried_where_no_column_is_unique() -> None:
+    found = keys({"a": ["1", "1", "2", "2"], "b": ["1", "2", "1", "2"], "c": ["1", "1", "1", "1"]})
+    assert found.unique == (("a", "b"),)
+
+
+def test_a_table_s_key_is_unique_with_the_time_or_nearly() -> None:
+    found = keys({"sensor": ["s1", "s2", "s1", "s2"]}, [1, 1, 2, 2])
+    assert [(e.columns, e.values, e.shared) for e in found.entities] == [(("sensor",), 2, 0)]
+    many = ["s1", "s2"] * 200
+    found = keys({"sensor": many}, [*range(399), 397])
+    assert [(e.columns, e.values, e.shared) for e in found.entities] == [(("sensor",), 2, 1)]
