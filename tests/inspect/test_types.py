@@ -83,6 +83,7 @@ def test_json_fractions_with_more_digits_than_a_double_has_are_decimals() -> Non
         (["+49123"], "string"),
         (["1.5", "2"], "double"),
         (["1e3", "-0.5"], "double"),
+        (["nan", "", "1"], "double"),
         (["1.50", "-12.25"], "double"),
         (["123456789012345678.55"], "decimal(20,2)"),
         (["true", "False"], "boolean"),
@@ -128,6 +129,13 @@ def test_csv_rows_and_columns_that_a_run_cannot_use() -> None:
     assert [name for name, _ in seen.headers.left_out] == ["(no name)", "v"]
     assert (seen.headers.unreadable, seen.profile.rows) == (1, 2)
     assert seen.headers.first_unreadable == "x.csv, row 2: 2 cells where the header has 4"
+
+
+def test_json_rows_that_are_no_rows_are_counted() -> None:
+    Path("x.json").write_text('{"id": 1}\n{"id": "\\ud800"}\n\n{"id": \n7\n{"id": 2}\n')
+    seen = look("x.json")
+    assert (types("x.json"), seen.headers.unreadable, seen.profile.rows) == ({"id": "bigint"}, 3, 2)
+    assert seen.headers.first_unreadable == "x.json:2: half of a surrogate pair"
 
 
 def test_compressed_files_are_read() -> None:

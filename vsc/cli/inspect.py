@@ -22,18 +22,26 @@ _ROWS = 250_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="the data of one source: a folder, a file or a glob")
-    parser.add_argument("--format", choices=("parquet", "json", "csv", "orc"), help="what the files are; found out")
+    parser.add_argument(
+        "--format", choices=("parquet", "json", "csv", "orc"), help="what the files are (default: found out)"
+    )
     parser.add_argument(
         "--rows", metavar="N", default=str(_ROWS),
         help=f"read about N rows, spread over the files, or `all` (default: {_ROWS:,})",
     )  # fmt: skip
     parser.add_argument("--kind", choices=("stream", "table"), default="stream", help="default: stream")
-    parser.add_argument("--name", help="what the source is called; from the path")
+    parser.add_argument("--name", help="what the source is called (default: from the path)")
     parser.add_argument(
-        "--key", metavar="COLUMN", action="append", default=[], help="a key column; may be given repeatedly"
+        "--key",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="a key column; may be given repeatedly (default: the likeliest)",
     )
-    parser.add_argument("--timestamp", metavar="COLUMN", help="the column with the event time")
-    parser.add_argument("--output", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument("--timestamp", metavar="COLUMN", help="the column with the event time (default: the likeliest)")
+    parser.add_argument(
+        "--output", choices=("text", "json"), default="text", help="a statement, or all findings (default: text)"
+    )
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -122,7 +122,7 @@ class Delimited:
 
     def _cells(self, file: DataFile, limit: int | None, names: list[str]) -> Iterator[pa.RecordBatch]:
         """The cells as texts, column by column under their names; of names that a header has twice, the first."""
-        if not names:
+        if not any(names):
             return
         keys = [f"c{i}" for i in range(len(names))]
         chosen = {name: keys[names.index(name)] for name in names if name}

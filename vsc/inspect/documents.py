@@ -89,7 +89,9 @@ class Documents:
         else:
             why = f"{type(row).__name__}, not an object"
         if isinstance(row, dict):
-            return row
+            if b"\\u" not in line or _is_text(row):
+                return row
+            why = "half of a surrogate pair"
         if (number == 1 and line.strip() in (b"[", b"{")) or isinstance(row, list):
             raise InspectError(
                 f"{path} is one JSON document over many lines; vsc reads one object a line",
@@ -98,6 +100,15 @@ class Documents:
         self.unreadable += 1
         self.first_unreadable = self.first_unreadable or f"{path}:{number}: {why}"
         return None
+
+
+def _is_text(row: dict[str, Any]) -> bool:
+    """Whether all texts in a row can be written as UTF-8."""
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _lines(path: str) -> Iterator[bytes]:

@@ -59,7 +59,8 @@ def survey(path: str, wanted: Wanted) -> Survey:
     folders, partitions = _folders(found)
     headers = _writable(reader.headers(sample), folders)
     if not headers.columns:
-        raise InspectError(f"{path} has no column that vsc can read", headers.first_unreadable)
+        why = next((f"{name}: {reason}" for name, reason in headers.left_out), headers.first_unreadable)
+        raise InspectError(f"{path} has no column that vsc can read", why or None)
     probed = Sample(_spread(sample.files, _PROBED_FILES), _PROBED_ROWS, False)
     probe = _joined(_rows(reader, probed, headers, partitions))
     times = _chosen(clocks(headers.columns, probe, wanted.now), wanted.timestamp, headers)

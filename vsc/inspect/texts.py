@@ -16,12 +16,12 @@ from vsc.runtime.expressions.calendar import parse_timestamp
 
 __all__ = ["MARKERS", "Numbers", "Texts", "instants"]
 
-MARKERS = ("NA", "N/A", "n/a", "NULL", "null", "None", "NaN", "nan", "-", "?", "\\N")
+MARKERS = ("NA", "N/A", "n/a", "NULL", "null", "None", "-", "?", "\\N")
 """Texts that often stand for a missing value."""
 
 _BOOLEAN = r"^(?i:true|false)$"
 _INTEGER = r"^-?(0|[1-9][0-9]*)$"
-_NUMBER = r"^(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|NaN|-?Infinity)$"
+_NUMBER = r"^(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|(?i:nan)|-?Infinity)$"
 _FIXED = r"^-?[0-9]+(\.[0-9]+)?$"
 _COMMA = r"^-?[0-9]+(,[0-9]+)?$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
