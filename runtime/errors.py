@@ -21,6 +21,7 @@ __all__ = [
     "SourceError",
     "StartError",
     "StateError",
+    "UnusableInputError",
     "VscRuntimeError",
 ]
 
@@ -76,6 +77,10 @@ class SourceError(VscRuntimeError):
     """A source that cannot be read: no such folder, a schema that does not fit, a connector that is missing."""
 
     code = "VSC905"
+
+
+class UnusableInputError(SourceError):
+    """A run that had to drop all rows of a source: what the source declares is not what its files hold."""
 
 
 class SinkError(VscRuntimeError):

@@ -7,13 +7,14 @@ Guarantees: the last line of `LinesDisplay` and of the bar holds what a user sho
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import IO, Any, Literal
 
-from vsc.runtime.spark.progress import Batch, Display, Finished
-from vsc.runtime.spark.progress_text import batch_text, finished_text, notes, summary
+from vsc.runtime.spark.progress import Activity, Batch, Display, Finished, Phase
+from vsc.runtime.spark.progress_text import batch_text, ending, notes, stopping_text
 
 __all__ = ["Both", "JsonDisplay", "LinesDisplay", "SilentDisplay", "display"]
 
@@ -21,9 +22,9 @@ Style = Literal["auto", "bar", "lines", "json", "none"]
 
 
 def display(style: Style, stream: IO[str]) -> Display:
-    """The display of a style; ``auto`` is a bar on a terminal, else lines."""
+    """The display of a style; ``auto`` is a bar on a terminal that can move its cursor, else lines."""
     if style == "auto":
-        style = "bar" if stream.isatty() else "lines"
+        style = "bar" if stream.isatty() and os.environ.get("TERM") != "dumb" else "lines"
     match style:
         case "bar":
             from vsc.runtime.spark.progress_bar import BarDisplay
@@ -40,6 +41,9 @@ def display(style: Style, stream: IO[str]) -> Display:
 class SilentDisplay:
     """Shows nothing."""
 
+    def doing(self, activity: Activity) -> None:
+        """Nothing."""
+
     def batch(self, event: Batch) -> None:
         """Nothing."""
 
@@ -55,6 +59,11 @@ class Both:
 
     def __init__(self, first: Display, second: Display) -> None:
         self._displays = first, second
+
+    def doing(self, activity: Activity) -> None:
+        """To both."""
+        for one in self._displays:
+            one.doing(activity)
 
     def batch(self, event: Batch) -> None:
         """To both."""
@@ -77,22 +86,28 @@ class LinesDisplay:
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = stream or sys.stderr
+        self._stopping = False
+
+    def doing(self, activity: Activity) -> None:
+        """One line when the run begins to stop."""
+        if activity.phase is Phase.STOPPING and not self._stopping:
+            self._stopping = True
+            self._show(stopping_text(activity))
 
     def batch(self, event: Batch) -> None:
-        """One line, and one more for each kind of thing that was dropped or missed."""
-        self._show(batch_text(event), *notes(event.metrics))
+        """One line with all that there is to say of it."""
+        self._show("; ".join([batch_text(event), *notes(event.metrics)]))
 
     def finished(self, event: Finished) -> None:
         """What there was in all; the last line holds what a user should act on."""
-        for line in summary(event):
-            print(line, file=self._stream)
-        self._show(finished_text(event), *notes(event.metrics))
+        self._show(*ending(event))
 
     def close(self) -> None:
         """Nothing."""
 
-    def _show(self, first: str, *more: str) -> None:
-        print("; ".join([first, *more]), file=self._stream, flush=True)
+    def _show(self, *lines: str) -> None:
+        self._stream.write("".join(f"{line}\n" for line in lines))
+        self._stream.flush()
 
 
 class JsonDisplay:
@@ -101,6 +116,13 @@ class JsonDisplay:
     def __init__(self, stream: IO[str], logged: bool = False) -> None:
         self._stream = stream
         self._logged = logged
+        self._stopping = False
+
+    def doing(self, activity: Activity) -> None:
+        """``{"event": "stopping", "batch": N}`` when the run begins to stop; N is null where no batch is at work."""
+        if activity.phase is Phase.STOPPING and not self._stopping:
+            self._stopping = True
+            self._write("stopping", {"batch": activity.batch})
 
     def batch(self, event: Batch) -> None:
         """``{"event": "batch", ...}``."""
@@ -116,12 +138,14 @@ class JsonDisplay:
         """Nothing."""
 
     def _show(self, kind: str, names: tuple[str, ...], event: Batch | Finished) -> None:
-        line: dict[str, Any] = {"event": kind, **{name: getattr(event, name) for name in names}}
+        line: dict[str, Any] = {name: getattr(event, name) for name in names}
         line["metrics"] = event.metrics.as_dict()
         sources = sorted({*event.read, *event.lags})
         line["sources"] = {n: {"rows": event.read.get(n, 0), "lag": event.lags.get(n, {})} for n in sources}
         line["sinks"] = {name: {"rows": rows} for name, rows in sorted(event.written.items())}
         line["stores"] = {name: asdict(store) for name, store in event.stores.items()}
-        if self._logged:
-            line = {"time": datetime.now(UTC).isoformat(), "level": "info", **line}
-        print(json.dumps(line, separators=(", ", ": ")), file=self._stream, flush=True)
+        self._write(kind, line)
+
+    def _write(self, kind: str, line: dict[str, Any]) -> None:
+        head = {"time": datetime.now(UTC).isoformat(), "level": "info"} if self._logged else {}
+        print(json.dumps({**head, "event": kind, **line}, separators=(", ", ": ")), file=self._stream, flush=True)

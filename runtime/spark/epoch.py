@@ -27,6 +27,8 @@ __all__ = ["EpochWriter"]
 class EpochWriter:
     """For foreachBatch. `error` is what went wrong last, as it was raised; `hook` is told about every epoch.
 
+    `running` is the epoch that is being written, None between two.
+
     `pacer` is None where no record waits for other sources: a plan without state.
     """
 
@@ -44,14 +46,18 @@ class EpochWriter:
         self._claim = claim
         self._hook = hook
         self.error: BaseException | None = None
+        self.running: int | None = None
 
     def __call__(self, batch: DataFrame, epoch: int) -> None:
         """Writes one epoch."""
+        self.running = epoch
         try:
             self._write(batch, epoch)
         except BaseException as error:
             self.error = error
             raise
+        finally:
+            self.running = None
 
     def _write(self, batch: DataFrame, epoch: int) -> None:
         self._claim.check()

@@ -149,6 +149,10 @@ class EpochFiles:
             if f"{self._aside}/{name}" not in kept:
                 self._folder.delete(f"{self._aside}/{name}")
 
+    def is_bare(self) -> bool:
+        """Whether no published file is there."""
+        return not any(name.startswith(f"part-{self._mark}-") for name in self._folder.names())
+
     def is_new(self, epoch: int) -> bool:
         """Whether there is no list of the epoch yet."""
         return epoch not in self._lists

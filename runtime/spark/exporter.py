@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.metrics import Group, Metrics
-from vsc.runtime.spark.progress import Batch, Finished
+from vsc.runtime.spark.progress import Activity, Batch, Finished
 
 __all__ = ["PrometheusDisplay", "address"]
 
@@ -64,6 +64,9 @@ class PrometheusDisplay(Collector):
             self._read.update(event.read)
             self._written.update(event.written)
             self._metrics.merge(event.metrics)
+
+    def doing(self, activity: Activity) -> None:
+        """Nothing: an epoch's numbers are there when it ends."""
 
     def finished(self, event: Finished) -> None:
         """Nothing changes: what there was stays to be read until `close`."""

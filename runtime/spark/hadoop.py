@@ -70,6 +70,19 @@ class Files:
         found = self._fs.globStatus(self._root)
         return found is not None and len(found) > 0
 
+    def has_data(self) -> bool:
+        """Whether the root, taken as a glob, matches a file or a folder with a file below it that is not hidden."""
+        for status in self._fs.globStatus(self._root) or ():
+            if status.isFile():
+                return True
+            base = len(str(status.getPath().toUri().getPath()))
+            found = self._fs.listFiles(status.getPath(), True)
+            while found.hasNext():
+                below = str(found.next().getPath().toUri().getPath())[base:].strip("/")
+                if not any(part.startswith(("_", ".")) for part in below.split("/")):
+                    return True
+        return False
+
     def names(self, name: str = "") -> list[str]:
         """The names in a folder, sorted; none if it does not exist."""
         if not self.exists(name):

@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from vsc.runtime.errors import StartError
+from vsc.runtime.spark.interrupts import SIGNALS, Interrupted, Interrupts
 
-__all__ = ["kill", "launched", "new_log"]
+__all__ = ["launched", "new_log"]
 
 _THROWN = re.compile(
     r"^(?:: |Caused by: |Exception in thread \S+ )?[\w.$]+\.\w*(?:Exception|Error): (\S.*)", re.MULTILINE
@@ -33,49 +35,67 @@ _SAID = re.compile(
 
 @contextlib.contextmanager
 def launched(
-    name: str, master: str, conf: Mapping[str, str], packages: Sequence[str], log: Path
+    name: str, master: str, conf: Mapping[str, str], packages: Sequence[str], log: Path, interrupts: Interrupts
 ) -> Iterator[SparkSession]:
     """A session on `master`, stopped afterwards. `log` receives the JVM's stdout and stderr.
 
     StartError, with what the log says of it, when Spark does not start or does not take a setting of `conf`.
+    Interrupted when a signal has ended the JVM, whatever that broke off.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # A NullHandler keeps py4j from printing tracebacks of failures that are reported properly anyway.
     logging.getLogger("py4j").addHandler(logging.NullHandler())
     try:
-        with _output_to(log), _signals_for_us_alone():
-            spark = _session(name, master, {**_defaults(master), **_packages(packages), **conf})
+        with _output_to(log), _signals_for_us_alone(interrupts):
+            spark = _session(name, master, {**_defaults(master), **_packages(packages), **conf}, interrupts)
     except (PySparkException, Exception) as error:
+        if interrupts.at_once:
+            raise Interrupted from error
         raise StartError(
             f"Spark did not start on {master}: {_reason(log, error)}", f"vsc doctor may tell why; Spark's log is {log}"
         ) from error
     try:
         spark.sparkContext.setLogLevel("WARN")
         yield spark
+    except Exception as error:
+        if interrupts.at_once:
+            raise Interrupted from error
+        raise
     finally:
-        with contextlib.suppress(Exception):  # a JVM that is gone cannot be stopped, and the result stands already
+        _stop(spark, interrupts)
+
+
+def _stop(spark: SparkSession, interrupts: Interrupts) -> None:
+    """Stops the session. A JVM that is gone cannot be stopped, and the result stands already."""
+    if not interrupts.at_once:
+        with contextlib.suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # pyspark's, of a JVM that a signal ends meanwhile
             spark.stop()
 
 
-def _session(name: str, master: str, conf: Mapping[str, str]) -> SparkSession:
+def _session(name: str, master: str, conf: Mapping[str, str], interrupts: Interrupts) -> SparkSession:
     """A new session. What can be set while it runs is set then: Spark checks the values of ``spark.sql`` no sooner, and
     pyspark, which reads them to report an error, never comes to an end where one of them is the error."""
     sql = {key: value for key, value in conf.items() if key.startswith("spark.sql.")}
-    spark = _built(name, master, {key: value for key, value in conf.items() if key not in sql})
+    spark = _built(name, master, {key: value for key, value in conf.items() if key not in sql}, interrupts)
     fixed = {key: value for key, value in sql.items() if not spark.conf.isModifiable(key)}
     if fixed:
         spark.stop()
-        spark = _built(name, master, {key: value for key, value in conf.items() if key not in sql or key in fixed})
+        now = {key: value for key, value in conf.items() if key not in sql or key in fixed}
+        spark = _built(name, master, now, interrupts)
     for key in sql.keys() - fixed.keys():
         spark.conf.set(key, sql[key])
     return spark
 
 
-def _built(name: str, master: str, conf: Mapping[str, str]) -> SparkSession:
+def _built(name: str, master: str, conf: Mapping[str, str], interrupts: Interrupts) -> SparkSession:
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in conf.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    interrupts.install()
+    interrupts.launched(spark)
+    return spark
 
 
 def _defaults(master: str) -> dict[str, str]:
@@ -96,50 +116,41 @@ def _output_to(log: Path) -> Iterator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
     kept = os.dup(1), os.dup(2)
-    with log.open("ab") as target:
+    with log.open("a") as target, contextlib.redirect_stdout(target), contextlib.redirect_stderr(target):
         os.dup2(target.fileno(), 1)
         os.dup2(target.fileno(), 2)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        for saved, descriptor in zip(kept, (1, 2), strict=True):
-            os.dup2(saved, descriptor)
-            os.close(saved)
+        try:
+            yield
+        finally:
+            for saved, descriptor in zip(kept, (1, 2), strict=True):
+                os.dup2(saved, descriptor)
+                os.close(saved)
 
 
 @contextlib.contextmanager
-def _signals_for_us_alone() -> Iterator[None]:
+def _signals_for_us_alone(interrupts: Interrupts) -> Iterator[None]:
     """A JVM started in this context ignores SIGINT and SIGTERM: what is sent to the whole group stops only us.
 
-    It ends when this process closes its end of the pipe, however that comes about; but not one that finds, while it
-    starts, that pyspark has gone away and taken their common folder along, so such a one is killed. pyspark protects
-    its JVM from SIGINT alone, and takes our handler of it away; both are put right here.
+    It ends when this process closes its end of the pipe, however that comes about. pyspark protects its JVM from
+    SIGINT alone.
     """
     gateway: Any = java_gateway
     popen = gateway.Popen
-    handler = signal.getsignal(signal.SIGINT)
-    processes = []
 
     def started(command: list[str], **how: Any) -> Any:
-        processes.append(popen(command, **{**how, "preexec_fn": _ignore_signals}))
-        return processes[-1]
+        process = popen(command, **{**how, "preexec_fn": _ignore_signals})
+        interrupts.launching(process)
+        return process
 
     gateway.Popen = started
     try:
         yield
-    except KeyboardInterrupt:
-        for process in processes:
-            process.kill()
-        raise
     finally:
         gateway.Popen = popen
-        signal.signal(signal.SIGINT, handler)
 
 
 def _ignore_signals() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
@@ -150,22 +161,6 @@ def _reason(log: Path, error: BaseException) -> str:
     if found is not None:
         return next(part for part in found.groups() if part is not None)[:300]
     return str(error).splitlines()[0] if str(error) else type(error).__name__
-
-
-def kill(spark: SparkSession) -> None:
-    """Ends the JVM of `spark` at once, if this process has started it. What it was doing is left as after a crash.
-
-    What py4j and pyspark would print about each call that this breaks off is not shown.
-    """
-    process = getattr(spark.sparkContext._gateway, "proc", None)
-    if process is not None:
-        logging.disable()
-        spark.sparkContext._accumulatorServer.handle_error = _say_nothing  # type: ignore[assignment, method-assign]
-        process.kill()
-
-
-def _say_nothing(request: object, client: object) -> None:
-    """In place of a traceback on stderr."""
 
 
 def new_log() -> Path:

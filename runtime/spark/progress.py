@@ -1,4 +1,4 @@
-"""What a run tells about itself: one event for each epoch, one at the end.
+"""What a run tells about itself: what it is doing, one event for each epoch, one at the end.
 
 `Tracker` makes the events from the epochs' reports and Spark's timings; a `Display` shows them: `displays` on stderr,
 `exporter` to Prometheus. Guarantees: what was dropped or not found is in the events, by reason. Not for words: those
@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Protocol
 
 from vsc.plan.nodes import Plan
@@ -18,9 +19,27 @@ from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.spark.counters import EpochReport, StateSize, StoreState
 from vsc.runtime.spark.lag import Lags
 
-__all__ = ["Batch", "Display", "Finished", "Tracker", "sink_names"]
+__all__ = ["Activity", "Batch", "Display", "Finished", "Phase", "Tracker", "sink_names"]
 
 _LATE = (Dropped.EXPIRED.value, Dropped.WINDOW_CLOSED.value)
+
+
+class Phase(Enum):
+    """What a run does at one time. IDLE: all that there is has been read, and the run waits for more."""
+
+    STARTING = auto()
+    PREPARING = auto()
+    WORKING = auto()
+    IDLE = auto()
+    STOPPING = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What a run is doing now; `batch` is the epoch at work, if one is."""
+
+    phase: Phase
+    batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +197,10 @@ def sink_names(plan: Plan) -> dict[str, str]:
 
 class Display(Protocol):
     """Shows events."""
+
+    def doing(self, activity: Activity) -> None:
+        """What the run is doing; called often, with an equal `activity` as long as that goes on."""
+        ...
 
     def batch(self, event: Batch) -> None:
         """An epoch is done."""

@@ -10,49 +10,95 @@ from typing import Any
 
 from vsc.runtime.metrics import HELD_RECORDS, LONGEST_SESSION, RETENTION_NEEDED, Group, Metrics, Missed
 from vsc.runtime.spark.counters import StoreState
-from vsc.runtime.spark.progress import Batch, Finished
+from vsc.runtime.spark.lag import Lags
+from vsc.runtime.spark.progress import Activity, Batch, Finished
 from vsc.runtime.spark.table_text import time_text
 
-__all__ = ["batch_text", "duration_text", "finished_text", "notes", "summary"]
+__all__ = [
+    "batch_text",
+    "bytes_text",
+    "counted",
+    "duration_text",
+    "ending",
+    "finished_text",
+    "lag_texts",
+    "notes",
+    "stopping_text",
+    "summary",
+]
 
 _SHOWN = 8
 """How many parts of a line of the summary are shown."""
 
 
+def counted(n: int, noun: str) -> str:
+    """``1 row``, ``2,000 rows``, ``2 batches``."""
+    if n != 1:
+        noun += "es" if noun.endswith("ch") else "s"
+    return f"{n:,} {noun}"
+
+
+def stopping_text(activity: Activity) -> str:
+    """What a run answers to the first Ctrl-C."""
+    return "stopping" if activity.batch is None else f"finishing batch {activity.batch}, again to stop now"
+
+
 def batch_text(event: Batch) -> str:
     """A batch in one line."""
     rate = event.input_rows / max(event.duration_ms, 1) * 1000
-    text = (
-        f"batch {event.batch}: {event.input_rows:,} rows in, {event.output_rows:,} out, {event.duration_ms:,} ms "
-        f"({rate:,.0f} rows/s), state {event.state_rows:,} rows {_bytes(event.state_bytes)}{_waits(event)}"
-    )
-    return text + (f", {event.waiting:,} records wait for other sources" if event.waiting else "")
+    parts = [
+        f"batch {event.batch}: {counted(event.input_rows, 'row')} in",
+        f"{event.output_rows:,} out",
+        f"{event.duration_ms:,} ms ({rate:,.0f} rows/s)",
+        f"state {counted(event.state_rows, 'row')} {bytes_text(event.state_bytes)}",
+    ]
+    parts += [f"{event.held:,} held"] if event.held else []
+    behind = _behind(event.lags)
+    parts += [f"behind: {', '.join(behind)}"] if behind else []
+    parts += [f"{_waiting(event.waiting)} for other sources"] if event.waiting else []
+    return ", ".join(parts)
 
 
-def _waits(event: Batch) -> str:
-    """What is held, and what the sources have still to bring, where there is any."""
-    behind = [f"{name} {n:,.0f} {unit}" for name, lag in event.lags.items() for unit, n in lag.items() if n]
-    held = f", {event.held:,} held" if event.held else ""
-    return held + (f", behind: {', '.join(behind)}" if behind else "")
+def lag_texts(lag: Mapping[str, float]) -> list[str]:
+    """What a source has still to bring, by unit, where that is anything."""
+    return [_amount(int(n), unit) for unit, n in lag.items() if n]
+
+
+def _behind(lags: Lags) -> list[str]:
+    return [f"{name} {' '.join(lag_texts(lag))}" for name, lag in lags.items() if any(lag.values())]
+
+
+def _amount(n: int, unit: str) -> str:
+    if unit == "bytes":
+        return bytes_text(n)
+    return counted(n, unit[:-1]) if unit in ("files", "offsets") else f"{n:,} {unit}"
+
+
+def _waiting(n: int) -> str:
+    return "1 record waits" if n == 1 else f"{n:,} records wait"
+
+
+def ending(event: Finished) -> list[str]:
+    """The end of a run: its summary, and a last line that begins with ``finished`` and says what to do."""
+    return [*summary(event), "; ".join([finished_text(event), *_advice(event.metrics.as_dict())])]
 
 
 def finished_text(event: Finished) -> str:
     """The end in one line."""
-    batches = f"{event.batches:,} batch" + ("" if event.batches == 1 else "es")
-    rows = f"{event.input_rows:,} rows in, {event.output_rows:,} out"
-    text = f"finished: {batches}, {rows}, {event.duration_ms / 1000:,.1f} s"
+    rows = f"{counted(event.input_rows, 'row')} in, {event.output_rows:,} out"
+    text = f"finished: {counted(event.batches, 'batch')}, {rows}, {event.duration_ms / 1000:,.1f} s"
     if event.held:
-        text += f"; {event.held:,} records wait for stream time to go on (--drain lets them out)"
+        them = "it" if event.held == 1 else "them"
+        text += f"; {_waiting(event.held)} for stream time to go on (--drain lets {them} out)"
     if event.waiting:
-        text += f"; {event.waiting:,} records wait for sources that have not been read to their end"
+        text += f"; {_waiting(event.waiting)} for sources that have not been read to their end"
     return text
 
 
 def summary(event: Finished) -> list[str]:
     """The run in a few lines: what went in and out, what was left out and why, what waits, what is kept."""
     found = [("read", _counts(event.read)), ("written", _counts(event.written))]
-    lags = [(name, unit, amount) for name, lag in event.lags.items() for unit, amount in lag.items() if amount]
-    found += [("lag", [f"{name} {amount:,.0f} {unit}" for name, unit, amount in lags])]
+    found += [("lag", _behind(event.lags))]
     data = event.metrics.as_dict()
     found += [("dropped", _reasons(data[Group.DROPPED_RECORDS.value]))]
     found += [("not found", _reasons(data[Group.MISSED_LOOKUPS.value]))]
@@ -80,32 +126,31 @@ def _reasons(nodes: Mapping[str, Any]) -> list[str]:
 
 def _store_text(name: str, store: StoreState) -> str:
     clock = "" if store.stream_time is None else f" up to {time_text(store.stream_time)}"
-    return f"{name} {store.rows:,} rows {_bytes(store.bytes)}{clock}"
+    return f"{name} {counted(store.rows, 'row')} {bytes_text(store.bytes)}{clock}"
 
 
 def notes(metrics: Metrics) -> list[str]:
-    """What was dropped and what was missed, each as a phrase with its counts by node and reason."""
+    """What was dropped and what was missed, each as a phrase with its counts by node and reason, and what to do."""
     data = metrics.as_dict()
-    found = []
     dropped, missed = data[Group.DROPPED_RECORDS.value], data[Group.MISSED_LOOKUPS.value]
-    if dropped:
-        found.append("dropped " + _by_reason(dropped))
-    if missed:
-        found.append("look-ups without a row " + _by_reason(missed))
+    found = ["dropped " + ", ".join(_reasons(dropped))] if dropped else []
+    found += ["look-ups without a row " + ", ".join(_reasons(missed))] if missed else []
+    return found + _advice(data)
+
+
+def _advice(data: Mapping[str, Any]) -> list[str]:
+    """Which history retention would have served look-ups that found none."""
+    found = []
     needed = data.get(RETENTION_NEEDED, {})
-    for node, reasons in missed.items():
-        late = reasons.get(Missed.OLDER_THAN_RETENTION.value, 0) if isinstance(reasons, dict) else 0
-        wanted = needed.get(node)
-        if late and isinstance(wanted, int):
+    for node, reasons in data[Group.MISSED_LOOKUPS.value].items():
+        late, wanted = reasons.get(Missed.OLDER_THAN_RETENTION.value, 0), needed.get(node)
+        if late and wanted is not None:
+            were, them = ("was", "it") if late == 1 else ("were", "them")
             found.append(
-                f"in '{node}' {late:,} look-ups were older than the table's history retention: the table is read ahead "
-                f"of the stream, and a retention of {duration_text(wanted)} would have served them"
+                f"in '{node}' {counted(late, 'look-up')} {were} older than the table's history retention: the table "
+                f"is read ahead of the stream, and a retention of {duration_text(wanted)} would have served {them}"
             )
     return found
-
-
-def _by_reason(nodes: dict[str, Any]) -> str:
-    return ", ".join(_reasons(nodes))
 
 
 def duration_text(ms: int) -> str:
@@ -124,7 +169,8 @@ def _unit(n: int, name: str) -> str:
     return f"{n} ms" if name == "ms" else f"{n} {name}" + ("" if n == 1 else "s")
 
 
-def _bytes(n: int) -> str:
+def bytes_text(n: int) -> str:
+    """``34.9 KiB``."""
     size = float(n)
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:

@@ -7,6 +7,7 @@ in the modules that this one puts together.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +39,8 @@ from vsc.runtime.spark.trigger import ends, idle_ms, spark_trigger
 from vsc.runtime.spark.unread import query_inputs
 
 __all__ = ["Opened", "Started", "check", "start", "start_query"]
+
+_log = logging.getLogger(__name__)
 
 Hook = Callable[[EpochReport], None]
 
@@ -154,6 +157,10 @@ def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to
         for epoch, error in opened.followed(logs.done, logs.newest):
             raise CheckpointError(error.message, logs.way_back(epoch)) from error
     _prepare(sinks)  # sweeps what a crash left: not under another query's hands
+    for sink in sinks:
+        lost = sink.lost()
+        if lost is not None and any(report.written.get(sink.id) for report in opened.reports()):
+            _log.warning(lost)
 
 
 def _prepare(sinks: Sequence[EpochSink]) -> None:

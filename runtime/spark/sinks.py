@@ -39,6 +39,10 @@ class EpochSink(Protocol):
         """Looks at the target and mends what a crash left, before the query starts. SinkError if it is refused."""
         ...
 
+    def lost(self) -> str | None:
+        """What to say of a target that holds nothing of what earlier epochs, if any, wrote. After `prepare`."""
+        ...
+
     def is_new(self, epoch: int) -> bool:
         """Whether `write` computes the epoch's output: not if it was written before."""
         ...
@@ -103,6 +107,10 @@ class NoopSink:
     def prepare(self) -> None:
         """Nothing."""
 
+    def lost(self) -> str | None:
+        """Nothing: no row is kept."""
+        return None
+
     def is_new(self, epoch: int) -> bool:
         """Always."""
         return True
@@ -125,6 +133,10 @@ class ConsoleSink:
 
     def prepare(self) -> None:
         """Nothing."""
+
+    def lost(self) -> str | None:
+        """Nothing: nobody knows what became of it."""
+        return None
 
     def is_new(self, epoch: int) -> bool:
         """Always: nobody knows what has been printed."""
@@ -163,6 +175,17 @@ class FilesSink:
         """Makes the folder; refuses foreign files in it, unless ``append``; removes what a crash left unfinished."""
         with self._usable():
             self._epochs.prepare(self._append)
+
+    def lost(self) -> str | None:
+        """That there is none of the sink's files."""
+        with self._usable():
+            bare = self._epochs.is_bare()
+        if not bare:
+            return None
+        return (
+            f"{self._options.place}: the files that this checkpoint wrote to {self._options.text('path')!r} are gone; "
+            "only new results are written (for all of them, run with a new checkpoint)"
+        )
 
     def is_new(self, epoch: int) -> bool:
         """Whether there is no list of the epoch yet."""

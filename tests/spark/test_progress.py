@@ -8,17 +8,21 @@ from datetime import datetime
 from urllib.request import urlopen
 
 import pytest
+from rich.console import Console
 
 from tests.spark.support import compiled
-from vsc.runtime.errors import BadRowError, ConfigurationError, SourceError
+from vsc.runtime.errors import BadRowError, ConfigurationError, SourceError, UnusableInputError
 from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Metrics, Missed
+from vsc.runtime.spark import progress_bar
 from vsc.runtime.spark.counters import EpochReport, StateSize, StoreState, TaskCounters
 from vsc.runtime.spark.displays import JsonDisplay, display
 from vsc.runtime.spark.exporter import PrometheusDisplay, address
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.lag import source_lags
-from vsc.runtime.spark.progress import Display, Tracker, sink_names
-from vsc.runtime.spark.progress_text import duration_text
+from vsc.runtime.spark.progress import Activity, Display, Phase, Tracker, sink_names
+from vsc.runtime.spark.progress_bar import BarDisplay
+from vsc.runtime.spark.progress_text import counted, duration_text, stopping_text
+from vsc.runtime.spark.remarks import check_usable
 
 PLAN = compiled("stream priced (k string) from memory () key k; sink priced to noop ();")
 
@@ -92,8 +96,133 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
     )
     assert "in 'priced' 6 look-ups were older than the table's history retention" in last
     assert last.endswith("a retention of 1 hour 31 minutes would have served them")
-    assert "look-ups were older" in " ".join(shown("bar"))
+    assert "null_key" not in last and "older_than_retention" not in last  # the summary has them
+    bar = " ".join(shown("bar"))
+    assert "look-ups were older" in bar and bar.count("null_key") == 1
     assert shown("none") == []
+
+
+def test_one_is_singular() -> None:
+    one = EpochReport(0, read={"orders": 1}, written={"sink-0": 1})
+    one.metrics.count("priced", Group.MISSED_LOOKUPS, Missed.OLDER_THAN_RETENTION, 1)
+    one.metrics.peak("priced", RETENTION_NEEDED, 1000)
+    one.state["1-0"] = StateSize(1, 10, 1, 1, 1, {"rates": StoreState(1, 10, 1)})
+    stream = io.StringIO()
+    show, tracker = display("lines", stream), Tracker()
+    show.batch(tracker.batch(one, 500, {"orders": {"files": 1.0, "bytes": 2048.0}}))
+    show.finished(tracker.finished())
+    first, *_, last = stream.getvalue().splitlines()
+    assert first.startswith(
+        "batch 0: 1 row in, 1 out, 500 ms (2 rows/s), state 1 row 10 B, 1 held, behind: orders 1 file 2.0 KiB, "
+        "1 record waits for other sources"
+    )
+    assert "  lag       orders 1 file 2.0 KiB\n" in stream.getvalue()
+    assert "  state     rates 1 row 10 B\n" in stream.getvalue()
+    assert last.startswith("finished: 1 batch, 1 row in, 1 out, ")
+    assert last.endswith(
+        "1 record waits for stream time to go on (--drain lets it out); "
+        "1 record waits for sources that have not been read to their end; "
+        "in 'priced' 1 look-up was older than the table's history retention: the table is read ahead of the stream, "
+        "and a retention of 1 second would have served it"
+    )
+    assert [counted(n, noun) for n, noun in ((0, "batch"), (1, "batch"), (2, "batch"))] == [
+        "0 batches", "1 batch", "2 batches",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("style", "told"),
+    [
+        ("lines", "finishing batch 12, again to stop now\n"),
+        ("json", '{"event": "stopping", "batch": 12}\n'),
+        ("none", ""),
+    ],
+)
+def test_a_run_says_once_that_it_stops(style: str, told: str) -> None:
+    stream = io.StringIO()
+    show: Display = display(style, stream)  # type: ignore[arg-type]
+    for phase in (Phase.WORKING, Phase.STOPPING, Phase.STOPPING):
+        show.doing(Activity(phase, 12))
+    assert stream.getvalue() == told
+    assert stopping_text(Activity(Phase.STOPPING)) == "stopping"
+
+
+class Clock:
+    """The time in the live lines."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr("vsc.runtime.spark.progress_bar.time.monotonic", lambda: self.now)
+
+
+def frame(show: BarDisplay, width: int) -> list[str]:
+    """What the live lines are on a terminal of that width."""
+    options = Console(width=width, file=io.StringIO()).options
+    return [line.plain for line in show.__rich_console__(Console(file=io.StringIO()), options)]
+
+
+def test_live_lines_show_what_matters_however_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, show = Clock(monkeypatch), BarDisplay(io.StringIO())
+    clock.now += 4
+    assert frame(show, 80) == ["⠋ starting Spark, 4 s"]
+    tracker = Tracker()
+    lags = {"orders": {"files": 3.0, "bytes": 2048.0}, "rates": {"files": 1.0, "bytes": 1.0}}
+    for epoch in (1, 2):
+        show.batch(tracker.batch(report(epoch), 500, lags))
+    show.doing(Activity(Phase.WORKING, 3))
+    clock.now += 61.1
+    assert frame(show, 80) == [
+        "⠙ batch 3, 61 s · 20 rows in 1:05",
+        "  20 rows/s · lag 4 files · dropped 4 · missed 6 · held 1 · state 7 rows",
+    ]
+    assert frame(show, 60) == [
+        "⠙ batch 3, 61 s · 20 rows in 1:05",
+        "  20 rows/s · lag 4 files · dropped 4 · missed 6 · held 1",
+        "  state 7 rows",
+    ]
+    assert all(len(line) <= 20 for line in frame(show, 20))
+    show.doing(Activity(Phase.STOPPING, 3))
+    assert frame(show, 80)[0] == "⠙ finishing batch 3, again to stop now"
+
+
+def test_work_moves_and_idleness_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, show = Clock(monkeypatch), BarDisplay(io.StringIO())
+
+    def marks() -> set[str]:
+        found = set()
+        for _ in range(5):
+            clock.now += 0.101
+            found.add(frame(show, 80)[0][0])
+        return found
+
+    for activity in (Activity(Phase.STARTING), Activity(Phase.PREPARING), Activity(Phase.WORKING, 3)):
+        show.doing(activity)
+        assert len(marks()) == 5
+    show.doing(Activity(Phase.IDLE))
+    assert len(marks()) == 5  # between two batches
+    clock.now += 1
+    assert marks() == {"-"}
+    clock.now += 10
+    assert frame(show, 80) == ["- idle for 12 s, waiting for new data"]
+
+
+def test_big_numbers_are_short() -> None:
+    assert [progress_bar._short(n) for n in (0, 9999, 10_000, 999_940, 999_950, 4_512_345, 7.8e9, 2e13)] == [
+        "0", "9,999", "10.0k", "999.9k", "1.0M", "4.5M", "7.8G", "20,000.0G",
+    ]  # fmt: skip
+
+
+def test_rows_that_could_all_not_be_used_are_an_error() -> None:
+    metrics = Metrics()
+    metrics.count("priced", Group.DROPPED_RECORDS, Dropped.UNREADABLE, 3)
+    metrics.count("priced", Group.DROPPED_RECORDS, Dropped.NULL_KEY, 7)
+    check_usable(PLAN, {"priced": 11}, metrics)
+    check_usable(PLAN, {}, Metrics())
+    with pytest.raises(UnusableInputError, match=r"source 'priced' \(line 1\): all 10 rows .* \(7 null_key, 3 unread"):
+        check_usable(PLAN, {"priced": 10}, metrics)
+    late = Metrics()  # good rows, which came late
+    late.count("priced", Group.DROPPED_RECORDS, Dropped.EXPIRED, 1)
+    check_usable(PLAN, {"priced": 1}, late)
 
 
 def test_reports_come_back_from_their_json_with_the_stores() -> None:

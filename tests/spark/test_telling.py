@@ -42,6 +42,9 @@ class Screen:
         self.observed: list[dict[str, Any]] = []
         self.scraped = ""
 
+    def doing(self, activity: object) -> None:
+        pass
+
     def batch(self, event: object) -> None:
         self._query = self._query or self._spark.streams.active[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
@@ -12,7 +13,10 @@ from vsc.cli.problems import Problem, tell, use_color
 if TYPE_CHECKING:
     from vsc.runtime.errors import VscRuntimeError
 
-__all__ = ["JsonMessages", "Messages"]
+__all__ = ["JsonMessages", "Messages", "Warnings"]
+
+LOGGER = "vsc"
+"""What of vsc is logged: of a run, what may be wrong with it."""
 
 Level = Literal["info", "warning", "error"]
 
@@ -36,6 +40,25 @@ class Messages:
     def error(self, error: VscRuntimeError) -> None:
         """Says what went wrong in the runtime."""
         self.problem(Problem.of(error))
+
+
+class Warnings(logging.Handler):
+    """Hands what is logged to `messages`; None: to nobody. A context."""
+
+    def __init__(self, messages: Messages | None) -> None:
+        super().__init__()
+        self._messages = messages
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Says it."""
+        if self._messages is not None:
+            self._messages.problem(Problem(record.getMessage(), severity="warning"))
+
+    def __enter__(self) -> None:
+        logging.getLogger(LOGGER).addHandler(self)
+
+    def __exit__(self, *error: object) -> None:
+        logging.getLogger(LOGGER).removeHandler(self)
 
 
 class JsonMessages(Messages):

@@ -119,12 +119,15 @@ def on_spark(name: str, args: argparse.Namespace, conf: dict[str, str], work: Ca
     """What `work` gives on a Spark that is called `name`. Raises `Refused` for what vsc knows to be wrong."""
     from vsc.runtime.errors import StartError, VscRuntimeError
     from vsc.runtime.spark.failures import translated
+    from vsc.runtime.spark.interrupts import Interrupted, Interrupts
     from vsc.runtime.spark.launch import launched, new_log
 
     log, named = new_log(), False
     try:
-        with launched(name, args.master, conf, packages_of(args), log) as spark:
+        with Interrupts() as interrupts, launched(name, args.master, conf, packages_of(args), log, interrupts) as spark:
             return work(spark)
+    except Interrupted:
+        raise KeyboardInterrupt from None
     except VscRuntimeError as error:
         named = isinstance(error, StartError)
         raise refusal(error) from error

@@ -8,15 +8,17 @@ checkpoint, sources, sinks), 2 wrong use, 3 the query failed, 130 interrupted. N
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, read_text, unknown_variables, variables
 from vsc.cli.errors import UsageError
-from vsc.cli.messages import JsonMessages, Messages
+from vsc.cli.messages import JsonMessages, Messages, Warnings
 from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, packages_of, refusal, settings
 from vsc.cli.problems import Problem
 from vsc.cli.run_checks import check_checkpoint, check_options
@@ -100,8 +102,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
     messages = JsonMessages() if args.log_format == "json" else Messages()
-    # SIGTERM is as Ctrl-C. While the query runs, the runner sees to both: it ends the running batch first.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with _ended_by_signals(messages), Warnings(_of_warnings(args, messages)):
+        status = _executed(args, messages)
+    if status == 130:  # one more would only make Python complain while it ends
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+    return status
+
+
+def _of_warnings(args: argparse.Namespace, messages: Messages) -> Messages | None:
+    """Who tells what is logged while the query runs: among the lines of JSON it is one, too."""
+    if args.progress == "json":
+        return JsonMessages()
+    return None if args.progress == "none" else messages
+
+
+def _executed(args: argparse.Namespace, messages: Messages) -> int:
     try:
         conf = settings(args)
         given = variables(args)
@@ -118,8 +134,25 @@ def execute(args: argparse.Namespace) -> int:
     except UsageError as error:
         messages.problem(Problem(error.message, error.help))
         return 2
+
+
+@contextlib.contextmanager
+def _ended_by_signals(messages: Messages) -> Iterator[None]:
+    """A context in which Ctrl-C and SIGTERM end the process without a word of Python's.
+
+    That is right where nothing is at work; while Spark is, `Interrupts` takes care of them.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        messages.say("info", "interrupted")
+        os._exit(130)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _plan(file: str, given: Mapping[str, str], messages: Messages, warns: bool) -> Plan:
@@ -166,11 +199,7 @@ def _on_spark(
         show = _display(args)
     except VscRuntimeError as error:
         raise refusal(error) from error
-    packages = packages_of(args)
-    try:
-        return _run(job, args.master, conf, packages, show, messages)
-    finally:
-        show.close()
+    return _run(job, args.master, conf, packages_of(args), show, messages)
 
 
 def _display(args: argparse.Namespace) -> Display:
@@ -191,23 +220,27 @@ def _display(args: argparse.Namespace) -> Display:
 def _run(
     job: Run, master: str, conf: Mapping[str, str], packages: Sequence[str], show: Display, messages: Messages
 ) -> int:
-    from vsc.runtime.errors import StartError, VscRuntimeError
+    from vsc.runtime.errors import StartError, UnusableInputError, VscRuntimeError
     from vsc.runtime.spark.failures import translated
+    from vsc.runtime.spark.interrupts import Interrupted, Interrupts
     from vsc.runtime.spark.launch import launched, new_log
-    from vsc.runtime.spark.runner import Interrupted, run
+    from vsc.runtime.spark.progress import Activity, Phase
+    from vsc.runtime.spark.runner import run
 
     log = new_log()
     started = False
     try:
-        with launched(f"vsc {job.plan.name}", master, conf, packages, log) as spark:
-            started = True
-            run(job, spark, show)
+        with contextlib.closing(show), Interrupts() as interrupts:
+            show.doing(Activity(Phase.STARTING))
+            with launched(f"vsc {job.plan.name}", master, conf, packages, log, interrupts) as spark:
+                started = True
+                run(job, spark, show, interrupts)
     except (Interrupted, KeyboardInterrupt):
         messages.say("info", "interrupted: the same command goes on from here")
         status = 130
     except VscRuntimeError as error:
         messages.error(error)
-        status = refusal(error).status
+        status = 3 if isinstance(error, UnusableInputError) else refusal(error).status
         if isinstance(error, StartError):
             return status  # it names the log
     except Exception as error:

@@ -1,0 +1,79 @@
+"""Ctrl-C and SIGTERM while Spark starts and runs.
+
+Guarantees: while a query runs, the first signal asks it to stop after its batch; otherwise, and from the second one
+on, the JVM ends at once, which leaves a checkpoint to go on from. The handler raises nothing: an exception could come
+up anywhere, also in a finalizer, where Python prints it and goes on. Whatever waits for the JVM fails when that ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+from subprocess import Popen
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from pyspark.sql import SparkSession
+
+__all__ = ["Interrupted", "Interrupts"]
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupted(Exception):
+    """The run was stopped by a signal; its checkpoint is one to go on from."""
+
+
+class Interrupts:
+    """A context in which signals are taken care of.
+
+    `requested`: a signal has come; `at_once`: the JVM has been ended. `orderly` is set by who runs a query, as long as
+    that looks at `requested`.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self.at_once = False
+        self.orderly = False
+        self._jvm: Popen[bytes] | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.getsignal(number) for number in SIGNALS}
+        self.install()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def install(self) -> None:
+        """Sets the handlers; pyspark replaces that of SIGINT when it makes a session."""
+        for number in self._before:
+            signal.signal(number, self._handle)
+
+    def launching(self, jvm: Popen[bytes] | None) -> None:
+        """Notes a JVM that is starting; one that is not wanted any more ends at once."""
+        self._jvm = jvm
+        if self.at_once and jvm is not None:
+            jvm.kill()
+
+    def launched(self, spark: SparkSession) -> None:
+        """Notes the JVM of a session, and keeps pyspark from printing what breaks off when it is ended."""
+        self.launching(getattr(spark.sparkContext._gateway, "proc", None))
+        server: Any = spark.sparkContext._accumulatorServer
+        shown = server.handle_error
+        server.handle_error = lambda *call: None if self.at_once else shown(*call)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.requested or not self.orderly:
+            self._end()
+        self.requested = True
+
+    def _end(self) -> None:
+        if self.orderly and self._jvm is None:
+            raise KeyboardInterrupt  # a JVM that is not ours cannot be ended
+        self.at_once = True
+        logging.disable()
+        if self._jvm is not None:
+            self._jvm.kill()
