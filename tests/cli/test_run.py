@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from vsc.cli import main
 from vsc.cli.messages import JsonMessages
 from vsc.compiler import compile_topology
 from vsc.plan import dump
-from vsc.runtime.errors import CheckpointError
+from vsc.runtime.errors import CheckpointError, UnusableInputError
 from vsc.runtime.spark.identity import Identity
 
 SOURCE = "stream s (a int, b string) from {source} key a;\nsink s to {sink};\n"
@@ -208,6 +211,29 @@ def test_an_error_in_a_structured_log_has_its_parts(capsys: pytest.CaptureFixtur
     assert {k: v for k, v in line.items() if k != "time"} == {
         "level": "error", "event": "message", "message": "it is not there", "code": "VSC904", "help": "look elsewhere",
     }  # fmt: skip
+
+
+def test_a_run_that_could_use_no_row_ends_with_3_and_what_may_be_wrong_is_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @contextmanager
+    def launched(*_: object) -> Iterator[None]:
+        yield None
+
+    def run(*_: object) -> None:
+        logging.getLogger("vsc.runtime").warning("there is nothing")
+        raise UnusableInputError("all rows were dropped", "look at them")
+
+    monkeypatch.setattr("vsc.runtime.spark.launch.launched", launched)
+    monkeypatch.setattr("vsc.runtime.spark.runner.run", run)
+    monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
+    for progress, warning in (("lines", "warning: there is nothing\n"), ("none", "")):
+        assert main(["run", "good.vdsl", "--checkpoint", "ck", "--var", "in=in", "--progress", progress]) == 3
+        said = capsys.readouterr().err
+        assert said == f"{warning}error[VSC905]: all rows were dropped\n = help: look at them\n"
+    assert main(["run", "good.vdsl", "--checkpoint", "ck", "--var", "in=in", "--progress", "json"]) == 3
+    line = json.loads(capsys.readouterr().err.splitlines()[0])
+    assert (line["event"], line["level"], line["message"]) == ("message", "warning", "there is nothing")
 
 
 @pytest.mark.parametrize("command", ["run good.vdsl", "compile good.vdsl --emit spark", "store list"])

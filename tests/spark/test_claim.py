@@ -235,6 +235,11 @@ class Process:
     def epochs(self) -> int:
         return max((int(n.stem) + 1 for n in (self.checkpoint / "vsc/epochs").glob("[0-9]*.json")), default=0)
 
+    def at_work(self) -> bool:
+        """Whether an epoch has begun that has not ended."""
+        begun, ended = ({n.name for n in (self.checkpoint / log).glob("[0-9]*")} for log in ("offsets", "commits"))
+        return bool(begun - ended)
+
     def machines(self) -> list[int]:
         """The JVMs among them."""
         return [pid for pid, command in self.below().items() if "java" in command]
@@ -278,6 +283,7 @@ def test_signals_and_a_restart_after_a_kill(tmp_path: Path) -> None:
     try:
         for pid in workers:
             os.kill(pid, signal.SIGSTOP)  # an epoch that does not end
+        second.wait(second.at_work)
         time.sleep(1)
         os.killpg(second.process.pid, signal.SIGINT)
         time.sleep(2)
