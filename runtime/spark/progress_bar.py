@@ -34,7 +34,8 @@ class BarDisplay:
 
     def __init__(self, stream: IO[str]) -> None:
         self._file = _own(stream)
-        self._console = Console(file=self._file)
+        # NO_COLOR lets rich write bold text; we write no style at all.
+        self._console = Console(file=self._file, color_system=None if os.environ.get("NO_COLOR") else "auto")
         self._live = Live(
             get_renderable=lambda: self, console=self._console, transient=True, refresh_per_second=_FRAMES_A_SECOND,
             redirect_stdout=False, redirect_stderr=False,
