@@ -16,7 +16,7 @@ from vsc.runtime.operators.layout import handed_on, is_broadcast, stage_of_store
 from vsc.runtime.operators.partition import split
 from vsc.runtime.operators.source_task import SourceRows, SourceTask
 from vsc.runtime.operators.stores import TableStore
-from vsc.runtime.operators.task import Engine, RunOptions, StageTask
+from vsc.runtime.operators.task import RunOptions, StageTask
 from vsc.runtime.records import Batch, Metrics, Origin, partition_of
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
@@ -28,6 +28,7 @@ class LocalRuntime:
     """Runs `plan` with `partitions` vsc partitions.
 
     `open_kv(stage, partition)` opens the state of each. `observe` names the nodes whose records are handed back.
+    `stage_task` makes the task of a stage and partition: tests watch it, or put another one there.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class LocalRuntime:
         observe: Iterable[str],
         partitions: int = 1,
         options: RunOptions | None = None,
-        engine: Engine = "auto",
+        stage_task: Callable[[Plan, int, OrderedKV, RunOptions, frozenset[str]], StageTask] = StageTask,
     ) -> None:
         if partitions < 1:
             raise ValueError(f"partitions must be at least 1, not {partitions}")
@@ -51,7 +52,7 @@ class LocalRuntime:
         self._codecs = {n.name: KeyCodec([c.type for c in n.schema.key]) for n in plan.nodes}
         self._partitioned = partition_codecs(plan)
         self._tasks = [
-            [StageTask(plan, s.id, open_kv(s.id, p), options, observed, engine) for p in range(partitions)]
+            [stage_task(plan, s.id, open_kv(s.id, p), options, observed) for p in range(partitions)]
             for s in plan.stages[1:]
         ]
         self.metrics = Metrics()

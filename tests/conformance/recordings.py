@@ -1,14 +1,22 @@
-"""Plays recordings of the real Kafka Streams into the test driver and compares step by step."""
+"""Plays recordings of the real Kafka Streams, step by step or many steps at once, and compares what each step gave."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from vsc.testing import TopologyTestDriver
+from tests.oracle import Deleted, Ran, shipped
+from vsc.compiler import compile_topology
+from vsc.plan.nodes import Column, Plan
+from vsc.runtime.local import EpochRow
+from vsc.runtime.records import Batch
+from vsc.testing import StoreView, TopologyTestDriver
 
 
 @dataclass(frozen=True)
@@ -38,11 +46,60 @@ def play(recording: Recording, case: dict[str, Any], partitions: int = 1) -> Non
                 ]
                 assert found == step["expect"].get(node, []), f"{recording.name}, step {number} ({step}), node {node}"
         for question in case.get("stores", ()):
-            answer = driver.store(question["store"]).get(question["key"], as_of=question["as_of"])
-            found_row = None
-            if answer is not None:
-                found_row = {"value": answer.value, "valid_from": answer.valid_from, "valid_to": answer.valid_to}
-            assert found_row == question["expect"], f"{recording.name}, {question}"
+            _ask(recording, question, driver.store(question["store"]))
+
+
+def _ask(recording: Recording, question: dict[str, Any], store: StoreView) -> None:
+    answer = store.get(question["key"], as_of=question["as_of"])
+    found = None
+    if answer is not None:
+        found = {"value": answer.value, "valid_from": answer.valid_from, "valid_to": answer.valid_to}
+    assert found == question["expect"], f"{recording.name}, {question}"
+
+
+def play_at_once(recording: Recording, case: dict[str, Any], cuts: Sequence[int] = ()) -> tuple[Plan, Ran]:
+    """As `play`, but all steps are one batch, or several, cut before the steps `cuts`: on columns where that can be."""
+    plan = _plan(recording.topology)
+    steps = case["steps"]
+    rows = [_row(number, step) for number, step in enumerate(steps)]
+    parts = [rows[a:b] for a, b in pairwise((0, *cuts, len(rows)))]
+    played = shipped(plan, parts, recording.observe, on_error="fail", in_steps=True)
+    assert played.failure is None
+    for node in recording.observe:
+        found: list[list[dict[str, Any]]] = [[] for _ in steps]
+        for batch in played.batches.get(node, ()):
+            for step, record in zip(batch.order.time.tolist(), _records(batch), strict=True):
+                if step < len(steps):  # the end of the input is not recorded
+                    found[step].append(record)
+        for number, step in enumerate(steps):
+            assert found[number] == step["expect"].get(node, []), f"{recording.name}, step {number}, node {node}"
+    for question in case.get("stores", ()):
+        stored = next(n for n in plan.nodes if n.store is not None and n.store.name == question["store"])
+        _ask(recording, question, StoreView(played.runtime, stored))
+    return plan, played.ran
+
+
+@cache
+def _plan(topology: str) -> Plan:
+    return compile_topology(topology, path="recorded.vdsl")
+
+
+def _row(number: int, step: dict[str, Any]) -> EpochRow:
+    row = Deleted(step["key"]) if step["value"] is None else {**step["key"], **step["value"]}
+    return EpochRow(step["source"], "", number, row, step["timestamp"])
+
+
+def _records(batch: Batch) -> list[dict[str, Any]]:
+    keys, values = (_rows(columns, arrays, len(batch)) for columns, arrays in (
+        (batch.schema.key, batch.keys), (batch.schema.value, batch.values)
+    ))  # fmt: skip
+    rows = zip(keys, values, batch.present.tolist(), batch.timestamps.tolist(), strict=True)
+    return [{"key": _recorded(k), "value": _recorded(v) if p else None, "timestamp": t} for k, v, p, t in rows]
+
+
+def _rows(columns: Sequence[Column], arrays: Sequence[Any], count: int) -> list[dict[str, Any]]:
+    lists = [array.to_pylist() for array in arrays]
+    return [{c.name: values[i] for c, values in zip(columns, lists, strict=True)} for i in range(count)]
 
 
 def _recorded(row: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.recordings import load, play
+from tests.conformance.recordings import load, play, play_at_once
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
 CASES = [(path, number) for path in RECORDED for number in range(len(load(path).cases))]
@@ -20,6 +21,16 @@ def test_the_recordings_are_here() -> None:
 def test_gives_what_kafka_streams_gave(path: Path, number: int) -> None:
     recording = load(path)
     play(recording, recording.cases[number])
+
+
+@pytest.mark.parametrize(("path", "number"), CASES, ids=[f"{path.stem}-{number}" for path, number in CASES])
+def test_gives_the_same_at_once(path: Path, number: int) -> None:
+    recording, cuts = load(path), []
+    case = recording.cases[number]
+    if number % 2:  # the others are one batch
+        rng, steps = random.Random(f"{path.stem}-{number}"), range(1, len(case["steps"]))
+        cuts = sorted(rng.sample(steps, min(rng.randint(1, 5), len(steps))))
+    play_at_once(recording, case, cuts)
 
 
 @pytest.mark.parametrize("folder", ["named", "random"])

@@ -1,6 +1,7 @@
 """``python -m tests.generated SEED``: the topology of a seed of `test_cuts` and, if it fails, the fewest rows that do.
 
-Rows are left out one by one as long as the outcome still differs; restarts stay.
+``SEED large``: the same of `test_engines`. Rows are left out, ever fewer at once, as long as the outcome still differs;
+restarts stay.
 """
 
 from __future__ import annotations
@@ -8,66 +9,79 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tests.generated.records import History, history
-from tests.generated.running import difference, run_single, run_whole
-from tests.generated.shapes import Generated
-from tests.generated.topology import generate
+from tests.generated.records import History, RecordSizes, history
+from tests.generated.shapes import ALL_KEYS, Generated
+from tests.generated.topology import Sizes, generate
+from tests.oracle import Played, difference, oracle, shipped
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators import task
 
 __all__ = ["Case"]
 
 
+LARGE = RecordSizes(epochs=(1, 2), parts=(1, 2), rows=(200, 500), keys=6, bad=1, hot=0.3)
+"""More records than any fixed cost of columns is worth, of many keys, one of which has a third of them."""
+STEPS = ((0, 0, 1, 1, 2, 5), (0, 0, 0, 0, 0, 0, 0, 1), (1,), (0,) * 60 + (90,))
+"""How event time goes on: as in small histories, with many equal times, evenly, and in bursts."""
+
+
 @dataclass(frozen=True)
 class Case:
-    """All that a seed of `test_cuts` decides."""
+    """All that a seed of `test_cuts`, or of `test_engines` if it is `large`, decides."""
 
     topology: Generated
     plan: Plan
     epochs: History
     partitions: int
     restarts: Sequence[bool]
+    on_error: str = "drop"
+    large: bool = False
 
     @classmethod
-    def of(cls, seed: int) -> Case:
+    def of(cls, seed: int, large: bool = False) -> Case:
         """The case of a seed."""
         rng = random.Random(seed)
-        topology = generate(rng)
+        topology = generate(rng, Sizes(keys=ALL_KEYS, failing=0.2) if large else None)
         plan = compile_topology(topology.text(), path=f"{seed}.vdsl")
-        epochs = history(rng, topology)
-        return cls(topology, plan, epochs, rng.choice((1, 1, 2, 3)), [rng.random() < 0.5 for _ in epochs])
+        sizes = replace(LARGE, steps=rng.choice(STEPS)) if large else None
+        epochs = history(rng, topology, sizes)
+        partitions, restarts = rng.choice((1, 1, 2, 3)), [rng.random() < 0.5 for _ in epochs]
+        return cls(topology, plan, epochs, partitions, restarts, "fail" if large and seed % 4 == 3 else "drop", large)
 
     def difference(self, epochs: History) -> str:
-        """What differs between whole epochs and single rows, nothing if all is equal."""
-        expected, metrics = run_single(self.plan, epochs, self.topology.sinks, self.partitions)
-        found, counted = run_whole(self.plan, epochs, self.topology.sinks, self.partitions, self.restarts)
-        differs = difference(found, expected, self.partitions == 1)
-        if not differs and counted.as_dict() != metrics.as_dict():
-            return f"metrics: found {counted.as_dict()}, expected {metrics.as_dict()}"
-        return differs
+        """What differs between what is shipped and the oracle, nothing if all is equal."""
+        return difference(self.shipped(epochs), self.oracle(epochs), self.partitions == 1)
+
+    def oracle(self, epochs: History) -> Played:
+        """What has to come out. Large histories are not cut: `test_cuts` shows that cuts do not matter."""
+        return oracle(self.plan, epochs, self.topology.sinks, self.partitions, self.on_error, single=not self.large)
+
+    def shipped(self, epochs: History) -> Played:
+        """What comes out."""
+        return shipped(self.plan, epochs, self.topology.sinks, self.partitions, self.on_error, self.restarts)
 
     def shrunk(self) -> History:
-        """The fewest rows that still differ, found by leaving out one after the other."""
-        epochs = self.epochs
-        smaller = True
-        while smaller:
-            smaller = False
-            for number, epoch in enumerate(epochs):
-                for row in epoch:
-                    left = [[r for r in e if r is not row] if i == number else e for i, e in enumerate(epochs)]
-                    if self.difference(left):
-                        epochs, smaller = left, True
-                        break
+        """The fewest rows that still differ, found by leaving out some, ever fewer at once."""
+        epochs, size = self.epochs, max(map(len, self.epochs))
+        while size:
+            left = self._smaller(epochs, size)
+            epochs, size = (epochs, size // 2) if left is None else (left, min(size, max(map(len, left))))
         return epochs
+
+    def _smaller(self, epochs: History, size: int) -> History | None:
+        for number, epoch in enumerate(epochs):
+            for start in range(0, len(epoch), size):
+                left = [e[:start] + e[start + size :] if i == number else e for i, e in enumerate(epochs)]
+                if self.difference(left):
+                    return left
+        return None
 
 
 def main() -> None:
     """See the module."""
-    task._ENOUGH = 1
-    case = Case.of(int(sys.argv[1]))
+    case = Case.of(int(sys.argv[1]), sys.argv[2:] == ["large"])
     print(case.topology.text())
     if not case.difference(case.epochs):
         print("equal")

@@ -7,20 +7,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tests.generated.expressions import TYPES, Scope, expression
-from tests.generated.shapes import BOUNDS, VALUE_NAMES, Column, Generated, Shape, SourceShape
+from tests.generated.shapes import BOUNDS, KEYS, STRUCT, VALUE_NAMES, Column, Generated, Shape, SourceShape
 
 __all__ = ["Growing", "Sizes", "both", "copied", "scope_of"]
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of what: ranges, ends included."""
+    """How much of what: ranges, ends included. `keys`: which there are, `failing`: how many items may well fail."""
 
     tables: tuple[int, int] = (1, 2)
     streams: tuple[int, int] = (1, 2)
     globals: tuple[int, int] = (0, 1)
     derived: tuple[int, int] = (2, 8)
     columns: tuple[int, int] = (1, 4)
+    keys: tuple[tuple[Column, ...], ...] = KEYS
+    failing: float = 0
 
 
 @dataclass
@@ -49,11 +51,20 @@ class Growing:
         found = {self.rng.choice(VALUE_NAMES[type_]): type_ for type_ in chosen}
         return [(name, type_) for name, type_ in found.items() if name not in taken] or [("n", "bigint")]
 
+    def _expression(self, scope: Scope, wanted: str, depth: int = 2) -> str:
+        """An expression that may fail on some rows, more often than `expression` if the sizes say so."""
+        text = expression(self.rng, scope, wanted, depth)
+        numbers, texts = scope.of("bigint"), scope.of("string")
+        if not self.sizes.failing or not numbers or not texts or self.rng.random() >= self.sizes.failing:
+            return text
+        divisor = f"if({self.rng.choice(texts)} < 'b', {self.rng.choice(numbers)}, 1)"
+        return f"if(10 % {divisor} > 100, null, {text})"
+
     def _items(self, scope: Scope, key: tuple[Column, ...]) -> tuple[str, tuple[Column, ...], tuple[Column, ...]]:
         """Items, and the key and the value columns that they make. A key column that is listed is renamed."""
         items, value, names = [], [], dict(zip(dict(key), dict(key), strict=True))
         for name, type_ in self._names(dict(key)):
-            text = expression(self.rng, scope, type_)
+            text = self._expression(scope, type_)
             if self.rng.random() < 0.1 and (listed := [k for k, t in key if names[k] == k and (k, t) not in BOUNDS]):
                 text = self.rng.choice(listed)
                 names[text] = name
@@ -73,6 +84,9 @@ class Growing:
                 "bigint": f"({number} % 3)",
                 "string": f"coalesce(nullif(cast({number} % 3 as string), '0'), 'a')",
                 "timestamp": f"timestamp_millis(abs({number} % 4) * 5)",
+                "decimal(9,2)": f"cast(({number} % 3) as decimal(9,2))",
+                "boolean": f"({number} > 1)",
+                STRUCT: f"if({number} > 100, null, struct(({number} % 3) as f, cast({number} % 2 as string) as g))",
             }[type_]
             found.append(self.rng.choice(columns) if columns and self.rng.random() < 0.7 else few)
         return found

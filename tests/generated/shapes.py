@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["BOUNDS", "KEYS", "VALUE_NAMES", "Column", "Generated", "Shape", "SourceShape"]
+__all__ = ["ALL_KEYS", "BOUNDS", "KEYS", "STRUCT", "VALUE_NAMES", "Column", "Generated", "Shape", "SourceShape"]
 
 VALUE_NAMES = {
     "bigint": ("n", "m"), "string": ("s", "u"), "boolean": ("b", "c"), "decimal(9,2)": ("d", "e"), "double": ("g", "h"),
@@ -14,6 +14,12 @@ VALUE_NAMES = {
 """How columns of a type are called: few names, so that streams with the same columns come about."""
 
 KEYS = (("k", "string"),), (("k", "bigint"),), (("k", "string"), ("j", "bigint"))
+STRUCT = "struct<f: bigint, g: string>"
+ALL_KEYS = (
+    *KEYS, (("k", "decimal(9,2)"),), (("k", "timestamp"),), (("k", "boolean"),),
+    (("k", "string"), ("j", "timestamp"), ("i", "decimal(9,2)")), (("k", STRUCT),),
+)  # fmt: skip
+"""Keys of every form; the usual ones are those that every source of a test can hold."""
 BOUNDS = (("window_start", "timestamp"), ("window_end", "timestamp"))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.generated.running import run_single, run_whole
+from tests.oracle import oracle, shipped
 from vsc.compiler import compile_topology
 from vsc.runtime.expressions.kernels import full
 from vsc.runtime.local import EpochRow
@@ -27,9 +27,8 @@ def test_the_place_of_a_record_does_not_depend_on_what_else_enters_its_stage() -
     """
     plan = compile_topology(text, path="found.vdsl")
     epoch = rows(("b", {"k": "x", "j": 0, "at": 0}), ("a", {"k": 0, "s": "x", "at": 50}))
-    whole, _ = run_whole(plan, [epoch], ["aba"], 1, [True])
-    single, _ = run_single(plan, [epoch], ["aba"], 1)
-    assert whole == single == {"aba": [("(0,)", 50, "('x',)")]}
+    whole, single = shipped(plan, [epoch], ["aba"]), oracle(plan, [epoch], ["aba"])
+    assert whole.outcome == single.outcome == {"aba": [("(0,)", 50, "('x',)")]}
 
 
 def test_late_records_are_counted_once_however_many_windows_are_drained() -> None:
@@ -40,8 +39,7 @@ def test_late_records_are_counted_once_however_many_windows_are_drained() -> Non
     """
     plan = compile_topology(text, path="found.vdsl")
     epoch = rows(*(("s", {"k": k, "at": at}) for k, at in (("a", 20), ("b", 21), ("c", 22), ("a", 3))))
-    _, metrics = run_single(plan, [epoch], ["w"], 1)
-    assert metrics.as_dict()["dropped_records"] == {"w": {"window_closed": 1}}
+    assert oracle(plan, [epoch], ["w"]).metrics["dropped_records"] == {"w": {"window_closed": 1}}
 
 
 def test_a_constant_list_for_no_rows() -> None:

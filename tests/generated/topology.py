@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from tests.generated.expressions import ORDERED, TYPES, Scope, expression
 from tests.generated.growing import Growing, Sizes, both, copied, scope_of
-from tests.generated.shapes import BOUNDS, KEYS, VALUE_NAMES, Column, Generated, Shape, SourceShape
+from tests.generated.shapes import BOUNDS, VALUE_NAMES, Column, Generated, Shape, SourceShape
 
 __all__ = ["Sizes", "generate"]
 
@@ -56,7 +56,7 @@ class _Operations(Growing):
         """A source with a column ``at``, its event time."""
         rng = self.rng
         name = f"{kind[0]}{sum(s.kind == kind for s in self.sources)}"
-        key = rng.choice(KEYS)
+        key = rng.choice(self.sizes.keys)
         value = (("n", "bigint"), ("s", "string"), *self._extra_columns())
         tombstones = kind != "stream" and rng.random() < 0.7
         columns = [*key, *value, ("at", "bigint"), *([("gone", "boolean")] if tombstones else [])]
@@ -83,7 +83,7 @@ class _Operations(Growing):
     def filter(self) -> None:
         """A filter of a stream or a table."""
         node = self._pick("stream", "table")
-        predicate = expression(self.rng, scope_of(node), "boolean")
+        predicate = self._expression(scope_of(node), "boolean")
         clause, history = self._own_clause(node)
         self._add(node, node.kind, f"filter {node.name} where {predicate}{clause}", node.key, node.value,
                   window=node.window, history=history, final=node.final)  # fmt: skip
@@ -103,7 +103,7 @@ class _Operations(Growing):
     def rekey(self) -> None:
         """A stream under another key."""
         node = self._pick("stream")
-        key = self.rng.choice(KEYS)
+        key = self.rng.choice(self.sizes.keys)
         by = ", ".join(
             f"{text} as {n}" for (n, _), text in zip(key, self._key_values(scope_of(node), key), strict=True)
         )
@@ -131,7 +131,7 @@ class _Operations(Growing):
         node = self._pick("stream", keyed=True)
         if node is None:
             return
-        when = f" delete when {expression(self.rng, scope_of(node), 'boolean', 1)}" if self.rng.random() < 0.4 else ""
+        when = f" delete when {self._expression(scope_of(node), 'boolean', 1)}" if self.rng.random() < 0.4 else ""
         clause, history = self._clause()
         self._add(node, "table", f"to_table {node.name}{when} {clause}", node.key, node.value, history=history)
 
@@ -254,7 +254,7 @@ class _Operations(Growing):
     def _aggregate(self, node: Shape, window: tuple[object, ...] | None, text: str, final: bool) -> None:
         rng = self.rng
         scope = scope_of(node, event_time=node.kind == "stream")
-        key = rng.choice(KEYS)
+        key = rng.choice(self.sizes.keys)
         own = [c for c in node.key if c not in BOUNDS]
         if own and rng.random() < 0.4:
             key = tuple(own)
@@ -281,7 +281,7 @@ class _Operations(Growing):
         rng = self.rng
         items, value = [], []
         for name, type_ in self._names(dict(key)):
-            arg = expression(rng, scope, type_, 1) if type_ in ORDERED else ""
+            arg = self._expression(scope, type_, 1) if type_ in ORDERED else ""
             by = expression(rng, scope, rng.choice(ORDERED), 1)
             forms = {
                 "bigint": (f"count({by})", "count(*)", f"count(distinct {by})", f"sum({arg}) + 1", f"sum({arg})"),

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.generated.running import chunks
+from tests.oracle import chunks
 from vsc.compiler import compile_topology
 from vsc.runtime.local import EpochRow, LocalRuntime
 from vsc.runtime.state.kv import MemoryKV, OverlayKV

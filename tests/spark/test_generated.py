@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from tests.generated.records import History, RecordSizes, history
-from tests.generated.running import by_key
 from tests.generated.seeds import seeds
 from tests.generated.shapes import Generated, SourceShape
 from tests.generated.topology import Sizes, generate
+from tests.oracle import by_key
 from tests.spark.files import sink_records, write_rows
 from tests.spark.support import run_once
 from vsc.compiler import compile_topology

@@ -1,0 +1,15 @@
+"""What is shipped against what defines it: `oracle(plan, epochs)` and `shipped(plan, epochs)` have to be equal.
+
+The oracle takes records one by one, as the operators are written to be read. What is shipped takes an epoch at once, on
+whole columns wherever it can. Both say what came out, what was counted, what lies in the state, and which engine really
+ran: they look at the engines themselves, and fail if the wrong one was at work. So a test that compares the two never
+compares records with records without saying so (`Played.ran`).
+
+Tests use nothing else of the engines: `engines` is the one place to change when an engine changes.
+"""
+
+from tests.oracle.engines import Ran
+from tests.oracle.playing import Deleted, Played, by_key, chunks, difference, oracle, shipped
+from tests.oracle.stores import Stores
+
+__all__ = ["Deleted", "Played", "Ran", "Stores", "by_key", "chunks", "difference", "oracle", "shipped"]
