@@ -173,8 +173,8 @@ def absolute(type: DataType) -> Callable[[Any], Any]:
 def whole(function: str, type: DataType, result: DataType) -> Callable[[Any], Any]:
     """``ceil`` and ``floor`` of a value of `type`.
 
-    A double that is no bigint then is an overflow, as ANSI SQL says and Spark does from 4.3 on; before, it ended at the
-    limits of bigint.
+    NaN gives 0, as in Spark. What no bigint can hold, an infinity too, is an overflow, as in Spark from 4.3 on; before,
+    Spark gave the nearest bigint.
     """
     rounding = "ROUND_CEILING" if function == "ceil" else "ROUND_FLOOR"
     if isinstance(result, DecimalType):
@@ -184,8 +184,10 @@ def whole(function: str, type: DataType, result: DataType) -> Callable[[Any], An
     step = math.ceil if function == "ceil" else math.floor
 
     def of_double(a: float) -> int:
-        if not (math.isfinite(a) and _LONG_MIN <= step(a) <= _LONG_MAX):
-            fail("ARITHMETIC_OVERFLOW", f"{function} of {a} is no bigint")
+        if math.isnan(a):
+            return 0
+        if math.isinf(a) or not _LONG_MIN <= step(a) <= _LONG_MAX:
+            fail("ARITHMETIC_OVERFLOW", f"{function} of {a} does not fit a bigint")
         return step(a)
 
     return of_double

@@ -1,16 +1,16 @@
 """CSV read by each file's own header: lines of text in, one text column for each declared column out.
 
 Spark's CSV reader binds columns by position where a schema is given, and a stream must be given one; so Spark reads
-lines, this module the cells (pyarrow), and Spark SQL casts them. Guarantees: a record keeps its order; a record
-with the wrong number of cells comes out marked; a quoted cell may hold line breaks. Not for types: see `sources`.
+lines, this module the cells (pyarrow), and Spark SQL casts them. Guarantees: a record keeps its order; one that cannot
+be read comes out with the reason; a quoted cell keeps its line breaks as they are; memory is bounded by the longest
+line and `MAX_RECORD`, whatever the size of a file. Not for types: see `sources`.
 """
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 import numpy as np
@@ -19,148 +19,199 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from vsc.runtime.errors import SourceError
+from vsc.runtime.spark.csv_dialect import CsvDialect, record_ends
 
-__all__ = ["CELL_OPTIONS", "CsvCells", "CsvDialect"]
+__all__ = ["REASON", "CsvCells"]
 
-CELL_OPTIONS = {"sep", "delimiter", "quote", "escape", "nullvalue", "header"}
-"""Spark's options for CSV that are honoured here, in lower case; those of Spark's file source go on to Spark."""
+REASON = "_vsc_reason"
+"""Column: why the record cannot be read, null if it can."""
 
-CHUNK_LINES = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class CsvDialect:
-    """How cells are written: Spark's options and defaults (`escape` inside quotes besides a doubled quote)."""
-
-    separator: str = ","
-    quote: str = '"'
-    escape: str | None = None
-    null: str = ""
-
-    @classmethod
-    def of(cls, options: dict[str, str]) -> CsvDialect:
-        """The dialect that Spark's options describe."""
-        found = {name.lower(): value for name, value in options.items()}
-        return cls(
-            found.get("sep", found.get("delimiter", ",")),
-            found.get("quote", '"'),
-            found.get("escape"),
-            found.get("nullvalue", ""),
-        )
+CHUNK_BYTES = 8 << 20
+MAX_RECORD = 64 << 20
+_BOM = b"\xef\xbb\xbf"
+_SEPARATORS = {",": ",", ";": ";", "\t": r"\t", "|": "|"}
+"""What separates cells in most files, and how it is written in a topology."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class CsvCells:
-    """For mapInArrow over (line, part, *others): the declared columns as text, part, others, and whether it is bad.
+    """For mapInArrow over (line, path, *others): the declared columns as text, path, others, and `REASON`.
 
-    A blank line is no record. A column that the header does not name is null.
+    A line is bytes without its end, which is the dialect's. A blank line is no record. A column that the header does
+    not name is null. `place` is the source in messages.
     """
 
     columns: tuple[str, ...]
     dialect: CsvDialect
-    source: str
-    others: tuple[pa.Field, ...] = ()
-    bad: str = "_vsc_bad"
-    _part: str | None = field(default=None, init=False)
-    _header: list[str] | None = field(default=None, init=False)
+    place: str
+    others: tuple[str, ...]
+    chunk_bytes: int = CHUNK_BYTES
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cells of the records, file by file."""
-        lines: list[str] = []
-        extra: tuple[pa.Scalar, ...] = ()
+        file: _File | None = None
         for batch in batches:
-            for part, rows in _runs(batch):
-                if part != self._part:
-                    yield from self._flush(lines, extra, last=True)
-                    self._part, self._header, lines = part, None, []
-                    extra = tuple(rows.column(i)[0] for i in range(1, rows.num_columns))
-                lines.extend(rows.column(0).to_pylist())
-                if len(lines) >= CHUNK_LINES:
-                    complete = self._complete(lines)
-                    yield from self._flush(lines[:complete], extra, last=False)
-                    lines = lines[complete:]
-        yield from self._flush(lines, extra, last=True)
+            for path, rows in _runs(batch):
+                if file is None or path != file.path:
+                    yield from file.end() if file is not None else ()
+                    file = _File(self, path, tuple(rows.column(i)[0] for i in range(1, rows.num_columns)))
+                yield from file.add(_joined(rows.column(0), self.dialect.line_end.encode()))
+        yield from file.end() if file is not None else ()
 
-    def _complete(self, lines: list[str]) -> int:
-        """How many of the lines end outside of a quoted cell, up to the last one that does."""
-        if not self.dialect.quote:
-            return len(lines)
-        quotes = pc.count_substring(pa.array(lines, pa.string()), self.dialect.quote).to_numpy()
-        outside = np.flatnonzero(np.cumsum(quotes) % 2 == 0)
-        return int(outside[-1]) + 1 if len(outside) else 0
 
-    def _flush(self, lines: list[str], extra: tuple[pa.Scalar, ...], last: bool) -> Iterator[pa.RecordBatch]:
+class _File:
+    """One file: gathers its bytes, and hands out what the complete records among them hold."""
+
+    def __init__(self, cells: CsvCells, path: str, others: tuple[pa.Scalar, ...]) -> None:
+        self.path = path
+        self._cells, self._others = cells, others
+        self._header: list[str] | None = None
+        self._pending: list[bytes] = []
+        self._size, self._enough = 0, cells.chunk_bytes
+
+    def add(self, data: memoryview) -> Iterator[pa.RecordBatch]:
+        """Takes the next bytes of the file."""
+        for start in range(0, len(data), self._cells.chunk_bytes):
+            piece = bytes(data[start : start + self._cells.chunk_bytes])
+            self._pending.append(piece)
+            self._size += len(piece)
+            if self._size >= self._enough:
+                yield from self._complete()
+                if self._size > MAX_RECORD:
+                    raise SourceError(
+                        f"{self._cells.place}: a record of the file {unquote(self.path)} goes on for more than "
+                        f"{MAX_RECORD >> 20} MiB: it begins with {self._pending[0][:60].decode(errors='replace')!r}",
+                        "close the quote, or write 'quote' = '' if a quote is a character like any other",
+                    )
+
+    def end(self) -> Iterator[pa.RecordBatch]:
+        """The file has no more bytes."""
+        self._pending.append(b"\n")
+        yield from self._complete()
+        if self._size:  # a quote of its last record is not closed
+            yield self._batch({}, ["a quote is not closed"])
+
+    def _complete(self) -> Iterator[pa.RecordBatch]:
+        """Hands out the complete records, and keeps the rest."""
+        data = b"".join(self._pending)
         if self._header is None:
-            lines = self._take_header(lines)
-        if not lines or self._header is None:
-            return
-        rejected: list[int] = []
+            data = data.removeprefix(_BOM)
+        ends = record_ends(data, self._cells.dialect)
+        complete = int(ends[-1]) if len(ends) else 0
+        rest = data[complete:]
+        # The rest is looked at again with what follows: only when it has doubled, or long records would take too long.
+        self._pending, self._size, self._enough = [rest], len(rest), max(self._cells.chunk_bytes, 2 * len(rest))
+        start = 0
+        for end in ends.tolist() if self._header is None else ():
+            if data[start:end].strip(b"\r\n"):
+                self._header = self._names(data[start:end])
+                start = end
+                break
+            start = end
+        if start < complete:
+            yield self._parsed(data[start:complete])
+
+    def _names(self, line: bytes) -> list[str]:
+        """The names in a header."""
+        cells = self._cells
+        where = f"{cells.place}: the header of {unquote(self.path)}"
+        try:
+            found = [name.strip() for name in self._read(line, None, []).column_names]
+        except UnicodeDecodeError:
+            raise SourceError(f"{where} is not UTF-8 text", "convert the file to UTF-8") from None
+        for name in cells.columns:
+            if found.count(name) > 1:
+                raise SourceError(f"{where} names {name!r} more than once")
+        if len(found) == 1 and found[0] not in cells.columns:
+            counts = {one: found[0].count(one) for one in _SEPARATORS if one != cells.dialect.separator}
+            other = max(counts, key=lambda one: counts[one])
+            if counts[other]:
+                raise SourceError(
+                    f"{where} is the single cell {found[0]!r}: its columns seem to be separated by {other!r}, "
+                    f"not by {cells.dialect.separator!r}",
+                    f"write 'sep' = '{_SEPARATORS[other]}' among the options of the source",
+                )
+        return found
+
+    def _parsed(self, data: bytes) -> pa.RecordBatch:
+        assert self._header is not None
+        reasons: dict[int, str] = {}
 
         def reject(row: pacsv.InvalidRow) -> str:
-            rejected.append(int(row.number))
+            reasons[int(row.number)] = f"it has {row.actual_columns} cells, not {row.expected_columns}"
             return "skip"
 
-        dialect = self.dialect
         names = [f"c{i}" for i in range(len(self._header))]
-        data = "\n".join(lines).encode()
-        try:
-            table = pacsv.read_csv(
-                io.BytesIO(data),
-                pacsv.ReadOptions(use_threads=False, column_names=names, block_size=len(data) + 1),
-                pacsv.ParseOptions(
-                    delimiter=dialect.separator,
-                    quote_char=dialect.quote or False,
-                    escape_char=dialect.escape or False,
-                    newlines_in_values=True,
-                    invalid_row_handler=reject,
-                ),
-                pacsv.ConvertOptions(
-                    column_types={name: pa.string() for name in names},
-                    null_values=[dialect.null],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                ),
-            )
-        except pa.ArrowInvalid as error:
-            raise SourceError(
-                f"source '{self.source}': the file {unquote(self._part or '')} is not CSV: {error}"
-            ) from error
-        yield self._batch(table, np.array(rejected, dtype=np.int64), extra)
-
-    def _take_header(self, lines: list[str]) -> list[str]:
-        """Reads the header from the first line that is not blank; returns the lines behind it."""
-        start = next((i for i, line in enumerate(lines) if line.strip()), None)
-        if start is None:
-            return []
-        first = lines[start].removeprefix("\ufeff")
-        reader = csv.reader([first], delimiter=self.dialect.separator, quotechar=self.dialect.quote or None)
-        self._header = [name.strip() for name in next(reader)]
-        for name in self.columns:
-            if self._header.count(name) > 1:
-                raise SourceError(
-                    f"source '{self.source}': the header of {unquote(self._part or '')} names {name!r} more than once"
-                )
-        return lines[start + 1 :]
-
-    def _batch(self, table: pa.Table, rejected: np.ndarray, extra: tuple[pa.Scalar, ...]) -> pa.RecordBatch:
-        total = table.num_rows + len(rejected)
-        assert self._header is not None
+        places = {name: self._header.index(name) for name in self._cells.columns if name in self._header}
+        table = self._read(data, reject, names, [names[i] for i in places.values()] or names[:1])
+        total = table.num_rows + len(reasons)
         # pyarrow numbers records from 1; the rejected ones are put back as rows without cells, at their places.
-        bad = np.zeros(total, dtype=np.bool_)
-        bad[rejected - 1] = True
-        place = pa.array(np.where(bad, -1, np.cumsum(~bad) - 1), pa.int64())
-        place = pc.if_else(pa.array(bad), pa.scalar(None, pa.int64()), place)
-        arrays: list[pa.Array] = []
-        for name in self.columns:
-            if name in self._header:
-                cells = table.column(self._header.index(name)).combine_chunks()
-                arrays.append(cells.take(place) if len(rejected) else cells)
-            else:
-                arrays.append(pa.nulls(total, pa.string()))
-        arrays.extend(pa.repeat(value, total) for value in extra)
-        arrays.append(pa.array(bad))
-        names = [*self.columns, *(f.name for f in self.others), self.bad]
-        return pa.RecordBatch.from_arrays(arrays, names=names)
+        why: list[str | None] = [None] * total
+        rejected = np.zeros(total, np.bool_)
+        for number, reason in reasons.items():
+            why[number - 1], rejected[number - 1] = reason, True
+        place = pa.array(np.cumsum(~rejected) - 1, pa.int64(), mask=rejected)
+        found: dict[str, pa.Array] = {}
+        for name, i in places.items():
+            cells = table.column(names[i]).combine_chunks()
+            found[name], wrong = _utf8(cells.take(place) if reasons else cells)
+            for number in wrong:
+                why[number] = why[number] or f"column {name!r} is not UTF-8 text"
+        return self._batch(found, why)
+
+    def _read(self, data: bytes, reject: object, names: list[str], wanted: list[str] | None = None) -> pa.Table:
+        """pyarrow's reading of `data`; without `names` its first record has them."""
+        dialect = self._cells.dialect
+        return pacsv.read_csv(
+            io.BytesIO(data),
+            pacsv.ReadOptions(use_threads=False, column_names=names, block_size=len(data) + 1),
+            pacsv.ParseOptions(
+                delimiter=dialect.separator,
+                quote_char=dialect.quote or False,
+                escape_char=dialect.escape or False,
+                newlines_in_values=True,
+                invalid_row_handler=reject,
+            ),
+            pacsv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.binary()),
+                null_values=["", dialect.null],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+                include_columns=wanted,
+            ),
+        )
+
+    def _batch(self, found: dict[str, pa.Array], reasons: list[str | None]) -> pa.RecordBatch:
+        """The rows handed out: a column that was not `found` is null."""
+        total = len(reasons)
+        absent = pa.nulls(total, pa.string())
+        arrays = [found.get(name, absent) for name in self._cells.columns]
+        arrays += [pa.repeat(value, total) for value in self._others]
+        arrays.append(pa.array(reasons, pa.string()))
+        return pa.RecordBatch.from_arrays(arrays, names=[*self._cells.columns, *self._cells.others, REASON])
+
+
+def _utf8(cells: pa.Array) -> tuple[pa.Array, list[int]]:
+    """Bytes as text, and the rows whose bytes are none: they are null."""
+    try:
+        return cells.cast(pa.string()), []
+    except pa.ArrowInvalid:
+        texts = [None if cell is None else _decoded(cell) for cell in cells.to_pylist()]
+        wrong = [i for i, text in enumerate(texts) if text is None and cells[i].is_valid]
+        return pa.array(texts, pa.string()), wrong
+
+
+def _decoded(cell: bytes) -> str | None:
+    try:
+        return cell.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _joined(lines: pa.Array, end: bytes) -> memoryview:
+    """The bytes of the lines, each with its end."""
+    whole = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
+    return memoryview(pc.binary_join(whole, end)[0].as_buffer().to_pybytes() + end)
 
 
 def _runs(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -169,6 +220,6 @@ def _runs(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         return
     encoded = pc.run_end_encode(batch.column(1))
     start = 0
-    for end, part in zip(encoded.run_ends.to_pylist(), encoded.values.to_pylist(), strict=True):
-        yield part, batch.slice(start, end - start)
+    for end, path in zip(encoded.run_ends.to_pylist(), encoded.values.to_pylist(), strict=True):
+        yield path, batch.slice(start, end - start)
         start = end

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import glob
 import os
+from dataclasses import replace
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -17,7 +17,8 @@ from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Node, Plan, Source
 from vsc.plan.types import ArrayType, MapType, StructType
 from vsc.runtime.errors import SourceError
-from vsc.runtime.spark.csv import CELL_OPTIONS, CsvCells, CsvDialect
+from vsc.runtime.spark.csv import REASON, CsvCells
+from vsc.runtime.spark.csv_dialect import CELL_OPTIONS, CsvDialect
 from vsc.runtime.spark.hadoop import Files, is_local, local_path, usable
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.pack import BAD, INDEX, PART, START, TIME
@@ -30,7 +31,7 @@ _CORRUPT = "_vsc_corrupt"
 _TEXT_FORMATS = {"timestampformat", "dateformat"}
 _FILE_OPTIONS = {
     "maxfilespertrigger", "maxbytespertrigger", "latestfirst", "filenameonly", "maxfileage", "cleansource",
-    "sourcearchivedir", "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup", "linesep",
+    "sourcearchivedir", "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup",
 }  # fmt: skip
 MAX_BYTES = 128 << 20
 """How many bytes of files an epoch takes from a source that has no bound of its own; at least one file."""
@@ -98,6 +99,7 @@ def _missing(options: Options, path: str) -> SourceError:
 
 def _check_csv(node: Node, options: Options) -> None:
     assert isinstance(node.operation, Source)
+    CsvDialect.of(options.spark, options.place)
     for column in node.operation.columns:
         if isinstance(column.type, ArrayType | MapType | StructType):
             raise SourceError(f"{options.place}: column {column.name!r} is {column.type}, which a CSV cell cannot hold")
@@ -129,7 +131,7 @@ def source_frame(spark: SparkSession, node: Node, read: frozenset[str]) -> DataF
         raise _missing(options, path)
     form = options.text("format")
     if form == "csv":
-        return _csv(spark, node, source, options)
+        return _csv(spark, source, options)
     return _structured(spark, source, options, form, read)
 
 
@@ -181,31 +183,26 @@ def _metadata(source: Source, frame: DataFrame, indexed: bool = False) -> list[C
     return columns
 
 
-def _csv(spark: SparkSession, node: Node, source: Source, options: Options) -> DataFrame:
-    reader = spark.readStream.format("text")
+def _csv(spark: SparkSession, source: Source, options: Options) -> DataFrame:
+    dialect = CsvDialect.of(options.spark, options.place)
     to_spark = tuple(pair for pair in options.connector.spark_options if pair[0].lower() in _FILE_OPTIONS)
-    passed = Options(options.place, type(options.connector)("files", options.connector.options, to_spark))
-    frame = _load(reader, passed)
-    lines = frame.select(F.col("value"), *_metadata(source, frame))
-    others = [pa.field(PART, pa.string()), pa.field(START, pa.int64())]
-    if source.timestamp is None:
-        others.append(pa.field(TIME, pa.int64()))
+    passed = replace(options.connector, spark_options=(*to_spark, ("lineSep", dialect.line_end)))
+    frame = _load(spark.readStream.format("text"), replace(options, connector=passed))
+    lines = frame.select(F.col("value").cast("binary"), *_metadata(source, frame))
     names = tuple(c.name for c in source.columns)
-    cells = CsvCells(names, CsvDialect.of(options.spark), node.name, tuple(others))
-    ddl = [f"{quoted(name)} string" for name in names] + [f"{PART} string", f"{START} bigint"]
-    if source.timestamp is None:
-        ddl.append(f"{TIME} bigint")
-    text = lines.mapInArrow(cells, ", ".join([*ddl, f"{BAD} boolean"]))
+    others = {PART: "string", START: "bigint"} | ({TIME: "bigint"} if source.timestamp is None else {})
+    types = dict.fromkeys(names, "string") | others | {REASON: "string"}
+    cells = CsvCells(names, dialect, options.place, tuple(others))
+    text = lines.mapInArrow(cells, ", ".join(f"{quoted(name)} {type}" for name, type in types.items()))
     formats = {name.lower(): value for name, value in options.spark.items() if name.lower() in _TEXT_FORMATS}
-    bad = F.col(BAD)
+    bad = F.col(REASON).isNotNull()
     typed = []
     for column in source.columns:
         cell = F.col(quoted(column.name))
         value = _cell(cell, column.type, formats)
         bad = bad | (cell.isNotNull() & value.isNull())
         typed.append(value.alias(column.name))
-    rest = [F.col(f.name) for f in others]
-    return text.select(*typed, *rest, bad.alias(BAD))
+    return text.select(*typed, *map(F.col, others), bad.alias(BAD))
 
 
 def _cell(cell: Column, type: object, formats: dict[str, str]) -> Column:

@@ -75,3 +75,15 @@ def test_an_event_time_in_nanoseconds_has_no_timestamp() -> None:
         evaluate(expr, [Frame(one.schema, one.columns, np.array([0, late]), one.absent)])
     with pytest.raises(ExpressionFailure, match=r"\[ARITHMETIC_OVERFLOW\] long overflow"):
         compile_row(expr, [SCHEMA])(ROWS[0], None, late, None)
+
+
+@pytest.mark.parametrize("function", ["ceil", "floor"])
+def test_a_number_that_is_none_rounds_to_zero(function: str) -> None:
+    for text in (f"{function}(g)", f"{function}(f)"):
+        assert to_values(evaluate(typed(text), [frame([ROWS[3]])]), typed(text).type) == [0]
+        assert compile_row(typed(text), [SCHEMA])(ROWS[3], None, None, None) == 0
+    for value in ("g", "h"):  # an infinity each
+        with pytest.raises(
+            ExpressionFailure, match=rf"\[ARITHMETIC_OVERFLOW\] {function} of -?inf does not fit a bigint"
+        ):
+            compile_row(typed(f"{function}({value})"), [SCHEMA])(ROWS[7], None, None, None)

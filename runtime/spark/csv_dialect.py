@@ -1,0 +1,119 @@
+"""How a CSV file is written: its special characters, and where its records end.
+
+Guarantees: `record_ends` ends records where pyarrow's parser and Python's ``csv`` do, so a file may be cut there and
+nowhere else. A line ends in ``\\n``, ``\\r\\n`` or ``\\r``. A quote opens a cell only as its first character; elsewhere
+in a cell that is not quoted it is text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vsc.runtime.errors import SourceError
+from vsc.runtime.records import Int64s
+
+__all__ = ["CELL_OPTIONS", "CsvDialect", "record_ends"]
+
+CELL_OPTIONS = {"sep", "delimiter", "quote", "escape", "nullvalue", "header", "linesep"}
+"""Spark's options for CSV that are honoured here, in lower case; those of Spark's file source go on to Spark."""
+
+_LF, _CR = 10, 13
+_WRITTEN_OUT = {r"\t": "\t", r"\n": "\n", r"\r": "\r", r"\r\n": "\r\n"}
+"""What a topology's text, which has no escapes of its own, can only say like this; Spark reads ``\\t`` so as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsvDialect:
+    """Spark's options and defaults; without a `quote` no character is one."""
+
+    separator: str = ","
+    quote: str = '"'
+    escape: str | None = None
+    """Makes the character behind it text, in a quoted cell or outside; a doubled quote is one quote in any case."""
+    null: str = ""
+    """A cell that is null, besides the empty one, unless it is quoted."""
+    line_end: str = "\n"
+    """Where Spark cuts a file into values."""
+
+    @classmethod
+    def of(cls, options: dict[str, str], place: str) -> CsvDialect:
+        """The dialect that Spark's options describe; SourceError, which begins with `place`, if there is none."""
+        found = {name.lower(): _WRITTEN_OUT.get(value, value) for name, value in options.items()}
+        separator = found.get("sep", found.get("delimiter", ","))
+        quote = found.get("quote", '"')
+        escape = found.get("escape", "")
+        for name, value, least in (("sep", separator, 1), ("quote", quote, 0), ("escape", escape, 0)):
+            if not (least <= len(value) <= 1 and value.isascii() and value not in ("\n", "\r")):
+                raise SourceError(f"{place}: '{name}' is a single ASCII character, not {value!r}")
+        if separator in (quote, escape):
+            raise SourceError(f"{place}: {separator!r} cannot separate cells and quote or escape as well")
+        line_end = found.get("linesep", "\n")
+        if line_end not in ("\n", "\r", "\r\n"):
+            raise SourceError(f"{place}: 'lineSep' is '\\n', '\\r' or '\\r\\n' for CSV, not {line_end!r}")
+        return cls(separator, quote, None if escape in ("", quote) else escape, found.get("nullvalue", ""), line_end)
+
+
+def record_ends(data: bytes, dialect: CsvDialect) -> Int64s:
+    """The places just behind each record and blank line of `data`, which begins with one.
+
+    A ``\\r`` at the very end counts as none, as ``\\n`` may follow.
+    """
+    codes = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(codes == _LF)
+    if b"\r" in data:
+        returns = np.flatnonzero(codes[:-1] == _CR)
+        ends = np.sort(np.concatenate([ends, returns[codes[returns + 1] != _LF]]))
+    text = _escaped(codes, dialect.escape)
+    if text is not None:
+        ends = ends[~text[ends]]
+    quotes = _quotes(codes, text, dialect)
+    return ends[np.searchsorted(quotes, ends) % 2 == 0] + 1 if len(quotes) else ends + 1
+
+
+def _escaped(codes: np.ndarray, escape: str | None) -> np.ndarray | None:
+    """Which characters an escape makes text."""
+    if escape is None:
+        return None
+    places = np.flatnonzero(codes == ord(escape))
+    numbers = np.arange(len(places))
+    starts = np.diff(places, prepend=-2) != 1
+    in_run = numbers - np.maximum.accumulate(np.where(starts, numbers, 0))
+    found = np.zeros(len(codes) + 1, np.bool_)
+    found[places[in_run % 2 == 0] + 1] = True
+    return found
+
+
+def _quotes(codes: np.ndarray, text: np.ndarray | None, dialect: CsvDialect) -> Int64s:
+    """The places of the quotes that open a cell and of those that close one, in turns.
+
+    A doubled quote closes the cell and opens it again.
+    """
+    if not dialect.quote:
+        return np.empty(0, np.int64)
+    places = np.flatnonzero(codes == ord(dialect.quote))
+    if text is not None:
+        places = places[~text[places]]
+    before = codes[places - 1]
+    first = (before == ord(dialect.separator)) | (before == _LF) | (before == _CR)
+    if text is not None:
+        first &= ~text[places - 1]
+    first |= places == 0
+    doubled = np.diff(places, prepend=-2) == 1
+    if (first | doubled)[::2].all():
+        return places
+    return _taking_turns(places, first)
+
+
+def _taking_turns(places: Int64s, first: np.ndarray) -> Int64s:
+    """The same where some quotes are mere text: one by one."""
+    found: list[int] = []
+    closed = -2
+    for place, is_first in zip(places.tolist(), first.tolist(), strict=True):
+        if len(found) % 2:
+            closed = place
+            found.append(place)
+        elif is_first or place == closed + 1:
+            found.append(place)
+    return np.array(found, np.int64)
