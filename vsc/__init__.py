@@ -1,6 +1,7 @@
 """vsc: versioned stream topologies, compiled to Apache Spark Structured Streaming.
 
-This package imports nothing, so that ``vsc check`` starts fast. Its parts:
+``vsc.compile`` turns a topology into its plan, ``vsc.start`` runs it in a Spark session. They are loaded when they are
+first asked for: this package imports nothing, so that ``vsc check`` starts fast. Its parts:
 
 * ``vsc.compiler``: text to plan. Needs neither Spark nor a JVM.
 * ``vsc.plan``: the plan, the one seam between compiler and runtime. Standard library only.
@@ -8,4 +9,22 @@ This package imports nothing, so that ``vsc check`` starts fast. Its parts:
 * ``vsc.testing``: the test driver, without a JVM.
 """
 
+__all__ = ["TopologyError", "__version__", "compile", "start"]
+
 __version__ = "0.1.0"
+
+_LAZY = {"TopologyError": "vsc.compiler", "compile": "vsc.api", "start": "vsc.api"}
+"""Where a name comes from. What type checkers know of it is in ``__init__.pyi``."""
+
+
+def __getattr__(name: str) -> object:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

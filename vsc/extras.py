@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, distribution
 
 __all__ = ["DISTRIBUTION", "MissingExtra", "install", "required"]
 
@@ -35,6 +34,8 @@ def install(extra: str) -> str:
     Where vsc is installed, its name keeps pip to that installation: it takes nothing but the extra's packages from an
     index. Where it is not (a checkout on the path), no name leads to it.
     """
+    from importlib.metadata import PackageNotFoundError, distribution  # `vsc check` starts without it
+
     try:
         distribution(DISTRIBUTION)
     except PackageNotFoundError:
@@ -50,8 +51,8 @@ def required(user: str, extra: str | None = None) -> Iterator[None]:
     except MissingExtra:
         raise
     except ModuleNotFoundError as error:
-        package = error.name or ""
-        found = _EXTRAS.get(package.partition(".")[0])
+        package = (error.name or "").partition(".")[0]
+        found = _EXTRAS.get(package)
         if found is None:
             raise
         raise MissingExtra(user, package, extra or found) from error

@@ -4,6 +4,7 @@ from vsc.extras import required
 
 with required("vsc.runtime.spark", "spark"):
     from vsc.runtime.spark.look import read_store
-    from vsc.runtime.spark.query import start
+    from vsc.runtime.spark.query import Hook, start
+    from vsc.runtime.spark.running import QueryFailedError, RunningQuery
 
-__all__ = ["read_store", "start"]
+__all__ = ["Hook", "QueryFailedError", "RunningQuery", "read_store", "start"]

@@ -6,6 +6,7 @@ import re
 
 import vsc.runtime.errors as errors
 from vsc.runtime.errors import CheckpointError, SinkError, SourceError, StateError, VscRuntimeError
+from vsc.runtime.spark.running import QueryFailedError
 from vsc.runtime.spark.spark_logs import SparkLogs
 
 __all__ = ["explained", "translated"]
@@ -38,6 +39,8 @@ def translated(error: BaseException) -> VscRuntimeError | None:
     while seen is not None:
         if isinstance(seen, VscRuntimeError):
             return seen
+        if isinstance(seen, QueryFailedError):
+            return seen.error
         seen = seen.__cause__ or seen.__context__
     text = str(error)
     quoted = _OWN.search(text)

@@ -17,20 +17,23 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.errors import CheckpointError, ConfigurationError
+from vsc.runtime.errors import CheckpointError, ConfigurationError, VscRuntimeError
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.epoch import EpochWriter
+from vsc.runtime.spark.failures import explained
 from vsc.runtime.spark.going_back import go_back
+from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.job import Run, as_text
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
 from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.pace import PROPERTY, Pacer
 from vsc.runtime.spark.pipeline import pipeline
-from vsc.runtime.spark.session import configured, query_configuration
+from vsc.runtime.spark.running import RunningQuery
+from vsc.runtime.spark.session import configured, query_configuration, usable
 from vsc.runtime.spark.ship import ship
 from vsc.runtime.spark.sinks import EpochSink, check_sinks, make_sinks
 from vsc.runtime.spark.sources import check_sources
@@ -38,7 +41,7 @@ from vsc.runtime.spark.spark_logs import SparkLogs
 from vsc.runtime.spark.trigger import ends, idle_ms, spark_trigger
 from vsc.runtime.spark.unread import query_inputs
 
-__all__ = ["Opened", "Started", "check", "start", "start_query"]
+__all__ = ["Hook", "Opened", "Started", "check", "start", "start_query"]
 
 _log = logging.getLogger(__name__)
 
@@ -72,11 +75,16 @@ class Started:
     query: StreamingQuery
     writer: EpochWriter
     claim: Claim
+    files: Files
+
+    def why(self, failure: BaseException) -> VscRuntimeError | None:
+        """What vsc knows of `failure`, with which the query ended."""
+        return explained(self.writer.error or failure, SparkLogs(self.files))
 
 
 def start(
     plan: Plan,
-    spark: SparkSession,
+    spark: SparkSession | None = None,
     *,
     checkpoint: str | os.PathLike[str],
     variables: Mapping[str, str] | None = None,
@@ -88,8 +96,8 @@ def start(
     on_error: Literal["drop", "fail"] = "fail",
     on_epoch: Hook | None = None,
     back_to: int | None = None,
-) -> StreamingQuery:
-    """Starts `plan` and returns the running query.
+) -> RunningQuery:
+    """Starts `plan` and returns the running query; `spark` None is the session that is active.
 
     `checkpoint` is a folder on any file system that Spark reaches, kept for this plan alone; `partitions` None takes
     what it has, 4 at first. `trigger` is ``available-now`` (all input there is, then stop), ``once`` (the same in one
@@ -99,12 +107,14 @@ def start(
     removed from files sinks, and its input is read anew. The session's settings are as before when this returns.
 
     Raises VscRuntimeError (ConfigurationError, SourceError, SinkError, CheckpointError) for what can be seen before
-    the first row is read; what happens later is the query's exception.
+    the first row is read; what happens later is the query's exception, a `QueryFailedError` where vsc knows why.
     """
     options = RunOptions(on_bad_row, on_error)
     folder, local = as_text(checkpoint), None if local_dir is None else as_text(local_dir)
     job = Run(plan, folder, variables or {}, partitions, trigger, max_idle, local, options, back_to)
-    return start_query(Opened.of(job, spark), spark, on_epoch).query
+    session = usable(spark)
+    started = start_query(Opened.of(job, session), session, on_epoch)
+    return RunningQuery(started.query, started.why)
 
 
 def check(plan: Plan, variables: Mapping[str, str], trigger: str, max_idle: str | None = None) -> Plan:
@@ -146,7 +156,7 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
         held.release()
         raise
     released_after(query, held)
-    return Started(query, writer, held)
+    return Started(query, writer, held, opened.files)
 
 
 def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to: int | None) -> None:

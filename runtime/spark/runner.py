@@ -18,14 +18,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.failures import explained
 from vsc.runtime.spark.interrupts import Interrupted, Interrupts
 from vsc.runtime.spark.job import Run
 from vsc.runtime.spark.lag import source_lags
 from vsc.runtime.spark.progress import Activity, Display, Phase, Tracker
 from vsc.runtime.spark.query import Opened, Started, start_query
 from vsc.runtime.spark.remarks import check_usable, empty_sources
-from vsc.runtime.spark.spark_logs import SparkLogs
 from vsc.runtime.spark.trigger import ends
 
 __all__ = ["Interrupted", "Run", "run"]
@@ -70,8 +68,7 @@ def _once(opened: Opened, spark: SparkSession, watch: _Watch, interrupts: Interr
     watch.update(started.query)
     failure = started.query.exception()
     if failure is not None and not stopped:
-        cause = started.writer.error
-        raise failure from explained(cause or failure, SparkLogs(opened.checkpoint.files)) or cause
+        raise failure from started.why(failure) or started.writer.error
 
 
 def _to_its_end(started: Started, watch: _Watch, ends: bool, interrupts: Interrupts) -> bool:

@@ -5,14 +5,32 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.wire import ROWS_A_BATCH
 
-__all__ = ["configured", "look_configuration", "query_configuration"]
+__all__ = ["configured", "look_configuration", "query_configuration", "usable"]
 
 _STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _WHOLE_FILES = 1 << 50
+
+
+def usable(spark: SparkSession | None) -> SparkSession:
+    """`spark`, or for None the session that is active. ConfigurationError where that is no session for vsc."""
+    try:
+        found: object = SparkSession.active() if spark is None else spark
+    except PySparkRuntimeError:
+        raise ConfigurationError(
+            "there is no active Spark session", "make one with SparkSession.builder.getOrCreate(), or pass it"
+        ) from None
+    if not isinstance(found, SparkSession):
+        raise ConfigurationError(
+            f"`spark` is a session of Spark on this driver, not {type(found).__module__}.{type(found).__qualname__}",
+            "Spark Connect is not supported: run on the driver, with SparkSession.builder.master(...)",
+        )
+    return found
 
 
 def query_configuration(partitions: int) -> dict[str, str]:

@@ -35,7 +35,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
             raise PackageNotFoundError(name)
         return object()
 
-    monkeypatch.setattr("vsc.extras.distribution", distribution)
+    monkeypatch.setattr("importlib.metadata.distribution", distribution)
 
 
 def test_an_installed_vsc_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_the_first_to_name_a_missing_extra_is_heard(monkeypatch: pytest.MonkeyPa
     _installed(monkeypatch, "versioned-streams")
     with pytest.raises(MissingExtra) as caught, required("vsc test"), required("vsc.testing", "test"):
         raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow.lib")
-    assert caught.value.message == "vsc.testing needs the package `pyarrow.lib`, which is not installed"
+    assert caught.value.message == "vsc.testing needs the package `pyarrow`, which is not installed"
     assert caught.value.help == "pip install 'versioned-streams[test]'"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import codecs
 import os
 import re
 import stat
@@ -12,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from vsc.cli.errors import UsageError
 from vsc.cli.problems import Problem, discard, tell
+from vsc.compiler import files
 
 __all__ = [
     "add_variables",
@@ -73,25 +73,9 @@ def warn_unknown(given: Mapping[str, str], texts: Iterable[str]) -> bool:
 def read_text(path: str) -> str:
     """The text of a file in UTF-8, with or without a byte order mark. Raises `UsageError`."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
-        raise UsageError(f"there is no file {path}") from None
-    except IsADirectoryError:
-        raise UsageError(
-            f"{path} is a directory", f"name the file in it, as in {os.path.join(path, 'topology.vdsl')}"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {_reason(error)}") from None
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        if b"\0" in data and data[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            raise UsageError(f"{path} is not a text file", "name a topology (.vdsl)") from None
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UsageError(
-            f"{path} is not UTF-8 text: byte 0x{data[error.start]:02X} on line {line}", "save the file as UTF-8"
-        ) from None
+        return files.read_text(path)
+    except files.FileError as error:
+        raise UsageError(error.message, error.help) from None
 
 
 def read_texts(paths: Iterable[str]) -> tuple[dict[str, str], list[UsageError]]:

@@ -22,6 +22,7 @@ from vsc.cli.messages import JsonMessages, Messages, Warnings
 from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, packages_of, refusal, settings
 from vsc.cli.problems import Problem
 from vsc.cli.run_checks import check_checkpoint, check_options
+from vsc.compiler.files import holds_plan
 from vsc.extras import required
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _plan(file: str, given: Mapping[str, str], messages: Messages, warns: bool) 
     text = read_text(file)
     for unknown in unknown_variables(given, [text]) if warns else ():
         messages.problem(unknown)
-    if file.endswith(".json") or text.startswith("{"):  # no topology does; a plan may come through a pipe
+    if holds_plan(file, text):
         from vsc.plan import PlanError, load
 
         try:

@@ -6,7 +6,6 @@ source's connector is never looked at, its rows come from the test. Not for meas
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from vsc.compiler import compile_topology
+from vsc.api import Topology, compile
 from vsc.plan import expressions
 from vsc.plan.nodes import Column, Node, Plan, Source
 from vsc.runtime.local import LocalRuntime
@@ -58,23 +57,21 @@ class VersionedRecord:
 class TopologyTestDriver:
     """Compiles a topology and runs it. Use it as a context manager, or `close` it.
 
-    `topology`: a path, the name of an existing file or one that ends in ``.vdsl``, or the text itself. `variables`
-    are the ``${name}`` in it. `partitions` is the number of vsc partitions. `on_bad_row` and `on_error` are those of
-    ``vsc run``. Raises TopologyError when the topology is refused, ValueError or TypeError for an argument that cannot
-    be.
+    `topology` and `variables` are those of `vsc.compile`: a path or the text itself, and the ``${name}`` in it.
+    `partitions` is the number of vsc partitions. `on_bad_row` and `on_error` are those of ``vsc run``. Raises what
+    `vsc.compile` does, and ValueError for another argument that cannot be.
     """
 
     def __init__(
         self,
-        topology: str | Path,
+        topology: Topology,
         variables: Mapping[str, str] | None = None,
         partitions: int = 1,
         on_bad_row: str = "drop",
         on_error: str = "fail",
     ) -> None:
-        text, path = _text(topology)
         _check_partitions(partitions)
-        self._plan = compile_topology(text, path=path, variables={} if variables is None else variables)
+        self._plan = compile(topology, variables)
         self._nodes = {n.name: n for n in self._plan.nodes if owner(n.name) == n.name}
         self._offsets = dict.fromkeys(self._nodes, 0)
         self._records: dict[str, list[Record]] = {name: [] for name in self._nodes}
@@ -242,18 +239,6 @@ class StoreView:
             return None
         row, valid_from, valid_to = found
         return VersionedRecord(_outside(node.schema.value, row), valid_from, valid_to)
-
-
-def _text(topology: str | Path) -> tuple[str, str]:
-    """The text of a topology, and the path to name in messages."""
-    if isinstance(topology, Path):
-        return topology.read_text(encoding="utf-8"), str(topology)
-    if not isinstance(topology, str):
-        raise ValueError(f"a topology is its text or a path, not {brief(topology)}")
-    one_line = "\n" not in topology and ";" not in topology
-    if topology.endswith(".vdsl") or (one_line and os.path.isfile(topology)):
-        return Path(topology).read_text(encoding="utf-8"), topology
-    return topology, "topology.vdsl"
 
 
 def _options(on_bad_row: str, on_error: str) -> RunOptions:

@@ -1,0 +1,78 @@
+"""Where a topology is: in a file, or in a string.
+
+Guarantees: a string is told apart in one way everywhere (`source_file`), and a file is read in one way (`read_text`).
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+
+from vsc.compiler.source import SourceFile
+
+__all__ = ["FileError", "MissingFileError", "holds_plan", "read_text", "source_file"]
+
+_UNNAMED = "topology.vdsl"
+"""What messages call a topology that is in no file."""
+
+
+class FileError(OSError):
+    """A file that cannot be read as text. `message` says why; `help` says what to do, or is None."""
+
+    def __init__(self, message: str, help: str | None = None) -> None:
+        super().__init__(message if help is None else f"{message}; {help}")
+        self.message, self.help = message, help
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """There is no such file."""
+
+
+def source_file(given: str | os.PathLike[str]) -> SourceFile:
+    """The topology that `given` names or is.
+
+    A path object is a path. A string with a line break or a ``;`` is the text itself, as is one that begins with ``{``
+    (a plan). Any other string is a path if it ends in ``.vdsl`` or ``.json`` or names what is there, else text.
+
+    Raises `FileError` for a file that cannot be read, ValueError for what is neither a string nor a path.
+    """
+    path: object = os.fspath(given) if isinstance(given, os.PathLike) else given
+    if not isinstance(path, str):
+        raise ValueError(f"a topology is its text or a path, not {repr(given)[:100]}")
+    if isinstance(given, str) and not _is_path(given):
+        return SourceFile(_UNNAMED, given)
+    return SourceFile(path, read_text(path))
+
+
+def holds_plan(path: str, text: str) -> bool:
+    """Whether a file is a plan that ``vsc compile`` has made. No topology begins with a brace."""
+    return path.endswith(".json") or text.startswith("{")
+
+
+def read_text(path: str) -> str:
+    """The text of a file in UTF-8, with or without a byte order mark. Raises `FileError`."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        raise MissingFileError(f"there is no file {path}") from None
+    except IsADirectoryError:
+        example = os.path.join(path, _UNNAMED)
+        raise FileError(f"{path} is a directory", f"name the file in it, as in {example}") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise FileError(f"{path} cannot be read: {reason}") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if b"\0" in data and data[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise FileError(f"{path} is not a text file", "name a topology (.vdsl)") from None
+        line = data.count(b"\n", 0, error.start) + 1
+        place = f"byte 0x{data[error.start]:02X} on line {line}"
+        raise FileError(f"{path} is not UTF-8 text: {place}", "save the file as UTF-8") from None
+
+
+def _is_path(given: str) -> bool:
+    if "\n" in given or ";" in given or given.startswith("{"):
+        return False
+    return given.endswith((".vdsl", ".json")) or os.path.exists(given)

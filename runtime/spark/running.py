@@ -1,0 +1,72 @@
+"""A query in a user's session, which fails in vsc's words: Spark's message hides them in thousands of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import StreamingQueryException
+from pyspark.errors.exceptions.captured import StreamingQueryException as CapturedException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from vsc.runtime.errors import VscRuntimeError
+
+__all__ = ["QueryFailedError", "RunningQuery"]
+
+
+class QueryFailedError(CapturedException):
+    """A query of vsc failed. Its text is that of `error`, which has its parts; the cause is Spark's exception."""
+
+    def __init__(self, error: VscRuntimeError) -> None:
+        super().__init__(desc=str(error), stackTrace="")
+        self.error = error
+
+    def __str__(self) -> str:
+        return str(self.error)
+
+    def getMessage(self) -> str:
+        """The text, as that of other exceptions of Spark is asked for."""
+        return str(self.error)
+
+
+class RunningQuery(StreamingQuery):
+    """The query that `query` is. Where its failure comes out, `why` says what vsc knows of it; None is nothing."""
+
+    def __init__(self, query: StreamingQuery, why: Callable[[BaseException], VscRuntimeError | None]) -> None:
+        super().__init__(query._jsq)
+        self._why = why
+        self._known: VscRuntimeError | None = None
+
+    def awaitTermination(self, timeout: int | None = None) -> bool | None:
+        """Waits for the end, as Spark's method does. Raises `QueryFailedError`, or what Spark raises."""
+        with self._explained():
+            return super().awaitTermination(timeout)
+
+    def processAllAvailable(self) -> None:
+        """Waits for all input, as Spark's method does. Raises `QueryFailedError`, or what Spark raises."""
+        with self._explained():
+            super().processAllAvailable()
+
+    def exception(self) -> StreamingQueryException | None:
+        """What the query failed with: a `QueryFailedError`, or what Spark has; None if it has not failed."""
+        failure = super().exception()
+        return None if failure is None else self._own(failure)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except StreamingQueryException as failure:
+            own = self._own(failure)
+            if own is failure:
+                raise
+            raise own from failure
+
+    def _own(self, failure: StreamingQueryException) -> StreamingQueryException:
+        if self._known is None:
+            self._known = self._why(failure)
+        if self._known is None:
+            return failure
+        own = QueryFailedError(self._known)
+        own.__cause__ = failure
+        return own

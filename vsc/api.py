@@ -1,0 +1,85 @@
+"""What Python programs call: `compile` and `start`, which ``vsc`` hands out under their own names.
+
+Both take a topology as a path or as text. Not for tests (`vsc.testing`), nor for what a single part of vsc does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from vsc.compiler import TopologyError, compile_topology
+from vsc.compiler.files import holds_plan, source_file
+from vsc.plan import Plan, load
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from vsc.runtime.spark import Hook, RunningQuery
+
+__all__ = ["Topology", "compile", "start"]
+
+Topology = str | os.PathLike[str] | Plan
+"""A path, the text of a topology, or its plan."""
+
+
+def compile(topology: Topology, variables: Mapping[str, str] | None = None) -> Plan:
+    """The plan of a topology.
+
+    `topology` is a path, or the text itself: a string with a line break or a ``;`` is text, any other one is a path if
+    it ends in ``.vdsl`` or ``.json`` or names a file. A file or text that holds a plan, as ``vsc compile`` writes it,
+    is loaded; a plan is handed back. `variables` are the values for ``${name}``, before those of the environment.
+
+    Raises `TopologyError`, whose ``diagnostics`` are all findings; OSError for a file that cannot be read;
+    `vsc.plan.PlanError` for a plan that this vsc cannot run; ValueError or TypeError for arguments of other types.
+    """
+    if isinstance(topology, Plan):
+        return topology
+    source = source_file(topology)
+    if holds_plan(source.path, source.text):
+        return load(source.text)
+    try:
+        return compile_topology(source.text, source.path, {} if variables is None else variables)
+    except TopologyError as error:
+        if isinstance(topology, str) and source.text is topology and "\n" not in topology and ";" not in topology:
+            error.add_note(f"{topology[:100]!r} names no file, so it was taken for the text of a topology")
+        raise
+
+
+def start(
+    topology: Topology,
+    spark: SparkSession | None = None,
+    *,
+    checkpoint: str | os.PathLike[str],
+    variables: Mapping[str, str] | None = None,
+    partitions: int | None = None,
+    trigger: str = "available-now",
+    max_idle: str | None = None,
+    local_dir: str | os.PathLike[str] | None = None,
+    on_bad_row: Literal["drop", "fail"] = "drop",
+    on_error: Literal["drop", "fail"] = "fail",
+    on_epoch: Hook | None = None,
+    back_to: int | None = None,
+) -> RunningQuery:
+    """Starts a topology on a Spark session and returns the running query, a pyspark ``StreamingQuery``.
+
+    `topology` is whatever `compile` takes; `spark` None is the session that is active. The others are those of
+    `vsc.runtime.spark.start`. Raises what these two raise, and `vsc.extras.MissingExtra` where pyspark is missing.
+    """
+    from vsc.runtime.spark import start
+
+    return start(
+        compile(topology, variables),
+        spark,
+        checkpoint=checkpoint,
+        variables=variables,
+        partitions=partitions,
+        trigger=trigger,
+        max_idle=max_idle,
+        local_dir=local_dir,
+        on_bad_row=on_bad_row,
+        on_error=on_error,
+        on_epoch=on_epoch,
+        back_to=back_to,
+    )
