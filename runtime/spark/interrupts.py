@@ -3,6 +3,7 @@
 Guarantees: while a query runs, the first signal asks it to stop after its batch; otherwise, and from the second one
 on, the JVM ends at once, which leaves a checkpoint to go on from. The handler raises nothing: an exception could come
 up anywhere, also in a finalizer, where Python prints it and goes on. Whatever waits for the JVM fails when that ends.
+Only a JVM that this process has not started cannot be ended: then the handler raises KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Interrupts:
         self.at_once = False
         self.orderly = False
         self._jvm: Popen[bytes] | None = None
+        self._foreign = False
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -61,6 +63,7 @@ class Interrupts:
     def launched(self, spark: SparkSession) -> None:
         """Notes the JVM of a session, and keeps pyspark from printing what breaks off when it is ended."""
         self.launching(getattr(spark.sparkContext._gateway, "proc", None))
+        self._foreign = self._jvm is None
         server: Any = spark.sparkContext._accumulatorServer
         shown = server.handle_error
         server.handle_error = lambda *call: None if self.at_once else shown(*call)
@@ -71,8 +74,8 @@ class Interrupts:
         self.requested = True
 
     def _end(self) -> None:
-        if self.orderly and self._jvm is None:
-            raise KeyboardInterrupt  # a JVM that is not ours cannot be ended
+        if self._foreign:
+            raise KeyboardInterrupt
         self.at_once = True
         logging.disable()
         if self._jvm is not None:
