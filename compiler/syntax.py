@@ -112,10 +112,28 @@ class Unary:
 
 
 @record
-class Binary:
-    """An infix operator; ``!=`` is read as ``<>``. `op_span` is the operator's own place."""
+class Link:
+    """An operator of a chain with its right operand. `op_span` is the operator's own place."""
 
-    op: Choice["or", "and", "=", "<>", "<", "<=", ">", ">=", "+", "-", "||", "*", "/", "%"]
+    op: Choice["or", "and", "+", "-", "||", "*", "/", "%"]
+    op_span: Span
+    operand: Expression
+
+
+@record
+class Chain:
+    """Operators of one level, to be read from left to right: ``a + b - c``. However long, it is one level deep."""
+
+    first: Expression
+    rest: tuple[Link, ...]
+    span: Span
+
+
+@record
+class Comparison:
+    """Two values compared; ``!=`` is read as ``<>``. `op_span` is the operator's own place."""
+
+    op: Choice["=", "<>", "<", "<=", ">", ">="]
     left: Expression
     right: Expression
     span: Span
@@ -191,8 +209,8 @@ class CastTo:
 
 
 Expression = (
-    Literal | Duration | Variable | ColumnRef | FieldOf | Element | FunctionCall | Unary | Binary | IsNull | In
-    | Between | Like | Case | CastTo
+    Literal | Duration | Variable | ColumnRef | FieldOf | Element | FunctionCall | Unary | Chain | Comparison | IsNull
+    | In | Between | Like | Case | CastTo
 )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from vsc.compiler.expressions.operators import (
     divide,
     element,
     is_in,
+    joined,
     like,
     negate,
 )
@@ -52,27 +53,37 @@ from vsc.plan.types import (
 __all__ = ["MAX_DEPTH", "MAX_SIZE", "is_aggregate_call", "type_expression"]
 
 MAX_DEPTH = 100
-"""How deep expressions may be nested. Chains of one associative operator count once, however long."""
+"""How deep expressions may be nested; a chain of operators of one level counts once, however long."""
 
-MAX_SIZE = 5_000
+MAX_PLAN_DEPTH = 3 * MAX_DEPTH
+"""How deep a plan expression may be, so that who walks it may recurse: a call counts two levels, as in the plan's JSON,
+a cast one. In a chain, each change of the operator (``a + b - c``) is a call of its own."""
+
+MAX_SIZE = 100_000
 """How many parts a plan expression may have, counting what ``between`` and ``case x when`` repeat."""
 
+_IN_PARTS = "compute parts of it in a `map` before"
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
-_CHAINS = {"and", "or", "||"}
 
 
 def type_expression(expr: syntax.Expression, scope: Scope) -> Typed:
     """The plan of `expr` in `scope`, or all that is wrong with it."""
     if _depth(expr) > MAX_DEPTH:
-        help = f"nest at most {MAX_DEPTH} deep: compute parts of it in a `map` before"
-        return Typed(None, (Finding("VSC228", expr.span, "the expression is nested too deeply", (), help),))
+        return _refused(expr, "the expression is nested too deeply", f"nest at most {MAX_DEPTH} deep: {_IN_PARTS}")
     typer = _Typer(scope)
     found = typer.type(expr)
-    if found is not None and _size(found, {}) > MAX_SIZE:
-        message = f"the expression has more than {MAX_SIZE} parts, once `between` and `case` are written out"
-        help = "compute parts of it in a `map` before"
-        return Typed(None, (Finding("VSC228", expr.span, message, (), help),))
+    if found is not None and not typer.findings:
+        size, depth = _measures(found)
+        if size > MAX_SIZE:
+            message = f"the expression has more than {MAX_SIZE:,} parts, once `between` and `case` are written out"
+            return _refused(expr, message, _IN_PARTS)
+        if depth > MAX_PLAN_DEPTH:
+            return _refused(expr, "too many calculations in a row take the result of the one before", _IN_PARTS)
     return Typed(None if typer.findings else found, tuple(typer.findings))
+
+
+def _refused(expr: syntax.Expression, message: str, help: str) -> Typed:
+    return Typed(None, (Finding("VSC228", expr.span, message, (), help),))
 
 
 def is_aggregate_call(expr: syntax.Expression) -> bool:
@@ -80,12 +91,12 @@ def is_aggregate_call(expr: syntax.Expression) -> bool:
     return isinstance(expr, syntax.FunctionCall) and expr.name.text in AGGREGATES
 
 
-def _children(expr: syntax.Expression | syntax.When) -> list[syntax.Expression]:
+def _children(expr: syntax.Expression | syntax.When | syntax.Link) -> list[syntax.Expression]:
     found: list[syntax.Expression] = []
     for field in fields(expr):
         value = getattr(expr, field.name)
         for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, syntax.When):
+            if isinstance(part, syntax.When | syntax.Link):
                 found += _children(part)
             elif isinstance(part, syntax.Expression):
                 found.append(part)
@@ -93,33 +104,34 @@ def _children(expr: syntax.Expression | syntax.When) -> list[syntax.Expression]:
 
 
 def _depth(root: syntax.Expression) -> int:
-    """The deepest nesting, found without recursion; an operand of a chain of one operator is one deeper than it."""
+    """The deepest nesting, found without recursion."""
     deepest, open_parts = 0, [(root, 1)]
     while open_parts:
         expr, depth = open_parts.pop()
         deepest = max(deepest, depth)
         if deepest > MAX_DEPTH:
             break
-        parts = _chain(expr) if isinstance(expr, syntax.Binary) and expr.op in _CHAINS else _children(expr)
-        open_parts += [(part, depth + 1) for part in parts]
+        open_parts += [(part, depth + 1) for part in _children(expr)]
     return deepest
 
 
-def _chain(expr: syntax.Binary) -> list[syntax.Expression]:
-    """The operands of ``a or b or c``, in order."""
-    operands: list[syntax.Expression] = []
-    rest: syntax.Expression = expr
-    while isinstance(rest, syntax.Binary) and rest.op == expr.op:
-        operands.append(rest.right)
-        rest = rest.left
-    return [rest, *reversed(operands)]
-
-
-def _size(expr: Expr, known: dict[int, int]) -> int:
-    if id(expr) not in known:
+def _measures(root: Expr) -> tuple[int, int]:
+    """How many parts the expression has, counting one that is repeated each time, and how deep it is."""
+    known: dict[int, tuple[int, int]] = {}
+    waiting = [root]
+    while waiting:
+        expr = waiting[-1]
         parts = expr.args if isinstance(expr, Call) else (expr.arg,) if isinstance(expr, Cast) else ()
-        known[id(expr)] = 1 + sum(_size(part, known) for part in parts)
-    return known[id(expr)]
+        inside = [known.get(id(part)) for part in parts]
+        unknown = [part for part, found in zip(parts, inside, strict=True) if found is None]
+        if unknown:
+            waiting += unknown
+            continue
+        found = [measures for measures in inside if measures is not None]
+        step = 2 if isinstance(expr, Call) else 1
+        known[id(expr)] = 1 + sum(size for size, _ in found), step + max((depth for _, depth in found), default=0)
+        waiting.pop()
+    return known[id(root)]
 
 
 class _Typer:
@@ -163,8 +175,11 @@ class _Typer:
                 return self._call(expr)
             case syntax.Unary():
                 return self._unary(expr)
-            case syntax.Binary():
-                return self._binary(expr)
+            case syntax.Chain():
+                return self._chain(expr)
+            case syntax.Comparison(op, left, right, _, op_span):
+                found = self.operands(left, right)
+                return None if found is None else compare(op, found[0], found[1], op_span)
             case syntax.IsNull(arg, negated):
                 typed = self.type(arg)
                 return None if typed is None else Call("is_not_null" if negated else "is_null", (typed,), BOOLEAN)
@@ -193,21 +208,20 @@ class _Typer:
             return negate(found[0], expr.span)
         return Call("not", (condition(found[0], "`not`"),), BOOLEAN)
 
-    def _binary(self, expr: syntax.Binary) -> Expr | None:
-        if expr.op in _CHAINS:
-            found = self.operands(*_chain(expr))
-            if found is None:
-                return None
-            return concatenate(found) if expr.op == "||" else combine(expr.op, found)
-        found = self.operands(expr.left, expr.right)
+    def _chain(self, expr: syntax.Chain) -> Expr | None:
+        """From left to right, a run of one operator at a time."""
+        found = self.operands(expr.first, *(link.operand for link in expr.rest))
         if found is None:
             return None
-        left, right = found
-        if expr.op == "/":
-            return divide(left, right, expr.op_span)
-        if expr.op in _ARITHMETIC:
-            return arithmetic(_ARITHMETIC[expr.op], left, right, expr.op_span)
-        return compare(expr.op, left, right, expr.op_span)
+        left, at = found[0], 0
+        while at < len(expr.rest):
+            op, start = expr.rest[at].op, at
+            while at < len(expr.rest) and expr.rest[at].op == op:
+                at += 1
+            places = [link.op_span for link in expr.rest[start:at]]
+            whole = _run(op, [left, *found[start + 1 : at + 1]], places)
+            left = Operand(whole, expr.first.span.to(found[at].span))
+        return left.expr
 
     def _between(self, expr: syntax.Between) -> Expr | None:
         found = self.operands(expr.arg, expr.low, expr.high)
@@ -295,6 +309,23 @@ class _Typer:
         raise refuse(
             "VSC116", arg.span, "`event_time` takes the name of an input", "write `event_time()` for the record's"
         )
+
+
+def _run(op: str, operands: list[Operand], places: list[Span]) -> Expr:
+    """Operands joined by one operator, which stands at `places`."""
+    if op == "||":
+        return concatenate(operands)
+    if op in ("and", "or"):
+        return combine(op, operands)
+    left, *others = operands
+    whole = left.expr
+    for right, place in zip(others, places, strict=True):
+        so_far = Operand(whole, left.span.to(right.span))
+        if op == "/":
+            whole = divide(so_far, right, place)
+        else:
+            whole = joined(whole, arithmetic(_ARITHMETIC[op], so_far, right, place))
+    return whole
 
 
 def _unless(negated: bool, expr: Expr) -> Expr:

@@ -53,6 +53,7 @@ __all__ = [
     "divide",
     "element",
     "is_in",
+    "joined",
     "like",
     "map_key",
     "negate",
@@ -90,6 +91,16 @@ def arithmetic(function: str, left: Operand, right: Operand, span: Span) -> Expr
     if isinstance(a.type, DecimalType) and isinstance(b.type, DecimalType):
         return Call(function, (a, b), _decimal_result(function, a.type, b.type))
     return Call(function, (a, b), a.type)
+
+
+def joined(before: Expr, step: Expr) -> Expr:
+    """`step`, which calculates on with the result of `before`, as one call with it where that means the same: where
+    the operator and all types are the same, so that nothing is cast in between. Keeps a long chain flat."""
+    match before, step:
+        case Call(("add" | "subtract" | "multiply") as first, args, type), Call(second, (left, right), result):
+            if first == second and left is before and type == result and is_numeric(right.type):
+                return Call(first, (*args, right), result)
+    return step
 
 
 def divide(left: Operand, right: Operand, span: Span, function: str = "divide") -> Expr:

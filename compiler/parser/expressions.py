@@ -22,6 +22,7 @@ from vsc.plan.types import STRING, DataType
 __all__ = ["ExpressionBuilder", "TypePart"]
 
 _SQL_CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
+_LEVELS = {"or": 1, "and": 2, "+": 3, "-": 3, "||": 3, "*": 4, "/": 4, "%": 4}
 TypePart = tuple[syntax.Name | None, DataType]
 
 
@@ -208,10 +209,22 @@ class ExpressionBuilder:
 
     # operators
 
-    def _on_binary(self, span: Span, left: syntax.Expression, op: Span, right: syntax.Expression) -> syntax.Binary:
+    def _on_chain(self, span: Span, first: syntax.Expression, *rest: Any) -> syntax.Chain:
+        links = tuple(
+            syntax.Link(self._operator(op), op, operand) for op, operand in zip(*[iter(rest)] * 2, strict=True)
+        )
+        if isinstance(first, syntax.Chain) and _LEVELS[first.rest[0].op] == _LEVELS[links[0].op]:  # in parentheses
+            return syntax.Chain(first.first, first.rest + links, span)
+        return syntax.Chain(first, links, span)
+
+    def _on_comparison(
+        self, span: Span, left: syntax.Expression, op: Span, right: syntax.Expression
+    ) -> syntax.Comparison:
+        return syntax.Comparison(self._operator(op), left, right, span, op)
+
+    def _operator(self, op: Span) -> Any:
         written = self.tokens.text[op.start : op.end]
-        meant = {"!=": "<>", "==": "=", "<=>": "=", "=>": ">=", "&&": "and"}.get(written, written.lower())
-        return syntax.Binary(cast(Any, meant), left, right, span, op)
+        return {"!=": "<>", "==": "=", "<=>": "=", "=>": ">=", "&&": "and"}.get(written, written.lower())
 
     def _on_or_op(self, span: Span, token: int) -> Span:
         return span

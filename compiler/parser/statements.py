@@ -279,9 +279,9 @@ def _equated(expression: syntax.Expression, left: str, right: str) -> list[synta
     pending, sides = [expression], []
     while pending:
         part = pending.pop()
-        if isinstance(part, syntax.Binary) and part.op == "and":
-            pending += [part.right, part.left]
-        elif isinstance(part, syntax.Binary) and part.op == "=" and isinstance(part.right, syntax.ColumnRef):
+        if isinstance(part, syntax.Chain) and part.rest[0].op == "and":
+            pending += [*(link.operand for link in reversed(part.rest)), part.first]
+        elif isinstance(part, syntax.Comparison) and part.op == "=" and isinstance(part.right, syntax.ColumnRef):
             swapped = _qualifier(part.left) == right or _qualifier(part.right) == left
             sides.append(part.right if swapped else part.left)
         else:

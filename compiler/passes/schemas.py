@@ -97,8 +97,11 @@ class _Schemas:
             return None, list(typed.findings)
         text, found = self.source.slice(expr.span), typed.expr.type
         if found in (TINYINT, SMALLINT, INT) and not isinstance(typed.expr, expressions.Literal):
-            factor = expr if isinstance(expr, syntax.Binary) and expr.op == "*" else None
-            part = factor.left if factor is not None and isinstance(factor.right, syntax.Literal) else expr
+            match expr:
+                case syntax.Chain(part, (syntax.Link(op="*", operand=syntax.Literal()),)):
+                    pass
+                case part:
+                    pass
             seconds = self.source.slice(part.span)
             message = f"event time is a timestamp or a bigint of milliseconds, which {article(found)} cannot hold"
             help = f"if `{seconds}` is in seconds, write `timestamp cast({seconds} as bigint) * 1000`"

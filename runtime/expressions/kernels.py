@@ -86,14 +86,21 @@ _UNCHECKED = {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}
 def _arithmetic(call: Call, args: list[Any]) -> Any:
     if _name(call.args[1].type) == "interval":
         return _shift(call, args)
+    found = args[0]
+    for arg in args[1:]:
+        found = _step(call, found, arg)
+    return found
+
+
+def _step(call: Call, left: Any, right: Any) -> Any:
     if _name(call.type) in INTEGER_BITS:
-        return _checked(_CHECKED[call.function], *args)
+        return _checked(_CHECKED[call.function], left, right)
     if isinstance(call.type, DecimalType):
-        found = _checked(_UNCHECKED[call.function], *args)
+        found = _checked(_UNCHECKED[call.function], left, right)
         if found.type != arrow_type(call.type):
             raise Uncertain  # Spark has cut digits off
         return found
-    return _UNCHECKED[call.function](*args)
+    return _UNCHECKED[call.function](left, right)
 
 
 def _shift(call: Call, args: list[Any]) -> Any:

@@ -59,6 +59,8 @@ class _Compiler:
                 return _LAZY[function](expr, [self.compile(arg) for arg in args])
             case Call(function, args):
                 compiled = [self.compile(arg) for arg in args]
+                if function in _STEPWISE and len(args) > 2:
+                    return _stepwise(BUILDERS[function](expr), compiled)
                 return _strict(BUILDERS[function](expr), compiled, eager=function == "concat")
 
     def _column(self, expr: Column) -> RowFunction:
@@ -120,6 +122,22 @@ def _strict(function: Callable[..., Any], args: list[RowFunction], *, eager: boo
         return None if None in values else function(*values)
 
     return many
+
+
+def _stepwise(function: Callable[[Any, Any], Any], args: list[RowFunction]) -> RowFunction:
+    """From left to right; null as soon as an argument is null, those behind it are not looked at."""
+    first, *others = args
+
+    def evaluate(row0: Row | None, row1: Row | None, time0: int | None, time1: int | None) -> Any:
+        value = first(row0, row1, time0, time1)
+        for arg in others:
+            other = None if value is None else arg(row0, row1, time0, time1)
+            if other is None:
+                return None
+            value = function(value, other)
+        return value
+
+    return evaluate
 
 
 def _divisor_first(call: Call, args: list[RowFunction]) -> RowFunction:
@@ -260,6 +278,8 @@ _LAZY: dict[str, Callable[[Call, list[RowFunction]], RowFunction]] = {
     "try_divide": _divisor_first,
     "xxhash64": _hash,
 }
+
+_STEPWISE = {"add", "multiply", "subtract"}
 
 FUNCTIONS = frozenset({*BUILDERS, *_LAZY, "event_time"})
 """Every operator and function that can be evaluated."""

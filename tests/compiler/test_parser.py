@@ -34,8 +34,13 @@ def shown(expression: object) -> str:
             return f"{name.text}({'distinct ' if expression.distinct else ''}{inside})"
         case syntax.Unary(op, arg):
             return f"({op} {shown(arg)})"
-        case syntax.Binary(op, left, right):
+        case syntax.Comparison(op, left, right):
             return f"({shown(left)} {op} {shown(right)})"
+        case syntax.Chain(first, rest):
+            text = shown(first)
+            for link in rest:
+                text = f"({text} {link.op} {shown(link.operand)})"
+            return text
         case syntax.IsNull(arg, negated):
             return f"({shown(arg)} is {'not ' if negated else ''}null)"
         case syntax.In(arg, options, negated):
@@ -271,13 +276,28 @@ def test_a_broken_statement_is_left_out_and_its_name_is_known() -> None:
     "text",
     [
         "(" * 5000, "(" * 5000 + "a" + ")" * 5000, "not " * 5000 + "a", "- " * 5000 + "a", "a" + "[a" * 5000,
-        "f(" * 5000, "case when " * 5000, "a" + " + a" * 5000, "a" + " and a" * 5000, "a" + ".a" * 5000,
+        "f(" * 5000, "case when " * 5000, "a + (" * 5000, "a and (" * 5000, "a" + ".a" * 5000,
         "cast(a as " + "array<" * 5000, "cast(a as " + "array<" * 5000 + "int" + ">" * 5000 + ")",
     ],
 )  # fmt: skip
 def test_nesting_without_end_is_a_finding(text: str) -> None:
     findings = parse_expression(text).findings
     assert len(findings) == 1 and findings[0].code == "VSC015"
+
+
+@pytest.mark.parametrize("op", ["or", "and", "+", "-", "||", "*", "/", "%"])
+def test_a_chain_is_as_deep_as_its_operands_however_long(op: str) -> None:
+    parsed = parse_expression(f"a{f' {op} a' * 5000}")
+    assert parsed.findings == ()
+    assert isinstance(parsed.expression, syntax.Chain)
+    assert [link.op for link in parsed.expression.rest] == [op] * 5000
+
+
+def test_parentheses_on_the_left_say_nothing_new_and_others_do() -> None:
+    assert shown(parse_expression("((a - b) + c) - d").expression) == "(((a - b) + c) - d)"
+    assert shown(parse_expression("a - (b - c)").expression) == "(a - (b - c))"
+    left = parse_expression("(a or b) or c").expression
+    assert isinstance(left, syntax.Chain) and len(left.rest) == 2
 
 
 def test_the_deepest_type_is_one_that_a_plan_can_hold() -> None:

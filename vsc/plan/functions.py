@@ -82,7 +82,8 @@ FUNCTIONS: dict[str, Function] = _table(
 
 OPERATORS: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys(("negate", "not", "is_null", "is_not_null"), (1, 1)),
-    **dict.fromkeys(("add", "subtract", "multiply", "divide", "modulo"), (2, 2)),
+    **dict.fromkeys(("add", "subtract", "multiply"), (2, None)),
+    **dict.fromkeys(("divide", "modulo"), (2, 2)),
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "like", "get_field", "element"), (2, 2)),
     **dict.fromkeys(("and", "or", "in"), (2, None)),
     "case": (3, None),
