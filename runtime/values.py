@@ -11,6 +11,7 @@ converting between types: that is `vsc.runtime.expressions`.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -23,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
+from vsc.runtime.times import microseconds
 
 __all__ = ["INTEGER_BITS", "arrow_type", "brief", "displayed", "from_python", "to_array", "to_python", "to_values"]
 
@@ -30,9 +32,9 @@ INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 """The width of each integer type, by its name."""
 
 _BRIEF = 100
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
-_MICROSECOND = timedelta(microseconds=1)
 
 _ARROW = {
     "boolean": pa.bool_(),
@@ -210,9 +212,9 @@ def _no_date(days: int) -> date:
 def from_python(value: Any, type: DataType) -> Any:
     """The internal value of a user's Python `value`; None is null.
 
-    Timestamps are aware ``datetime`` values or milliseconds since the epoch; decimals also ``int`` and ``float`` if no
-    digit is lost; a member that is missing in the ``dict`` of a struct is null. Raises ValueError that names the type
-    when `value` is of another type or does not fit.
+    Timestamps are aware ``datetime`` values, ISO text or milliseconds since the epoch; dates also ISO text; decimals
+    also ``int``, ``float`` and text if no digit is lost; a member that is missing in the ``dict`` of a struct is null.
+    Raises ValueError that names the type when `value` is of another type or does not fit.
     """
     if value is None:
         return None
@@ -266,7 +268,8 @@ def _from_float(value: Any, type: DataType) -> float:
 
 
 def _from_decimal(value: Any, type: DataType, precision: int, scale: int) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    if not is_number and not (isinstance(value, str) and _NUMBER.fullmatch(value)):
         raise _wrong(value, type)
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     with localcontext() as context:
@@ -285,17 +288,21 @@ def _from_decimal(value: Any, type: DataType, precision: int, scale: int) -> Dec
 
 
 def _from_timestamp(value: Any, type: DataType) -> int:
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return (value - _EPOCH) // _MICROSECOND
-    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value * 1000 < 2**63:
-        return value * 1000
-    raise ValueError(f"{brief(value)} is not a value of type {type} (an aware datetime, or milliseconds since 1970)")
+    try:
+        return microseconds(value)
+    except ValueError:
+        what = "an aware datetime, ISO text, or milliseconds since 1970"
+        raise ValueError(f"{brief(value)} is not a value of type {type} ({what})") from None
 
 
 def _from_date(value: Any, type: DataType) -> int:
-    if isinstance(value, datetime) or not isinstance(value, date):
+    try:
+        day = date.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        raise _wrong(value, type) from None
+    if isinstance(day, datetime) or not isinstance(day, date):
         raise _wrong(value, type)
-    return value.toordinal() - _EPOCH_DAY
+    return day.toordinal() - _EPOCH_DAY
 
 
 def _from_instance(*classes: type) -> Callable[[Any, DataType], Any]:

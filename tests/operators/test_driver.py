@@ -82,7 +82,7 @@ def test_reading_takes_records_away() -> None:
         ("s", {"k": "a"}, 1.5, "an int of ms"),
         ("s", {"k": "a"}, True, "an int of ms"),
         ("s", {"k": ["x"] * 1000}, 0, r"column 'k' string: \['x', .*\.\.\. is not a value of type string$"),
-        ("t", {"k": "a"}, 2**70, "an int of ms"),
+        ("t", {"k": "a"}, 2**70, "'t': timestamp= is too far from 1970: 1180591620717411303424"),
         (["s"], {"k": "a"}, 0, r"a node is named by a text, not by \['s'\]"),
     ],
 )
@@ -127,19 +127,61 @@ def test_stores_are_found_by_their_name_and_their_tables() -> None:
             driver.store("s")
 
 
-@pytest.mark.parametrize("as_of", ["x", 1.0, True, dt.datetime(2020, 1, 1, tzinfo=UTC)])
-def test_a_store_is_read_as_of_milliseconds(as_of: Any) -> None:
+@pytest.mark.parametrize("as_of", ["x", 1.0, True, dt.datetime(2020, 1, 1)])
+def test_a_store_is_not_read_as_of_something_else(as_of: Any) -> None:
     with TopologyTestDriver(VERSIONED) as driver:
         put(driver, "t", "a", "x", 3)
-        with pytest.raises(ValueError, match=r"'t': as_of= is an int of ms, not "):
+        with pytest.raises(ValueError, match=r"'t': as_of= is an int of ms, ISO text or an aware datetime, not "):
             driver.store("t").get({"k": "a"}, as_of=as_of)
         with pytest.raises(ValueError, match="a row is a dict of column values, not 'a'"):
             driver.store("t").get("a")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "at", ["2026-05-04T10:00:00Z", "2026-05-04T10:00:00.0009", "2026-05-04 12:00+02:00", 1777888800000,
+           dt.datetime(2026, 5, 4, 10, tzinfo=UTC)],
+)  # fmt: skip
+def test_times_are_milliseconds_iso_text_or_datetimes(at: Any) -> None:
+    ten = 1777888800000
+    with TopologyTestDriver(VERSIONED) as driver:
+        driver.pipe("t", {"k": "a", "v": "x"}, timestamp=at)
+        assert driver.store("t").get({"k": "a"}) == VersionedRecord({"v": "x"}, ten, None)
+        assert driver.store("t").get({"k": "a"}, as_of=at) == VersionedRecord({"v": "x"}, ten, None)
+        assert driver.store("t").get({"k": "a"}, as_of="2026-05-04T09:59:59.999Z") is None
+        driver.delete("t", {"k": "a"}, timestamp=at)
+        assert driver.store("t").get({"k": "a"}) is None
+        assert [record.timestamp for record in driver.read("t")] == [ten, ten]
+
+
+def test_columns_take_iso_text_and_text_of_decimals() -> None:
+    text = """stream s (k int, at timestamp, day date, days array<date>, price decimal(6, 2), also struct<at:timestamp>)
+    from memory () key k timestamp at; sink s to noop ();"""
+    row = {
+        "k": 1, "at": "2026-05-04T10:00:00.000001Z", "day": "2026-05-04", "days": ["1969-12-31", dt.date(1970, 1, 2)],
+        "price": "12.5", "also": {"at": "2026-05-04T10:00:00-07:00"},
+    }  # fmt: skip
+    wrong = ("at", "noon"), ("at", dt.datetime(2026, 5, 4)), ("day", "2026-02-30"), ("price", "12.345"), ("price", "x")
+    with TopologyTestDriver(text) as driver:
+        driver.pipe("s", row)
+        driver.pipe("s", {"k": 2}, timestamp="2026-05-04")
+        one, two = driver.read("s")
+        for column, value in wrong:
+            with pytest.raises(ValueError, match=f"'s': column '{column}' .*is not a value of type"):
+                driver.pipe("s", {"k": 3, "at": 0, column: value})
+    assert one.timestamp == 1777888800000
+    assert one.value == {
+        "at": dt.datetime(2026, 5, 4, 10, 0, 0, 1, UTC), "day": dt.date(2026, 5, 4),
+        "days": [dt.date(1969, 12, 31), dt.date(1970, 1, 2)], "price": Decimal("12.50"),
+        "also": {"at": dt.datetime(2026, 5, 4, 17, tzinfo=UTC)},
+    }  # fmt: skip
+    assert str(one.value["price"]) == "12.50"
+    assert two.timestamp == 1777852800000
+    assert two.value is not None and two.value["at"] == dt.datetime(2026, 5, 4, tzinfo=UTC)
+
+
 def test_the_time_beside_a_timestamp_column_is_looked_at_as_well() -> None:
     with TopologyTestDriver("stream s (k string, at timestamp) from memory () key k timestamp at;") as driver:
-        with pytest.raises(ValueError, match="timestamp= is an int of ms, not 'x'"):
+        with pytest.raises(ValueError, match="timestamp= is an int of ms, ISO text or an aware datetime, not 'x'"):
             driver.pipe("s", {"k": "a", "at": 1}, timestamp="x")  # type: ignore[arg-type]
         driver.pipe("s", {"k": "a", "at": 1}, timestamp=7)
         assert driver.read("s")[0].timestamp == 1

@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -14,11 +14,11 @@ from vsc.cli.errors import UsageError
 from vsc.plan.nodes import Column
 from vsc.plan.types import DataType, DecimalType, StructType
 from vsc.runtime.operators.views import StoreInfo
+from vsc.runtime.times import event_time, from_iso
 
 __all__ = ["read_key", "read_time"]
 
 _MILLISECONDS = re.compile(r"[+-]?\d{1,18}")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HELP = {
     "boolean": "write true or false",
     "binary": "write the bytes in base64",
@@ -49,11 +49,10 @@ def read_time(text: str, option: str) -> int:
     Raises UsageError for text that is neither, or milliseconds that do not fit into 64 bits.
     """
     try:
-        found = int(text) if _MILLISECONDS.fullmatch(text) else (_datetime(text) - _EPOCH) // timedelta(milliseconds=1)
+        return int(text) if _MILLISECONDS.fullmatch(text) else event_time(text)
     except ValueError:
         name = {"as_of": "--as-of", "start": "--from", "end": "--to"}[option]
         raise UsageError(f"{name} takes a time, not {text[:40]!r}", _HELP["timestamp"]) from None
-    return found
 
 
 def _members(text: str) -> dict[str, Any] | None:
@@ -96,7 +95,7 @@ def _value(value: Any, type: DataType) -> Any:
         case "date":
             return date.fromisoformat(value)
         case "timestamp":
-            return int(value) if value.lstrip("-").isdigit() else _datetime(value)
+            return int(value) if value.lstrip("-").isdigit() else from_iso(value)
         case "binary":
             try:
                 return base64.b64decode(value, validate=True)
@@ -104,8 +103,3 @@ def _value(value: Any, type: DataType) -> Any:
                 raise ValueError from None
         case _:
             return value
-
-
-def _datetime(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found

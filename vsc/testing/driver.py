@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -26,12 +27,14 @@ from vsc.runtime.operators.source_task import SourceRows
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.records import Batch, Origin
 from vsc.runtime.state.kv import OrderedKV, RocksKV
+from vsc.runtime.times import event_time
 from vsc.runtime.values import brief, from_python, to_array, to_python, to_values
 
 __all__ = ["Record", "StoreView", "TopologyTestDriver", "VersionedRecord", "timestamp_column"]
 
 Row = Mapping[str, Any]
-_LARGEST_TIME = 2**53
+Time = int | str | datetime
+"""An event time: ms, ISO text, or an aware datetime."""
 _MOST_PARTITIONS = 1000
 """Each one opens a RocksDB of its own for every stage."""
 
@@ -87,32 +90,33 @@ class TopologyTestDriver:
 
     # ---------------------------------------------------------------------------------------------------------- in
 
-    def pipe(self, source: str, row: Row, timestamp: int | None = None) -> None:
-        """Feeds one row to a source. `timestamp` in ms is the record's time, where no timestamp column gives it.
+    def pipe(self, source: str, row: Row, timestamp: Time | None = None) -> None:
+        """Feeds one row to a source. `timestamp` is the record's time, where no timestamp column gives it.
 
-        A column that is missing is null. A row with a null in its key, or whose event time is null or negative, is
-        dropped and counted, as in a query. Raises ValueError for an unknown source or column, a value of a wrong type,
-        or no time at all.
+        Times, those in timestamp columns too, are ms, ISO text (UTC unless it says otherwise) or aware datetimes. A
+        date may be ISO text, and a decimal text. A column that is missing is null. A row with a null in its key, or
+        whose event time is null or negative, is dropped and counted, as in a query. Raises ValueError for an unknown
+        source or column, a value of a wrong type, or no time at all.
         """
         node, operation = self._source(source)
         _check_columns(node, row, operation.columns)
         filled = dict(row)
+        time = None
         column = timestamp_column(operation)
         if timestamp is not None or operation.timestamp is None or (column is not None and column not in filled):
-            _check_time(source, timestamp)
+            time = _time(source, timestamp)
             if column is not None and column not in filled:
-                filled[column] = timestamp
-        self._process(node, operation, filled, timestamp, deleted=False)
+                filled[column] = time
+        self._process(node, operation, filled, time, deleted=False)
 
-    def delete(self, source: str, key: Row, timestamp: int | None = None) -> None:
+    def delete(self, source: str, key: Row, timestamp: Time | None = None) -> None:
         """Feeds a tombstone to a source table, or a record without value to a source stream: its key columns only.
 
         Raises ValueError as `pipe` does, also where `timestamp` is missing.
         """
         node, operation = self._source(source)
         _check_columns(node, key, node.schema.key)
-        _check_time(source, timestamp)
-        self._process(node, operation, dict(key), timestamp, deleted=True)
+        self._process(node, operation, dict(key), _time(source, timestamp), deleted=True)
 
     def drain(self) -> None:
         """Ends the input, as ``vsc run --drain`` does: whatever waits for stream time to go on comes out."""
@@ -217,10 +221,11 @@ class StoreView:
         self._runtime = runtime
         self._node = node
 
-    def get(self, key: Row, as_of: int | None = None) -> VersionedRecord | None:
-        """The newest row of `key`, or the one valid at `as_of` (ms); None if there is none, or it is too old to know.
+    def get(self, key: Row, as_of: Time | None = None) -> VersionedRecord | None:
+        """The newest row of `key`, or the one valid at `as_of`, a time as `pipe` takes it.
 
-        Raises ValueError for a key that is not the table's, and for `as_of` on an unversioned store.
+        None if there is none, or it is too old to know. Raises ValueError for a key that is not the table's, and for
+        `as_of` on an unversioned store.
         """
         node = self._node
         _check_columns(node, key, node.schema.key)
@@ -230,11 +235,10 @@ class StoreView:
         values = tuple(_internal(node, c, key[c.name]) for c in node.schema.key)
         table = self._runtime.table(node.name, values)
         assert table is not None
-        if as_of is not None and (isinstance(as_of, bool) or not isinstance(as_of, int)):
-            raise ValueError(f"'{node.name}': as_of= is an int of ms, not {brief(as_of)}")
-        if as_of is not None and not table.versioned:
+        time = None if as_of is None else _checked(node.name, "as_of", as_of)
+        if time is not None and not table.versioned:
             raise ValueError(f"'{node.name}' has an unversioned store: it cannot be read as of a time")
-        found = table.lookup(self._runtime.encode_key(node.name, values), as_of)
+        found = table.lookup(self._runtime.encode_key(node.name, values), time)
         if isinstance(found, Missed):
             return None
         row, valid_from, valid_to = found
@@ -276,11 +280,20 @@ def _check_name(name: object) -> None:
         raise ValueError(f"a node is named by a text, not by {brief(name)}")
 
 
-def _check_time(source: str, timestamp: object) -> None:
+def _time(source: str, timestamp: object) -> int:
     if timestamp is None:
-        raise ValueError(f"'{source}': the record has no time; give timestamp= in ms")
-    if isinstance(timestamp, bool) or not isinstance(timestamp, int) or abs(timestamp) > _LARGEST_TIME:
-        raise ValueError(f"'{source}': timestamp= is an int of ms, not {brief(timestamp)}")
+        raise ValueError(f"'{source}': the record has no time; give timestamp=, in ms or as ISO text")
+    return _checked(source, "timestamp", timestamp)
+
+
+def _checked(name: str, argument: str, time: object) -> int:
+    try:
+        return event_time(time)
+    except OverflowError:
+        raise ValueError(f"'{name}': {argument}= is too far from 1970: {brief(time)}") from None
+    except ValueError:
+        what = "an int of ms, ISO text or an aware datetime"
+        raise ValueError(f"'{name}': {argument}= is {what}, not {brief(time)}") from None
 
 
 def _internal(node: Node, column: Column, value: Any) -> Any:

@@ -1,0 +1,48 @@
+"""Times as users give them: milliseconds since 1970, aware datetimes, ISO text (UTC unless it says otherwise).
+
+One reading for the test driver, scenario files and keys of stores. Not for what is in data: sources read that.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TypeGuard
+
+__all__ = ["event_time", "from_iso", "microseconds"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_LARGEST = 2**53
+"""The latest event time in ms, and with a minus the earliest one."""
+
+
+def event_time(value: object) -> int:
+    """An event time in ms; what is below a millisecond is cut.
+
+    Raises ValueError for what is not a time, OverflowError for one that is too far from 1970.
+    """
+    found = value if _is_int(value) else microseconds(value) // 1000
+    if not -_LARGEST <= found <= _LARGEST:
+        raise OverflowError("too far from 1970")
+    return found
+
+
+def microseconds(value: object) -> int:
+    """A value of type timestamp in microseconds since 1970. ValueError for what is none, or does not fit 64 bits."""
+    if _is_int(value) and -(2**63) <= value * 1000 < 2**63:
+        return value * 1000
+    if isinstance(value, str):
+        value = from_iso(value)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return (value - _EPOCH) // _MICROSECOND
+    raise ValueError("neither milliseconds, nor an aware datetime, nor ISO text")
+
+
+def from_iso(text: str) -> datetime:
+    """The time that ISO text stands for, aware. ValueError for other text."""
+    found = datetime.fromisoformat(text)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+
+
+def _is_int(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
