@@ -22,6 +22,11 @@ _MISMATCH = re.compile(
 _ORC_MISMATCH = re.compile(
     r"Unable to convert type (\S+) of file|ORC does not support type conversion from (.+?) to (.+?)[.\s]"
 )
+_ORC_TIMES = {
+    "nanos > 999999999 or < 0": "a timestamp before 1970 with a part of a second",
+    "timestamp with local time zone": "a column of timestamps with a time zone",
+}
+"""What Spark cannot read of ORC files that other programs write, by what it says then (not always of which file)."""
 _FOOTER = re.compile(r"Could not read footer for file: ?\S*?(file:\S+?|\w+://\S+?)[;,\s]")
 
 _NO_SPACE = ("No space left on device", "Disk quota exceeded", "File too large")
@@ -82,6 +87,11 @@ def _reading(text: str) -> VscRuntimeError | None:
         )
     if _ORC_MISMATCH.search(text):
         return SourceError(f"{where}: a column does not have its declared type ({_ORC_MISMATCH.search(text).group(0)})")  # type: ignore[union-attr]
+    for sign, held in _ORC_TIMES.items():
+        if sign in text:
+            return SourceError(
+                f"{where} has {held}, which Spark cannot read from ORC", "write the data as Parquet, or with Spark"
+            )
     if file is not None or "FAILED_READ_FILE" in text or "CANNOT_READ_FILE_FOOTER" in text:
         return SourceError(f"{where} cannot be read: {_innermost(text)}", "mend or remove the file, then run again")
     return None

@@ -17,9 +17,13 @@ from vsc.runtime.spark import csv
 from vsc.runtime.spark.csv import REASON, CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect, record_ends
 
+SEEDS = seeds("VSC_CSV_FILES", 500)
+BLOCKS = [SEEDS[start : start + 500] for start in range(0, len(SEEDS), 500)]
 
-def test_files_are_read_as_python_reads_them() -> None:
-    for seed in seeds("VSC_CSV_FILES", 500):
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_files_are_read_as_python_reads_them(block: range) -> None:
+    for seed in block:
         rng = Random(seed)
         file = random_file(rng)
         (found,) = by_vsc([file], rng)
