@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -49,7 +50,6 @@ class Delimited:
         texts: dict[str, Texts] = {}
         present: Counter[str] = Counter()
         odd: list[tuple[str, str]] = []
-        empty = 0
         self.unreadable, self.first_unreadable = 0, ""
         for file in sample.files:
             header, strange = self._names(file.path)
@@ -60,11 +60,9 @@ class Delimited:
                 texts.setdefault(name, Texts())
             for batch in self._cells(file, sample.limit, header):
                 for name in names:
-                    cells = batch.column(name)
-                    empty += cells.null_count
-                    if len(there := cells.drop_null()):
+                    if len(there := batch.column(name).drop_null()):
                         texts[name].see(there, markers=True)
-        self.null, columns = _without_markers(texts, empty)
+        self.null, columns = _without_markers(texts)
         columns = [
             replace(column, absent=len(sample.files) - present[column.name])
             for column in columns
@@ -95,7 +93,7 @@ class Delimited:
 
     def _options(self) -> tuple[tuple[str, str], ...]:
         separator = next(iter(self.separators.values()), ",")
-        options = (("sep", separator),) if separator != "," else ()
+        options = (("sep", separator.replace("\t", r"\t")),) if separator != "," else ()
         return (*options, ("nullValue", self.null)) if self.null else options
 
     def _names(self, path: str) -> tuple[list[str], list[tuple[str, str]]]:
@@ -155,16 +153,34 @@ class Delimited:
             return "skip"
 
         return pacsv.open_csv(
-            stream,
+            _Ended(stream),
             pacsv.ReadOptions(use_threads=False, column_names=keys, skip_rows_after_names=1, block_size=_BLOCK),
             pacsv.ParseOptions(
                 delimiter=self.separators[file.path], newlines_in_values=True, invalid_row_handler=bad
             ),
             pacsv.ConvertOptions(
                 column_types=dict.fromkeys(keys, pa.string()), include_columns=chosen,
-                null_values=[self.null], strings_can_be_null=True, quoted_strings_can_be_null=False,
+                null_values=["", self.null], strings_can_be_null=True, quoted_strings_can_be_null=False,
             ),
         )  # fmt: skip
+
+
+class _Ended(io.RawIOBase):
+    """A file whose last line has its end, without which pyarrow takes an empty last cell for an empty string."""
+
+    def __init__(self, inner: pa.NativeFile) -> None:
+        super().__init__()
+        self.inner, self.last = inner, b"\n"
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self.inner.read(None if size < 0 else size)
+        if not data and self.last not in (b"\n", b"\r"):
+            data = b"\n"
+        self.last = data[-1:] or self.last
+        return data
 
 
 def _separator(lines: list[str]) -> str:
@@ -181,15 +197,15 @@ def _separator(lines: list[str]) -> str:
     return best
 
 
-def _without_markers(texts: dict[str, Texts], empty: int) -> tuple[str, list[DataColumn]]:
-    """The text that stands for null, and the columns. A run takes one such text in place of the empty cell."""
+def _without_markers(texts: dict[str, Texts]) -> tuple[str, list[DataColumn]]:
+    """The text that stands for null, and the columns. A run takes one such text besides the empty cell."""
     blocking = {
         marker
         for name, seen in texts.items()
         if seen.markers and seen.column(name, cells=True).type != STRING
         for marker in seen.markers
     }
-    null = next(iter(blocking)) if len(blocking) == 1 and not empty else ""
+    null = next(iter(blocking)) if len(blocking) == 1 else ""
     columns = []
     for name, seen in texts.items():
         column = seen.column(name, cells=True)
