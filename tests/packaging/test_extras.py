@@ -88,3 +88,34 @@ def test_an_import_names_its_extra(code: str, missing: list[str], user: str, pac
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
     told = f"{user} needs the package `{package}`, which is not installed: {install(extra)}"
     assert json.loads(done.stdout) == ["MissingExtra", told]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing", "told", "extra"),
+    [
+        ([], ["pyspark", "rich"], "vsc run needs pyspark, rich, not installed here", "spark"),
+        (
+            ["--metrics", "prometheus:9464"],
+            ["prometheus_client"],
+            "vsc run --metrics needs the package `prometheus_client`, which is not installed",
+            "metrics",
+        ),
+    ],
+)
+def test_a_run_names_its_extra_before_spark_starts(
+    arguments: list[str], missing: list[str], told: str, extra: str, root: Path, tmp_path: Path
+) -> None:
+    options = [
+        "--checkpoint",
+        str(tmp_path / "ck"),
+        "--var",
+        f"data={root}/examples/payments/data",
+        "--var",
+        f"out={tmp_path}/out",
+    ]
+    command = ["run", str(root / "examples/payments/topology.vdsl"), *options, *arguments]
+    code = f"import vsc.cli, vsc.cli.run; vsc.cli.run.check_java = print; sys.exit(vsc.cli.main({command!r}))"
+    program = WITHOUT.format(code=code, missing=missing)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    lines = [line.strip(" =") for line in done.stderr.splitlines()]
+    assert (done.returncode, lines) == (2, [f"error: {told}", f"help: {install(extra)}"])
