@@ -15,6 +15,8 @@ from vsc.runtime.operators import (
     to_table,
 )
 from vsc.runtime.operators.aggregate import aggregate_operator
+from vsc.runtime.operators.aggregate.results import Results
+from vsc.runtime.operators.aggregate.windows import WindowedAggregate
 from vsc.runtime.operators.building import Built, Consumer, Parts
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.graph_getters import getter, pair
@@ -51,7 +53,7 @@ def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
         case TableTableJoin() as join:
             return _table_table_join(parts, node, join, old, _kept(put, forward))
         case Aggregate() as aggregate:
-            return aggregate_operator(parts, node, aggregate, put, forward)
+            return _aggregate(parts, node, aggregate, put, forward)
         case Suppress() as operation:
             return _suppress(parts, node, operation, put, forward)
         case other:
@@ -87,6 +89,19 @@ def _kept(put: TablePut | None, forward: ChangeConsumer) -> ChangeConsumer:
         write(kb, key, new, old, time)
 
     return keep
+
+
+def _aggregate(
+    parts: Parts, node: Node, operation: Aggregate, put: TablePut | None, forward: ChangeConsumer
+) -> Consumer:
+    kept, store = node.store, parts.tables.get(node.name)
+    grace = 0 if kept is None else (kept.grace if kept.grace is not None else kept.retention) or 0
+    results = Results(put, parts.old_wanted(node.name), forward, store, grace)
+    operator = aggregate_operator(parts.plan, parts.stage, node, operation, parts.kv, results, parts.context)
+    if operation.final:
+        assert isinstance(operator, WindowedAggregate)
+        parts.waiting[node.name] = operator
+    return operator.process
 
 
 def _suppress(parts: Parts, node: Node, operation: Suppress, put: TablePut | None, forward: ChangeConsumer) -> Consumer:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from vsc.runtime.records import Batch, Metrics
 
-__all__ = ["StageResult"]
+__all__ = ["DRAIN", "StageResult"]
+
+DRAIN = "#drain"
+"""Source name in the origin of records that only the end of the input brought out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from vsc.plan.nodes import Schema
 from vsc.plan.nodes import Suppress as Operation
 from vsc.runtime.errors import BufferFullError
 from vsc.runtime.metrics import HELD_RECORDS, Missed
+from vsc.runtime.operators.aggregate.results import Put
 from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.getters import Getter
-from vsc.runtime.operators.put import ChangeConsumer, TablePut
+from vsc.runtime.operators.put import ChangeConsumer
 from vsc.runtime.operators.stores import Found
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
@@ -36,7 +37,7 @@ class Suppress:
         operation: Operation,
         schema: Schema,
         held: Suppressed,
-        put: TablePut | None,
+        put: Put | None,
         old_wanted: bool,
         context: Context,
         forward: ChangeConsumer,

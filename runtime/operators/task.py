@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from vsc.plan.nodes import Aggregate, Operation, Plan, Schema, Stage, StreamTableJoin, Suppress
+from vsc.plan.nodes import Plan, Schema, Stage
 from vsc.runtime.operators.context import Context, RunOptions
 from vsc.runtime.operators.graph import StageGraph
 from vsc.runtime.operators.layout import hands_out, path_depth
 from vsc.runtime.operators.partition import encoded_keys
-from vsc.runtime.operators.result import StageResult
+from vsc.runtime.operators.result import DRAIN, StageResult
 from vsc.runtime.operators.source_task import SourceRows, SourceTask
 from vsc.runtime.operators.stores import TableStore
+from vsc.runtime.operators.waiting import held_back, holds_back
 from vsc.runtime.records import Batch, Metrics, Order, Origin, processing_order, unified_origins
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
@@ -32,10 +33,7 @@ from vsc.runtime.values import to_values
 if TYPE_CHECKING:
     from vsc.runtime.operators.columnar import ColumnarStage
 
-__all__ = ["DRAIN", "RunOptions", "SourceRows", "SourceTask", "StageResult", "StageTask"]
-
-DRAIN = "#drain"
-"""Source name in the origin of records that only the end of the input brought out."""
+__all__ = ["RunOptions", "SourceRows", "SourceTask", "StageResult", "StageTask"]
 
 _ENOUGH = 512
 """From how many records on the fixed costs of whole columns pay."""
@@ -74,7 +72,6 @@ class StageTask:
         if engine == "columns" and self._columns is None:
             raise ValueError(f"stage {stage_id} cannot run on whole columns")
         self._enough = _ENOUGH if engine == "auto" else 1
-        self._holds = any(_holds(o) for o in self._operations())
         self._built: StageGraph | None = None
 
     def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
@@ -87,11 +84,8 @@ class StageTask:
         present = [
             (name, replace(batch, order=batch.order.deepened(self._depth))) for name, batch in inputs if len(batch)
         ]
-        on_columns = not (drain and self._holds)  # what waits comes out record by record
-        if on_columns and self._columns is not None and sum(len(batch) for _, batch in present) >= self._enough:
-            result = self._on_columns(self._columns, present)
-            if result is not None:
-                return result
+        if self._columns is not None and sum(len(batch) for _, batch in present) >= self._enough:
+            return self._on_columns(self._columns, present, drain)
         self._context.metrics = Metrics()
         found: dict[str, list[Batch]] = {}
         if present:
@@ -111,12 +105,8 @@ class StageTask:
     @property
     def held(self) -> int:
         """How many records, windows without final result and suppressed rows wait in the stage."""
-        if not self._holds:
-            return 0
-        return sum(len(buffer) for buffer in self._graph.waiting.values())
-
-    def _operations(self) -> list[Operation]:
-        return [n.operation for n in self._plan.nodes if n.name in self._stage.nodes]
+        holding = [node for node in self._plan.nodes if node.name in self._stage.nodes and holds_back(node.operation)]
+        return sum(held_back(self._kv, self._stage, node) for node in holding)
 
     @property
     def _graph(self) -> StageGraph:
@@ -124,16 +114,19 @@ class StageTask:
             self._built = StageGraph(self._plan, self._stage, self._kv, self._context, self._handed_out)
         return self._built
 
-    def _on_columns(self, columns: ColumnarStage, inputs: Sequence[tuple[str, Batch]]) -> StageResult | None:
-        """What the other engine makes of the batch; None if an expression fails on it, so that this one has to."""
-        from vsc.runtime.operators.columnar import NotColumnar
-
-        try:
-            result = columns.process(inputs)
-        except NotColumnar:
-            return None
+    def _on_columns(self, columns: ColumnarStage, inputs: Sequence[tuple[str, Batch]], drain: bool) -> StageResult:
+        """What the other engine makes of the batch."""
+        results = [columns.process(inputs)]
+        if drain:
+            results += [columns.release(name, place) for place, name in enumerate(columns.holding)]
         self._built = None  # its stores know nothing of what was just written
-        return result
+        metrics = Metrics()
+        found: dict[str, list[Batch]] = {}
+        for result in results:
+            metrics.merge(result.metrics)
+            for name, batch in result.batches:
+                found.setdefault(name, []).append(batch)
+        return StageResult(tuple((name, Batch.concat(parts)) for name, parts in found.items()), metrics)
 
     def _run(self, inputs: Sequence[tuple[str, Batch]]) -> None:
         batches = [batch for _, batch in inputs]
@@ -176,18 +169,6 @@ class StageTask:
     def _gather(self, found: dict[str, list[Batch]]) -> None:
         for name, collector in self._graph.collectors.items():
             found.setdefault(name, []).append(collector.drain())
-
-
-def _holds(operation: Operation) -> bool:
-    match operation:
-        case StreamTableJoin(grace=grace):
-            return grace is not None
-        case Aggregate(final=final):
-            return final
-        case Suppress():
-            return True
-        case _:
-            return False
 
 
 def _columnar(

@@ -21,9 +21,6 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 
@@ -70,9 +67,17 @@ class TimeOrderedBuffer:
         """Take in a record. Raises ValueError for a negative timestamp."""
         self._add([Buffered(timestamp, key, payload)])
 
-    def add_many(self, timestamps: npt.NDArray[np.int64], keys: Sequence[bytes], payloads: Sequence[bytes]) -> None:
-        """Take in many records in one atomic write, as if one by one in that order."""
-        self._add([Buffered(*record) for record in zip(timestamps.tolist(), keys, payloads, strict=True)])
+    def pass_through(self, count: int, clock: int, waiting: Sequence[tuple[int, Buffered]]) -> None:
+        """Take in `count` records, the highest timestamp of which is `clock`, of which only those `waiting` are left.
+
+        These come with their places among all of them; one atomic write.
+        """
+        puts = [self._row(self._sequence + place, record) for place, record in waiting]
+        self._sequence += count
+        self._count += len(waiting)
+        self._time = max(self._time, clock)
+        self._oldest = min([self._oldest, *(record.timestamp for _, record in waiting)])
+        self._kv.write([*puts, self._meta_row()])
 
     def skip(self, until: int) -> None:
         """Say that nothing waits with a time of at most `until`, so that nothing is sought there."""
@@ -109,16 +114,17 @@ class TimeOrderedBuffer:
         times = [timestamp for timestamp, _, _ in records]
         if min(times) < 0:
             raise ValueError(f"a timestamp must not be negative, but is {min(times)}")
-        puts = []
-        for sequence, (timestamp, key, payload) in enumerate(records, self._sequence):
-            escaped = key.replace(b"\0", b"\0\xff")
-            puts.append((self._rows + _NUMBER.pack(timestamp) + escaped + _END + _NUMBER.pack(sequence), payload))
+        puts = [self._row(sequence, record) for sequence, record in enumerate(records, self._sequence)]
         self._sequence += len(records)
         self._count += len(records)
         self._time = max(self._time, *times)
         self._oldest = min(self._oldest, *times)
         puts.append(self._meta_row())
         self._kv.write(puts)
+
+    def _row(self, sequence: int, record: Buffered) -> tuple[bytes, bytes]:
+        escaped = record.key.replace(b"\0", b"\0\xff")
+        return self._rows + _NUMBER.pack(record.timestamp) + escaped + _END + _NUMBER.pack(sequence), record.payload
 
     def _meta_row(self) -> tuple[bytes, bytes]:
         return self._meta, _META.pack(_MAGIC, FORMAT_VERSION, 0, self._time, self._sequence, self._count)

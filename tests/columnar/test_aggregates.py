@@ -11,8 +11,6 @@ import pytest
 
 from tests.columnar.topologies import (
     CALLS,
-    KEY,
-    ROW,
     Builder,
     Record,
     S,
@@ -26,9 +24,8 @@ from tests.columnar.topologies import (
     windows,
 )
 from vsc.plan.expressions import Call, Cast, Literal
-from vsc.plan.nodes import AggregateCall, Column, Materialize, Plan, Schema, Window
-from vsc.plan.types import BIGINT, DOUBLE, TIMESTAMP, ArrayType
-from vsc.runtime.operators.columnar import ColumnarStage, NotColumnar, supports
+from vsc.plan.nodes import AggregateCall, Materialize, Plan, Window
+from vsc.plan.types import BIGINT, DOUBLE, ArrayType
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.task import StageTask
 from vsc.runtime.state.kv import MemoryKV
@@ -80,10 +77,6 @@ def test_sums_that_overflow_fail_as_record_by_record() -> None:
     b.aggregate("sums", "s", calls=CALLS[2:3])
     plan = b.plan()
     records: list[Record] = [("s", "a", i, (v, None)) for i, v in enumerate((2**62, 2**62 - 1, 1, -(2**62), 5, 5))]
-    with pytest.raises(NotColumnar):
-        ColumnarStage(plan, 1, MemoryKV(), RunOptions(), frozenset({"sums"})).process(
-            batches(list(enumerate(records)), random.Random(0))
-        )
     for engines in (["columns"], ["columns"] * 6):
         found = run(plan, records, engines)
         values = [row[-1][1] for row in found[0]["sums"]]
@@ -103,36 +96,33 @@ def test_a_late_record_on_which_a_call_fails_is_a_failure(engine: str) -> None:
     assert found[1].as_dict()["dropped_records"] == {"made": {"expression_failed": 1, "window_closed": 1}}
 
 
-def refused(call: AggregateCall | None = None, **options: Any) -> Plan:
+SESSION = replace(TUMBLING, kind="session", advance=0)
+SLIDING = replace(TUMBLING, kind="sliding", advance=0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"calls": [AggregateCall("count", (V,), True, BIGINT, "count(distinct v)")]},
+        {"calls": [AggregateCall("collect_list", (S,), False, ArrayType(S.type), "collect_list(s)")]},
+        {"store": versioned("made", 5)},
+        {"window": SLIDING},
+        {"window": SESSION},
+    ],
+)
+def test_aggregates_that_go_record_by_record(options: dict[str, Any], seed: int) -> None:
     b = Builder()
     b.source("s", "stream")
-    calls = CALLS if call is None else (call,)
-    b.aggregate("made", "s", calls=calls, **options)
-    return b.plan()
+    b.aggregate("made", "s", **{"calls": CALLS[:1], **options})
+    records = history(["s"], seed)
+    assert run(b.plan(), records, ["columns"]) == run(b.plan(), records, ["records"])
 
 
-def test_what_is_supported() -> None:
-    assert all(supports(plan, plan.stages[1]) for plan in (groups(1, 1), windows(1, 1), refused(), refused(CALLS[0])))
-    for call in (
-        AggregateCall("count", (V,), True, BIGINT, "count(distinct v)"),
-        AggregateCall("collect_list", (S,), False, ArrayType(S.type), "collect_list(s)"),
-    ):
-        plan = refused(call)
-        assert not supports(plan, plan.stages[1]), call.text
-    for options in (
-        {"store": versioned("made", 5)},
-        {"window": replace(TUMBLING, kind="sliding", advance=0)},
-        {"window": replace(TUMBLING, kind="session", advance=0)},
-    ):
-        plan = refused(CALLS[0], **options)
-        assert not supports(plan, plan.stages[1]), options
-
-
-def test_stores_behind_windows_are_not_supported() -> None:
+def test_stores_behind_windows() -> None:
     b = Builder()
     b.source("s", "stream")
     b.aggregate("made", "s", TUMBLING)
-    schema = Schema((KEY, Column("window_start", TIMESTAMP), Column("window_end", TIMESTAMP)), ROW.value)
-    b.add("copy", "table", Materialize(), ["made"], schema, unversioned("copy"))
-    plan = b.plan()
-    assert not supports(plan, plan.stages[1])
+    b.add("copy", "table", Materialize(), ["made"], b.plan().node("made").schema, unversioned("copy"))
+    records = history(["s"], 1)
+    assert run(b.plan(), records, ["columns"] * 3) == run(b.plan(), records, ["records"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -14,17 +13,15 @@ from tests.columnar.topologies import (
     batches,
     collected,
     item,
-    joins,
     number,
     state,
-    table_joins,
-    tables,
     versioned,
 )
 from vsc.plan.expressions import Call
-from vsc.plan.nodes import Column, Map, Plan, Schema, StreamTableJoin
+from vsc.plan.nodes import Column, Map, Plan, Schema
 from vsc.plan.types import DOUBLE
-from vsc.runtime.operators.columnar import ColumnarStage, NotColumnar, supports
+from vsc.runtime.errors import ExpressionError
+from vsc.runtime.operators.columnar import ColumnarStage
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.task import StageTask
 from vsc.runtime.state.kv import MemoryKV
@@ -43,10 +40,10 @@ def dividing() -> Plan:
     return b.plan()
 
 
-def test_a_batch_with_a_failing_expression_is_given_back_untouched() -> None:
+def test_the_first_failure_is_raised_and_nothing_is_written() -> None:
     plan, kv = dividing(), MemoryKV()
     stage = ColumnarStage(plan, 1, kv, RunOptions(), frozenset({"joined"}))
-    with pytest.raises(NotColumnar):
+    with pytest.raises(ExpressionError, match=r"'shares': .* failed on record 1 of"):
         stage.process(batches(list(enumerate(HISTORY)), random.Random(0)))
     assert list(kv.scan(b"", None)) == []
 
@@ -63,18 +60,3 @@ def test_the_engines_take_turns_over_one_state() -> None:
     assert found[0] == found[1]
     dropped = found[1][1].as_dict()["dropped_records"]
     assert dropped == {"shares": {"expression_failed": 1}}
-
-
-def test_what_is_supported() -> None:
-    for plan in (joins(5, 5), tables(5, 5), table_joins(5, 5)):
-        assert supports(plan, plan.stages[1])
-        assert not supports(plan, plan.stages[0])
-
-
-def test_joins_that_wait_are_not_supported() -> None:
-    plan = dividing()
-    waiting = [
-        replace(n, operation=replace(n.operation, grace=3)) if isinstance(n.operation, StreamTableJoin) else n
-        for n in plan.nodes
-    ]
-    assert not supports(replace(plan, nodes=tuple(waiting)), plan.stages[1])

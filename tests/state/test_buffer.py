@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vsc.runtime.errors import StateError
-from vsc.runtime.state.buffer import TimeOrderedBuffer
+from vsc.runtime.state.buffer import Buffered, TimeOrderedBuffer
 from vsc.runtime.state.kv import MemoryKV, OverlayKV, apply_changelog
 from vsc.runtime.state.suppressed import Suppressed
 
@@ -43,8 +42,8 @@ def test_records_come_out_by_time_key_and_arrival(ops: list[object]) -> None:
             new = op if isinstance(op, list) else [op]
             rows = [(time, key, arrived + at) for at, (time, key) in enumerate(new)]
             if isinstance(op, list):
-                times = np.array([row[0] for row in rows], np.int64)
-                buffer.add_many(times, [row[1] for row in rows], [b"%d" % row[2] for row in rows])
+                passed = [Buffered(time, key, b"%d" % at) for time, key, at in rows]
+                buffer.pass_through(len(rows), max((row[0] for row in rows), default=-1), list(enumerate(passed)))
             else:
                 buffer.add(rows[0][0], rows[0][1], b"%d" % rows[0][2])
             waiting += rows

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from vsc.plan.nodes import Aggregate, GroupChanges, Node
+from typing import Protocol
+
+from vsc.plan.nodes import Aggregate, GroupChanges, Node, Plan, Stage
 from vsc.runtime.operators.aggregate.calls import Calls
 from vsc.runtime.operators.aggregate.groups import StreamGroups, TableGroups, Travelled
 from vsc.runtime.operators.aggregate.results import Results
@@ -11,8 +13,9 @@ from vsc.runtime.operators.aggregate.sliding_windows import SlidingWindows
 from vsc.runtime.operators.aggregate.state import open_aggregate
 from vsc.runtime.operators.aggregate.time_windows import TimeWindows
 from vsc.runtime.operators.aggregate.windows import WindowedAggregate
-from vsc.runtime.operators.building import Consumer, Parts
-from vsc.runtime.operators.put import ChangeConsumer, TablePut
+from vsc.runtime.operators.context import Context
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.state.kv import OrderedKV
 
 __all__ = ["aggregate_operator"]
 
@@ -24,26 +27,26 @@ _WINDOWS: dict[str, type[WindowedAggregate]] = {
 }
 
 
+class Operator(Protocol):
+    """An aggregate at work."""
+
+    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+        """Takes a record of its input."""
+
+
 def aggregate_operator(
-    parts: Parts, node: Node, operation: Aggregate, put: TablePut | None, forward: ChangeConsumer
-) -> Consumer:
-    """The operator of `node`. An aggregate that sends final results only is entered in `parts.waiting`."""
+    plan: Plan, stage: Stage, node: Node, operation: Aggregate, kv: OrderedKV, results: Results, context: Context
+) -> Operator:
+    """The operator of `node`, whose state is in `kv`. A `WindowedAggregate` that is final holds windows back."""
     calls = Calls(node, operation)
-    state = open_aggregate(parts.kv, parts.stage, node, calls.numbered)
-    kept, store = node.store, parts.tables.get(node.name)
-    grace = 0 if kept is None else (kept.grace if kept.grace is not None else kept.retention) or 0
-    results = Results(put, parts.old_wanted(node.name), forward, store, grace)
+    state = open_aggregate(kv, stage, node, calls.numbered)
     if operation.window is not None:
         kind = _WINDOWS[operation.window.kind]
-        windows = kind(node, operation.window, operation.final, calls, state, results, parts.context)
-        if operation.final:
-            parts.waiting[node.name] = windows
-        return windows.process
+        return kind(node, operation.window, operation.final, calls, state, results, context)
     if operation.over == "stream":
-        return StreamGroups(node.name, calls, state, results, parts.context).process
-    changes = parts.nodes[node.inputs[0]]
+        return StreamGroups(node.name, calls, state, results, context)
+    changes = plan.node(node.inputs[0])
     if not isinstance(changes.operation, GroupChanges):
         raise ValueError(f"node '{node.name}': a table is aggregated by its grouped changes only")
-    table = parts.nodes[changes.inputs[0]]
-    travelled = Travelled(changes.schema, operation.row, table.schema)
-    return TableGroups(node.name, calls, travelled, state, results, parts.context).process
+    travelled = Travelled(changes.schema, operation.row, plan.node(changes.inputs[0]).schema)
+    return TableGroups(node.name, calls, travelled, state, results, context)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.put import ChangeConsumer, TablePut
-from vsc.runtime.operators.stores import TableStore
+from vsc.runtime.operators.put import ChangeConsumer
 
 __all__ = ["Result", "Results"]
 
@@ -26,13 +25,38 @@ class Result(NamedTuple):
     sure: bool = False
 
 
+class Put(Protocol):
+    """The result table, as far as the results concern it: see `TablePut`."""
+
+    def newest(self, kb: bytes) -> Row | None:
+        """The row that is the key's newest; None without one."""
+
+    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, time: int) -> None:
+        """Writes a row and sends it on."""
+
+    def forget(self, kb: bytes) -> None:
+        """Removes a row and tells nobody."""
+
+
+class Clock(Protocol):
+    """When the result table was last written: see `TableStore`."""
+
+    @property
+    def versioned(self) -> bool:
+        """Whether it is versioned."""
+
+    @property
+    def stream_time(self) -> int:
+        """The highest time it has accepted."""
+
+
 class Results:
     """`asked`: whether somebody downstream needs the old row; `old_wanted`: and there is no store to look it up in."""
 
     __slots__ = ("_forward", "_grace", "_put", "_store", "asked", "old_wanted", "stored")
 
     def __init__(
-        self, put: TablePut | None, old_wanted: bool, forward: ChangeConsumer, store: TableStore | None, grace: int
+        self, put: Put | None, old_wanted: bool, forward: ChangeConsumer, store: Clock | None, grace: int
     ) -> None:
         self._put = put
         self.asked = old_wanted

@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Answer, Node, Plan
-from vsc.runtime.metrics import Dropped, Metrics
-from vsc.runtime.operators.columnar.evaluation import Evaluation, Side
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.columnar.evaluation import Computed, Evaluation, Side
+from vsc.runtime.operators.columnar.failures import Failures, shifted
 from vsc.runtime.operators.columnar.flow import Flow, taken
 from vsc.runtime.operators.columnar.keyspace import KeySpace
 from vsc.runtime.operators.columnar.lookups import Lookup, TableRows
@@ -90,15 +91,16 @@ class AnswerColumns:
         store: SubscriptionStore,
         roots: Callable[[Moments], Int64s],
         give: Give,
-        metrics: Metrics,
+        failures: Failures,
     ) -> None:
-        self._name, self._operation, self._metrics = node.name, operation, metrics
+        self._name, self._operation = node.name, operation
+        self._failures, self._metrics = failures, failures.metrics
         self._look_up, self._store, self._roots, self._give = look_up, store, roots, give
         left, right = operation.left_schema, plan.node(node.inputs[1]).schema
         self._left_codec = KeyCodec([c.type for c in left.key])
         self._codec = RowCodec([c.type for c in left.value])
         self._left_width, self._right_width = len(left.key), len(right.key)
-        self._items = Evaluation(operation.items, [left, right])
+        self._items = Evaluation(node.name, operation.items, [left, right])
         self._keys: list[bytes] = []
         self._written: tuple[Flow, Operations, LeftKeys] | None = None
 
@@ -119,17 +121,29 @@ class AnswerColumns:
         self._written = subscriptions, operations, lefts.keys
 
         looks = np.isin(instruction, _LOOKS)
-        found = self._look_up(subscriptions.select(looks))
-        rights = self._rights(subscriptions.select(looks), found, changes)
+        asking = subscriptions.select(looks)
+        found = self._look_up(asking)
+        self._failures.kept(asking.at, found.failed)  # counts; a row that cannot be computed is none
+        rights = self._rights(asking, found, changes)
         answers = _Answers.concat(
             self._to_subscriptions(subscriptions, instruction, looks, found, lefts),
             self._to_changes(changes, came, len(subscriptions), operations, lefts, len(found.present)),
         )
         ranks, arrival = lefts.keys.ranks(), np.concatenate([asked, came])
         answers = answers.take(np.lexsort((ranks[answers.pair % max(len(lefts.keys), 1)], arrival[answers.event])))
+        keys = lefts.keys.columns(answers.pair % max(len(lefts.keys), 1))
+        results = self._results(answers, keys, lefts, rights)
+        kept = self._failures.kept(events.take(answers.event), results.failed)
+        values = results.columns
+        if not kept.all():
+            chosen = pa.array(kept)
+            keys, values = (tuple(c.filter(chosen) for c in columns) for columns in (keys, values))
+            answers = answers.take(np.flatnonzero(kept))
         changed = np.flatnonzero(numbers & UNCHANGED == 0)
         void = voided(self._roots(events), arrival, answers.pair, answers.event, pair[changed], changed)
-        return self._flow(answers, lefts, rights, events, void)
+        at = self._give(events.take(answers.event), turns(answers.event))
+        space = KeySpace(self._left_codec)
+        return Flow(at, answers.pair, space, answers.time, answers.value, keys, values, void=void)
 
     def commit(self) -> None:
         """Writes what became of the batch's pairs."""
@@ -173,7 +187,7 @@ class AnswerColumns:
         )
 
     def _rights(self, looking: Flow, found: TableRows, changes: Flow) -> _Rights:
-        rows = TableRows(
+        rows = TableRows.of(
             np.concatenate([found.present, changes.present]),
             np.concatenate([found.time, changes.time]),
             tuple(pa.concat_arrays([a, b]) for a, b in zip(found.values, changes.values, strict=True)),
@@ -209,23 +223,17 @@ class AnswerColumns:
             present | self._operation.left,
         )  # fmt: skip
 
-    def _flow(self, answers: _Answers, lefts: _Lefts, rights: _Rights, events: Moments, void: Mask | None) -> Flow:
-        keys = lefts.keys.columns(answers.pair % max(len(lefts.keys), 1))
+    def _results(self, answers: _Answers, keys: tuple[pa.Array, ...], lefts: _Lefts, rights: _Rights) -> Computed:
+        """The results of the answers, null where they have none."""
         value = answers.value
         if value.all():
-            values = self._values(answers, keys, lefts, rights)
-        else:
-            chosen = pa.array(value)
-            some = self._values(
-                answers.take(np.flatnonzero(value)), tuple(c.filter(chosen) for c in keys), lefts, rights
-            )
-            values = taken(some, np.where(value, np.cumsum(value) - 1, -1))
-        at = self._give(events.take(answers.event), turns(answers.event))
-        return Flow(at, answers.pair, KeySpace(self._left_codec), answers.time, value, keys, values, void=void)
+            return self._values(answers, keys, lefts, rights)
+        chosen, places = pa.array(value), np.flatnonzero(value)
+        some = self._values(answers.take(places), tuple(c.filter(chosen) for c in keys), lefts, rights)
+        values = taken(some.columns, np.where(value, np.cumsum(value) - 1, -1))
+        return Computed(values, shifted(some.failed, places))
 
-    def _values(
-        self, answers: _Answers, keys: tuple[pa.Array, ...], lefts: _Lefts, rights: _Rights
-    ) -> tuple[pa.Array, ...]:
+    def _values(self, answers: _Answers, keys: tuple[pa.Array, ...], lefts: _Lefts, rights: _Rights) -> Computed:
         ours, theirs = self._items.wanted
         rows = lefts.pool.take(answers.left)
         left = [keys[i] if i < self._left_width else rows[i - self._left_width] for i in ours]

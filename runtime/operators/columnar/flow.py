@@ -16,7 +16,7 @@ from vsc.runtime.operators.columnar.moments import Moments, processing
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.values import arrow_type
 
-__all__ = ["Flow", "NotColumnar", "Old", "blanked", "taken"]
+__all__ = ["Flow", "NotColumnar", "Old", "blanked", "chosen", "taken"]
 
 
 class NotColumnar(Exception):
@@ -29,6 +29,12 @@ class Old:
 
     present: Mask
     values: tuple[pa.Array, ...]
+
+    @staticmethod
+    def joined(one: Old, other: Old) -> Old:
+        """The rows of both, one after the other."""
+        columns = zip(one.values, other.values, strict=True)
+        return Old(np.concatenate([one.present, other.present]), tuple(pa.concat_arrays([a, b]) for a, b in columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +126,14 @@ def blanked(columns: Sequence[pa.Array], present: Mask) -> tuple[pa.Array, ...]:
     if present.all():
         return tuple(columns)
     return taken(columns, np.where(present, np.arange(len(present)), -1))
+
+
+def chosen(columns: Sequence[pa.Array], mask: Mask) -> tuple[pa.Array, ...]:
+    """The rows where `mask` is true."""
+    if mask.all():
+        return tuple(columns)
+    rows = pa.array(mask)
+    return tuple(column.filter(rows) for column in columns)
 
 
 def taken(columns: Sequence[pa.Array], positions: Int64s) -> tuple[pa.Array, ...]:

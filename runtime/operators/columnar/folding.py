@@ -16,8 +16,8 @@ from vsc.plan.nodes import Aggregate, Column, Item, Node, Schema
 from vsc.runtime.operators.aggregate.calls import Calls
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.columnar.accumulators import column_accumulator
-from vsc.runtime.operators.columnar.evaluation import Evaluation
-from vsc.runtime.operators.columnar.flow import Flow, Old, blanked
+from vsc.runtime.operators.columnar.evaluation import Computed, Evaluation
+from vsc.runtime.operators.columnar.flow import Flow, NotColumnar, Old, blanked
 from vsc.runtime.operators.columnar.segments import Segments
 from vsc.runtime.operators.columnar.states import ColumnAccumulator, Rows, State, part
 from vsc.runtime.records import Int64s, Mask
@@ -25,9 +25,14 @@ from vsc.runtime.records import Int64s, Mask
 __all__ = ["Folding", "Groups", "can_be_folded"]
 
 
-def can_be_folded(operation: Aggregate) -> bool:
-    """Whether the calls of an aggregate can be computed on whole columns."""
-    return operation.over == "stream" and all(column_accumulator(call) is not None for call in operation.calls)
+def can_be_folded(node: Node, operation: Aggregate) -> bool:
+    """Whether array expressions can compute the aggregate: not windows that move with their records, nor results in a
+    versioned store, which may refuse them."""
+    if operation.window is not None and operation.window.kind not in ("tumbling", "hopping"):
+        return False
+    if operation.over != "stream" or (node.store is not None and node.store.kind != "unversioned"):
+        return False
+    return all(column_accumulator(call) is not None for call in operation.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +74,11 @@ class Folding:
             self._cells.append(len(accumulator.types))
             self._args.append(slice(len(args), len(args) + len(call.args)))
             args.extend(Item(call.text, arg, call.text) for arg in call.args)
-        self._evaluated = Evaluation(args, [operation.row])
+        self._evaluated = Evaluation(node.name, args, [operation.row])
         results = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
-        self._items = None if calls.plain else Evaluation(operation.items, [Schema(node.schema.key, results)])
+        self._items = (
+            None if calls.plain else Evaluation(node.name, operation.items, [Schema(node.schema.key, results)])
+        )
 
     def load(self, rows: Sequence[bytes | None]) -> Groups:
         """The groups of their rows in the store; None is an empty group."""
@@ -90,9 +97,13 @@ class Folding:
         ).to_pylist()
         return rows
 
-    def arriving(self, flow: Flow, state: AggregateState) -> Rows:
-        """The records of a flow, with the arguments of all calls, numbered as they arrive."""
-        return Rows(self._evaluated.rows(flow.columns, flow.time), flow.time, state.arrive_many(len(flow)))
+    def arguments(self, flow: Flow) -> Computed:
+        """The arguments of all calls for the records of a flow."""
+        return self._evaluated.rows(flow.columns, flow.time)
+
+    def arriving(self, flow: Flow, arguments: tuple[pa.Array, ...], state: AggregateState) -> Rows:
+        """The records of a flow, numbered as they arrive."""
+        return Rows(arguments, flow.time, state.arrive_many(len(flow)))
 
     def fold(self, start: Groups, segments: Segments, added: Rows) -> tuple[Groups, Groups]:
         """What the groups had come to at each record, in sorted order, and what they are at the end."""
@@ -117,13 +128,19 @@ class Folding:
         return Old(present, self.results(keys, running.behind(start).take(source), present))
 
     def results(self, keys: Sequence[pa.Array], groups: Groups, asked: Mask | None = None) -> tuple[pa.Array, ...]:
-        """The value columns of the groups' results, whose key columns are `keys`; null where not `asked`."""
+        """The value columns of the groups' results, whose key columns are `keys`; null where not `asked`.
+
+        Raises NotColumnar where one cannot be computed: its record is no part of the group then.
+        """
         values = tuple(a.results(state) for a, state in zip(self._accumulators, groups.states, strict=True))
         if asked is None:
             asked = np.ones(len(groups.time), dtype=np.bool_)
         if self._items is None:
             return blanked(values, asked)
-        return self._items.where((*keys, *values), groups.time, asked)
+        computed = self._items.where((*keys, *values), groups.time, asked)
+        if computed.failed:
+            raise NotColumnar
+        return computed.columns
 
 
 def _joined(before: State, after: State) -> State:

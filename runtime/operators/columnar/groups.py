@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from vsc.runtime.metrics import Dropped, Metrics
+from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.state import AggregateState
-from vsc.runtime.operators.columnar.flow import Flow
+from vsc.runtime.operators.columnar.failures import Failures
+from vsc.runtime.operators.columnar.flow import Flow, chosen
 from vsc.runtime.operators.columnar.folding import Folding, Groups
 from vsc.runtime.operators.columnar.operators import count
 from vsc.runtime.operators.columnar.segments import Segments
@@ -35,10 +36,10 @@ class GroupColumns:
         state: AggregateState,
         store: TableColumns | None,
         old: bool,
-        metrics: Metrics,
+        failures: Failures,
     ) -> None:
         self._name, self._state, self._store = name, state, store
-        self._folding, self._old, self._metrics = folding, old, metrics
+        self._folding, self._old, self._failures, self._metrics = folding, old, failures, failures.metrics
         self._touched: list[bytes] = []
         self._ended: Groups | None = None
 
@@ -46,12 +47,15 @@ class GroupColumns:
         """One result for each record that has a value."""
         count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
         flow = flow.select(flow.present)
+        arguments = self._folding.arguments(flow)
+        kept = self._failures.kept(flow.at, arguments.failed)
+        flow, args = flow.select(kept), chosen(arguments.columns, kept)
         keys = flow.space.keys
         touched, group = _numbered(flow.key, len(keys))
         self._touched = [keys[number] for number in touched.tolist()]
         data = self._state.get_many(self._touched)
         start, segments = self._folding.load(data), Segments(group, len(touched))
-        running, self._ended = self._folding.fold(start, segments, self._folding.arriving(flow, self._state))
+        running, self._ended = self._folding.fold(start, segments, self._folding.arriving(flow, args, self._state))
         places = segments.unsorted()
         now = running.take(places)
         changed = replace(flow, time=now.time, values=self._folding.results(flow.keys, now))

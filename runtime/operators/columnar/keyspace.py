@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from vsc.plan.nodes import Schema
 from vsc.plan.types import DataType
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.keys import KeyCodec
@@ -46,16 +47,16 @@ class KeySpace:
 
 
 class KeySpaces:
-    """The key spaces of a batch: one for each list of key types, and one for the windows of such keys."""
+    """The key spaces of a batch: one for each list of key types."""
 
     __slots__ = ("_found",)
 
     def __init__(self) -> None:
-        self._found: dict[tuple[tuple[DataType, ...], bool], KeySpace] = {}
+        self._found: dict[tuple[DataType, ...], KeySpace] = {}
 
-    def of(self, types: Sequence[DataType], windowed: bool = False) -> KeySpace:
-        """The space of keys of `types`; `windowed`: of windows whose groups have such keys."""
-        key = tuple(types), windowed
-        if key not in self._found:
-            self._found[key] = KeySpace(KeyCodec(list(types)))
-        return self._found[key]
+    def of(self, schema: Schema) -> KeySpace:
+        """The space of the keys of records of `schema`."""
+        types = tuple(c.type for c in schema.key)
+        if types not in self._found:
+            self._found[types] = KeySpace(KeyCodec(list(types)))
+        return self._found[types]

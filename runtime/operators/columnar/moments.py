@@ -122,6 +122,10 @@ class Routes:
         """The moments of records of input `name`; `cause` are their places among all that enter the stage."""
         return Moments((cause * self._count + self._starts[name],))
 
+    def released(self, cause: Int64s) -> Moments:
+        """The moments at which what has waited comes out when the input has ended; `cause` are their places."""
+        return Moments((cause * self._count,))
+
     def reach(self, moments: Moments, reader: str, port: int) -> Moments:
         """When records reach input `port` of node `reader`."""
         return self._step(moments, (reader, port))
@@ -137,6 +141,10 @@ class Routes:
     def cause(self, moments: Moments) -> Int64s:
         """The places of the records that have entered the stage."""
         return moments.levels[0] // self._count
+
+    def cause_of(self, first_level: int) -> int:
+        """The same, for the first level of one moment."""
+        return first_level // self._count
 
     def _step(self, moments: Moments, edge: tuple[str, int]) -> Moments:
         *outer, last = moments.levels

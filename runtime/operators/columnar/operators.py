@@ -1,27 +1,42 @@
 """The operators on whole columns: each takes the flow of its input and gives its own.
 
-Same meaning as the record-by-record operators of the same names, which say more. Nothing here writes state or decides
-what to do about an expression that fails: that raises `NotColumnar`.
+Same meaning as the record-by-record operators of the same names, which say more. Nothing here writes state.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from vsc.plan.nodes import Filter, Map, Node, Plan, Rekey, StreamTableJoin
+from vsc.plan.nodes import Explode, Filter, Map, Node, Plan, Rekey, StreamGlobalJoin, StreamTableJoin
 from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Metrics
 from vsc.runtime.operators.columnar.evaluation import Evaluation, Side
-from vsc.runtime.operators.columnar.flow import Flow, Old, blanked, taken
-from vsc.runtime.operators.columnar.lookups import Link
-from vsc.runtime.operators.columnar.tables import MISSED, Partners, TableColumns
+from vsc.runtime.operators.columnar.failures import Failures
+from vsc.runtime.operators.columnar.flow import Flow, Old, blanked, chosen, taken
+from vsc.runtime.operators.columnar.keyspace import KeySpace
+from vsc.runtime.operators.columnar.lookups import Lookup, TableRows
+from vsc.runtime.operators.columnar.moments import Give, turns
+from vsc.runtime.operators.columnar.tables import MISSED, Reasons, TableColumns
+from vsc.runtime.operators.explode import element_place
 from vsc.runtime.operators.layout import owner
 from vsc.runtime.operators.rekey import kept_columns
 from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.values import arrow_type
 
-__all__ = ["JoinColumns", "RekeyColumns", "StreamFilterColumns", "StreamMapColumns", "TableColumnsOperator", "count"]
+__all__ = [
+    "ExplodeColumns",
+    "JoinColumns",
+    "RekeyColumns",
+    "StreamFilterColumns",
+    "StreamMapColumns",
+    "TableColumnsOperator",
+    "count",
+    "null_rows",
+]
 
 
 def count(metrics: Metrics, node: str, reason: Dropped, bad: Mask) -> None:
@@ -29,49 +44,83 @@ def count(metrics: Metrics, node: str, reason: Dropped, bad: Mask) -> None:
     metrics.count(owner(node), Group.DROPPED_RECORDS, reason, int(np.count_nonzero(bad)))
 
 
+def null_rows(columns: Sequence[pa.Array], rows: int) -> Mask:
+    """Where one of the columns is null."""
+    null = np.zeros(rows, dtype=np.bool_)
+    for column in columns:
+        if column.null_count:
+            null |= column.is_null().to_numpy(zero_copy_only=False)
+    return null
+
+
 class StreamFilterColumns:
     """`filter` of a stream."""
 
-    def __init__(self, plan: Plan, node: Node, operation: Filter) -> None:
-        self._holds = Evaluation([operation.predicate], [plan.node(node.inputs[0]).schema])
+    def __init__(self, plan: Plan, node: Node, operation: Filter, failures: Failures) -> None:
+        self._holds = Evaluation(node.name, [operation.predicate], [plan.node(node.inputs[0]).schema])
+        self._failures = failures
 
     def process(self, flow: Flow) -> Flow:
         """Keeps the records for which the predicate is true; in one without value the value columns are null."""
-        return flow.select(self._holds.true(flow.columns, flow.time, np.ones(len(flow), dtype=np.bool_)))
+        true, failed = self._holds.true(flow.columns, flow.time, np.ones(len(flow), dtype=np.bool_))
+        return flow.select(self._failures.kept(flow.at, failed) & true)
 
 
 class StreamMapColumns:
     """`map` of a stream."""
 
-    def __init__(self, plan: Plan, node: Node, operation: Map) -> None:
-        self._items = Evaluation(operation.items, [plan.node(node.inputs[0]).schema])
+    def __init__(self, plan: Plan, node: Node, operation: Map, failures: Failures) -> None:
+        self._items = Evaluation(node.name, operation.items, [plan.node(node.inputs[0]).schema])
+        self._failures = failures
 
     def process(self, flow: Flow) -> Flow:
         """Computes the value columns; a record without value stays one."""
-        return flow.with_rows(flow.present, self._items.where(flow.columns, flow.time, flow.present))
+        found = self._items.where(flow.columns, flow.time, flow.present)
+        return flow.with_rows(flow.present, found.columns).select(self._failures.kept(flow.at, found.failed))
+
+
+class ExplodeColumns:
+    """`explode`: one record for each element of an array."""
+
+    def __init__(self, plan: Plan, node: Node, operation: Explode, give: Give, failures: Failures) -> None:
+        before = plan.node(node.inputs[0]).schema
+        self._name, self._give, self._failures = node.name, give, failures
+        self._array = Evaluation(node.name, [operation.item], [before])
+        self._place = element_place(before, operation.item.name)
+
+    def process(self, flow: Flow) -> Flow:
+        """A null or an empty array gives no record; a record without value is dropped and counted."""
+        count(self._failures.metrics, self._name, Dropped.NO_VALUE, ~flow.present)
+        flow = flow.select(flow.present)
+        found = self._array.over(flow)
+        kept = self._failures.kept(flow.at, found.failed)
+        flow, (arrays,) = flow.select(kept), chosen(found.columns, kept)
+        causes = pc.list_parent_indices(arrays).to_numpy(zero_copy_only=False).astype(np.int64)
+        many, keys = taken(flow.values, causes), taken(flow.keys, causes)
+        values = (*many[: self._place], pc.list_flatten(arrays), *many[self._place + 1 :])
+        at, there = self._give(flow.at.take(causes), turns(causes)), np.ones(len(causes), dtype=np.bool_)
+        return Flow(at, flow.key[causes], flow.space, flow.time[causes], there, keys, values)
 
 
 class RekeyColumns:
     """`rekey`: what it gives leaves the stage."""
 
-    def __init__(self, plan: Plan, node: Node, operation: Rekey, metrics: Metrics) -> None:
+    def __init__(self, plan: Plan, node: Node, operation: Rekey, failures: Failures) -> None:
         before = plan.node(node.inputs[0]).schema
-        self._name, self._metrics = node.name, metrics
-        self._items = Evaluation(operation.items, [before])
+        self._name, self._failures, self._metrics = node.name, failures, failures.metrics
+        self._items = Evaluation(node.name, operation.items, [before])
         self._kept = kept_columns(before, node.schema)
 
     def process(self, flow: Flow) -> Flow:
         """Drops and counts records without value and those with a null in their new key."""
         count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
         flow = flow.select(flow.present)
-        keys = self._items.over(flow)
-        null = np.zeros(len(flow), dtype=np.bool_)
-        for column in keys:
-            if column.null_count:
-                null |= column.is_null().to_numpy(zero_copy_only=False)
-        count(self._metrics, self._name, Dropped.NULL_JOIN_KEY, null)
+        found = self._items.over(flow)
+        kept = self._failures.kept(flow.at, found.failed)
+        null = null_rows(found.columns, len(flow))
+        count(self._metrics, self._name, Dropped.NULL_JOIN_KEY, null & kept)
         columns = flow.columns
-        return replace(flow, keys=keys, values=tuple(columns[i] for i in self._kept)).select(~null)
+        return replace(flow, keys=found.columns, values=tuple(columns[i] for i in self._kept)).select(kept & ~null)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,108 +140,124 @@ class TableColumnsOperator:
     dedupe: bool
     old: bool
     latest: bool
-    metrics: Metrics
+    failures: Failures
 
     def process(self, flow: Flow) -> Flow:
         """The changes of this table that those of its input (or a stream's records) give."""
-        present, values = self._apply(flow, flow.present, flow.values)
-        changed = flow.with_rows(present, values)
+        found = self._apply(flow, flow.present, flow.values)
+        kept = self.failures.kept(flow.at, found.failed)
+        flow, found = flow.select(kept), found.select(kept)
+        present = found.present
+        changed = flow.with_rows(present, found.values)
         if self.store is None:
             old = self._old(flow) if self.old or self.dedupe else None
             changed = replace(changed, old=old)
             return changed.select(self._sent_on(present, old)) if self.dedupe else changed
+        if self.dedupe:
+            changed = changed.select(self.store.needed(changed))
         accepted = self.store.put(changed)
         changed = replace(changed, old=None, latest=self.store.latest(changed) if self.latest else None)
         if self.old or self.dedupe:
             changed = replace(changed, old=self.store.before(changed))
-        count(self.metrics, self.name, Dropped.EXPIRED, ~accepted)
-        return changed.select(accepted & self._sent_on(present, changed.old) if self.dedupe else accepted)
+        count(self.failures.metrics, self.name, Dropped.EXPIRED, ~accepted)
+        return changed.select(accepted & self._sent_on(changed.present, changed.old) if self.dedupe else accepted)
 
-    def _apply(self, flow: Flow, present: Mask, values: tuple[pa.Array, ...]) -> tuple[Mask, tuple[pa.Array, ...]]:
+    def _apply(self, flow: Flow, present: Mask, values: tuple[pa.Array, ...]) -> TableRows:
         if self.rows is not None:
-            return present, self.rows.where(flow.keys + values, flow.time, present)
+            found = self.rows.where(flow.keys + values, flow.time, present)
+            return TableRows.of(present, flow.time, found.columns, found.failed)
         if self.predicate is None:
-            return present, values
-        true = self.predicate.true(flow.keys + values, flow.time, present)
+            return TableRows.of(present, flow.time, values)
+        true, failed = self.predicate.true(flow.keys + values, flow.time, present)
         kept = present & ~true if self.deletes else true
-        return kept, blanked(values, kept)
+        return TableRows.of(kept, flow.time, blanked(values, kept), failed)
 
     def _old(self, flow: Flow) -> Old | None:
         """What this table's function makes of the rows before the changes."""
         if flow.old is None:
             return None
-        return Old(*self._apply(flow, flow.old.present, flow.old.values))
+        found = self._apply(flow, flow.old.present, flow.old.values)
+        present = found.present.copy()
+        present[list(found.failed)] = False  # it failed, and was dealt with, when it was the new row
+        return Old(present, found.values)
 
     def _sent_on(self, present: Mask, old: Old | None) -> Mask:
         return present if old is None else present | old.present
 
 
 class JoinColumns:
-    """Stream-table join without grace. `chain`: the filters and maps from the store (exclusive) to the table."""
+    """Stream-table join without grace, also with a global table.
+
+    `look_up` looks into the table, `space` holds its keys. The key of a global table is computed by the join's `on`.
+    """
 
     def __init__(
         self,
         plan: Plan,
         node: Node,
-        operation: StreamTableJoin,
-        chain: list[Node],
-        store: TableColumns,
-        metrics: Metrics,
+        operation: StreamTableJoin | StreamGlobalJoin,
+        look_up: Lookup,
+        space: KeySpace,
+        failures: Failures,
     ) -> None:
         stream, table = (plan.node(name) for name in node.inputs)
-        self._name, self._operation, self._store, self._metrics = node.name, operation, store, metrics
-        self._key_width = len(table.schema.key)
-        self._items = Evaluation(operation.items, [stream.schema, table.schema])
-        self._chain = [Link(plan, node) for node in chain]
+        self._name, self._left, self._look_up, self._space = node.name, operation.left, look_up, space
+        self._failures, self._metrics = failures, failures.metrics
+        self._table = table.schema
+        self._items = Evaluation(node.name, operation.items, [stream.schema, table.schema])
+        self._on: Evaluation | None = None
+        if isinstance(operation, StreamGlobalJoin):
+            self._on = Evaluation(node.name, operation.on, [stream.schema])
 
     def process(self, flow: Flow) -> Flow:
         """The results: with the records' own keys and times."""
         count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
         flow = flow.select(flow.present)
-        partners = self._store.look_up(flow, self._operation.as_of)
-        missed = partners.missed
-        if self._chain:
-            values, missed = self._through_chain(flow, partners)
-        self._count(missed, partners.needed)
-        found = missed == 0
-        position = partners.position
-        if not self._operation.left and not found.all():
-            flow, position = flow.select(found), position[found]
-            partners = replace(partners, valid_from=partners.valid_from[found])
-            if self._chain:
-                values = taken(values, np.flatnonzero(found))
-            found = found[found]
-        if not self._chain:
-            values = self._partner_values(partners, position)
-        return flow.with_rows(flow.present, self._results(flow, values, partners.valid_from, found))
+        if self._on is None:
+            return self._joined(flow, flow)
+        found = self._on.over(flow)
+        kept = self._failures.kept(flow.at, found.failed)
+        null = null_rows(found.columns, len(flow)) & kept
+        there = kept & ~null
+        keys, asking = chosen(found.columns, there), flow.select(there)
+        joined = self._joined(asking, replace(asking, key=self._space.columns(keys, len(asking)), keys=keys))
+        if not null.any():
+            return joined
+        if not self._left:
+            count(self._metrics, self._name, Dropped.NULL_JOIN_KEY, null)
+            return joined
+        return Flow.merged([joined, self._alone(flow.select(null), chosen(found.columns, null))])
 
-    def _partner_values(self, partners: Partners, position: Int64s) -> tuple[pa.Array, ...]:
-        return partners.pool.take(position)
+    def _joined(self, flow: Flow, asking: Flow) -> Flow:
+        """The results of records; `asking` are the same with the key that is looked up."""
+        rows = self._look_up(asking)
+        kept = self._failures.kept(flow.at, rows.failed)
+        self._count(rows.missed[kept], rows.needed)
+        if not self._left:
+            kept &= rows.present
+        flow, rows = flow.select(kept), rows.select(kept)
+        return self._made(flow, chosen(asking.keys, kept), rows.values, rows.time, rows.present)
 
-    def _through_chain(self, flow: Flow, partners: Partners) -> tuple[tuple[pa.Array, ...], np.ndarray]:
-        """The joined table's rows made of the store's; a row that a filter refuses counts as a tombstone."""
-        missed = partners.missed.copy()
-        values = partners.pool.take(partners.position)
-        tombstone = MISSED.index(next(m for m in MISSED if m is not None and m.value == "tombstone"))
-        for link in self._chain:
-            asked = missed == 0
-            there, values = link.apply(flow.keys, values, partners.valid_from, asked)
-            missed[asked & ~there] = tombstone
-        return blanked(values, missed == 0), missed
+    def _alone(self, flow: Flow, keys: tuple[pa.Array, ...]) -> Flow:
+        """The results of records that have no partner, since there is no key."""
+        values = tuple(pa.nulls(len(flow), arrow_type(c.type)) for c in self._table.value)
+        return self._made(flow, keys, values, flow.time, np.zeros(len(flow), dtype=np.bool_))
 
-    def _results(
-        self, flow: Flow, values: tuple[pa.Array, ...], valid_from: Int64s, found: Mask
-    ) -> tuple[pa.Array, ...]:
+    def _made(
+        self, flow: Flow, keys: tuple[pa.Array, ...], values: tuple[pa.Array, ...], valid_from: Int64s, found: Mask
+    ) -> Flow:
+        """The results of records; `keys` and `values` are the partners', where one was `found`."""
         stream, table = self._items.wanted
-        columns = flow.columns
-        keys = {i: flow.keys[i] for i in table if i < self._key_width}
-        if keys and not found.all():
-            keys = dict(zip(keys, blanked(list(keys.values()), found), strict=True))
-        right = [keys[i] if i < self._key_width else values[i - self._key_width] for i in table]
+        width, columns = len(self._table.key), flow.columns
+        shown = {i: keys[i] for i in table if i < width}
+        if shown and not found.all():
+            shown = dict(zip(shown, blanked(list(shown.values()), found), strict=True))
+        right = [shown[i] if i < width else values[i - width] for i in table]
         absent = None if found.all() else ~found
-        return self._items.run(Side([columns[i] for i in stream], flow.time), Side(right, valid_from, absent))
+        results = self._items.run(Side([columns[i] for i in stream], flow.time), Side(right, valid_from, absent))
+        return flow.with_rows(flow.present, results.columns).select(self._failures.kept(flow.at, results.failed))
 
-    def _count(self, missed: np.ndarray, needed: int) -> None:
+    def _count(self, missed: Reasons, needed: int) -> None:
         counts = np.bincount(missed, minlength=len(MISSED)).tolist()
         for reason, n in zip(MISSED[1:], counts[1:], strict=True):
             assert reason is not None

@@ -1,8 +1,7 @@
 """One stage at work on whole columns: sort once, encode keys once, run each node once, write each store once.
 
 Guarantees: results, their order, metrics and state are those of the record-by-record engine, for every cut of the
-records into batches. State is written after everything has been computed; a batch on which an expression fails is
-given back untouched (`NotColumnar`), for the other engine to deal with record by record.
+records into batches. State is written after everything has been computed.
 """
 
 from __future__ import annotations
@@ -14,31 +13,38 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Plan, Schema
 from vsc.runtime.metrics import Metrics
-from vsc.runtime.operators.columnar.flow import Flow, NotColumnar
+from vsc.runtime.operators.columnar.failures import Failures
+from vsc.runtime.operators.columnar.flow import Flow
 from vsc.runtime.operators.columnar.keyspace import KeySpaces
 from vsc.runtime.operators.columnar.moments import Moments, Routes, processing, turns
 from vsc.runtime.operators.columnar.run import StageRun
 from vsc.runtime.operators.columnar.support import supports
-from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.context import RunOptions, expression_error
 from vsc.runtime.operators.layout import hands_out, moved
-from vsc.runtime.operators.result import StageResult
+from vsc.runtime.operators.result import DRAIN, StageResult
+from vsc.runtime.operators.waiting import holds_back
 from vsc.runtime.records import Batch, Int64s, Order, Origin, processing_order, unified_origins
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.values import arrow_type
 
-__all__ = ["ColumnarStage", "NotColumnar", "supports"]
+__all__ = ["ColumnarStage", "supports"]
+
+_LAST_RANK = 2**31 - 1
+_END_OF_TIME = 2**63 - 1
 
 
 class ColumnarStage:
     """A stage other than 0, for one partition; only for stages that `supports` names.
 
     Keeps nothing between calls: stores are opened over `kv` in each of them. `observe` names the nodes whose records
-    the caller wants beside those that later stages read. `options` are the other engine's concern: here nothing fails.
+    the caller wants beside those that later stages read.
     """
 
     def __init__(self, plan: Plan, stage_id: int, kv: OrderedKV, options: RunOptions, observe: frozenset[str]) -> None:
         self._plan, self._stage, self._kv = plan, plan.stages[stage_id], kv
         self._schemas = {n.name: n.schema for n in plan.nodes}
+        self._options = options
+        self._holding = [n for n in map(plan.node, self._stage.nodes) if holds_back(n.operation)]
         handed_out = hands_out(plan, self._stage, observe)
         reachable = dict.fromkeys([*self._stage.nodes, *(i.node for i in self._stage.inputs)])
         self._handed_out = [name for name in reachable if name in handed_out]
@@ -48,7 +54,8 @@ class ColumnarStage:
     def process(self, inputs: Sequence[tuple[str, Batch]]) -> StageResult:
         """Processes the records of `inputs` (node, batch) in D12's order.
 
-        Raises NotColumnar, before anything is written, where an expression fails on a record.
+        Raises ExpressionError where an expression fails on a record and the options do not say that it is to be
+        dropped.
         """
         present = [(name, batch) for name, batch in inputs if len(batch)]
         if not present:
@@ -57,11 +64,46 @@ class ColumnarStage:
         flows, permutation = self._entering(present, spaces)
         origins, order = _concatenated_order([batch for _, batch in present])
         order = order.take(permutation)
-        run = StageRun(self._plan, self._stage, self._kv, self._routes, spaces, lambda: _roots(order))
+        failures = Failures(self._options.on_error, Metrics())
+        run = StageRun(self._plan, self._stage, self._kv, self._routes, spaces, lambda: _roots(order), failures)
         run.process(flows)
+        return self._done(run, failures, origins, order)
+
+    def release(self, name: str, place: int) -> StageResult:
+        """Lets out what waits in node `name`, the `place`-th that holds something: each is a cause of its own."""
+        failures = Failures(self._options.on_error, Metrics())
+        order = Order.empty(1)
+        run = StageRun(self._plan, self._stage, self._kv, self._routes, KeySpaces(), lambda: _roots(order), failures)
+        step, waiting = run.waiting(name)
+        if not waiting:
+            return StageResult((), failures.metrics)
+        origins = (Origin(DRAIN, _LAST_RANK, f"{self._stage.id:06d}.{place:06d}"),)
+        count = len(waiting)
+        order = Order(
+            np.full(count, _END_OF_TIME, dtype=np.int64),
+            np.zeros(count, dtype=np.int32),
+            np.array([at for at, _ in waiting], dtype=np.int64),
+            np.arange(1, count + 1, dtype=np.int64).reshape(count, 1),
+        )
+        run.release(name, step, waiting)
+        return self._done(run, failures, origins, order)
+
+    @property
+    def holding(self) -> tuple[str, ...]:
+        """The nodes in which something may wait, in the stage's order."""
+        return tuple(node.name for node in self._holding)
+
+    def _done(self, run: StageRun, failures: Failures, origins: tuple[Origin, ...], order: Order) -> StageResult:
+        self._check(failures, origins, order)
         batches = self._batches(origins, order, run.flows)
         run.commit()
-        return StageResult(tuple(batches), run.metrics)
+        return StageResult(tuple(batches), failures.metrics)
+
+    def _check(self, failures: Failures, origins: tuple[Origin, ...], order: Order) -> None:
+        if failures.first is not None:
+            moment, failure = failures.first
+            cause = self._routes.cause_of(moment)
+            raise expression_error(failure, origins[int(order.origin[cause])], int(order.offset[cause]))
 
     def _entering(self, inputs: Sequence[tuple[str, Batch]], spaces: KeySpaces) -> tuple[dict[str, Flow], Int64s]:
         """Each input's records in the order of processing, and that order of all of them."""
@@ -81,7 +123,7 @@ class ColumnarStage:
         if (cause[1:] < cause[:-1]).any():
             order = np.argsort(cause, kind="stable")
             cause, batch = cause[order], batch.take(order)
-        space = spaces.of([c.type for c in self._schemas[name].key])
+        space = spaces.of(self._schemas[name])
         key = space.columns(batch.keys, len(batch))
         at = self._routes.enter(name, cause)
         return Flow(at, key, space, batch.timestamps, batch.present, batch.keys, batch.values)

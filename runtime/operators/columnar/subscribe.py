@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.nodes import Node, Plan, Subscribe
-from vsc.runtime.metrics import Dropped, Metrics
+from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columnar.evaluation import Evaluation
-from vsc.runtime.operators.columnar.flow import Flow, taken
+from vsc.runtime.operators.columnar.failures import Failed, Failures
+from vsc.runtime.operators.columnar.flow import Flow, blanked, taken
 from vsc.runtime.operators.columnar.moments import Give
-from vsc.runtime.operators.columnar.operators import count
+from vsc.runtime.operators.columnar.operators import count, null_rows
 from vsc.runtime.operators.columns import true_rows
 from vsc.runtime.operators.subscribe import UNCHANGED, Instruction, no_key, travelling
 from vsc.runtime.records import Mask
@@ -38,11 +39,11 @@ class _Keys:
 class SubscribeColumns:
     """Takes the changes of the left table, with the rows before them."""
 
-    def __init__(self, plan: Plan, node: Node, operation: Subscribe, give: Give, metrics: Metrics) -> None:
-        self._give = give
+    def __init__(self, plan: Plan, node: Node, operation: Subscribe, give: Give, failures: Failures) -> None:
+        self._give, self._failures, metrics = give, failures, failures.metrics
         self._name, self._operation, self._metrics = node.name, operation, metrics
         self._left = plan.node(node.inputs[0]).schema
-        self._foreign = Evaluation(operation.foreign_key, [self._left])
+        self._foreign = Evaluation(node.name, operation.foreign_key, [self._left])
         self._keys = KeyCodec([c.type for c in node.schema.key])
         self._columns = travelling(plan, node)
 
@@ -51,12 +52,15 @@ class SubscribeColumns:
         if self._operation.versioned and flow.latest is not None:
             count(self._metrics, self._name, Dropped.OUT_OF_ORDER, ~flow.latest)
             flow = flow.select(flow.latest)
-        now = self._of(flow, flow.present, flow.values)
+        now, failed = self._of(flow, flow.present, flow.values)
+        present = flow.present & self._failures.kept(flow.at, failed)
+        if failed:  # such a row is as good as gone
+            flow = flow.with_rows(present, blanked(flow.values, present), flow.old)
         if flow.old is None:
             nobody = np.zeros(len(flow), dtype=np.bool_)
             before = _Keys(nobody, now.columns)
         else:
-            before = self._of(flow, flow.old.present, flow.old.values)
+            before, _ = self._of(flow, flow.old.present, flow.old.values)  # it was dealt with when it was the new row
         differ = now.there & before.there & ~self._same(now, before)
         unchanged = np.where(self._unchanged(flow, now.there), UNCHANGED, 0)
         if self._operation.left:
@@ -83,14 +87,10 @@ class SubscribeColumns:
         deleted = before.there & (differ | ~now.there)
         return self._sent(flow, (before, deleted, first), (_Keys(now.there, columns), anything, second))
 
-    def _of(self, flow: Flow, present: Mask, values: Sequence[pa.Array]) -> _Keys:
-        """The foreign keys of rows; none without a row, or with a null in the key."""
-        columns = self._foreign.where((*flow.keys, *values), flow.time, present)
-        there = present.copy()
-        for column in columns:
-            if column.null_count:
-                there &= column.is_valid().to_numpy(zero_copy_only=False)
-        return _Keys(there, columns)
+    def _of(self, flow: Flow, present: Mask, values: Sequence[pa.Array]) -> tuple[_Keys, Failed]:
+        """The foreign keys of rows; none without a row, or with a null in the key, or where it cannot be computed."""
+        found = self._foreign.where((*flow.keys, *values), flow.time, present)
+        return _Keys(present & ~null_rows(found.columns, len(flow)), found.columns), found.failed
 
     def _same(self, now: _Keys, before: _Keys) -> Mask:
         """Where both keys, which are there, are the same."""

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vsc.plan.nodes import TableTableJoin
-from vsc.runtime.metrics import Dropped, Metrics
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.columnar.failures import Failures
 from vsc.runtime.operators.columnar.flow import Flow, Old
 from vsc.runtime.operators.columnar.lookups import Lookup, Pairs, TableRows
 from vsc.runtime.operators.columnar.operators import count
@@ -36,7 +37,7 @@ class TableJoinColumns:
     store: TableColumns | None
     old: bool
     latest: bool
-    metrics: Metrics
+    failures: Failures
 
     def process(self, left: Flow | None, right: Flow | None) -> Flow:
         """The changes of the result that those of the sides give; at least one of them has some."""
@@ -46,26 +47,29 @@ class TableJoinColumns:
 
     def _kept(self, store: TableColumns, changed: Flow) -> Flow:
         accepted = store.put(changed)
-        count(self.metrics, self.name, Dropped.EXPIRED, ~accepted)
+        count(self.failures.metrics, self.name, Dropped.EXPIRED, ~accepted)
         return replace(changed, latest=store.latest(changed) if self.latest else None).select(accepted)
 
     def _side(self, flow: Flow, is_left: bool) -> Flow:
         operation = self.operation
         versioned = operation.left_versioned if is_left else operation.right_versioned
         if versioned and flow.latest is not None:
-            count(self.metrics, self.name, Dropped.OUT_OF_ORDER, ~flow.latest)
+            count(self.failures.metrics, self.name, Dropped.OUT_OF_ORDER, ~flow.latest)
             flow = flow.select(flow.latest)
         other = self.right(flow) if is_left else self.left(flow)
-        sends = self._sends(flow, other, is_left)
+        kept = self.failures.kept(flow.at, other.failed)
+        sends = kept & self._sends(flow, other, is_left)
         flow, other = flow.select(sends), other.select(sends)
-        result = self._pair(flow, TableRows(flow.present, flow.time, flow.values), other, is_left)
+        result = self._pair(flow, TableRows.of(flow.present, flow.time, flow.values), other, is_left)
+        kept = self.failures.kept(flow.at, result.failed)
+        flow, other, result = flow.select(kept), other.select(kept), result.select(kept)
         old = None
         if self.old:
             before = flow.old
             own = (
                 TableRows.none_like(flow.values, flow.time)
                 if before is None
-                else TableRows(before.present, flow.time, before.values)
+                else TableRows.of(before.present, flow.time, before.values)
             )
             rows = self._pair(flow, own, other, is_left)
             old = Old(rows.present, rows.values)

@@ -7,6 +7,7 @@ itself is read once for each key and look-up operator, and written only by `comm
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,12 +29,25 @@ from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.unversioned import TimestampedStore
 from vsc.runtime.state.versioned import VersionedStore
 
-__all__ = ["MISSED", "Partners", "TableColumns", "UnversionedColumns", "VersionedColumns", "open_columns"]
+__all__ = [
+    "MISSED",
+    "NO_RECORD",
+    "TOMBSTONE",
+    "Partners",
+    "Reasons",
+    "TableColumns",
+    "UnversionedColumns",
+    "VersionedColumns",
+    "open_columns",
+]
 
 MISSED = (None, Missed.NO_RECORD, Missed.TOMBSTONE, Missed.OLDER_THAN_RETENTION)
 """What the numbers in `Partners.missed` stand for; 0 is found."""
 
-_NO_RECORD, _TOMBSTONE, _TOO_OLD = 1, 2, 3
+NO_RECORD, TOMBSTONE, _TOO_OLD = 1, 2, 3
+
+Reasons = npt.NDArray[np.uint8]
+"""Numbers of `MISSED`, one for each look-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +60,7 @@ class Partners:
     pool: Pool
     position: Int64s
     valid_from: Int64s
-    missed: npt.NDArray[np.uint8]
+    missed: Reasons
     needed: int = -1
 
 
@@ -62,8 +76,14 @@ class TableColumns(Protocol):
     def latest(self, flow: Flow) -> Mask | None:
         """Which of the changes that were put and accepted were their key's newest when they came; None: all."""
 
+    def needed(self, flow: Flow) -> Mask:
+        """Which of the changes say something new (D7): not a tombstone after which and before which there is no row."""
+
     def look_up(self, flow: Flow, as_of: bool) -> Partners:
         """For each record the row valid at its time (or the newest), as it was when the record arrived."""
+
+    def forget(self, keys: Sequence[bytes]) -> None:
+        """Removes the rows of encoded keys that nothing can ask for any more, behind all that is put."""
 
     def commit(self) -> None:
         """Writes what was put."""
@@ -123,6 +143,15 @@ class VersionedColumns:
         self._newest: list[tuple[Int64s, Int64s, pa.BinaryArray]] = []
         self._clock: Int64s = np.array([store.observed_stream_time], dtype=np.int64)
 
+    @property
+    def stream_time(self) -> int:
+        """The highest time that was accepted before the batch; -1 at first."""
+        return self._store.observed_stream_time
+
+    def forget(self, keys: Sequence[bytes]) -> None:
+        """A versioned store forgets by itself."""
+        raise ValueError("a versioned store forgets by its retention alone")
+
     def put(self, flow: Flow) -> Mask:
         """See `TableColumns.put`. A refused record is older than stream time, so it never moves it."""
         self._clock = np.maximum.accumulate(np.concatenate([self._clock, flow.time]))
@@ -144,6 +173,25 @@ class VersionedColumns:
         timeline = self._known(*self._newest_of(flow), puts).timeline
         known, newest = timeline.newest_time(flow.key, came - 1)
         return ~known | (newest <= flow.time)
+
+    def needed(self, flow: Flow) -> Mask:
+        """See `TableColumns.needed`: what is left out moves no clock, and is no newest version."""
+        key, time, stored = self._newest_of(flow)
+        newest: dict[int, tuple[int, bool]] = {}
+        for one, at, there in zip(key.tolist(), time.tolist(), stored.is_valid().to_pylist(), strict=True):
+            newest[one] = max(newest.get(one, (-1, False)), (at, there))
+        clock, grace = self._store.observed_stream_time, self._store.grace
+        found = np.ones(len(flow), dtype=np.bool_)
+        rows = zip(flow.key.tolist(), flow.time.tolist(), flow.present.tolist(), strict=True)
+        for row, (one, at, there) in enumerate(rows):
+            since, live = newest.get(one, (-1, False))
+            if not there and not live:
+                found[row] = False
+            elif at >= clock - grace:
+                clock = max(clock, at)
+                if at >= since:
+                    newest[one] = at, there
+        return found
 
     def look_up(self, flow: Flow, as_of: bool) -> Partners:
         """See `TableColumns.look_up`."""
@@ -213,25 +261,23 @@ class VersionedColumns:
         versions = self._store.versions_many(keys, low[touched], high[touched])
         return touched[versions.key], versions.valid_from, versions.values
 
-    def _missed(self, at: Int64s, known: _Known, clock: Int64s) -> npt.NDArray[np.uint8]:
+    def _missed(self, at: Int64s, known: _Known, clock: Int64s) -> Reasons:
         """Why the entry at each position is no row, whatever the retention; tombstones before the horizon are gone."""
-        missed = np.where(at < 0, _NO_RECORD, 0).astype(np.uint8)
+        missed = np.where(at < 0, NO_RECORD, 0).astype(np.uint8)
         if known.live.all():
             return missed
         dead = np.flatnonzero((at >= 0) & ~known.live[at])
         horizon = clock[dead] - max(self._store.retention, self._store.grace)
-        missed[dead] = np.where(known.time[at[dead]] < horizon, _NO_RECORD, _TOMBSTONE)
+        missed[dead] = np.where(known.time[at[dead]] < horizon, NO_RECORD, TOMBSTONE)
         return missed
 
-    def _too_old(
-        self, flow: Flow, timeline: Timeline, clock: Int64s, now: Int64s, missed: npt.NDArray[np.uint8]
-    ) -> int:
+    def _too_old(self, flow: Flow, timeline: Timeline, clock: Int64s, now: Int64s, missed: Reasons) -> int:
         """Marks the look-ups that lie before the retention, but for those that mean a key's newest version."""
         old = np.flatnonzero(flow.time < clock - self._store.retention)
         if not len(old):
             return -1
         known, newest = timeline.newest_time(flow.key[old], now[old])
-        served = known & (newest <= flow.time[old]) & (missed[old] != _NO_RECORD)
+        served = known & (newest <= flow.time[old]) & (missed[old] != NO_RECORD)
         unserved = old[~served]
         missed[unserved] = _TOO_OLD
         return int((clock[unserved] - flow.time[unserved]).max()) if len(unserved) else -1
@@ -240,7 +286,7 @@ class VersionedColumns:
 class UnversionedColumns:
     """A store that keeps the row of a key that came last, during one batch."""
 
-    __slots__ = ("_arriving", "_codec", "_fetched", "_position", "_rows", "_since", "_space", "_store")
+    __slots__ = ("_arriving", "_codec", "_fetched", "_forgotten", "_position", "_rows", "_since", "_space", "_store")
 
     def __init__(self, store: TimestampedStore, codec: RowCodec, space: KeySpace) -> None:
         self._store, self._codec, self._space = store, codec, space
@@ -248,12 +294,21 @@ class UnversionedColumns:
         self._fetched = np.zeros(0, dtype=np.bool_)
         self._position = self._since = np.zeros(0, dtype=np.int64)
         self._rows: pa.BinaryArray = pa.array([], pa.binary())
+        self._forgotten: dict[bytes, None] = {}
+
+    def forget(self, keys: Sequence[bytes]) -> None:
+        """See `TableColumns.forget`."""
+        self._forgotten.update(dict.fromkeys(keys))
 
     def put(self, flow: Flow) -> Mask:
         """See `TableColumns.put`. Nothing is refused."""
         accepted = np.ones(len(flow), dtype=np.bool_)
         self._arriving = _Arriving(flow, accepted)
         return accepted
+
+    def needed(self, flow: Flow) -> Mask:
+        """See `TableColumns.needed`: a tombstone of what is not there changes nothing, so `before` tells it as well."""
+        return np.ones(len(flow), dtype=np.bool_)
 
     def before(self, flow: Flow) -> Old:
         """See `TableColumns.before`."""
@@ -278,14 +333,21 @@ class UnversionedColumns:
 
     def commit(self) -> None:
         """See `TableColumns.commit`; of each key the last row alone."""
-        if self._arriving is None or not len(puts := self._arriving.puts):
-            return
+        if self._arriving is not None and len(self._arriving.puts):
+            self._write(self._arriving.puts)
+        if gone := list(self._forgotten):
+            self._store.put_columns(gone, pa.nulls(len(gone), pa.binary()), np.zeros(len(gone), dtype=np.int64))
+
+    def _write(self, puts: Flow) -> None:
         last = np.full(len(self._space.keys), -1, dtype=np.int64)
         last[puts.key] = np.arange(len(puts))
         chosen = np.zeros(len(puts), dtype=np.bool_)
         chosen[last[last >= 0]] = True
         puts = puts.select(chosen)
         keys = [self._space.keys[i] for i in puts.key.tolist()]
+        if self._forgotten:
+            kept = np.fromiter((key not in self._forgotten for key in keys), dtype=np.bool_, count=len(keys))
+            puts, keys = puts.select(kept), [key for key in keys if key not in self._forgotten]
         self._store.put_columns(keys, _encoded(self._codec, puts), puts.time)
 
     def _found(self, flow: Flow, puts_at: Int64s, now: Int64s) -> Partners:
@@ -298,7 +360,7 @@ class UnversionedColumns:
             fresh = at >= 0
             position = np.where(fresh, np.where(puts.present[at], len(self._rows) + at, -1), position)
             valid_from = np.where(fresh, puts.time[at], valid_from)
-        missed = np.where(position < 0, _NO_RECORD, 0).astype(np.uint8)
+        missed = np.where(position < 0, NO_RECORD, 0).astype(np.uint8)
         pool = Pool(self._codec, self._rows, puts.values if puts is not None and len(puts) else None)
         return Partners(pool, position, valid_from, missed)
 

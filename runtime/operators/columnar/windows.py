@@ -15,21 +15,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.nodes import Aggregate, Node
-from vsc.runtime.metrics import HELD_RECORDS, Dropped, Group, Metrics
+from vsc.runtime.metrics import HELD_RECORDS, Dropped, Group
 from vsc.runtime.operators.aggregate.state import AggregateState, window_key
 from vsc.runtime.operators.aggregate.windows import bounds_key
-from vsc.runtime.operators.columnar.flow import Flow, taken
+from vsc.runtime.operators.columnar.failures import Failures
+from vsc.runtime.operators.columnar.flow import Flow, chosen, taken
 from vsc.runtime.operators.columnar.folding import Folding, Groups
 from vsc.runtime.operators.columnar.keyspace import KeySpace
 from vsc.runtime.operators.columnar.moments import Give, turns
 from vsc.runtime.operators.columnar.operators import count
 from vsc.runtime.operators.columnar.segments import Segments
+from vsc.runtime.operators.columnar.tables import TableColumns
 from vsc.runtime.operators.columnar.window_clock import Reached, WindowClock
 from vsc.runtime.operators.layout import owner
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
-from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.unversioned import TimestampedStore
 from vsc.runtime.values import arrow_type, to_array
 
 __all__ = ["WindowColumns"]
@@ -66,35 +66,37 @@ class WindowColumns:
         operation: Aggregate,
         folding: Folding,
         state: AggregateState,
-        store: TimestampedStore | None,
+        store: TableColumns | None,
         space: KeySpace,
         old: bool,
         give: Give,
-        metrics: Metrics,
+        failures: Failures,
     ) -> None:
         assert operation.window is not None
         self._name, self._window, self._final = node.name, operation.window, operation.final
         self._key_columns, self._bound = node.schema.key[:-2], arrow_type(node.schema.key[-1].type)
-        self._codec = RowCodec([c.type for c in node.schema.value])
         self._folding, self._old = folding, old
-        self._state, self._store, self._space, self._metrics = state, store, space, metrics
-        self._give = give
+        self._state, self._store, self._space = state, store, space
+        self._give, self._failures, self._metrics = give, failures, failures.metrics
         self._keys: list[bytes] = []
         self._puts: list[tuple[bytes, bytes]] = []
         self._deletes: list[bytes] = []
-        self._results: list[tuple[bytes, bytes | None, int]] = []
+        self._gone: list[bytes] = []
 
     def process(self, flow: Flow) -> Flow:
         """The changes of the windows, or their final results, each with its place among those of its cause."""
         count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
         flow = flow.select(flow.present)
+        arguments = self._folding.arguments(flow)
+        kept = self._failures.kept(flow.at, arguments.failed)
+        flow, args = flow.select(kept), chosen(arguments.columns, kept)
         self._keys = flow.space.keys
         clock = self._advance(flow.time)
         reached = clock.reach(flow.time)
         self._metrics.count(owner(self._name), Group.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, reached.late)
         windows, group = self._windows(flow, clock, reached)
         segments = Segments(group, len(windows.kb))
-        added = self._folding.arriving(flow, self._state).take(reached.record)
+        added = self._folding.arriving(flow, args, self._state).take(reached.record)
         before = self._folding.load(windows.rows)
         running, ended = self._folding.fold(before, segments, added)
         closing = self._account(windows, clock)
@@ -104,23 +106,16 @@ class WindowColumns:
         state.highest = max(state.highest, int(reached.start.max()) if len(reached.start) else -1)
         self._keep(windows, ended, forgotten)
         if self._final:
-            sent = self._finals(flow, windows, ended, clock, closing)
-            self._store_results(windows, sent, np.arange(len(sent)), forgotten)
-            return self._keyed(sent, windows)
+            return self._stored(self._finals(flow, windows, ended, clock, closing), windows, forgotten)
         sent = self._changes(flow, reached, group, running.take(segments.unsorted()))
-        changed = np.flatnonzero(windows.first >= 0)
-        self._store_results(windows, sent, segments.order[segments.ends[changed] - 1], forgotten)
         if self._old:
             known = ~windows.fresh
             sent = replace(sent, old=self._folding.before(sent.keys, known, before, running, segments))
-        return self._keyed(sent, windows)
+        return self._stored(sent, windows, forgotten)
 
     def commit(self) -> None:
         """Writes the windows that have changed, and removes those that are forgotten."""
         self._state.write(self._puts, self._deletes)
-        if self._store is not None and self._results:
-            keys, rows, times = zip(*self._results, strict=True)
-            self._store.put_columns(keys, pa.array(rows, pa.binary()), np.array(times, dtype=np.int64))
 
     # ------------------------------------------------------------------------------------------------ what is changed
 
@@ -174,7 +169,7 @@ class WindowColumns:
             place, start, kb = state.indexed(row_key)
             if place <= forgotten:
                 self._deletes += [row_key, state.groups + window_key(kb, start)]
-                self._results.append((self._result_key(kb, start), None, 0))
+                self._gone.append(self._result_key(kb, start))
         kept = np.flatnonzero((windows.first >= 0) & (windows.start > forgotten))
         starts, fresh = windows.start.tolist(), windows.fresh.tolist()
         for number, row in zip(kept.tolist(), self._folding.store(ended.take(kept)), strict=True):
@@ -182,17 +177,6 @@ class WindowColumns:
             self._puts.append((state.groups + window_key(kb, start), row))
             if fresh[number]:
                 self._puts.append((state.index(start, start, kb), b""))
-
-    def _store_results(self, windows: _Windows, sent: Flow, newest: Int64s, forgotten: int) -> None:
-        """The rows of the result table: those at `newest` of what is sent, but for windows that are forgotten."""
-        if self._store is None:
-            return
-        newest = newest[windows.start[sent.key[newest]] > forgotten]
-        rows = self._codec.encode_columns(taken(sent.values, newest), len(newest)).to_pylist()
-        numbers, times = sent.key[newest], sent.time[newest]
-        starts = windows.start[numbers]
-        for number, start, row, time in zip(numbers.tolist(), starts.tolist(), rows, times.tolist(), strict=True):
-            self._results.append((self._result_key(windows.kb[number], start), row, time))
 
     def _result_key(self, kb: bytes, start: int) -> bytes:
         return kb + bounds_key(start, start + self._window.size)
@@ -219,11 +203,16 @@ class WindowColumns:
         at = self._give(flow.at.take(record), turns(record))
         return Flow(at, number, self._space, results.time, present, keys, values)
 
-    def _keyed(self, sent: Flow, windows: _Windows) -> Flow:
-        """What is sent, with the keys of the windows, whose numbers it has."""
-        pairs = zip(windows.kb, windows.start.tolist(), strict=True)
-        numbers = self._space.encoded(self._result_key(kb, start) for kb, start in pairs)
-        return replace(sent, key=numbers[sent.key])
+    def _stored(self, sent: Flow, windows: _Windows, forgotten: int) -> Flow:
+        """What is sent, in the result table as well, and under the keys of the windows, whose numbers it has."""
+        starts = windows.start.tolist()
+        names = [self._result_key(kb, start) for kb, start in zip(windows.kb, starts, strict=True)]
+        sent = replace(sent, key=self._space.encoded(names)[sent.key])
+        if self._store is not None:
+            self._store.put(sent)
+            gone = [name for name, start in zip(names, starts, strict=True) if start <= forgotten]
+            self._store.forget(self._gone + gone)
+        return sent
 
     def _group_keys(self, flow: Flow, windows: _Windows, wanted: Int64s) -> tuple[pa.Array, ...]:
         """The key columns of windows' groups: those of a record, decoded where no record of the batch has the key."""
