@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import vsc.runtime.errors as errors
-from vsc.runtime.errors import CheckpointError, SinkError, SourceError, StateError, VscRuntimeError
+from vsc.runtime.errors import CheckpointError, SourceError, StateError, VscRuntimeError
+from vsc.runtime.spark.disks import Place, full_disk, is_full
 from vsc.runtime.spark.running import QueryFailedError
 from vsc.runtime.spark.spark_logs import SparkLogs
 
@@ -29,17 +31,17 @@ _ORC_TIMES = {
 """What Spark cannot read of ORC files that other programs write, by what it says then (not always of which file)."""
 _FOOTER = re.compile(r"Could not read footer for file: ?\S*?(file:\S+?|\w+://\S+?)[;,\s]")
 
-_NO_SPACE = ("No space left on device", "Disk quota exceeded", "File too large")
-"""What a full disk, a full quota and a file that may not grow are called, by the JVM and in Python."""
-
 _BLOB = re.compile(r"blob '(\d+)-")
 _STATE_LOADING = ("CANNOT_LOAD_STATE_STORE", "state.RocksDB", "StateStore")
 _NOT_LOADED = "Spark cannot load the state of the checkpoint"
 _STATE_FILE = re.compile(r"(?:Error reading streaming state file of|FileNotFoundException: File) (\S+?/(\d+)_\S+)")
 
 
-def translated(error: BaseException) -> VscRuntimeError | None:
-    """The runtime error that `error` is, quotes, or amounts to; None for what is not known here."""
+def translated(error: BaseException, places: Sequence[Place] = ()) -> VscRuntimeError | None:
+    """The runtime error that `error` is, quotes, or amounts to; None for what is not known here.
+
+    `places` are what the run writes to: one of them is on the disk that is full.
+    """
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, VscRuntimeError):
@@ -52,15 +54,15 @@ def translated(error: BaseException) -> VscRuntimeError | None:
     if quoted is not None:
         kind = getattr(errors, quoted.group(1), VscRuntimeError)
         return kind(_line(quoted.group(2)), None if quoted.group(3) is None else _line(quoted.group(3)))
-    return _reading(text) or _known(text)
+    return _reading(text) or _known(text, places)
 
 
-def explained(error: BaseException, logs: SparkLogs) -> VscRuntimeError | None:
+def explained(error: BaseException, logs: SparkLogs, places: Sequence[Place] = ()) -> VscRuntimeError | None:
     """As `translated`; damage to the state gets its place, and the way back to an older one, from the checkpoint.
 
     It may take long, as it may have to read all states to find the damaged one.
     """
-    found = translated(error)
+    found = translated(error, places)
     text = str(error)
     not_loaded = found is None or found.message.startswith(_NOT_LOADED)
     if not_loaded and any(sign in text for sign in _STATE_LOADING):
@@ -97,12 +99,9 @@ def _reading(text: str) -> VscRuntimeError | None:
     return None
 
 
-def _known(text: str) -> VscRuntimeError | None:
-    if any(sign in text for sign in _NO_SPACE):
-        return SinkError(
-            f"there is no space left on a disk: {_innermost(text)}",
-            "make room (the checkpoint, the sinks, Spark's local folders, --local-dir), then run again",
-        )
+def _known(text: str, places: Sequence[Place]) -> VscRuntimeError | None:
+    if is_full(text):
+        return full_disk(text, _innermost(text), places)
     if "CANNOT_LOAD_STATE_STORE" in text:
         return StateError(
             f"{_NOT_LOADED}: {_innermost(text)}",

@@ -23,10 +23,10 @@ from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.disks import places_of
 from vsc.runtime.spark.epoch import EpochWriter
 from vsc.runtime.spark.failures import explained
 from vsc.runtime.spark.going_back import go_back
-from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.job import Run, as_text
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
 from vsc.runtime.spark.options import resolve_plan
@@ -75,11 +75,13 @@ class Started:
     query: StreamingQuery
     writer: EpochWriter
     claim: Claim
-    files: Files
+    what: Opened
 
     def why(self, failure: BaseException) -> VscRuntimeError | None:
         """What vsc knows of `failure`, with which the query ended."""
-        return explained(self.writer.error or failure, SparkLogs(self.files))
+        job = self.what.job
+        places = places_of(self.what.resolved, job.checkpoint, job.local_dir)
+        return explained(self.writer.error or failure, SparkLogs(self.what.checkpoint.files), places)
 
 
 def start(
@@ -156,7 +158,7 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
         held.release()
         raise
     released_after(query, held)
-    return Started(query, writer, held, opened.files)
+    return Started(query, writer, held, what)
 
 
 def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to: int | None) -> None:

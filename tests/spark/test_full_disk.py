@@ -11,8 +11,10 @@ import pytest
 
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.errors import VscRuntimeError
+from vsc.runtime.spark.disks import places_of
 from vsc.runtime.spark.failures import explained
 from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.query import check
 from vsc.runtime.spark.spark_logs import SparkLogs
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -80,7 +82,9 @@ class Case:
         except VscRuntimeError as error:
             return error
         except Exception as error:
-            return explained(error, SparkLogs(Files(self.spark, str(self.checkpoint))))
+            variables = {"in": str(self.input), "out": str(self.out)}
+            places = places_of(check(self.plan, variables, "available-now"), str(self.checkpoint), str(self.local))
+            return explained(error, SparkLogs(Files(self.spark, str(self.checkpoint))), places)
         raise AssertionError("it did not fail")
 
 
@@ -96,6 +100,7 @@ def test_a_full_disk(spark: Any, tmp_path: Path, disk: Disk, small: str) -> None
         assert error is not None
         assert "no space left" in str(error).lower(), error
         assert error.help is not None and "make room" in error.help
+        assert str(disk.folder / small) in error.message, error
         assert len(parquet_rows(case.out)) == 2000
     finally:
         disk.free()

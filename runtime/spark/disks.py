@@ -1,0 +1,119 @@
+"""Which disk is full: what a failed run writes to, and how much is free there. Driver only.
+
+Folders of executors on other machines cannot be looked at; the path that an error names is told then.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vsc.plan.nodes import Plan
+from vsc.runtime.errors import SinkError
+from vsc.runtime.spark.hadoop import is_local, local_path
+
+__all__ = ["Place", "full_disk", "is_full", "places_of"]
+
+_NO_SPACE = ("No space left on device", "Disk quota exceeded", "File too large")
+"""What a full disk, a full quota and a file that may not grow are called, by the JVM and in Python."""
+
+_PATH = re.compile(r"(?:file:)?(/[^\s'\":,;()]+)")
+_HELP = "make room there, then run again: nothing is lost"
+_HELP_ANYWHERE = "make room (the checkpoint, the sinks, Spark's local folders, --local-dir), then run again"
+_TIGHT = 0.02
+"""Of a disk, the part that is free, below which it counts as full: a failed write gives some of it back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder that a run writes to: what it is, and its path."""
+
+    what: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Disk:
+    free: int
+    size: int
+
+    @property
+    def tight(self) -> bool:
+        return self.free <= self.size * _TIGHT
+
+
+def places_of(plan: Plan, checkpoint: str, local_dir: str | None) -> tuple[Place, ...]:
+    """The local folders that a run of `plan`, whose variables are resolved, writes to on this machine."""
+    found = [Place("the checkpoint", checkpoint)]
+    for sink in plan.sinks:
+        path = dict(sink.connector.options).get("path")
+        if sink.connector.kind == "files" and isinstance(path, str):
+            found.append(Place(f"the sink of '{sink.node}'", path))
+    local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    found.append(Place("--local-dir", local_dir) if local_dir else Place("Spark's local folder", local))
+    found.append(Place("the temporary folder", tempfile.gettempdir()))
+    return tuple(Place(place.what, local_path(place.path)) for place in found if place.path and is_local(place.path))
+
+
+def is_full(text: str) -> bool:
+    """Whether an error's text says that something could not be written for lack of space."""
+    return any(sign in text for sign in _NO_SPACE)
+
+
+def full_disk(text: str, reason: str, places: Sequence[Place]) -> SinkError:
+    """The error for a `text` that `is_full`; `reason` is the line of it that says so."""
+    quota = "the quota is used up" if "quota" in reason else "there is no space left"
+    named = next(filter(None, (_named(line, places) for line in text.splitlines() if is_full(line))), None)
+    full = [named] if named else [place for place in places if (disk := _disk(place.path)) and disk.tight]
+    if not full:
+        free = "; ".join(f"{place.what} ({place.path}): {_free(place.path)}" for place in places)
+        return SinkError(f"{quota} on a disk: {reason}" + (f" ({free})" if free else ""), _HELP_ANYWHERE)
+    # Folders on one disk are told together.
+    told = " and ".join(dict.fromkeys(f"{place.path} ({place.what})" for place in full))
+    return SinkError(f"{quota} in {told}: {_free(full[0].path)}", _HELP)
+
+
+def _named(line: str, places: Sequence[Place]) -> Place | None:
+    """The place that holds a path of `line`, or that path itself where it is in none of them."""
+    for match in _PATH.finditer(line):
+        path = os.path.normpath(match.group(1))
+        inside = [place for place in places if _below(path, os.path.abspath(place.path))]
+        if inside:
+            return max(inside, key=lambda place: len(os.path.abspath(place.path)))
+    return None
+
+
+def _below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _disk(path: str) -> _Disk | None:
+    """The disk of a path, or of the nearest folder above it that there is; None where that cannot be told."""
+    place = os.path.abspath(path)
+    while not os.path.exists(place):
+        place = os.path.dirname(place)
+    try:
+        usage = shutil.disk_usage(place)
+    except OSError:
+        return None
+    return _Disk(usage.free, usage.total)
+
+
+def _free(path: str) -> str:
+    disk = _disk(path)
+    return (
+        "its disk cannot be read" if disk is None else f"{_size(disk.free)} of {_size(disk.size)} are free on its disk"
+    )
+
+
+def _size(count: int) -> str:
+    size, units = float(count), ["GiB", "MiB", "KiB"]
+    if count < 1024:
+        return f"{count} bytes"
+    while (size := size / 1024) >= 1024 and len(units) > 1:
+        units.pop()
+    return f"{size:.1f} {units[-1]}"
