@@ -10,6 +10,7 @@ from vsc.runtime.errors import CheckpointError, SourceError, StateError, VscRunt
 from vsc.runtime.spark.disks import Place, full_disk, is_full
 from vsc.runtime.spark.running import QueryFailedError
 from vsc.runtime.spark.spark_logs import SparkLogs
+from vsc.runtime.spark.unfit import read_error
 
 __all__ = ["explained", "translated"]
 
@@ -17,20 +18,6 @@ _OWN = re.compile(
     r"(?:vsc\.)?runtime\.errors\.(\w+): \[VSC\d+\] (.+?)(?:\n  help: (.+?))?(?=\n\s*\n|\n\S|\n\s+at |\n SQLSTATE|\Z)",
     re.DOTALL,
 )
-_FILE = re.compile(r"Encountered error while reading file (\S+?)\.? ")
-_MISMATCH = re.compile(
-    r"Data type mismatches when reading Parquet column (.+?)\. Expected Spark type (.+?), actual Parquet type (.+?)\."
-)
-_ORC_MISMATCH = re.compile(
-    r"Unable to convert type (\S+) of file|ORC does not support type conversion from (.+?) to (.+?)[.\s]"
-)
-_ORC_TIMES = {
-    "nanos > 999999999 or < 0": "a timestamp before 1970 with a part of a second",
-    "timestamp with local time zone": "a column of timestamps with a time zone",
-}
-"""What Spark cannot read of ORC files that other programs write, by what it says then (not always of which file)."""
-_FOOTER = re.compile(r"Could not read footer for file: ?\S*?(file:\S+?|\w+://\S+?)[;,\s]")
-
 _BLOB = re.compile(r"blob '(\d+)-")
 _STATE_LOADING = ("CANNOT_LOAD_STATE_STORE", "state.RocksDB", "StateStore")
 _NOT_LOADED = "Spark cannot load the state of the checkpoint"
@@ -54,7 +41,7 @@ def translated(error: BaseException, places: Sequence[Place] = ()) -> VscRuntime
     if quoted is not None:
         kind = getattr(errors, quoted.group(1), VscRuntimeError)
         return kind(_line(quoted.group(2)), None if quoted.group(3) is None else _line(quoted.group(3)))
-    return _reading(text) or _known(text, places)
+    return read_error(text, _innermost(text)) or _known(text, places)
 
 
 def explained(error: BaseException, logs: SparkLogs, places: Sequence[Place] = ()) -> VscRuntimeError | None:
@@ -75,28 +62,6 @@ def explained(error: BaseException, logs: SparkLogs, places: Sequence[Place] = (
         blob = _BLOB.search(found.message)
         return StateError(found.message, logs.way_back(int(blob.group(1)) if blob else max(logs.kept(), default=None)))
     return found
-
-
-def _reading(text: str) -> VscRuntimeError | None:
-    file = _FILE.search(text) or _FOOTER.search(text)
-    where = f"the file {file.group(1)}" if file is not None else "a file"
-    mismatch = _MISMATCH.search(text)
-    if mismatch is not None:
-        column, wanted, found = (g.strip("[]") for g in mismatch.groups())
-        return SourceError(
-            f"{where}: column {column} holds {found}, which is not the declared {wanted}",
-            "declare the column with the type that the file has, and cast it in an expression",
-        )
-    if _ORC_MISMATCH.search(text):
-        return SourceError(f"{where}: a column does not have its declared type ({_ORC_MISMATCH.search(text).group(0)})")  # type: ignore[union-attr]
-    for sign, held in _ORC_TIMES.items():
-        if sign in text:
-            return SourceError(
-                f"{where} has {held}, which Spark cannot read from ORC", "write the data as Parquet, or with Spark"
-            )
-    if file is not None or "FAILED_READ_FILE" in text or "CANNOT_READ_FILE_FOOTER" in text:
-        return SourceError(f"{where} cannot be read: {_innermost(text)}", "mend or remove the file, then run again")
-    return None
 
 
 def _known(text: str, places: Sequence[Place]) -> VscRuntimeError | None:

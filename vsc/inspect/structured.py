@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from vsc.inspect.arrow_types import declared, widest
+from vsc.inspect.arrow_types import widest
 from vsc.inspect.files import unreadable
 from vsc.inspect.model import DataColumn, DataFile, Headers, Sample
 from vsc.plan.types import BIGINT, DataType
+from vsc.runtime.file_types import declared
 from vsc.runtime.values import arrow_type
 
 __all__ = ["Structured"]
