@@ -71,7 +71,7 @@ class CallSite:
     def wrong(self, i: int, wanted: str, help: str | None = None) -> Refused:
         """The refusal of argument `i`, which should have been `wanted`."""
         message = f"`{self.name}` takes {wanted} here, not a value of type {self.type(i)}"
-        return refuse("VSC221", self.args[i].span, message, help or f"it is written `{FUNCTIONS[self.name].signature}`")
+        return refuse("VSC221", self.args[i].span, message, help or f"write `{FUNCTIONS[self.name].signature}`")
 
     def implied(self, i: int, target: ScalarType) -> Expr:
         """Argument `i` as `target`, where Spark casts an argument without being asked to.
@@ -93,8 +93,8 @@ class CallSite:
         arg = self.args[i].expr
         if isinstance(arg, Literal) and isinstance(arg.value, str) and arg.type == STRING:
             return arg.value
-        message = f"{what} of `{self.name}` has to be a text written out here"
-        raise refuse("VSC225", self.args[i].span, message, f"it is written `{FUNCTIONS[self.name].signature}`")
+        message = f"{what} of `{self.name}` has to be a string literal"
+        raise refuse("VSC225", self.args[i].span, message, f"write `{FUNCTIONS[self.name].signature}`")
 
     def bad_constant(self, i: int, message: str, help: str) -> Refused:
         """The refusal of a constant argument."""
@@ -165,7 +165,7 @@ def _digits(call: CallSite) -> int:
         if -38 <= arg.value <= 38:
             return arg.value
         raise call.bad_constant(1, "`round` takes -38 to 38 digits", "write a smaller number")
-    message = "the digits of `round` have to be an integer written out here"
+    message = "the digits of `round` have to be an integer literal"
     raise refuse("VSC225", call.args[1].span, message, "write the number, as in `round(x, 2)`")
 
 

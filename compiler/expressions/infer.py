@@ -267,7 +267,7 @@ class _Typer:
             self.findings.extend(typed.findings)
             return typed.expr
         if name in AGGREGATES:
-            message = f"`{name}` takes many rows together: it has no meaning for one"
+            message = f"`{name}` aggregates many rows, and this is one"
             raise refuse("VSC115", expr.span, message, "select it in an `aggregate ... group by`")
         if name not in FUNCTIONS:
             self.operands(*expr.args)

@@ -180,7 +180,7 @@ class ExpressionBuilder:
             )
         else:
             wanted = "`cast`, `try_cast` and `struct`"
-            self.report("VSC005", label.span, f"`as` inside of a call goes with {wanted}, not with `{call.text}`",
+            self.report("VSC005", label.span, f"`as` inside a call belongs to {wanted}, not to `{call.text}`",
                         f"write `{call.text}(...) as NAME` for a name, `cast(... as TYPE)` for a type")  # fmt: skip
 
     def _on_named_argument(self, span: Span, expr: syntax.Expression, name: syntax.Name) -> _Labelled:

@@ -17,11 +17,11 @@ class Foreign(NamedTuple):
 
 
 FOREIGN = {
-    "==": Foreign("`==` is not an operator of the language", "write `=`", "="),
-    "<=>": Foreign("`<=>` is not an operator of the language", "write `a = b or (a is null and b is null)`", "="),
-    "=>": Foreign("`=>` is not an operator of the language", "write `>=`", ">="),
-    "&&": Foreign("`&&` is not an operator of the language", "write `and`", "and"),
-    '"': Foreign("double quotes are not of the language", "write single quotes for a string"),
+    "==": Foreign("`==` is not an operator here", "write `=`", "="),
+    "<=>": Foreign("`<=>` is not an operator here", "write `a = b or (a is null and b is null)`", "="),
+    "=>": Foreign("`=>` is not an operator here", "write `>=`", ">="),
+    "&&": Foreign("`&&` is not an operator here", "write `and`", "and"),
+    '"': Foreign("double quotes are not part of the language", "write single quotes for a string"),
     "/*": Foreign("`/*` does not start a comment", "start each line of a comment with `--`", comment_end="*/"),
     "//": Foreign("`//` does not start a comment", "start a comment with `--`", comment_end="\n"),
     "#": Foreign("`#` does not start a comment", "start a comment with `--`", comment_end="\n"),
@@ -43,18 +43,18 @@ def describe_character(run: str, first: str) -> tuple[str, str]:
     """Message and help for characters of which `first` is the one that nothing of the language starts with."""
     point = f"U+{ord(first):04X}"
     if first in _NAMES:
-        return f"{_NAMES[first]} ({point}) cannot stand here", "take it out, or write a plain space"
+        return f"{_NAMES[first]} ({point}) is not allowed here", "remove it, or write a plain space"
     if first in _QUOTES:
-        return f"`{first}` ({point}) is not a quotation mark of the language", "write the plain quotation mark '"
+        return f"`{first}` ({point}) is not a quotation mark here", "write the plain quotation mark '"
     if first in _DASHES:
-        return f"`{first}` ({point}) is not a sign of the language", "write the plain `-`"
+        return f"`{first}` ({point}) is not part of the language", "write the plain `-`"
     if first == "!":
-        return "`!` is not an operator of the language", "write `not`"
+        return "`!` is not an operator here", "write `not`"
     if first.isalpha():
         return (
             f"`{run}` is not a name: names are made of the letters a to z, digits and `_`",
             "put the whole name in backticks",
         )
     if not first.isprintable():
-        return f"the character {point} cannot stand here", "take it out"
-    return f"`{run}` is not a sign of the language", "take it out, or put the text in quotes or backticks"
+        return f"the character {point} is not allowed here", "remove it"
+    return f"`{run}` is not part of the language", "remove it, or put the text in quotes or backticks"

@@ -137,7 +137,7 @@ class _Lexer:
         for kind in ("DOUBLE", "DECIMAL", "INTEGER"):
             if re.fullmatch(patterns[kind], written):
                 if kind != "DOUBLE" and sum(character.isdigit() for character in written) > _MAX_DIGITS:
-                    self.report("VSC020", start, end, f"a number of more than {_MAX_DIGITS} digits fits no type",
+                    self.report("VSC020", start, end, f"no type holds a number of more than {_MAX_DIGITS} digits",
                                 "write it with an exponent, as in `1e40`")  # fmt: skip
                     self._damaged("INTEGER", start, end)
                 else:
@@ -147,9 +147,9 @@ class _Lexer:
         digits = number.group() if number else ""
         rest = written[len(digits) :]
         if written.startswith("."):
-            message, help = f"`{written}` is not a number of the language", f"write `0{written}`"
+            message, help = f"`{written}` is not a number", f"write `0{written}`"
         elif rest == ".":
-            message, help = f"`{written}` is not a number of the language", f"write `{digits}.0`"
+            message, help = f"`{written}` is not a number", f"write `{digits}.0`"
         elif rest[0] == ".":
             message, help = f"`{written}` is not a number", "a number is written as `12`, `1.5` or `1e6`"
         else:
@@ -180,7 +180,7 @@ class _Lexer:
         tokens.ends[index] = end
         tokens.durations[index] = milliseconds
         if milliseconds > MAX_MILLISECONDS:
-            self.report("VSC020", tokens.starts[index], end, "the duration is longer than time itself goes here",
+            self.report("VSC020", tokens.starts[index], end, "the duration is too long",
                         "the longest is 9223372036854775807 ms")  # fmt: skip
             tokens.durations[index] = 0
             tokens.damaged.add(index)
@@ -213,7 +213,7 @@ class _Lexer:
         end = match.end() if match else start + 1
         inside = self.text[start + 1 : end - 1] if match else ""
         quoted = inside.replace("'", "''")
-        self.report("VSC008", start, end, "double quotes are not of the language",
+        self.report("VSC008", start, end, "double quotes are not part of the language",
                     f"write `'{quoted}'` for a string, or backticks for a name")  # fmt: skip
         if match:
             self._damaged("STRING", start, end)

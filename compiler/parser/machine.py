@@ -69,7 +69,7 @@ class Machine:
     def take(self, terminal: int, index: int, inserted: bool = False) -> Failure | TooDeep | None:
         """Reads the token at `index` as `terminal`, or `terminal` as if it stood before that token.
 
-        A token that cannot stand here changes nothing.
+        A token that is not allowed here changes nothing.
         """
         states, stack = self.tables.states, self.stack
         action = states[stack[-1]].get(terminal, -1)

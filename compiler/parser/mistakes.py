@@ -44,7 +44,7 @@ _OTHER_JOINS = {
     "inner": "write `join`: a join without a word before it is an inner join",
     "right": "swap the inputs and write `left join`; the left input of a join with a table is the stream",
     "full": "write `outer join`",
-    "cross": "there is no cross join: every join goes by the key",
+    "cross": "there is no cross join: every join uses the key",
     "asof": "write `join`: with a versioned table, a record finds the row of its own time",
 }
 
@@ -81,7 +81,7 @@ def broken_off(tokens: Tokens, first: int, index: int) -> Explanation | None:
 
 
 def explain(machine: Machine, failure: Failure, first: int) -> Explanation:
-    """The finding for a token that cannot stand here (None: reported before), and how to read on (None: not at all).
+    """The finding for a token that is not allowed here (None: reported before), and how to read on (None: not at all).
 
     `first` is the first token of the statement.
     """

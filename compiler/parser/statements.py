@@ -56,7 +56,7 @@ class StatementBuilder(ExpressionBuilder):
     def _duplicate(self, first: _Clause, second: _Clause) -> None:
         label = Label(first.span, f"the first `{first.word}`")
         message = f"a second `{second.word}` in one statement"
-        self.findings.append(Finding("VSC011", second.span, message, (label,), "leave only one of them"))
+        self.findings.append(Finding("VSC011", second.span, message, (label,), "keep one of them"))
 
     def _on_derived(
         self, span: Span, kind: tuple[Any, Span], name: syntax.Name, operation: syntax.Operation
@@ -153,7 +153,7 @@ class StatementBuilder(ExpressionBuilder):
     ) -> syntax.StarItem:
         if isinstance(base, syntax.ColumnRef) and len(base.parts) == 1:
             return syntax.StarItem(base.parts[0], excluded or (), span)
-        self.report("VSC005", base.span, "`.*` goes behind the name of an input only",
+        self.report("VSC005", base.span, "`.*` only follows the name of an input",
                     "write `INPUT.*`, or name each member")  # fmt: skip
         return syntax.StarItem(None, excluded or (), span)
 

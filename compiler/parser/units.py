@@ -39,9 +39,9 @@ def duration_mistake(place: Place) -> Explanation | None:
         return _fraction(place, index), None
     if place.name == "STRING" and place.word.strip("'")[:1].isdigit():
         written = place.word.strip("'")
-        return place.finding("VSC004", "a duration is no string", f"write `{written}`, without quotes"), None
+        return place.finding("VSC004", "a duration is not a string", f"write `{written}`, without quotes"), None
     if place.name == "MINUS" and "INTEGER" not in place.expected:
-        return place.finding("VSC004", "a duration cannot be negative here", "take out the `-`"), None
+        return place.finding("VSC004", "a duration cannot be negative here", "remove the `-`"), None
     return None
 
 

@@ -73,7 +73,7 @@ def _group_input(read: ScopeInput, plain: Mapping[str, str], key: tuple[Column, 
 
 def _of_a_table(read: syntax.Input) -> tuple[str, str]:
     """Why a table's aggregate knows no event time (a row is taken back by its columns), and what to do."""
-    message = "an aggregate over a table goes by the columns of its rows: it does not know their event time"
+    message = "an aggregate over a table has the columns of its rows, not their event time"
     return message, f"make it a column first, as in `map {read.name.text} select *, event_time() as at`"
 
 
@@ -97,8 +97,14 @@ def _hidden_bounds(
 def _stars(operation: syntax.Aggregate) -> Iterator[Finding]:
     for item in operation.items:
         if isinstance(item, syntax.StarItem):
-            message = "`*` has no meaning here: the rows of a group have different values"
-            yield Finding("VSC117", item.span, message, (), "select calls like `count(*) as n`: the group is there")
+            message = "`*` does not work here: the rows of a group have different values"
+            yield Finding(
+                "VSC117",
+                item.span,
+                message,
+                (),
+                "select aggregates such as `count(*) as n`: the group columns are there anyway",
+            )
 
 
 def _with_names(expr: Expr, names: Mapping[str, str]) -> Expr:

@@ -47,7 +47,7 @@ def value_type_problem(type_: DataType) -> str | None:
         if part == VOID:
             return "a bare `null` has no type"
         if part == INTERVAL:
-            return "a duration is no value of a column"
+            return "a duration cannot be stored in a column"
     return None
 
 

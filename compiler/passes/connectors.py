@@ -269,7 +269,7 @@ def _spark_options(
         name = option.name.text
         if not kind.spark:
             findings.append(
-                Finding("VSC503", option.name.span, f"`{clause.kind.text}` hands no options to Spark", (), "remove it")
+                Finding("VSC503", option.name.span, f"`{clause.kind.text}` takes no Spark options", (), "remove it")
             )
         elif (earlier := found.get(name.lower())) is not None:
             findings.append(

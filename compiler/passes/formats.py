@@ -48,12 +48,12 @@ def _untimed(source: syntax.SourceDecl, connector: Connector, stores: Stores) ->
         return
     if clause is None or not clause.versioned or source.kind == "global table":
         return
-    time = "the time at which its file was written" if connector.kind == "files" else "time zero"
+    time = "the time its file was written" if connector.kind == "files" else "time zero"
     yield Finding(
         "VSC401", clause.span,
-        f"every row of `{source.name.text}` is valid from {time} on: look-ups as of a time would not find it",
-        (Label(source.connector.kind.span, f"`{connector.kind}` knows no time of a row"),),
-        "add `timestamp COLUMN`: since when the row is valid",
+        f"every row of `{source.name.text}` is valid from {time} on, so as-of look-ups of earlier times find nothing",
+        (Label(source.connector.kind.span, f"`{connector.kind}` has no time for a row"),),
+        "add `timestamp COLUMN`, the time from which a row is valid",
     )  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def _rate(source: syntax.SourceDecl, connector: Connector) -> Iterator[Finding]:
         if _RATE.get(name) == type_:
             continue
         if name in _RATE:
-            message, span = f"`rate` gives `{name}` as {_RATE[name]}", column.type.span
+            message, span = f"`rate` provides `{name}` as {_RATE[name]}", column.type.span
             action = f"write `{name} {_RATE[name]}`"
         else:
             message, span = f"`rate` has no column `{name}`", column.name.span

@@ -96,7 +96,7 @@ def _renamed(column: Column, item: syntax.SelectItem | None) -> Column:
 
 def _fixed(renamed: dict[str, syntax.SelectItem], rules: ItemRules) -> list[Finding]:
     return [
-        Finding("VSC208", item.alias.span, f"`{name}` is a bound of the window, and keeps its name", (),
+        Finding("VSC208", item.alias.span, f"`{name}` is a bound of the window and cannot be renamed", (),
                 f"write `{name}`, or leave it out: it is there anyway")
         for name, item in renamed.items()
         if name in rules.fixed and item.alias is not None and item.alias.text != name

@@ -211,7 +211,7 @@ def _misplaced_in_source(source: syntax.SourceDecl) -> list[Finding]:
     if source.materialize is not None:
         found.append(_no_store(source.materialize))
     if source.delete_when is not None:
-        found.append(_misplaced(source.delete_when.span, "a stream has no rows that could be deleted",
+        found.append(_misplaced(source.delete_when.span, "a stream has no rows to delete",
                                 "remove `delete when`, or declare a `table`"))  # fmt: skip
     return found
 
@@ -220,20 +220,20 @@ def _misplaced_in_join(kinds: Kinds, join: syntax.Join) -> list[Finding]:
     found: list[Finding] = []
     if join_form(kinds, join) != "stream-table":
         found.extend(
-            _misplaced(part.alias.span, "the result keeps the key of the left input: `on` names no columns here",
+            _misplaced(part.alias.span, "the result keeps the key of the left input: `on` cannot rename columns here",
                        f"remove `as {part.alias.text}`")
             for part in join.on if part.alias is not None
         )  # fmt: skip
     if join_form(kinds, join) == "table-table":
         if join.grace is not None:
-            found.append(_misplaced(join.grace.span, "a join of two tables has no `grace`: it waits for nothing",
+            found.append(_misplaced(join.grace.span, "a join of two tables has no `grace`: it does not wait",
                                     "remove the `grace` clause"))  # fmt: skip
         if join.mode == "outer" and join.on:
-            found.append(_misplaced(join.mode_span, "an `outer` join goes by the key of both tables, without `on`",
+            found.append(_misplaced(join.mode_span, "an `outer` join uses the key of both tables, without `on`",
                                     "write `left join`, or leave out `on`"))  # fmt: skip
         return found
     if join.mode == "outer":
-        found.append(_misplaced(join.mode_span, "a stream is never absent from its join: there is no `outer`",
+        found.append(_misplaced(join.mode_span, "a join of a stream cannot be `outer`: the stream side is always there",
                                 "write `left join`: it keeps every record of the stream"))  # fmt: skip
     if join.materialize is not None:
         found.append(_no_store(join.materialize))
@@ -242,7 +242,7 @@ def _misplaced_in_join(kinds: Kinds, join: syntax.Join) -> list[Finding]:
             found.append(_misplaced(join.grace.span, "a join with a global table has no `grace`: it keeps no history",
                                     "remove the `grace` clause"))  # fmt: skip
         if not join.on:
-            found.append(_misplaced(join.right.span, "a join with a global table needs its `on`",
+            found.append(_misplaced(join.right.span, "a join with a global table needs `on`",
                                     f"write `with {join.right.name.text} on ...`"))  # fmt: skip
     return found
 
@@ -256,7 +256,7 @@ def _no_store(clause: syntax.MaterializeClause) -> Finding:
 
 def _no_window(window: syntax.Window, read: syntax.Input) -> Finding:
     return _misplaced(
-        window.span, f"`{read.name.text}` is a table: windows go over streams only", "remove the `window` clause"
+        window.span, f"`{read.name.text}` is a table: windows are for streams only", "remove the `window` clause"
     )
 
 

@@ -21,7 +21,7 @@ _EVENT_TIME = "event_time()"
 def check_reserved(topology: Topology) -> tuple[Finding, ...]:
     """A finding for each reserved name that a node gives a column."""
     return tuple(
-        Finding("VSC229", name.span, f"a column cannot be called `{name.text}`: such names are vsc's own", (),
+        Finding("VSC229", name.span, f"a column cannot be called `{name.text}`: vsc reserves such names", (),
                 "give it another name")
         for declaration in topology.nodes.values() for name in _given(declaration) if _is_reserved(name.text)
     )  # fmt: skip

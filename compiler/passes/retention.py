@@ -81,7 +81,7 @@ def _unread(
         if clause is None or clause.store is None or status is None or not status.versioned or name in read:
             continue
         yield Finding(
-            "VSC313", clause.span, f"nothing reads `{name}` as of a time: its history is kept for nothing",
-            (Label(topology.nodes[name].name.span, "no join of a stream reads this table or what comes from it"),),
+            "VSC313", clause.span, f"nothing reads `{name}` as of a time: its history is not used",
+            (Label(topology.nodes[name].name.span, "no stream join reads this table, or one derived from it"),),
             "materialize it unversioned, or join a stream with it",
         )  # fmt: skip

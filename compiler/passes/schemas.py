@@ -30,7 +30,7 @@ from vsc.plan.types import BIGINT, BOOLEAN, INT, SMALLINT, TIMESTAMP, TINYINT, A
 __all__ = ["check_schemas"]
 
 _NO_TIME_YET = (
-    "a record has no event time yet here",
+    "a record has no event time yet",
     "name a column; without a `timestamp` clause the record's own time is used",
 )
 
@@ -169,8 +169,8 @@ class _Schemas:
         if typed.expr is None:
             return None, list(typed.findings)
         if not isinstance(typed.expr.type, ArrayType):
-            message = f"`explode` goes by an array, and this is {article(typed.expr.type)}"
-            return None, [Finding("VSC217", operation.expr.span, message, (), "choose a column with an array")]
+            message = f"`explode` takes an array, and this is {article(typed.expr.type)}"
+            return None, [Finding("VSC217", operation.expr.span, message, (), "choose an array column")]
         name, element = operation.alias.text, typed.expr.type.element
         if name in {column.name for column in schema.key}:
             message = f"this would change the key column `{name}`"

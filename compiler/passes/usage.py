@@ -26,7 +26,7 @@ def _lost(topology: Topology, name: str) -> Finding:
     if not readers:
         help = f"write it: `sink {name} to console ();`, or remove it"
         return Finding("VSC123", place, f"nothing reads `{name}`: it reaches no sink", (), help)
-    labels = tuple(Label(topology.nodes[reader].name.span, f"read by `{reader}`, whose records go nowhere")
+    labels = tuple(Label(topology.nodes[reader].name.span, f"read by `{reader}`, which reaches no sink")
                    for reader in readers)  # fmt: skip
-    help = "write what is made of it, or this node, to a sink, or remove all of them"
+    help = "write this node, or one that reads it, to a sink, or remove them all"
     return Finding("VSC123", place, f"`{name}` reaches no sink", labels, help)

@@ -217,7 +217,7 @@ def _doubtful(
         left, right = topology.inputs(join)
         yield Finding(
             "VSC312", clause.span,
-            f"`{join}` joins a versioned and an unversioned table: what `{name}` keeps of it is no consistent history",
+            f"`{join}` joins a versioned and an unversioned table, so the history of `{name}` is not consistent",
             tuple(label for read in (left, right) for label in _status_labels(topology, read, stores, statuses)),
             "let both tables of the join be versioned, or none",
         )  # fmt: skip

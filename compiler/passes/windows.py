@@ -139,7 +139,7 @@ class _Windows:
         given = {option.name.text for option in operation.options}
         if "when_full" in options and not given & {"max_records", "max_bytes"}:
             wrong.append(
-                Finding("VSC128", options["when_full"].span, "`when_full` has no bound that could be reached", (),
+                Finding("VSC128", options["when_full"].span, "`when_full` needs a bound", (),
                         "add `max_records = N` or `max_bytes = N`, or remove it")
             )  # fmt: skip
         wait = self._wait(operation, wrong)
@@ -171,7 +171,7 @@ class _Windows:
             status = self.statuses.get(name)
             if not doubtful and not (status is not None and status.versioned):  # a versioned table is refused as such
                 wrong.append(
-                    Finding("VSC130", operation.input.span, f"`{name}` has no windows that could close", (),
+                    Finding("VSC130", operation.input.span, f"`{name}` has no windows to close", (),
                             f"aggregate with a `window`, or write `suppress {name} until time limit 1 minute`")
                 )  # fmt: skip
             return None
@@ -223,7 +223,7 @@ def _gaps(options: Mapping[str, syntax.Option], lengths: Mapping[str, int]) -> l
         return []
     return [
         Finding("VSC125", options["advance"].value.span, "`advance` is longer than `size`: records between two windows "
-                "would be in none", (Label(options["size"].value.span, "the size"),),
+                "would be lost", (Label(options["size"].value.span, "the size"),),
                 "let `advance` be `size` at most")
     ]  # fmt: skip
 

@@ -216,7 +216,7 @@ def drop_bad_rows(origin: Origin, offsets: Int64s, reason: Dropped, options: Run
         part = f" of {origin.part}" if origin.part else ""
         raise BadRowError(
             f"source '{origin.source}': row {int(offsets[0])}{part} {_WHY[reason]} ({reason.value})",
-            "mend the row, or run with --on-bad-row drop",
+            "fix the row, or run with --on-bad-row drop",
         )
     metrics.count(origin.source, Group.DROPPED_RECORDS, reason, len(offsets))
 

@@ -185,7 +185,7 @@ class Checkpoint:
         try:
             report = EpochReport.from_dict(unsealed(self.files, name))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise damaged(self.files, name, "it is no report") from error
+            raise damaged(self.files, name, "it is not a report") from error
         if report.epoch != epoch:
             raise damaged(self.files, name, "it is the report of another epoch")
         return report

@@ -41,7 +41,7 @@ class Identity:
             return load(self.plan_text)
         except PlanError as error:
             place = f"{files.root.rstrip('/')}/{PLAN}"
-            raise CheckpointError(f"{place} is no plan that this vsc can run: {error}") from error
+            raise CheckpointError(f"{place} is not a plan that this vsc can run: {error}") from error
 
 
 def read_identity(files: ReadableFiles) -> Identity:

@@ -124,7 +124,7 @@ def check(plan: Plan, variables: Mapping[str, str], trigger: str, max_idle: str 
     spark_trigger(trigger)
     if max_idle is not None and idle_ms(max_idle) and ends(trigger):
         raise ConfigurationError(
-            f"--max-idle {max_idle}: with the trigger {trigger} nobody waits for input that is not there yet",
+            f"--max-idle {max_idle}: with the trigger {trigger} there is no waiting for new input",
             "use it with a duration as trigger, such as --trigger '10 seconds'",
         )
     resolved = resolve_plan(plan, variables)
@@ -138,7 +138,7 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
     job, opened = what.job, what.checkpoint
     plan, back_to = job.plan, job.back_to
     sinks = make_sinks(spark, what.resolved, opened.id)
-    if opened.fresh:  # a topology whose sink is refused may be mended and run again: nothing is made before
+    if opened.fresh:  # a topology whose sink is refused may be fixed and run again: nothing is made before
         _prepare(sinks)
     held = claim(spark, opened.files)
     try:

@@ -36,7 +36,7 @@ class EpochSink(Protocol):
     id: str
 
     def prepare(self) -> None:
-        """Looks at the target and mends what a crash left, before the query starts. SinkError if it is refused."""
+        """Looks at the target and repairs what a crash left, before the query starts. SinkError if it is refused."""
         ...
 
     def lost(self) -> str | None:
@@ -75,7 +75,7 @@ def check_sinks(plan: Plan) -> None:
                 "write to files for now",
             )
         if kind not in ("files", "console", "noop"):
-            raise SinkError(f"{options.place} writes to {kind!r}, which is no sink that vsc knows")
+            raise SinkError(f"{options.place} writes to {kind!r}, an unknown connector")
         if kind == "files" and options.text("format") not in FORMATS:
             raise SinkError(
                 f"{options.place} has format {options.text('format')!r}, which this version of vsc cannot write",

@@ -60,7 +60,7 @@ def check_sources(plan: Plan) -> None:
                 "read from files for now",
             )
         if kind not in ("files", "rate"):
-            raise SourceError(f"{options.place} reads from {kind!r}, which is no source that vsc knows")
+            raise SourceError(f"{options.place} reads from {kind!r}, an unknown connector")
         if kind == "files":
             _check_files(node, options)
         else:

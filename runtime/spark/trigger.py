@@ -22,7 +22,7 @@ def spark_trigger(text: str) -> dict[str, Any]:
     found = _milliseconds(text)
     if found is None:
         raise ConfigurationError(
-            f"{text!r} is no trigger", "give available-now, once, or a duration such as '10 seconds' or '500 ms'"
+            f"{text!r} is not a trigger", "give available-now, once, or a duration such as '10 seconds' or '500 ms'"
         )
     return {"processingTime": f"{found} milliseconds"}
 
@@ -36,7 +36,9 @@ def idle_ms(text: str) -> int:
     """`max_idle` in ms. ConfigurationError if the text is no duration."""
     found = _milliseconds(text)
     if found is None:
-        raise ConfigurationError(f"--max-idle: {text!r} is no duration", "give one such as '10 seconds' or '500 ms'")
+        raise ConfigurationError(
+            f"--max-idle: {text!r} is not a valid duration", "give one such as '10 seconds' or '500 ms'"
+        )
     return found
 
 

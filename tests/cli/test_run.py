@@ -35,16 +35,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("", "error: vsc run: the following arguments are required: --checkpoint"),
         ("--checkpoint ck", "error[VSC907]: the variable ${in} has no value (source 's' (line 1), option 'path')"),
-        ("--checkpoint ck --var in=in --trigger soon", "error[VSC907]: 'soon' is no trigger"),
+        ("--checkpoint ck --var in=in --trigger soon", "error[VSC907]: 'soon' is not a trigger"),
         (
             "--checkpoint ck --var in=in --max-idle 5s",
-            "error[VSC907]: --max-idle 5s: with the trigger available-now nobody",
+            "error[VSC907]: --max-idle 5s: with the trigger available-now there is no waiting",
         ),
-        ("--checkpoint ck --var in=in --trigger 1s --max-idle long", "[VSC907]: --max-idle: 'long' is no duration"),
+        (
+            "--checkpoint ck --var in=in --trigger 1s --max-idle long",
+            "[VSC907]: --max-idle: 'long' is not a valid duration",
+        ),
         ("--checkpoint ck --var in=in --partitions 0", "error: there cannot be 0 partitions"),
         ("--checkpoint ck --var in=in --partitions 1000000", "help: give a number from 1 to 10,000"),
         ("--checkpoint ck --var in=in --back-to -1", "error: there is no epoch -1 to go back to"),
-        (f"--checkpoint ck --var in=in --trigger {'9' * 5000}s", "s' is no trigger"),
+        (f"--checkpoint ck --var in=in --trigger {'9' * 5000}s", "s' is not a trigger"),
         ("--checkpoint ck --var in=in --partitions many", "--partitions: invalid int value: 'many'"),
         ("--checkpoint ck --var in=in --conf x", "error: --conf takes KEY=VALUE, not `x`"),
         ("--checkpoint ck --var in=in --conf fs.s3a.path=1", "help: Hadoop's are written `spark.hadoop.fs.s3a.path`"),
@@ -179,7 +182,7 @@ def test_a_file_that_is_no_plan_ends_with_1(
     assert main(["run", "plan.json", "--checkpoint", "ck"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("error[VSC907]: plan.json is no plan that this vsc can run: ") and words in err
+    assert err.startswith("error[VSC907]: plan.json is not a plan that this vsc can run: ") and words in err
     assert "help: make it with `vsc compile`" in err
 
 

@@ -59,7 +59,7 @@ def test_a_key_is_what_its_column_makes_of_it(type: str, text: str, value: Any) 
 @pytest.mark.parametrize(
     ("types", "text", "words"),
     [
-        (("int",), "x", "key column 'k0' of 's' is int: 'x' is no value of it"),
+        (("int",), "x", "key column 'k0' of 's' is int: 'x' is not a value of it"),
         (("binary",), "x", "key column 'k0' of 's' is binary"),
         (("date",), "yesterday", "key column 'k0' of 's' is date"),
         (("int", "int"), "1", "the key of 's' has 2 columns: '1' is none"),
@@ -88,7 +88,7 @@ def test_times_are_milliseconds_or_iso_text() -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        ("get t --key x --checkpoint ck", 2, "error: key column 'k' of 't' is bigint: 'x' is no value of it"),
+        ("get t --key x --checkpoint ck", 2, "error: key column 'k' of 't' is bigint: 'x' is not a value of it"),
         ("get t --key 1 --as-of noon --checkpoint ck", 2, "error: --as-of takes a time, not 'noon'"),
         ("get nope --key 1 --checkpoint ck", 2, "error[VSC907]: there is no store 'nope'\n = help: there are t, u"),
         ("history u --key 1 --checkpoint ck", 2, "error[VSC907]: 'u' (unversioned) keeps no history"),
@@ -98,7 +98,7 @@ def test_times_are_milliseconds_or_iso_text() -> None:
         (f"scan t --limit {1 << 31} --checkpoint ck", 2, "help: give a number from 0 to 2,147,483,647"),
         ("scan t --checkpoint nowhere", 1, "error[VSC904]: nowhere is not a checkpoint of vsc"),
         ("scan t --checkpoint old", 1, "error[VSC904]: the checkpoint old has format version 9"),
-        ("scan t --checkpoint broken", 1, "error[VSC904]: broken/vsc/plan.json is no plan that this vsc can run"),
+        ("scan t --checkpoint broken", 1, "error[VSC904]: broken/vsc/plan.json is not a plan that this vsc can run"),
         ("scan t --checkpoint flipped", 1, "error[VSC904]: flipped/vsc/plan.json is damaged: its checksum is wrong"),
         ("scan t --checkpoint changed", 1, "error[VSC904]: changed/vsc/identity.json is damaged: its checksum"),
         ("scan t --checkpoint lost", 1, "error[VSC904]: lost/vsc/plan.json is missing"),

@@ -282,7 +282,7 @@ def test_why_an_aggregate_has_no_event_time() -> None:
         "the rows of a group have different event times", "write `max(event_time())`",
     )  # fmt: skip
     table = one("table a = aggregate u group by n select max(event_time()) as at;", "VSC116")
-    assert table.message.startswith("an aggregate over a table goes by the columns of its rows")
+    assert table.message.startswith("an aggregate over a table has the columns of its rows")
     assert table.help == "make it a column first, as in `map u select *, event_time() as at`"
 
 
@@ -307,7 +307,7 @@ def test_a_duration_that_is_none_is_shown_how_to_be_one(written: str, help: str)
 
 FORMS = [
     ("filter s where n > 1 select n;", "expected `materialize`, `;` or an operator, found `select`", None),
-    ("filter s where !(n > 1);", "`!` is not an operator of the language", "write `not`"),
+    ("filter s where !(n > 1);", "`!` is not an operator here", "write `not`"),
     ("map s select n::string as o;", "expected `as`, `materialize`, `,`, `;` or an operator, found `:`",
      "write `cast(... as TYPE)`"),
     ("aggregate s group by k emit final select count(*) as o;", "`emit` belongs to a window, and there is none",
@@ -318,7 +318,7 @@ FORMS = [
     ("map s select case when true then 1 as o;", "expected `else`, `end`, `when` or an operator, found `as`", None),
     ("map s select cast(n, string) as o;", "expected `as` or an operator, found `,`", "write `cast(... as TYPE)`"),
     ("map s select try_cast(n) as o;", "`try_cast` needs a type", "write `try_cast(... as TYPE)`"),
-    ("map s select upper(k as o);", "`as` inside of a call goes with `cast`, `try_cast` and `struct`, not with `upper`",
+    ("map s select upper(k as o);", "`as` inside a call belongs to `cast`, `try_cast` and `struct`, not to `upper`",
      "write `upper(...) as NAME` for a name, `cast(... as TYPE)` for a type"),
     ("map s select struct(n as decimal(9, 2)) as o;", "a field of a struct has a name, and no type of its own",
      "write `cast(... as TYPE) as NAME`"),

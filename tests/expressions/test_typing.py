@@ -98,7 +98,7 @@ def test_names_in_a_join() -> None:
         ("payments.n", ALIASED, "VSC113", "payments", "is called `p` here", "write `p`"),
         ("rates.y", ONE, "VSC114", "y", "the struct has no field `y`", "its fields are `x`"),
         ("n.y", ONE, "VSC114", "y", "a value of type int has no field `y`", None),
-        ("1 + sum(n)", ONE, "VSC115", "sum(n)", "takes many rows", "aggregate"),
+        ("1 + sum(n)", ONE, "VSC115", "sum(n)", "aggregates many rows", "aggregate"),
         ("event_time(rats)", JOIN, "VSC116", "rats", "there is no input `rats`", "did you mean `rates`?"),
         ("at + s", ONE, "VSC220", "+", "cannot add timestamp and string", "unix_millis"),
         ("s + s", ONE, "VSC220", "+", "cannot add string and string", "||"),

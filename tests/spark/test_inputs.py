@@ -111,7 +111,7 @@ def test_a_bad_row_stops_the_query_where_that_is_asked_for(spark: Any, tmp_path:
     assert error is not None
     assert error.message.startswith("source 'rows': row 3 of file:")
     assert "in/a.json cannot be read (unreadable)" in error.message
-    assert error.help == "mend the row, or run with --on-bad-row drop"
+    assert error.help == "fix the row, or run with --on-bad-row drop"
 
 
 def test_parquet_and_orc_by_name_and_the_time_of_the_file(spark: Any, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_what_is_refused_before_a_row_is_read(spark: Any, tmp_path: Path) -> Non
         case.run()
     with pytest.raises(ConfigurationError, match=r"\$\{in\} has no value \(source 'rows' \(line 2\), option 'path'\)"):
         run_once(case.plan, spark, tmp_path / "ck")
-    with pytest.raises(ConfigurationError, match="'soon' is no trigger"):
+    with pytest.raises(ConfigurationError, match="'soon' is not a trigger"):
         case.run(trigger="soon")
     for connector in ("memory ()", "kafka (bootstrap_servers = 'x', topic = 'y', format = 'json')"):
         text = f"stream s (id int) from {connector}; stream m = map s select *; sink m to noop ();"

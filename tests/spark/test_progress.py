@@ -326,12 +326,12 @@ def test_durations_are_rounded_up(ms: int, text: str) -> None:
 def test_failures_in_the_users_words() -> None:
     quoted = (
         "Job aborted ... PythonException: Traceback (most recent call last):\n  File x\n"
-        "vsc.runtime.errors.BadRowError: [VSC901] source 's': row 3 of a.json cannot be read\n  help: mend the row\n"
+        "vsc.runtime.errors.BadRowError: [VSC901] source 's': row 3 of a.json cannot be read\n  help: fix the row\n"
         "\n\tat org.apache.spark..."
     )
     found = translated(RuntimeError(quoted))
     assert isinstance(found, BadRowError)
-    assert (found.message, found.help) == ("source 's': row 3 of a.json cannot be read", "mend the row")
+    assert (found.message, found.help) == ("source 's': row 3 of a.json cannot be read", "fix the row")
     own = SourceError("nothing there")
     try:
         raise RuntimeError("outer") from own

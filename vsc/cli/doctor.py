@@ -1,4 +1,4 @@
-"""``vsc doctor``: finds what keeps Spark from running here, and says how to mend it.
+"""``vsc doctor``: finds what keeps Spark from running here, and says how to fix it.
 
 Starts no Spark and imports none of it: it looks at Java, Python, the installed packages, the loopback interface and
 the temporary folder. Exit status 0 when all is well, else 1.
@@ -42,7 +42,7 @@ class Check:
 
     name: str
     found: str
-    mend: str | None = None
+    fix: str | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,20 +50,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Prints a line for each check; returns 1 if one of them needs mending."""
+    """Prints a line for each check; returns 1 if one of them needs fixing."""
     found = list(checks())
     width = max(len(check.name) for check in found)
     lines = []
     for check in found:
-        lines.append(f"{'ok ' if check.mend is None else 'BAD'}  {check.name.ljust(width)}  {check.found}\n")
-        if check.mend is not None:
-            lines.append(f"     {' ' * width}  -> {check.mend}\n")
+        lines.append(f"{'ok ' if check.fix is None else 'BAD'}  {check.name.ljust(width)}  {check.found}\n")
+        if check.fix is not None:
+            lines.append(f"     {' ' * width}  -> {check.fix}\n")
     print_payload("".join(lines))
-    return 1 if any(check.mend is not None for check in found) else 0
+    return 1 if any(check.fix is not None for check in found) else 0
 
 
 def checks() -> Iterator[Check]:
-    """All checks, in the order in which a user would mend them."""
+    """All checks, in the order in which a user would fix them."""
     yield _python()
     yield _java()
     for name, lowest, below in _PACKAGES:
@@ -75,13 +75,13 @@ def checks() -> Iterator[Check]:
 def java_problem() -> str | None:
     """Why Java cannot run Spark here, with what to do; None if it can."""
     check = _java()
-    return None if check.mend is None else f"{check.found}; {check.mend}"
+    return None if check.fix is None else f"{check.found}; {check.fix}"
 
 
 def _python() -> Check:
     found = ".".join(map(str, sys.version_info[:3]))
-    mend = None if sys.version_info >= (3, 11) else "use Python 3.11 or newer"
-    return Check("Python", f"{found} ({sys.executable})", mend)
+    fix = None if sys.version_info >= (3, 11) else "use Python 3.11 or newer"
+    return Check("Python", f"{found} ({sys.executable})", fix)
 
 
 def _java() -> Check:

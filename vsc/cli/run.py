@@ -58,7 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_variables(parser)
     parser.add_argument(
-        "--drain", action="store_true", help="at the end, let out what waits for a grace, in windows or in suppress"
+        "--drain",
+        action="store_true",
+        help="at the end, emit everything still held: for a grace, in windows, in suppress",
     )
     parser.add_argument(
         "--back-to",
@@ -167,7 +169,7 @@ def _plan(file: str, given: Mapping[str, str], messages: Messages, warns: bool) 
         try:
             return load(text)
         except PlanError as error:
-            message = f"{file} is no plan that this vsc can run: {error}"
+            message = f"{file} is not a plan that this vsc can run: {error}"
             raise Refused(Problem(message, "make it with `vsc compile`", "VSC907"), 1) from error
     from vsc.compiler.diagnostics.render import render_text
     from vsc.compiler.driver import compile_source

@@ -68,7 +68,7 @@ def _typed(store: StoreInfo, column: Column, value: Any) -> Any:
         return _value(value, column.type)
     except (ValueError, InvalidOperation, OverflowError):
         raise UsageError(
-            f"key column '{column.name}' of '{store.name}' is {column.type}: {value!r} is no value of it",
+            f"key column '{column.name}' of '{store.name}' is {column.type}: {value!r} is not a value of it",
             _HELP.get(str(column.type)),
         ) from None
 
