@@ -1,0 +1,146 @@
+"""Every operator's stage alone, in one process without Spark: rows a CPU-second over ten epochs, beside the plain join.
+
+``python -m bench.operators [--rows N] [NAME ...]``. As on Spark, an epoch's writes stay in an overlay above RocksDB and
+become one changelog behind it. The clock is that of this process's CPU, so other work on the machine counts little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vsc.compiler import compile_topology
+from vsc.plan.nodes import Plan, Source
+from vsc.runtime.local import LocalRuntime
+from vsc.runtime.operators.source_task import SourceRows
+from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.records import Origin
+from vsc.runtime.state.kv import OverlayKV, RocksKV, apply_changelog
+from vsc.runtime.values import to_array
+
+__all__ = ["OPERATORS", "Rates", "measure"]
+
+SOURCES = """
+table t (k string, n bigint, x double, g string, at bigint) from memory () key k timestamp at MATERIALIZE;
+table u (k string, y double, at bigint) from memory () key k timestamp at materialize versioned (retention = 1 hour);
+global table gt (k string, y double, at bigint) from memory () key k timestamp at;
+stream s (k string, n bigint, x double, g string, at bigint) from memory () key k timestamp at;
+stream r (k string, n bigint, x double, g string, at bigint) from memory () key k timestamp at;
+"""
+SIZE = "tumbling (size = 1 minute"
+WINDOW = f"aggregate s group by k window {SIZE}, grace = 10 seconds) select count(*) as c, sum(x) as x"
+
+OPERATORS = {
+    "plain versioned join": "stream o = left join s with u select n, u.y as y;",
+    "join with grace": "stream o = left join s with u grace 5 seconds select n, u.y as y;",
+    "join with a global table": "stream o = left join s with gt on k select n, gt.y as y;",
+    "join of a table with itself": "table o = join t as a with t as b select a.x + b.x as x;",
+    "explode": "stream j = join s with u select n, g; stream o = explode j by split(g, '-') as w;",
+    "merge": "stream j = join s with u select n, g; stream l = join r with u select n, g; stream o = merge j, l;",
+    "count by key": "table o = aggregate s group by k select count(*) as c;",
+    "count(distinct)": "table o = aggregate s group by k select count(distinct n) as c;",
+    "collect_list": "table o = aggregate s group by k select collect_list(n) as c;",
+    "collect_set": "table o = aggregate s group by k select collect_set(n % 50) as c;",
+    "table aggregate": "table o = aggregate t group by g select sum(n) as n, count(*) as c;",
+    "table aggregate, versioned": "table o = aggregate t group by g select sum(n) as n, count(*) as c;",
+    "tumbling": f"table o = {WINDOW};",
+    "hopping": f"table o = {WINDOW.replace(SIZE, 'hopping (size = 1 minute, advance = 20 seconds')};",
+    "emit final": f"table o = {WINDOW.replace(' select', ' emit final select')};",
+    "session": "table o = aggregate s group by k window session (gap = 5 s) select count(*) as c, sum(x) as x;",
+    "sliding": "table o = aggregate s group by k window sliding (difference = 5 seconds) select count(*) as c;",
+    "suppress until window closes": f"table w = {WINDOW}; table o = suppress w until window closes;",
+    "suppress, time limit": "table c = aggregate s group by k select count(*) as c; "
+    "table o = suppress c until time limit 10 seconds;",
+}  # fmt: skip
+FLOORS = {"session": 0.2, "sliding": 0.2, "collect_list": 0.2, "collect_set": 0.2}
+EPOCHS = 10
+SPAN_MS = 20_000
+"""How much event time an epoch spans."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Rows a CPU-second: over all epochs but the first two, and of the third and the tenth."""
+
+    rows: float
+    third: float
+    tenth: float
+
+
+def plan_of(name: str) -> Plan:
+    """The topology of an operator, of the sources that it reads."""
+    statements = OPERATORS[name]
+    clause = "materialize versioned (retention = 1 hour)" if name.endswith("versioned") else ""
+    lines = SOURCES.replace("MATERIALIZE", clause).strip().splitlines()
+    words = set(statements.replace(",", " ").replace("(", " ").replace(";", " ").split())
+    used = [line for line in lines if line.split("(")[0].split()[-1] in words]
+    return compile_topology("\n".join([*used, statements, "sink o to memory ();"]), path="bench.vdsl")
+
+
+def measure(name: str, rows: int) -> Rates:
+    """Runs ten epochs of `rows` rows (a tenth of them of tables, where a stream is joined), of rows / 10 keys."""
+    plan = plan_of(name)
+    spent = []
+    with tempfile.TemporaryDirectory(prefix="vsc-bench-") as folder:
+        stores = {s.id: RocksKV(Path(folder) / str(s.id)) for s in plan.stages[1:]}
+        for epoch in range(EPOCHS):
+            chunks = _rows(plan, epoch, rows)
+            began = time.process_time()
+            overlays = {stage: OverlayKV(kv) for stage, kv in stores.items()}
+            runtime = LocalRuntime(plan, lambda stage, _, kvs=overlays: kvs[stage], ["o"], 1, RunOptions())  # type: ignore[misc]
+            runtime.process(chunks)
+            for stage, overlay in overlays.items():
+                apply_changelog(stores[stage], overlay.changelog())
+            spent.append(time.process_time() - began)
+        for kv in stores.values():
+            kv.close()
+    return Rates(rows * (EPOCHS - 2) / sum(spent[2:]), rows / spent[2], rows / spent[9])
+
+
+def _rows(plan: Plan, epoch: int, rows: int) -> list[tuple[str, SourceRows]]:
+    rng = np.random.default_rng(epoch)
+    sources = [(n, n.operation) for n in plan.nodes if isinstance(n.operation, Source)]
+    streams = [n.name for n, _ in sources if n.kind == "stream"]
+    found = []
+    for node, source in sources:
+        count = rows // max(len(streams), 1) if node.kind == "stream" or not streams else rows // 10
+        late = np.where(rng.random(count) < 0.05, rng.integers(0, 3000, count), 0)
+        at = epoch * SPAN_MS + np.sort(rng.integers(0, SPAN_MS, count)) - late
+        number = rng.integers(0, rows // 10, count)
+        columns = {
+            "k": [f"key-{i:06d}" for i in number.tolist()], "n": rng.integers(0, 1000, count).tolist(),
+            "x": rng.random(count).tolist(), "y": rng.random(count).tolist(),
+            "g": [f"g-{i % 997}" for i in number.tolist()], "at": np.maximum(at, 0).tolist(),
+        }  # fmt: skip
+        arrays = tuple(to_array(columns[c.name], c.type) for c in source.columns)
+        offsets = epoch * rows + np.arange(count, dtype=np.int64)
+        found.append((node.name, SourceRows(Origin(node.name, source.rank, ""), arrays, offsets)))
+    return found
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.operators", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these, beside the plain join")
+    parser.add_argument("--rows", type=int, default=20_000, help="rows an epoch")
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.names) - set(OPERATORS))
+    if unknown:
+        parser.error(f"unknown operator {', '.join(unknown)}")
+    names = arguments.names or list(OPERATORS)
+    plain = measure("plain versioned join", arguments.rows)
+    print("| operator | rows a CPU-second | of the plain join | floor | tenth epoch, of the third |")
+    print("|---|---:|---:|---:|---:|")
+    for name in names:
+        found = plain if name == "plain versioned join" else measure(name, arguments.rows)
+        floor, share = FLOORS.get(name, 0.4), found.rows / plain.rows
+        print(f"| {name} | {found.rows:,.0f} | {share:.2f} | {floor} | {found.tenth / found.third:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
