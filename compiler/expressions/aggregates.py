@@ -113,7 +113,7 @@ def _wrong_types(call: syntax.FunctionCall, args: tuple[Expr, ...]) -> Finding |
 
 
 def _refused(name: str, span: Span, type_: DataType, wanted: str, action: str) -> Finding:
-    return Finding("VSC221", span, f"`{name}` takes {wanted}, and this is a {type_}", (), action)
+    return Finding("VSC221", span, f"`{name}` takes {wanted}, but this is a {type_}", (), action)
 
 
 def _summed(arg: Expr) -> Expr:

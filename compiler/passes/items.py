@@ -173,12 +173,12 @@ def _bad_exceptions(item: syntax.StarItem, columns: Collection[str], key: Collec
         if name.text in columns:
             continue
         if name.text in key:
-            message = f"`{name.text}` is a key column, which `*` does not hold"
+            message = f"`{name.text}` is a key column, which `*` does not include"
             found.append(Finding("VSC209", name.span, message, (), "remove it: the key is always there"))
             continue
         near = nearest(name.text, columns)
         action = f"write `{near}`" if near else "remove it"
-        found.append(Finding("VSC209", name.span, f"`*` holds no column `{name.text}`", (), action))
+        found.append(Finding("VSC209", name.span, f"`*` has no column `{name.text}`", (), action))
     return found
 
 

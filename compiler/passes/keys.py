@@ -74,7 +74,7 @@ def equal_keys(join: syntax.Join, left: Schema, right: Schema) -> tuple[JoinKey 
         name = join.left.name.text
         return None, [
             Finding("VSC210", join.left.span, f"`{name}` has no key to join by", (),
-                    f"write `on EXPR` with what is the key {_listed(right.key)} of `{join.right.name.text}`")
+                    f"write `on EXPR` with expressions for the key {_listed(right.key)} of `{join.right.name.text}`")
         ]  # fmt: skip
     if [c.type for c in left.key] == [c.type for c in right.key]:
         return JoinKey(left.key), []
@@ -84,7 +84,7 @@ def equal_keys(join: syntax.Join, left: Schema, right: Schema) -> tuple[JoinKey 
             f"`{join.left.name.text}` and `{join.right.name.text}` have different keys",
             (Label(join.left.span, f"its key is {_listed(left.key)}"),
              Label(join.right.span, f"its key is {_listed(right.key)}")),
-            f"write `on EXPR` with what is the key {_listed(right.key)} of `{join.right.name.text}`",
+            f"write `on EXPR` with expressions for the key {_listed(right.key)} of `{join.right.name.text}`",
         )
     ]  # fmt: skip
 
@@ -98,7 +98,7 @@ def join_on(source: SourceFile, join: syntax.Join, right: Schema, scope: Scope) 
         findings.append(
             Finding(
                 "VSC212", join.on[0].span.to(join.on[-1].span),
-                f"`on` has {_count(len(join.on))}, and the key of `{join.right.name.text}` {_count(len(right.key))}",
+                f"`on` has {_count(len(join.on))}, but `{join.right.name.text}` has a key of {_count(len(right.key))}",
                 (Label(join.right.span, f"its key is {_listed(right.key)}"),),
                 f"give one expression for each of {_listed(right.key)}",
             )
@@ -115,10 +115,10 @@ def join_on(source: SourceFile, join: syntax.Join, right: Schema, scope: Scope) 
             findings.append(
                 Finding(
                     "VSC212", part.expr.span,
-                    f"this is {article(typed.expr.type)}, and `{wanted.name}`, the key of `{join.right.name.text}`, "
-                    f"{article(wanted.type)}",
+                    f"this is {article(typed.expr.type)}, but `{wanted.name}`, the key of `{join.right.name.text}`, "
+                    f"is {article(wanted.type)}",
                     (Label(join.right.span, f"its key is {_listed(right.key)}"),),
-                    f"write `cast({source.slice(part.expr.span)} as {wanted.type})`, if that is what is meant",
+                    f"write `cast({source.slice(part.expr.span)} as {wanted.type})`, if that is what you mean",
                 )
             )  # fmt: skip
         else:

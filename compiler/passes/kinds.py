@@ -132,7 +132,7 @@ def _wrong_kind(topology: Topology, read: syntax.Input, word: str, wanted: Kind,
     }
     action = actions.get(word, f"turn it into a stream first: `to_stream {name}`")
     return Finding(
-        "VSC107", read.span, f"`{word}` reads a {wanted}, and `{name}` is a {kind}",
+        "VSC107", read.span, f"`{word}` reads a {wanted}, but `{name}` is a {kind}",
         (_declared(topology, read, kind),), action,
     )  # fmt: skip
 
@@ -174,7 +174,7 @@ def _swapped(topology: Topology, join: syntax.Join) -> Finding:
     left, right = join.left.name.text, join.right.name.text
     return Finding(
         "VSC107", join.left.span.to(join.right.span),
-        f"a stream stands on the left of a join and a table on the right, and `{left}` is a table, `{right}` a stream",
+        f"a stream goes on the left of a join and a table on the right, but `{left}` is a table and `{right}` a stream",
         (_declared(topology, join.left, "table"), _declared(topology, join.right, "stream")),
         f"write `join {right} with {left}`",
     )  # fmt: skip

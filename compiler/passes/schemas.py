@@ -149,7 +149,7 @@ class _Schemas:
             return None, list(typed.findings)
         fitting = coerce(typed.expr, BOOLEAN)
         if fitting is None:
-            message = f"`{name}` takes a boolean, and this is {article(typed.expr.type)}"
+            message = f"`{name}` takes a boolean, but this is {article(typed.expr.type)}"
             return None, [Finding("VSC214", expr.span, message, (), "write a comparison, like `a > 0`")]
         return Item(name, fitting, self.source.slice(expr.span)), []
 
@@ -169,7 +169,7 @@ class _Schemas:
         if typed.expr is None:
             return None, list(typed.findings)
         if not isinstance(typed.expr.type, ArrayType):
-            message = f"`explode` takes an array, and this is {article(typed.expr.type)}"
+            message = f"`explode` takes an array, but this is {article(typed.expr.type)}"
             return None, [Finding("VSC217", operation.expr.span, message, (), "choose an array column")]
         name, element = operation.alias.text, typed.expr.type.element
         if name in {column.name for column in schema.key}:

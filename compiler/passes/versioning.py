@@ -174,7 +174,7 @@ def _grace_unversioned(topology: Topology, join: syntax.Join, stores: Stores, st
     table, decider = join.right.name.text, status.decided_by
     labels = (decided_label(topology, stores, status), *way_labels(topology, table, status))
     return Finding(
-        "VSC303", join.grace.span, f"`grace` needs a versioned table, and `{table}` is unversioned", labels,
+        "VSC303", join.grace.span, f"`grace` needs a versioned table, but `{table}` is unversioned", labels,
         f"materialize `{decider}` versioned, with a `retention` of at least this grace, or remove `grace`",
     )  # fmt: skip
 

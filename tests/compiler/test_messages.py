@@ -31,7 +31,7 @@ def test_grace_on_an_unversioned_table_shows_who_decides_that_and_the_way_to_it(
     tables = "table f = filter u where n > 0;\ntable m = map f select n;\n"
     text = tables + "stream j = join s with m grace 1 s select m.n as o;"
     found = one(text, "VSC303")
-    assert found.message == "`grace` needs a versioned table, and `m` is unversioned"
+    assert found.message == "`grace` needs a versioned table, but `m` is unversioned"
     assert labels(found) == [
         (3, "`u` is unversioned: it is a source table without a `materialize` clause"),
         (5, "`m` has the status of `f`"),
@@ -131,9 +131,9 @@ def test_several_mistakes_are_told_in_the_order_of_their_places() -> None:
 
 def test_a_type_has_its_article() -> None:
     found = one("stream f = filter s where n;", "VSC214")
-    assert found.message == "`where` takes a boolean, and this is a bigint"
+    assert found.message == "`where` takes a boolean, but this is a bigint"
     found = one("stream f = filter s where cast(n as int);", "VSC214")
-    assert found.message == "`where` takes a boolean, and this is an int"
+    assert found.message == "`where` takes a boolean, but this is an int"
     found = one("stream f = map s select cast(array(1) as int) as x;", "VSC223")
     assert found.message == "`cast` cannot make an int of a value of type array<int>"
 
