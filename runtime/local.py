@@ -28,7 +28,7 @@ class LocalRuntime:
     """Runs `plan` with `partitions` vsc partitions.
 
     `open_kv(stage, partition)` opens the state of each. `observe` names the nodes whose records are handed back.
-    `stage_task` makes the task of a stage and partition: tests watch it, or put another one there.
+    `stage_task` makes the task of a stage and partition, as `StageTask` does: tests watch it, or put another one there.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class LocalRuntime:
         observe: Iterable[str],
         partitions: int = 1,
         options: RunOptions | None = None,
-        stage_task: Callable[[Plan, int, OrderedKV, RunOptions, frozenset[str]], StageTask] = StageTask,
+        stage_task: Callable[..., StageTask] = StageTask,
     ) -> None:
         if partitions < 1:
             raise ValueError(f"partitions must be at least 1, not {partitions}")
@@ -52,7 +52,7 @@ class LocalRuntime:
         self._codecs = {n.name: KeyCodec([c.type for c in n.schema.key]) for n in plan.nodes}
         self._partitioned = partition_codecs(plan)
         self._tasks = [
-            [stage_task(plan, s.id, open_kv(s.id, p), options, observed) for p in range(partitions)]
+            [stage_task(plan, s.id, open_kv(s.id, p), options, observed, partition=p) for p in range(partitions)]
             for s in plan.stages[1:]
         ]
         self.metrics = Metrics()

@@ -193,8 +193,9 @@ class Batch:
         )  # fmt: skip
 
     def sorted(self) -> Batch:
-        """The rows in D12's order."""
-        return self.take(processing_order([self]))
+        """The rows in D12's order; the batch itself if they are."""
+        order = processing_order([self])
+        return self if (order[:-1] < order[1:]).all() else self.take(order)
 
     @staticmethod
     def concat(batches: Sequence[Batch]) -> Batch:

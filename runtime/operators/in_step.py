@@ -47,6 +47,12 @@ class Frontier:
     part: str
     offset: int = 0
 
+    @classmethod
+    def at(cls, batch: Batch) -> Frontier:
+        """The place of the first record of `batch`."""
+        origin = batch.origins[batch.order.origin[0]]
+        return cls(int(batch.order.time[0]), origin.rank, origin.part, int(batch.order.offset[0]))
+
     @property
     def place(self) -> Place:
         """The same, as what waits is kept by."""
@@ -145,9 +151,4 @@ def _pieces(node: str, batch: Batch) -> Iterator[Waiting]:
     step = max(1, rows * _BATCH_BYTES // max(size, 1))
     for start in range(0, rows, step):
         piece = ordered.take(np.arange(start, min(start + step, rows), dtype=np.int64))
-        yield Waiting(node, _first(piece), len(piece), piece.to_ipc())
-
-
-def _first(batch: Batch) -> Place:
-    origin = batch.origins[batch.order.origin[0]]
-    return Place(int(batch.order.time[0]), origin.rank, origin.part, int(batch.order.offset[0]))
+        yield Waiting(node, Frontier.at(piece).place, len(piece), piece.to_ipc())

@@ -28,6 +28,7 @@ from vsc.plan.nodes import (
 __all__ = [
     "consumers",
     "depth_first",
+    "emitter",
     "fed_by",
     "handed_on",
     "hands_out",
@@ -38,6 +39,7 @@ __all__ = [
     "path_depth",
     "provider",
     "readers",
+    "scattered",
     "stage_of_store",
     "stored_ancestor",
 ]
@@ -85,6 +87,18 @@ def moved(plan: Plan, stage: Stage) -> frozenset[str]:
         if _moves(node) or not found.isdisjoint(fed_by(node)):
             found.add(name)
     return frozenset(found)
+
+
+def emitter(plan: Plan, name: str) -> Stage:
+    """The stage that gives the records of node `name` to sinks."""
+    return next(stage for stage in plan.stages if name in stage.emits)
+
+
+def scattered(plan: Plan, stage: Stage) -> frozenset[str]:
+    """The nodes of `stage` whose records of one key come from several of its partitions, or source partitions."""
+    if stage.id == 0:
+        return frozenset(name for name in stage.nodes if plan.node(name).schema.key)
+    return moved(plan, stage)
 
 
 def path_depth(plan: Plan, stage: Stage) -> int:

@@ -1,15 +1,23 @@
-"""What a task hands back to whoever runs it."""
+"""What a task hands back to whoever runs it, and the place of what comes out when there is no more input."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vsc.runtime.records import Batch, Metrics
+import numpy as np
 
-__all__ = ["DRAIN", "StageResult"]
+from vsc.runtime.records import Batch, Metrics, Order, Origin
+
+__all__ = ["DRAIN", "StageResult", "drained"]
 
 DRAIN = "#drain"
 """Source name in the origin of records that only the end of the input brought out."""
+
+_LAST_RANK = 2**31 - 1
+_END_OF_TIME = 2**63 - 1
+_PARTITIONS = 1 << 14
+"""More than there may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +31,18 @@ class StageResult:
     batches: tuple[tuple[str, Batch], ...]
     metrics: Metrics
     clock: int | None = None
+
+
+def drained(stage: int, place: int, partition: int, times: Sequence[int]) -> tuple[tuple[Origin, ...], Order]:
+    """The order of what has waited in the `place`-th node of `stage` that holds something: behind everything, by time.
+
+    What several partitions bring out for one time never compares equal.
+    """
+    count = len(times)
+    order = Order(
+        np.full(count, _END_OF_TIME, dtype=np.int64),
+        np.zeros(count, dtype=np.int32),
+        np.array(times, dtype=np.int64),
+        (np.arange(1, count + 1, dtype=np.int64) * _PARTITIONS + partition).reshape(count, 1),
+    )
+    return (Origin(DRAIN, _LAST_RANK, f"{stage:06d}.{place:06d}"),), order

@@ -21,7 +21,7 @@ from vsc.runtime.operators.context import Context, RunOptions
 from vsc.runtime.operators.graph import StageGraph
 from vsc.runtime.operators.layout import hands_out, path_depth
 from vsc.runtime.operators.partition import encoded_keys
-from vsc.runtime.operators.result import DRAIN, StageResult
+from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.source_task import SourceRows, SourceTask
 from vsc.runtime.operators.stores import TableStore
 from vsc.runtime.operators.waiting import held_back, holds_back
@@ -38,9 +38,6 @@ __all__ = ["RunOptions", "SourceRows", "SourceTask", "StageResult", "StageTask"]
 _ENOUGH = 512
 """From how many records on the fixed costs of whole columns pay."""
 
-_LAST_RANK = 2**31 - 1
-_END_OF_TIME = 2**63 - 1
-
 Engine = Literal["auto", "records", "columns"]
 
 
@@ -49,6 +46,7 @@ class StageTask:
 
     `kv` holds all of its state; nothing else survives the object. `observe` names the nodes whose records the caller
     wants beside those that later stages read. `engine` is for tests: ``auto`` chooses by the stage and the batch.
+    `partition` is the number of the partition: it orders what the end of the input brings out of several of them.
     """
 
     def __init__(
@@ -59,8 +57,9 @@ class StageTask:
         options: RunOptions,
         observe: frozenset[str],
         engine: Engine = "auto",
+        partition: int = 0,
     ) -> None:
-        self._plan, self._kv = plan, kv
+        self._plan, self._kv, self._partition = plan, kv, partition
         self._stage = plan.stages[stage_id]
         self._context = Context(options)
         self._handed_out = hands_out(plan, self._stage, observe)
@@ -118,7 +117,7 @@ class StageTask:
         """What the other engine makes of the batch."""
         results = [columns.process(inputs)]
         if drain:
-            results += [columns.release(name, place) for place, name in enumerate(columns.holding)]
+            results += [columns.release(name, place, self._partition) for place, name in enumerate(columns.holding)]
         self._built = None  # its stores know nothing of what was just written
         metrics = Metrics()
         found: dict[str, list[Batch]] = {}
@@ -148,14 +147,8 @@ class StageTask:
         """Lets out what waits in node `name`: each is a cause of its own, behind everything."""
         buffer, context = self._graph.waiting[name], self._context
         waiting = buffer.take_all()
-        count = len(waiting)
-        context.origins = (Origin(DRAIN, _LAST_RANK, f"{self._stage.id:06d}.{place:06d}"),)
-        context.order = Order(
-            np.full(count, _END_OF_TIME, dtype=np.int64),
-            np.zeros(count, dtype=np.int32),
-            np.array([one[0] for one in waiting], dtype=np.int64),
-            np.arange(1, count + 1, dtype=np.int64).reshape(count, 1),
-        )
+        times = [one[0] for one in waiting]
+        context.origins, context.order = drained(self._stage.id, place, self._partition, times)
         for cause, one in enumerate(waiting):
             context.cause = cause
             context.counter = 0

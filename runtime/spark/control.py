@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.layout import provider
-from vsc.runtime.spark.wire import WireRow, record_batch, slots
+from vsc.runtime.spark.wire import WireRow, record_batches, slots
 
 __all__ = ["DRAIN", "START", "WAKE", "broadcast", "clock_rows", "clocks", "is_drain", "stages_in_step"]
 
@@ -61,7 +61,6 @@ def broadcast(
         for batch in batches:
             lines = [line.strip().encode() for line in batch.column(0).to_pylist() if line.strip()]
             found = [WireRow(s, "", p, line) for line in lines for s in stages for p in range(partitions)]
-            if found:
-                yield record_batch(found, slots(partitions))
+            yield from record_batches(found, slots(partitions))
 
     return rows

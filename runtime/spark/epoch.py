@@ -27,9 +27,8 @@ __all__ = ["EpochWriter"]
 class EpochWriter:
     """For foreachBatch. `error` is what went wrong last, as it was raised; `hook` is told about every epoch.
 
-    `running` is the epoch that is being written, None between two.
-
-    `pacer` is None where no record waits for other sources: a plan without state.
+    `running` is the epoch that is being written, None between two. `pacer` is None where no record waits for other
+    sources: a plan without state. `shuffled`: see `Delivery`.
     """
 
     def __init__(
@@ -39,8 +38,10 @@ class EpochWriter:
         claim: Claim,
         hook: Callable[[EpochReport], None] | None,
         pacer: Pacer | None,
+        shuffled: frozenset[str],
     ) -> None:
         self._checkpoint = checkpoint
+        self._shuffled = shuffled
         self._pacer = pacer
         self._sinks = sinks
         self._claim = claim
@@ -84,7 +85,7 @@ class EpochWriter:
         def report() -> EpochReport:
             return EpochReport.gather(epoch, map(bytes, seen.get["payloads"]))
 
-        output = Output(batch.observe(seen, payloads.alias("payloads")))
+        output = Output(batch.observe(seen, payloads.alias("payloads")), self._shuffled)
         sink.write(output, epoch, lambda: report().rows(sink.id))
         return report()
 
@@ -95,7 +96,7 @@ class EpochWriter:
             counters = kept.where(F.col("dest") == CONTROL).select("payload").collect()
             report = EpochReport.gather(epoch, (bytes(row.payload) for row in counters))
             for sink in self._sinks:
-                sink.write(Output(kept), epoch, partial(report.rows, sink.id))
+                sink.write(Output(kept, self._shuffled), epoch, partial(report.rows, sink.id))
             return report
         finally:
             kept.unpersist()

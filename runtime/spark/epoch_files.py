@@ -33,6 +33,7 @@ LIST_FORMAT = 1
 _LIST = "._commit"
 _KEPT = 2
 _NUMBER = re.compile(r"\d{1,18}")
+_DIGITS = re.compile(r"(\d+)")
 
 
 class Folder(Protocol):
@@ -120,7 +121,7 @@ class _Listed:
 
 
 class EpochFiles:
-    """The epochs of one sink in `folder`.
+    """The epochs of one sink in `folder`: by name, its files are in the order in which Spark has numbered them.
 
     `checkpoint` begins the names of all files of one checkpoint, `sink` tells its sinks apart, which may share a
     folder. `place` names the sink in messages.
@@ -190,7 +191,7 @@ class EpochFiles:
             self._folder.delete(aside)
             return None
         sizes = self._folder.sizes(aside)
-        parts = [(name, size) for name, size in sizes.items() if not name.startswith(("_", "."))]
+        parts = [(name, sizes[name]) for name in sorted(sizes, key=_by_numbers) if not name.startswith(("_", "."))]
         files = tuple((name, self._name(epoch, i, name), size) for i, (name, size) in enumerate(parts))
         for _, name, _ in files:
             if self._folder.exists(name):
@@ -270,3 +271,8 @@ class EpochFiles:
         """The name to publish under, with what comes behind the first dot of Spark's: ``.snappy.parquet``."""
         _, dot, rest = staged.partition(".")
         return f"part-{self._mark}-{epoch:010d}-{number:05d}{dot}{rest}"
+
+
+def _by_numbers(name: str) -> list[str | int]:
+    """Sorts Spark's names: the thousandth file of a task is ``...-c1000``, behind ``...-c999``."""
+    return [int(part) if part.isdigit() else part for part in _DIGITS.split(name)]

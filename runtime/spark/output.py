@@ -15,14 +15,15 @@ __all__ = ["Output"]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An epoch's records for each sink, by its id."""
+    """An epoch's records for each sink, by its id. `shuffled` names the nodes whose blobs are in no order."""
 
     blobs: DataFrame
+    shuffled: frozenset[str]
 
     def rows(self, sink: str, node: Node, timestamp: bool = False) -> DataFrame:
         """The rows for a sink of `node`: key and value columns, for a table both system columns; with `timestamp` the
         event time of a stream's too."""
-        return sink_rows(self.blobs, sink, node, timestamp)
+        return sink_rows(self.blobs, sink, node, timestamp, node.name in self.shuffled)
 
     def records(self, sink: str, node: Node) -> list[Batch]:
         """The records for a sink of `node`, brought here; none is the empty list."""

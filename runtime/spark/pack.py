@@ -27,7 +27,7 @@ from vsc.runtime.spark.control import clock_rows, stages_in_step
 from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.routing import Router
-from vsc.runtime.spark.wire import WIRE_DDL, record_batch, slots
+from vsc.runtime.spark.wire import WIRE_DDL, record_batches, size_of, slots
 from vsc.runtime.values import arrow_type
 
 __all__ = ["BAD", "INDEX", "PART", "START", "TIME", "Pack", "pack"]
@@ -43,9 +43,8 @@ BAD = "_vsc_bad"
 START = "_vsc_start"
 """Column: where in its file the task's split begins; not 0 would mean that the file was split."""
 
-FLUSH_ROWS = 1 << 17
-"""Rows that are routed at once: more of them make fewer and bigger blobs, and need more memory."""
-
+FLUSH_ROWS, FLUSH_BYTES = 1 << 17, 64 << 20
+"""How much is routed at once, records or bytes: more of them make fewer and bigger blobs, and need more memory."""
 
 GATHERED_ROWS, GATHERED_BYTES = 1 << 15, 64 << 20
 """How much of what Spark hands in is worked on at once: so many rows, or as many as have so many bytes."""
@@ -71,22 +70,18 @@ class Pack:
         keys = slots(self.partitions)
         for batch in _gathered(batches):
             packer.add(batch)
-            if packer.waiting >= FLUSH_ROWS:
+            if packer.full:
                 for node, records in packer.take():
-                    rows = list(router.route(node, records, here, counters))
-                    if rows:
-                        yield record_batch(rows, keys)
+                    yield from record_batches(router.route(node, records, here, counters), keys)
         for node, records in packer.take():
-            rows = list(router.route(node, records, here, counters))
-            if rows:
-                yield record_batch(rows, keys)
+            yield from record_batches(router.route(node, records, here, counters), keys)
         router.finish(counters)
         counters.mark("pack", started)
         last = [counters.row()]
         stages = stages_in_step(self.plan)
         if stages and Pace.here().calls:
             last += clock_rows(self.source, packer.highest, stages, self.partitions)
-        yield record_batch(last, keys)
+        yield from record_batches(last, keys)
 
 
 def pack(frame: DataFrame, work: Pack) -> DataFrame:
@@ -118,7 +113,7 @@ class _Packer:
         self._part: str | None = None
         self._row = 0
         self._clock: int | None = None
-        self.waiting = 0
+        self._waiting = self._bytes = 0
         self.highest = -1
         """The highest event time so far; -1 without any."""
 
@@ -129,9 +124,14 @@ class _Packer:
                 self._part, self._row, self._clock = part, 0, None
             self._process(rows)
 
+    @property
+    def full(self) -> bool:
+        """Whether the records so far are enough to be routed."""
+        return self._waiting >= FLUSH_ROWS or self._bytes >= FLUSH_BYTES
+
     def take(self) -> Iterator[tuple[str, Batch]]:
         """The records so far, one batch a node, in the order in which stage 0 hands them out."""
-        found, self._batches, self.waiting = self._batches, {}, 0
+        found, self._batches, self._waiting, self._bytes = self._batches, {}, 0, 0
         for node, batches in found.items():
             yield node, Batch.concat(batches)
 
@@ -150,7 +150,8 @@ class _Packer:
         for node, records in result.batches:
             if len(records):
                 self._batches.setdefault(node, []).append(records)
-                self.waiting += len(records)
+                self._waiting += len(records)
+                self._bytes += size_of(records)
 
     def _source_rows(self, rows: pa.RecordBatch, origin: Origin, offsets: Int64s) -> SourceRows:
         names = rows.schema.names

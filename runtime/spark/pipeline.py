@@ -1,7 +1,7 @@
 """A plan as one streaming frame: what Spark runs in every micro-batch, up to foreachBatch.
 
 The shape: each source is packed into blobs (stage 0); then for each later stage a shuffle by partition and a stateful
-operator.
+operator; then, if a sink needs it, a last shuffle (`delivery`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from vsc.plan.nodes import Node, Plan, Source
 from vsc.runtime.operators.read_columns import read_columns
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.spark.control import broadcast
+from vsc.runtime.spark.delivery import delivery
 from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.observed import observed
 from vsc.runtime.spark.pack import Pack, pack
+from vsc.runtime.spark.session import settled
 from vsc.runtime.spark.sources import source_frame
 from vsc.runtime.spark.stage import StageProcessor
 from vsc.runtime.spark.wire import WIRE_DDL
@@ -40,15 +42,17 @@ def pipeline(
     control source's folder."""
     # A query that waits for idle sources asks for many epochs: what was read of the control source goes.
     lines = spark.readStream.format("text").option("cleanSource", "delete").load(control)
-    sources = [node for node in resolved.nodes if isinstance(node.operation, Source)]
+    sources, reading = [node for node in resolved.nodes if isinstance(node.operation, Source)], settled(spark)
     stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
     parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
-    parts += [pack(_source(spark, plan, node), Pack(plan, node.name, partitions, options)) for node in sources]
+    parts += [pack(_source(reading, plan, node), Pack(plan, node.name, partitions, options)) for node in sources]
     frame = reduce(DataFrame.union, parts)
     observe = frozenset(sink.node for sink in plan.sinks)
     for stage in stages:
         processor = StageProcessor(plan, stage, partitions, options, folders, observe)
         frame = frame.groupBy("slot").transformWithStateInPandas(processor, WIRE_DDL, "append", "none")
+    if delivery(plan).last_shuffle:
+        frame = frame.repartition(partitions, "slot")
     return observed(frame)
 
 

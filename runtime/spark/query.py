@@ -23,6 +23,7 @@ from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.delivery import delivery
 from vsc.runtime.spark.disks import places_of
 from vsc.runtime.spark.epoch import EpochWriter
 from vsc.runtime.spark.failures import explained
@@ -152,7 +153,7 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
         else:
             _take_up(plan, opened, sinks, back_to)
         ship(spark)
-        writer = EpochWriter(opened, sinks, held, on_epoch, _pacer(spark, job, opened))
+        writer = EpochWriter(opened, sinks, held, on_epoch, _pacer(spark, job, opened), delivery(plan).shuffled)
         query = _query(job, what.resolved, spark, opened, writer)
     except BaseException:
         held.release()

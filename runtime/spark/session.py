@@ -11,10 +11,11 @@ from pyspark.sql import SparkSession
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.wire import ROWS_A_BATCH
 
-__all__ = ["configured", "look_configuration", "query_configuration", "usable"]
+__all__ = ["configured", "look_configuration", "query_configuration", "settled", "usable"]
 
 _STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _WHOLE_FILES = 1 << 50
+_MOST_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
 def usable(spark: SparkSession | None) -> SparkSession:
@@ -52,9 +53,9 @@ def query_configuration(partitions: int) -> dict[str, str]:
         "spark.sql.files.maxPartitionBytes": str(_WHOLE_FILES),
         "spark.sql.files.openCostInBytes": str(_WHOLE_FILES),
         "spark.sql.files.ignoreCorruptFiles": "false",
-        # No bound by bytes: Spark then sizes the batch up again after every row, a third of what reading costs it.
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_A_BATCH),
-        "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
+        # None, unless asked for: Spark then sizes the batch up again after every row, half of what reading costs it.
+        _MOST_BYTES: str((1 << 31) - 1),
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
 
@@ -63,14 +64,18 @@ def look_configuration() -> dict[str, str]:
     """The settings of a session that reads the state of a query: as the query has them, where they matter."""
     found = query_configuration(1)
     names = [name for name in found if name.startswith("spark.sql.streaming.stateStore")]
-    names += ["spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.execution.arrow.maxBytesPerBatch"]
+    names += ["spark.sql.session.timeZone", "spark.sql.ansi.enabled", _MOST_BYTES]
     # A chunk is 2 MiB: some at a time, however many bytes Spark thinks that they are.
     return {name: found[name] for name in names} | {"spark.sql.execution.arrow.maxRecordsPerBatch": "64"}
 
 
 @contextlib.contextmanager
 def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Sets `settings` in the session for the length of the context; afterwards it is as it was."""
+    """Sets `settings` in the session for the length of the context; afterwards it is as it was.
+
+    A bound of Arrow batches that the session has been given stays.
+    """
+    settings = {name: value for name, value in settings.items() if name != _MOST_BYTES or name not in spark.conf.getAll}
     before: dict[str, str | None] = {name: spark.conf.get(name, None) for name in settings}
     try:
         for name, value in settings.items():
@@ -82,3 +87,11 @@ def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
                 spark.conf.unset(name)
             else:
                 spark.conf.set(name, old)
+
+
+def settled(spark: SparkSession) -> SparkSession:
+    """A session with the settings that `spark` has now: a file source asks its own session whenever it reads.
+
+    The query itself clones its session when it starts.
+    """
+    return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())

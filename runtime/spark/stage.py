@@ -33,7 +33,7 @@ from vsc.runtime.spark.local_folder import LocalFolders, opened
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.protocol import Manifest, PartitionState, attempt_name
 from vsc.runtime.spark.routing import Router
-from vsc.runtime.spark.wire import WireRow, slots
+from vsc.runtime.spark.wire import WireRow, chunks, slots
 from vsc.runtime.state.kv import OrderedKV, OverlayKV
 from vsc.runtime.state.kv_base import store_root
 from vsc.runtime.state.sizes import updated_sizes
@@ -131,10 +131,15 @@ class StageProcessor(StatefulProcessor):
         """One epoch of one partition."""
         started = time.perf_counter()
         partition = self._partition(int(key[0]))
-        mine, passing = self._unpacked(rows)
+        mine: list[WireRow] = []
+        for frame in rows:
+            is_mine = frame["dest"] == self._stage
+            mine += _wire_rows(frame[is_mine])
+            if not is_mine.all():
+                yield frame[~is_mine]
         manifest = Manifest.load(self._blobs.manifest())
         with self._folders.partition(self._stage, partition) as folder:
-            work = partial(self._frames, partition, folder, manifest, mine, passing, started)
+            work = partial(self._frames, partition, folder, manifest, mine, started)
             try:
                 frames = work()
                 first = next(frames)
@@ -157,7 +162,6 @@ class StageProcessor(StatefulProcessor):
         folder: Path,
         manifest: Manifest,
         mine: list[WireRow],
-        passing: list[WireRow],
         started: float,
     ) -> Iterator[pd.DataFrame]:
         """What the partition gives out; before the last frame, its state is committed.
@@ -167,16 +171,17 @@ class StageProcessor(StatefulProcessor):
         self._blobs.fresh = []
         counters = TaskCounters(self._stage, partition)
         router = Router(self._plan, self._stage, self._partitions)
-        out, produced = list(passing), False
+        out: list[WireRow] = []
+        produced = False
         with opened(folder, manifest) as base:
             state = PartitionState.open(self._blobs, base, manifest)
             name = attempt_name(epoch(), self._stage, partition)
-            task = StageTask(self._plan, self._stage, state.kv, self._options, self._observe)
+            task = StageTask(self._plan, self._stage, state.kv, self._options, self._observe, partition=partition)
             counters.mark("open", started)
             in_step = InStep(state.kv, {n.name: n.schema for n in self._plan.nodes})
             for result in self._results(task, in_step, mine, partial(_spill_much, state, name)):
                 if produced:  # what has waited may be much: it goes on portion by portion
-                    yield self._frame(out)
+                    yield from self._given_out(out)
                     out = []
                 counters.merge(result.metrics)
                 for node, batch in result.batches:
@@ -190,7 +195,7 @@ class StageProcessor(StatefulProcessor):
         counters.mark("commit", started)
         router.finish(counters)
         out.append(counters.row())
-        yield self._frame(out)
+        yield from self._given_out(out)
 
     def _results(
         self, task: StageTask, in_step: InStep, rows: list[WireRow], between: Callable[[], None]
@@ -232,25 +237,22 @@ class StageProcessor(StatefulProcessor):
             raise RuntimeError(f"vsc partition {partition} was placed in shuffle partition {context.partitionId()}")
         return partition
 
-    def _unpacked(self, frames: Iterator[pd.DataFrame]) -> tuple[list[WireRow], list[WireRow]]:
-        """The rows for this stage, and those that only pass through."""
-        mine: list[WireRow] = []
-        others: list[WireRow] = []
-        for frame in frames:
-            columns = (frame["dest"], frame["port"], frame["partition"], frame["payload"])
-            for dest, port, partition, payload in zip(*(c.tolist() for c in columns), strict=True):
-                row = WireRow(int(dest), port, int(partition), payload)
-                (mine if row.dest == self._stage else others).append(row)
-        return mine, others
-
-    def _frame(self, rows: list[WireRow]) -> pd.DataFrame:
+    def _given_out(self, out: list[WireRow]) -> Iterator[pd.DataFrame]:
         keys = slots(self._partitions)
-        return pd.DataFrame(
-            {
-                "slot": pd.Series([keys[row.partition] for row in rows], dtype="int64"),
-                "dest": pd.Series([row.dest for row in rows], dtype="int32"),
-                "port": pd.Series([row.port for row in rows], dtype="object"),
-                "partition": pd.Series([row.partition for row in rows], dtype="int32"),
-                "payload": pd.Series([row.payload for row in rows], dtype="object"),
-            }
-        )
+        for rows in chunks(out):
+            yield pd.DataFrame(
+                {
+                    "slot": pd.Series([keys[row.partition] for row in rows], dtype="int64"),
+                    "dest": pd.Series([row.dest for row in rows], dtype="int32"),
+                    "port": pd.Series([row.port for row in rows], dtype="object"),
+                    "partition": pd.Series([row.partition for row in rows], dtype="int32"),
+                    "place": pd.Series([row.place for row in rows], dtype="object"),
+                    "payload": pd.Series([row.payload for row in rows], dtype="object"),
+                }
+            )
+
+
+def _wire_rows(frame: pd.DataFrame) -> list[WireRow]:
+    columns = (frame["dest"], frame["port"], frame["partition"], frame["payload"])
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [WireRow(int(dest), port, int(partition), payload) for dest, port, partition, payload in rows]

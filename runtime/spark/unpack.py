@@ -1,4 +1,7 @@
-"""Blobs of records become rows again, for a sink: key columns, value columns, and the system columns it asks for."""
+"""Blobs of records become rows again, for a sink: key columns, value columns, and the system columns it asks for.
+
+Guarantees: the rows of a key stand in one task, in the order of D12 (`vsc.runtime.spark.delivery`).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Node, Schema
 from vsc.runtime.records import Batch
+from vsc.runtime.spark.delivery import merged
 from vsc.runtime.spark.sources import quoted
 from vsc.runtime.spark.wire import SINK
 
@@ -23,20 +27,24 @@ TIMESTAMP = "_timestamp"
 
 @dataclass(frozen=True)
 class Unpack:
-    """For mapInArrow over payloads: the rows of a sink. `change` and `timestamp` add columns of those names."""
+    """For mapInArrow over payloads: the rows of a sink. `change` and `timestamp` add columns of those names.
+
+    `shuffled`: the payloads come by the place of their first record, and overlap.
+    """
 
     schema: Schema
     change: bool
     timestamp: bool
+    shuffled: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One batch of rows for each blob."""
-        for batch in batches:
-            for payload in batch.column(0):
-                yield self.rows(Batch.from_ipc(payload.as_buffer(), self.schema))
+        """The rows, a batch at a time."""
+        found = (Batch.from_ipc(p.as_buffer(), self.schema) for batch in batches for p in batch.column(0))
+        for records in merged(found) if self.shuffled else found:
+            yield self.rows(records)
 
     def rows(self, records: Batch) -> pa.RecordBatch:
-        """The rows of one blob."""
+        """The rows of one batch of records."""
         arrays = list(records.columns)
         if self.change:
             arrays.append(pa.array(np.where(records.present, "upsert", "delete"), pa.string()))
@@ -58,12 +66,15 @@ class Unpack:
 
 
 def sink_blobs(batch: DataFrame, sink: str) -> DataFrame:
-    """The payloads for one sink in an epoch's output."""
-    return batch.where((F.col("dest") == SINK) & (F.col("port") == sink)).select("payload")
+    """The payloads for one sink in an epoch's output, and their places."""
+    return batch.where((F.col("dest") == SINK) & (F.col("port") == sink)).select("payload", "place")
 
 
-def sink_rows(batch: DataFrame, sink: str, node: Node, timestamp: bool = False) -> DataFrame:
+def sink_rows(batch: DataFrame, sink: str, node: Node, timestamp: bool, shuffled: bool) -> DataFrame:
     """The rows for one sink of `node` in an epoch's output; a table's have both system columns."""
     table = node.kind == "table"
-    unpack = Unpack(node.schema, table, table or timestamp)
-    return sink_blobs(batch, sink).mapInArrow(unpack, unpack.ddl)
+    unpack = Unpack(node.schema, table, table or timestamp, shuffled)
+    found = sink_blobs(batch, sink)
+    if shuffled:
+        found = found.sortWithinPartitions("place")
+    return found.select("payload").mapInArrow(unpack, unpack.ddl)

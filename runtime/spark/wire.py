@@ -7,7 +7,7 @@ to shuffle partition p. Not for the contents of a blob: that is `vsc.runtime.rec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,7 +15,19 @@ import pyarrow as pa
 
 from vsc.runtime.records import Batch
 
-__all__ = ["CONTROL", "SINK", "WIRE_ARROW", "WIRE_DDL", "WireRow", "blobs", "record_batch", "slots", "spark_hash"]
+__all__ = [
+    "CONTROL",
+    "SINK",
+    "WIRE_ARROW",
+    "WIRE_DDL",
+    "WireRow",
+    "chunks",
+    "pieces",
+    "record_batches",
+    "size_of",
+    "slots",
+    "spark_hash",
+]
 
 SINK = -1
 """`dest` of rows that foreachBatch hands to the sink `port`."""
@@ -23,9 +35,10 @@ SINK = -1
 CONTROL = -2
 """`dest` of rows for the driver: JSON counters of one task, see `vsc.runtime.spark.counters`."""
 
-WIRE_DDL = "slot bigint, dest int, port string, partition int, payload binary"
+WIRE_DDL = "slot bigint, dest int, port string, partition int, place binary, payload binary"
 """What crosses every border: `slot` is the grouping key, `dest` a stage (or `SINK`, `CONTROL`), `port` a node name or
-sink id, `partition` the vsc partition, `payload` the bytes."""
+sink id, `partition` the vsc partition, `place` where a sink's records begin in D12's order (`Place.encoded`; null for
+what is not for a sink), `payload` the bytes."""
 
 WIRE_ARROW = pa.schema(
     [
@@ -33,15 +46,19 @@ WIRE_ARROW = pa.schema(
         ("dest", pa.int32()),
         ("port", pa.string()),
         ("partition", pa.int32()),
+        ("place", pa.binary()),
         ("payload", pa.binary()),
     ]
 )
 
-ROWS_A_BATCH = 4096
-"""How many rows Spark puts into one Arrow batch, at most: rows of a source, or blobs."""
+ROWS_A_BATCH = 256
+"""How many rows Spark puts into one Arrow batch, at most: rows of a source, or blobs. More of them gain nothing."""
 
-BLOB_BYTES = 256 << 10
-"""About how big a blob may be. `ROWS_A_BATCH` of them stay below the 2 GiB that an Arrow column of Spark can hold."""
+BLOB_BYTES = 128 << 10
+"""About how big a blob may be, unless a single record is bigger. So an Arrow batch of blobs has some 32 MiB at most."""
+
+CHUNK_BYTES = ROWS_A_BATCH * BLOB_BYTES
+"""About how many bytes Python workers hand to Spark at once."""
 
 _SYSTEM_BYTES = 16
 """About what a record's place in the order and its event time take beside its columns."""
@@ -58,29 +75,49 @@ class WireRow:
     port: str
     partition: int
     payload: bytes
+    place: bytes | None = None
 
 
-def record_batch(rows: list[WireRow], keys: tuple[int, ...]) -> pa.RecordBatch:
-    """The rows as an Arrow batch of `WIRE_ARROW`; `keys` are `slots` of the query."""
-    columns = [
-        pa.array([keys[row.partition] for row in rows], pa.int64()),
-        pa.array([row.dest for row in rows], pa.int32()),
-        pa.array([row.port for row in rows], pa.string()),
-        pa.array([row.partition for row in rows], pa.int32()),
-        pa.array([row.payload for row in rows], pa.binary()),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=WIRE_ARROW)
+def chunks(rows: Iterable[WireRow]) -> Iterator[list[WireRow]]:
+    """The rows in their order, in lists of about `CHUNK_BYTES` each; none without rows."""
+    chunk: list[WireRow] = []
+    size = 0
+    for row in rows:
+        chunk.append(row)
+        size += len(row.payload)
+        if size >= CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
 
 
-def blobs(batch: Batch) -> Iterator[bytes]:
-    """The batch as IPC blobs of about `BLOB_BYTES` each, its rows in their order; none for an empty batch."""
+def record_batches(rows: Iterable[WireRow], keys: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
+    """The rows as Arrow batches of `WIRE_ARROW`; `keys` are `slots` of the query."""
+    for chunk in chunks(rows):
+        columns = [
+            pa.array([keys[row.partition] for row in chunk], pa.int64()),
+            pa.array([row.dest for row in chunk], pa.int32()),
+            pa.array([row.port for row in chunk], pa.string()),
+            pa.array([row.partition for row in chunk], pa.int32()),
+            pa.array([row.place for row in chunk], pa.binary()),
+            pa.array([row.payload for row in chunk], pa.binary()),
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=WIRE_ARROW)
+
+
+def size_of(batch: Batch) -> int:
+    """About how many bytes the batch takes."""
+    columns: int = sum(column.nbytes for column in batch.columns)
+    return columns + len(batch) * _SYSTEM_BYTES
+
+
+def pieces(batch: Batch, most: int = BLOB_BYTES) -> Iterator[Batch]:
+    """The batch in pieces of about `most` bytes each, its rows in their order; none for an empty batch."""
     rows = len(batch)
-    if rows == 0:
-        return
-    size = sum(column.nbytes for column in batch.columns) + rows * _SYSTEM_BYTES
-    step = max(1, rows * BLOB_BYTES // max(size, 1))
+    step = max(1, rows * most // max(size_of(batch), 1))
     for start in range(0, rows, step):
-        yield batch.slice(start, min(start + step, rows)).to_ipc()
+        yield batch.slice(start, min(start + step, rows))
 
 
 @cache

@@ -45,6 +45,11 @@ class Place(NamedTuple):
     part: str
     offset: int
 
+    @property
+    def encoded(self) -> bytes:
+        """As bytes that compare as places do."""
+        return _PLACES.encode(self)
+
 
 _PLACES: Final = KeyCodec([ScalarType(name) for name in ("bigint", "int", "string", "bigint")])
 
@@ -80,7 +85,7 @@ class WaitingBatches:
         """
         if self._count:
             start = self._rows if after is None else after + b"\0"
-            stop = prefix_end(self._rows) if end is None else self._rows + _PLACES.encode(end)
+            stop = prefix_end(self._rows) if end is None else self._rows + end.encoded
             for row_key, value in self._kv.scan(start, stop):
                 yield row_key, self._decode(row_key, value)
 
@@ -92,7 +97,7 @@ class WaitingBatches:
         for sequence, one in enumerate(added, self._sequence):
             port = one.port.encode()
             value = _PORT.pack(len(port)) + port + _COUNT.pack(one.records) + one.data
-            puts.append((self._rows + _PLACES.encode(one.place) + _SEQUENCE.pack(sequence), value))
+            puts.append((self._rows + one.place.encoded + _SEQUENCE.pack(sequence), value))
         self._sequence += len(added)
         self._count += sum(one.records for one in added) - sum(one.records for _, one in taken)
         puts.append((self._meta, _META.pack(_MAGIC, FORMAT_VERSION, 0, self._sequence, self._count)))

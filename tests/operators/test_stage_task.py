@@ -233,3 +233,21 @@ def test_what_waits_is_counted_and_comes_out_in_order() -> None:
     drained = stage.process([], drain=True)
     assert sum(len(batch) for name, batch in drained.batches if name == "j") == 2
     assert stage.held == 0
+
+
+def test_what_the_end_brings_out_of_several_partitions_has_one_order() -> None:
+    topology = plan()
+    source = SourceTask(topology, RunOptions())
+    times = {"a": 5, "b": 5, "c": 6}
+    fed = [EpochRow("s", "", i, {"k": k, "v": "b", "a": "c"}, time) for i, (k, time) in enumerate(times.items())]
+    drained: list[Batch] = []
+    for partition in (1, 0):
+        stage = StageTask(topology, 1, MemoryKV(), RunOptions(), frozenset({"j"}), partition=partition)
+        ((_, chunk),) = rows(topology, fed[partition : partition + 2])
+        stage.process(source.process("s", chunk).batches)
+        drained.append(dict(stage.process([], drain=True).batches)["j"])
+    both = Batch.concat(drained).sorted()
+    # by event time, then by partition: whichever of them comes first
+    assert both.keys[0].to_pylist() == ["a", "b", "b", "c"]
+    assert both.timestamps.tolist() == both.order.offset.tolist() == [5, 5, 5, 6]
+    assert (np.diff(both.order.path[:, 0])[:2] > 0).all()

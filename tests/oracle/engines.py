@@ -33,19 +33,19 @@ class Ran:
             assert not (self.records if columnar else self.columns)[stage.id], (stage, self)
 
 
-def by_record(ran: Ran, plan: Plan, stage: int, *rest: Any) -> StageTask:
+def by_record(ran: Ran, plan: Plan, stage: int, *rest: Any, partition: int) -> StageTask:
     """The task of a stage that takes records one by one."""
-    return _Watched(ran, "records", plan, stage, *rest)
+    return _Watched(ran, "records", plan, stage, *rest, partition=partition)
 
 
-def on_columns(ran: Ran, plan: Plan, stage: int, *rest: Any) -> StageTask:
+def on_columns(ran: Ran, plan: Plan, stage: int, *rest: Any, partition: int) -> StageTask:
     """The task of a stage as it is shipped."""
-    return _Watched(ran, "columns", plan, stage, *rest)
+    return _Watched(ran, "columns", plan, stage, *rest, partition=partition)
 
 
 class _Watched(StageTask):
-    def __init__(self, ran: Ran, engine: Engine, plan: Plan, stage: int, *rest: Any) -> None:
-        super().__init__(plan, stage, *rest, engine=engine)
+    def __init__(self, ran: Ran, engine: Engine, plan: Plan, stage: int, *rest: Any, partition: int) -> None:
+        super().__init__(plan, stage, *rest, engine=engine, partition=partition)
         self._ran = ran
 
     def _on_columns(self, columns: ColumnarStage, inputs: Sequence[tuple[str, Batch]], drain: bool) -> StageResult:

@@ -18,7 +18,7 @@ from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.pace import PROPERTY, Pace
 from vsc.runtime.spark.protocol import BlobStore
 from vsc.runtime.spark.stage import BATCH_ID, StageProcessor
-from vsc.runtime.spark.wire import blobs, slots
+from vsc.runtime.spark.wire import pieces, slots
 
 __all__ = ["OneStage"]
 
@@ -87,15 +87,17 @@ class OneStage:
     def getMapState(self, name: str, key: str, value: str) -> Chunks:
         return self.chunks
 
-    def call(self, inputs: Sequence[tuple[str, Batch]], pace: Pace) -> Iterator[pd.DataFrame]:
-        """One epoch: the frames that come out, as they come out."""
+    def call(
+        self, inputs: Sequence[tuple[str, Batch]], pace: Pace, passing: Sequence[tuple[Any, ...]] = ()
+    ) -> Iterator[pd.DataFrame]:
+        """One epoch: the frames that come out, as they come out. `passing`: rows of the wire that are not its own."""
         self._epoch += 1
         context = object.__new__(TaskContext)
         context._partitionId = 0
         context._localProperties = {BATCH_ID: str(self._epoch), PROPERTY: pace.dump()}
         self._patch.setattr(TaskContext, "_taskContext", context)
         (slot,) = slots(1)
-        rows = [(slot, 1, node, 0, blob) for node, batch in inputs for blob in blobs(batch)]
-        columns = ["slot", "dest", "port", "partition", "payload"]
-        frame = pd.DataFrame([*rows, (slot, 1, "", 0, b"wake")], columns=columns)
+        rows = [(slot, 1, node, 0, None, piece.to_ipc()) for node, batch in inputs for piece in pieces(batch)]
+        columns = ["slot", "dest", "port", "partition", "place", "payload"]
+        frame = pd.DataFrame([*passing, *rows, (slot, 1, "", 0, None, b"wake")], columns=columns)
         return self._processor.handleInputRows((slot,), iter([frame]), None)

@@ -295,3 +295,15 @@ def test_of_an_epoch_without_rows_nothing_stays() -> None:
     write(disk, files, 0, [])
     assert disk.content == {}
     assert files.is_new(0)
+
+
+def test_files_keep_the_order_of_their_numbers() -> None:
+    disk = Disk()
+    names = [f"part-0000{task}-x-c{file:03}.json" for task in (0, 1) for file in (2, 999, 1000)]
+
+    def make(path: str) -> None:
+        folder = path.removeprefix(f"{disk.root}/")
+        disk.content |= {f"{folder}/{name}": name for name in names}
+
+    EpochFiles(disk, "abcd", "0", "the sink").write(0, lambda: Rows(6, 0), make)
+    assert [disk.content[name] for name in disk.names() if name.startswith("part-")] == names

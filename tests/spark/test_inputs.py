@@ -289,3 +289,17 @@ def test_an_epoch_that_failed_in_the_middle_of_its_sinks_shows_once(
     assert sorted(line for line in lines if line != "id,at") == ["0,0", "1,1", "2,2"]
     aside = [f for f in (tmp_path / "out/first").rglob("*") if f.parent.name.isdigit()]
     assert aside == []
+
+
+def test_a_file_is_one_tasks_however_big_it_is(spark: Any, tmp_path: Path) -> None:
+    write_json(tmp_path / "in/f.json", [{"id": i, "at": i} for i in range(5000)], 0)
+    text = "stream s (id int, at bigint) from files (path = '${in}', format = 'json') timestamp at; sink s to noop ();"
+    name = "spark.sql.files.maxPartitionBytes"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "10000")
+    try:
+        (report,) = run_once(compiled(text), spark, tmp_path / "ck", variables={"in": str(tmp_path / "in")})
+        assert spark.conf.get(name) == "10000"
+    finally:
+        spark.conf.set(name, before)
+    assert report.read == {"s": 5000}

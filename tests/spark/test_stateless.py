@@ -66,8 +66,9 @@ def test_rows_and_counters(spark: Any, tmp_path: Path) -> None:
     assert report.written == {"sink-0": 5, "sink-1": 2, "sink-2": 4, "sink-3": 4}
     assert report.metrics.as_dict()["dropped_records"] == DROPPED
     by_word = parquet_rows(tmp_path / "out" / "by_word")
-    assert [(row["word"], row["id"], row["_timestamp"]) for row in by_word] == [
-        ("x", "a", 5), ("y", "a", 5), ("y", "e", 8), ("x", "e", 8), ("z", "b", 9),
+    found = [(row["word"], row["id"], row["_timestamp"]) for row in by_word]
+    assert sorted(found, key=lambda row: row[0]) == [
+        ("x", "a", 5), ("x", "e", 8), ("y", "a", 5), ("y", "e", 8), ("z", "b", 9),
     ]  # fmt: skip
 
 

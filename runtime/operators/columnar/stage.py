@@ -21,16 +21,13 @@ from vsc.runtime.operators.columnar.run import StageRun
 from vsc.runtime.operators.columnar.support import supports
 from vsc.runtime.operators.context import RunOptions, expression_error
 from vsc.runtime.operators.layout import hands_out, moved
-from vsc.runtime.operators.result import DRAIN, StageResult
+from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.waiting import holds_back
 from vsc.runtime.records import Batch, Int64s, Order, Origin, processing_order, unified_origins
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.values import arrow_type
 
 __all__ = ["ColumnarStage", "supports"]
-
-_LAST_RANK = 2**31 - 1
-_END_OF_TIME = 2**63 - 1
 
 
 class ColumnarStage:
@@ -69,7 +66,7 @@ class ColumnarStage:
         run.process(flows)
         return self._done(run, failures, origins, order)
 
-    def release(self, name: str, place: int) -> StageResult:
+    def release(self, name: str, place: int, partition: int) -> StageResult:
         """Lets out what waits in node `name`, the `place`-th that holds something: each is a cause of its own."""
         failures = Failures(self._options.on_error, Metrics())
         order = Order.empty(1)
@@ -77,14 +74,7 @@ class ColumnarStage:
         step, waiting = run.waiting(name)
         if not waiting:
             return StageResult((), failures.metrics)
-        origins = (Origin(DRAIN, _LAST_RANK, f"{self._stage.id:06d}.{place:06d}"),)
-        count = len(waiting)
-        order = Order(
-            np.full(count, _END_OF_TIME, dtype=np.int64),
-            np.zeros(count, dtype=np.int32),
-            np.array([at for at, _ in waiting], dtype=np.int64),
-            np.arange(1, count + 1, dtype=np.int64).reshape(count, 1),
-        )
+        origins, order = drained(self._stage.id, place, partition, [at for at, _ in waiting])
         run.release(name, step, waiting)
         return self._done(run, failures, origins, order)
 
