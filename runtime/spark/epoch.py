@@ -90,8 +90,11 @@ class EpochWriter:
         return report()
 
     def _kept(self, batch: DataFrame, epoch: int) -> EpochReport:
-        """Computes the output once, over all partitions, and keeps it for all sinks."""
-        kept = batch.persist(StorageLevel.MEMORY_AND_DISK)
+        """Computes the output once, over all partitions, and keeps it for all sinks.
+
+        On disk: what Spark has no memory for would be read back into memory, a whole partition at a time.
+        """
+        kept = batch.persist(StorageLevel.DISK_ONLY)
         try:
             counters = kept.where(F.col("dest") == CONTROL).select("payload").collect()
             report = EpochReport.gather(epoch, (bytes(row.payload) for row in counters))
