@@ -21,7 +21,7 @@ from vsc.runtime.operators.context import Context, RunOptions
 from vsc.runtime.operators.graph import StageGraph
 from vsc.runtime.operators.layout import hands_out, path_depth
 from vsc.runtime.operators.partition import encoded_keys
-from vsc.runtime.operators.result import StageResult
+from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.source_task import SourceRows, SourceTask
 from vsc.runtime.operators.stores import TableStore
 from vsc.runtime.operators.waiting import held_back, holds_back

@@ -12,7 +12,7 @@ import pytest
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.local import EpochRow, LocalRuntime, order_epoch
-from vsc.runtime.operators.task import RunOptions, SourceRows, SourceTask, StageTask
+from vsc.runtime.operators.task import Engine, RunOptions, SourceRows, SourceTask, StageTask
 from vsc.runtime.records import MOVED, Batch, Origin
 from vsc.runtime.state.kv import MemoryKV, OrderedKV
 from vsc.runtime.values import to_array
@@ -235,17 +235,17 @@ def test_what_waits_is_counted_and_comes_out_in_order() -> None:
     assert stage.held == 0
 
 
-def test_what_the_end_brings_out_of_several_partitions_has_one_order() -> None:
+@pytest.mark.parametrize("engine", ["records", "columns"])
+def test_what_the_end_brings_out_of_several_partitions_has_one_order(engine: Engine) -> None:
     topology = plan()
     source = SourceTask(topology, RunOptions())
     times = {"a": 5, "b": 5, "c": 6}
     fed = [EpochRow("s", "", i, {"k": k, "v": "b", "a": "c"}, time) for i, (k, time) in enumerate(times.items())]
     drained: list[Batch] = []
     for partition in (1, 0):
-        stage = StageTask(topology, 1, MemoryKV(), RunOptions(), frozenset({"j"}), partition=partition)
+        stage = StageTask(topology, 1, MemoryKV(), RunOptions(), frozenset({"j"}), engine, partition)
         ((_, chunk),) = rows(topology, fed[partition : partition + 2])
-        stage.process(source.process("s", chunk).batches)
-        drained.append(dict(stage.process([], drain=True).batches)["j"])
+        drained.append(dict(stage.process(source.process("s", chunk).batches, drain=True).batches)["j"])
     both = Batch.concat(drained).sorted()
     # by event time, then by partition: whichever of them comes first
     assert both.keys[0].to_pylist() == ["a", "b", "b", "c"]
