@@ -15,7 +15,7 @@ The order of a record is (time, origin, offset, path), compared lexicographicall
   what has passed through fewer comes first.
 
 Two records that enter one stage never compare equal, unless one record of one node enters it twice.
-Not for single records: the record-by-record engine has its own light form of one.
+Not for single records.
 """
 
 from __future__ import annotations

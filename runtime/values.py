@@ -1,6 +1,6 @@
 """Values of the language's types: as Arrow columns, as the runtime's own Python values, and as users' Python values.
 
-The *internal value* of a type is what the record-by-record engine, the expressions and the codecs work with:
+The *internal value* of a type is what loops over records, the expressions and the codecs work with:
 boolean ``bool``; integers ``int``; float and double ``float`` (a float already rounded to 32 bits); decimal ``Decimal``
 with the type's scale; string ``str``; binary ``bytes``; date ``int`` days since 1970-01-01; timestamp ``int``
 microseconds since the epoch in UTC; array ``list``; map ``dict``; struct ``tuple`` in field order; null ``None``.

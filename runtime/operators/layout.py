@@ -1,4 +1,4 @@
-"""Who hands what to whom: the questions about a plan's stages that the engines and the routers ask.
+"""Who hands what to whom: the questions about a plan's stages that the operators and the routers ask.
 
 Pure functions over the plan. What they guarantee together is Kafka's order: a record goes depth-first through the
 consumers of its node, in the order in which these stand in the plan, and one that leaves the stage leaves it at the

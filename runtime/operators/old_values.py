@@ -1,4 +1,4 @@
-"""Who asks for the old row of a change: the row that was its key's newest before.
+"""Who asks for the old row of a change (its key's newest before), and whether the change is its key's newest.
 
 Kafka's rules (KTable.enableSendingOldValues), read off the plan: a table sends old rows if one of its consumers needs
 them, and those without a store of their own pass the wish on to what they read.
@@ -6,10 +6,10 @@ them, and those without a store of their own pass the wish on to what they read.
 
 from __future__ import annotations
 
-from vsc.plan.nodes import Filter, GroupChanges, Map, Node, Plan, Stage, Subscribe, Suppress, TableTableJoin
+from vsc.plan.nodes import Answer, Filter, GroupChanges, Map, Node, Plan, Stage, Subscribe, Suppress, TableTableJoin
 from vsc.runtime.operators import layout
 
-__all__ = ["dedupes", "wanted"]
+__all__ = ["asks_for_latest", "dedupes", "wanted"]
 
 
 def wanted(plan: Plan, stage: Stage, name: str) -> bool:
@@ -41,3 +41,20 @@ def dedupes(plan: Plan, node: Node) -> bool:
     table = plan.node(node.inputs[0])
     versioned = table.status is not None and table.status.versioned
     return not versioned and layout.stored_ancestor(plan, table.name) is not None
+
+
+def asks_for_latest(plan: Plan, stage: Stage, name: str) -> bool:
+    """Whether a consumer of table `name` in `stage` needs to know which changes are their key's newest."""
+    return any(_asks_for_latest(plan, stage, consumer, name) for consumer in layout.consumers(plan, stage, name))
+
+
+def _asks_for_latest(plan: Plan, stage: Stage, node: Node, name: str) -> bool:
+    match node.operation:
+        case TableTableJoin(left_versioned=left, right_versioned=right):
+            return left if node.inputs[0] == name else right
+        case Subscribe(versioned=versioned) | Answer(versioned=versioned) | GroupChanges(versioned=versioned):
+            return versioned
+        case Filter() | Map():
+            return node.kind == "table" and node.store is None and asks_for_latest(plan, stage, node.name)
+        case _:
+            return False

@@ -1,16 +1,13 @@
-"""Puts a table's change into the node's own store and sends on what became of it: refused, superseded, or newest."""
+"""Who takes what an operator that goes through its records one by one sends on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
-from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.stores import TableStore
-from vsc.runtime.state.api import OutcomeKind
 
-__all__ = ["ChangeConsumer", "RecordConsumer", "TablePut"]
+__all__ = ["ChangeConsumer", "Put", "RecordConsumer"]
 
 RecordConsumer = Callable[[bytes, Row, "Row | None", int], None]
 """Takes a stream's record: encoded key, key columns, value columns (None: no value), event time in ms."""
@@ -20,29 +17,15 @@ ChangeConsumer = Callable[[bytes, Row, "Row | None", "Row | None", bool, int], N
 
 The old row is the newest one before the change, and None too where nobody downstream asks for it."""
 
-_EXPIRED, _LATEST = OutcomeKind.EXPIRED, OutcomeKind.LATEST
 
+class Put(Protocol):
+    """The result table, as far as the results concern it: its writes and its newest rows."""
 
-class TablePut:
-    """The store of one node, as an operator. A refused write is counted and nothing is sent on."""
-
-    __slots__ = ("_context", "_forward", "_name", "_put", "newest")
-
-    def __init__(self, name: str, store: TableStore, context: Context, forward: ChangeConsumer) -> None:
-        self._name = name
-        self._put = store.put
-        self._context = context
-        self._forward = forward
-        self.newest = store.newest
-
-    def forget(self, kb: bytes) -> None:
-        """Removes a row of an unversioned store and tells nobody: its key will not be asked for again."""
-        self._put(kb, None, 0)
+    def newest(self, kb: bytes) -> Row | None:
+        """The row that is the key's newest; None without one."""
 
     def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, time: int) -> None:
-        """Writes `new`; `old` is what goes on as the change's old row."""
-        outcome = self._put(kb, new, time)
-        if outcome is _EXPIRED:
-            self._context.dropped(self._name, Dropped.EXPIRED)
-        else:
-            self._forward(kb, key, new, old, outcome is _LATEST, time)
+        """Writes a row and sends it on."""
+
+    def forget(self, kb: bytes) -> None:
+        """Removes a row and tells nobody."""

@@ -1,6 +1,6 @@
 """What stage 0 does behind its sources, on whole columns: filter, map and rekey.
 
-The same meaning as the record-by-record operators of these names. A table here has no store: it has no old rows, so a
+A table here has no store: it has no old rows, so a
 row that a filter refuses is always sent on as a tombstone.
 """
 
@@ -15,10 +15,8 @@ from vsc.plan.nodes import Explode, Filter, Map, Merge, Node, Plan, Rekey
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.operators.columns import Computed, compute, nulled, true_rows
 from vsc.runtime.operators.context import RunOptions, expression_error
-from vsc.runtime.operators.explode import element_place
 from vsc.runtime.operators.layout import owner
-from vsc.runtime.operators.merge import value_order
-from vsc.runtime.operators.rekey import kept_columns
+from vsc.runtime.operators.places import element_place, kept_columns, value_order
 from vsc.runtime.records import Batch, Int64s, Mask, Origin
 
 __all__ = ["Stateless", "settled"]

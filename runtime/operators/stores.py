@@ -1,7 +1,7 @@
 """The tables of a stage in its key-value store: one face for versioned and unversioned stores, rows instead of bytes.
 
 Each node that keeps something in a stage has a prefix of its own, made from its place in the stage, so that all of a
-stage's stores share one physical store. Both engines open stores here, and so find what the other one wrote.
+stage's stores share one physical store.
 """
 
 from __future__ import annotations

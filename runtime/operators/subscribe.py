@@ -11,13 +11,9 @@ from enum import IntEnum
 
 from vsc.plan.nodes import Answer, Node, Plan
 from vsc.plan.types import DataType, DecimalType, ScalarType, StructType
-from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import Context, NodeFailure
-from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.operators.put import RecordConsumer
-from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.operators.evaluate import Row
 
-__all__ = ["UNCHANGED", "Instruction", "Subscribe", "no_key", "travelling"]
+__all__ = ["UNCHANGED", "Instruction", "no_key", "travelling"]
 
 
 class Instruction(IntEnum):
@@ -64,93 +60,3 @@ def _nothing(data_type: DataType) -> object:
         return Decimal(0).scaleb(-data_type.scale)
     assert isinstance(data_type, ScalarType)
     return {"string": "", "binary": b"", "boolean": False}.get(data_type.name, 0)
-
-
-class Subscribe:
-    """Takes the changes of the left table. `columns` are the places of the value columns that travel.
-
-    `versioned`: the left table's status: then a change that is not its key's newest is dropped and counted. A row whose
-    foreign key cannot be computed is dropped, and as good as gone.
-    """
-
-    __slots__ = ("_columns", "_context", "_foreign", "_forward", "_keys", "_left", "_name", "_none", "_versioned")
-
-    def __init__(
-        self,
-        name: str,
-        foreign_key: Values,
-        keys: KeyCodec,
-        left: bool,
-        versioned: bool,
-        columns: tuple[int, ...],
-        context: Context,
-        forward: RecordConsumer,
-    ) -> None:
-        self._name = name
-        self._foreign = foreign_key
-        self._keys = keys
-        self._none = no_key(keys.types)
-        self._left = left
-        self._versioned = versioned
-        self._columns = columns
-        self._context = context
-        self._forward = forward
-
-    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
-        """Takes a table's change."""
-        if self._versioned and not latest:
-            self._context.dropped(self._name, Dropped.OUT_OF_ORDER)
-            return
-        try:
-            now = self._key_of(key, new, time)
-        except NodeFailure as failure:
-            self._context.failed(failure)
-            now, new = None, None
-        try:
-            before = self._key_of(key, old, time)
-        except NodeFailure:
-            before = None  # it failed, and was dealt with, when it was the new row
-        send = self._left_join if self._left else self._inner_join
-        send(key, new, now, old, before, time)
-
-    def _inner_join(
-        self, key: Row, new: Row | None, now: Row | None, old: Row | None, before: Row | None, time: int
-    ) -> None:
-        if now is None:
-            if before is not None:
-                self._send(before, key, None, Instruction.DELETE_AND_ANSWER, time)
-        elif before is not None and not self._same(before, now):
-            self._send(before, key, None, Instruction.DELETE, time)
-            self._send(now, key, new, Instruction.KEEP, time)
-        else:
-            self._send(now, key, new, Instruction.KEEP_IF_VALUE | self._unchanged(new, old), time)
-
-    def _left_join(
-        self, key: Row, new: Row | None, now: Row | None, old: Row | None, before: Row | None, time: int
-    ) -> None:
-        if new is None and old is None:
-            return
-        if before is not None and (now is None or not self._same(before, now)):
-            self._send(before, key, None, Instruction.DELETE, time)
-        if now is not None:
-            self._send(now, key, new, Instruction.KEEP | self._unchanged(new, old), time)
-        else:
-            self._send(self._none, key, new, Instruction.GONE if new is None else Instruction.ALONE, time)
-
-    def _key_of(self, key: Row, row: Row | None, time: int) -> Row | None:
-        """The foreign key of a row; None without a row, or with a null in the key."""
-        if row is None:
-            return None
-        found = self._foreign(key + row, None, time, None)
-        return None if None in found else found
-
-    def _same(self, one: Row, other: Row) -> bool:
-        return self._keys.encode(one) == self._keys.encode(other)
-
-    @staticmethod
-    def _unchanged(new: Row | None, old: Row | None) -> int:
-        return UNCHANGED if new == old else 0
-
-    def _send(self, foreign_key: Row, key: Row, row: Row | None, instruction: int, time: int) -> None:
-        columns = [None if row is None else row[i] for i in self._columns]
-        self._forward(b"", foreign_key, (*key, *columns, int(instruction)), time)

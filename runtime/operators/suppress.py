@@ -11,21 +11,17 @@ from __future__ import annotations
 from vsc.plan.nodes import Schema
 from vsc.plan.nodes import Suppress as Operation
 from vsc.runtime.errors import BufferFullError
-from vsc.runtime.metrics import HELD_RECORDS, Missed
-from vsc.runtime.operators.aggregate.results import Put
+from vsc.runtime.metrics import HELD_RECORDS
 from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.getters import Getter
-from vsc.runtime.operators.put import ChangeConsumer
-from vsc.runtime.operators.stores import Found
+from vsc.runtime.operators.put import ChangeConsumer, Put
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.suppressed import Suppressed, SuppressedRow
 
-__all__ = ["Suppress", "suppressed_getter"]
+__all__ = ["Suppress"]
 
 _MILLISECOND = 1000
-_UNKNOWN = -1
 
 
 class Suppress:
@@ -112,18 +108,3 @@ class Suppress:
             self._forward(kb, key, new, old if self._old else None, True, waiting.timestamp)
         else:
             self._put.process(kb, key, new, self._put.newest(kb) if self._old else None, waiting.timestamp)
-
-
-def suppressed_getter(held: Suppressed, rows: RowCodec, parent: Getter) -> Getter:
-    """The look-up into a table without store that a `suppress` makes: as if what is held back had not happened yet.
-
-    Since when the row before has been valid is not known then: -1, as in Kafka Streams.
-    """
-
-    def get(kb: bytes, key: Row, as_of: int | None) -> Found | Missed:
-        waiting = held.get(kb)
-        if waiting is None:
-            return parent(kb, key, as_of)
-        return Missed.NO_RECORD if waiting.before is None else (rows.decode(waiting.before), _UNKNOWN, None)
-
-    return get

@@ -1,52 +1,46 @@
 """One stage of a plan at work on one vsc partition: batches in, batches out, all state in a key-value store.
 
-`StageTask` guarantees that what comes out depends on the records and their order only: not on how they were cut into
-batches and calls, not on a restart over the same store, and not on the engine. There are two engines. The one for
-single records, in this package's other modules, can do everything and is the meaning of the operators. The one for
-whole columns (`columnar`) does what pays, with equal results.
+Sort once, encode keys once, run each node once over the whole batch. `StageTask` guarantees that what comes out depends
+on the records and their order only: not on how they were cut into batches and calls, nor on a restart over the same
+store. It is what the record-by-record operators of `tests/oracle` give.
 
 Not for routing: the caller partitions each node's records by key (`partition_of`) and carries them to their stages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
-from vsc.plan.nodes import Plan, Schema, Stage
-from vsc.runtime.operators.context import Context, RunOptions
-from vsc.runtime.operators.graph import StageGraph
-from vsc.runtime.operators.layout import hands_out, path_depth
-from vsc.runtime.operators.partition import encoded_keys
+from vsc.plan.nodes import Plan, Schema
+from vsc.runtime.metrics import Metrics
+from vsc.runtime.operators.columnar.failures import Failures
+from vsc.runtime.operators.columnar.flow import Flow
+from vsc.runtime.operators.columnar.keyspace import KeySpaces
+from vsc.runtime.operators.columnar.moments import Moments, Routes, processing, turns
+from vsc.runtime.operators.columnar.run import StageRun
+from vsc.runtime.operators.context import RunOptions, expression_error
+from vsc.runtime.operators.layout import hands_out, moved, path_depth
 from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.source_task import SourceRows, SourceTask
-from vsc.runtime.operators.stores import TableStore
+from vsc.runtime.operators.stores import TableStore, open_table
 from vsc.runtime.operators.waiting import held_back, holds_back
-from vsc.runtime.records import Batch, Metrics, Order, Origin, processing_order, unified_origins
-from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.records import Batch, Int64s, Order, Origin, processing_order, unified_origins
 from vsc.runtime.state.kv import OrderedKV
-from vsc.runtime.values import to_values
-
-if TYPE_CHECKING:
-    from vsc.runtime.operators.columnar import ColumnarStage
+from vsc.runtime.values import arrow_type
 
 __all__ = ["RunOptions", "SourceRows", "SourceTask", "StageResult", "StageTask"]
-
-_ENOUGH = 512
-"""From how many records on the fixed costs of whole columns pay."""
-
-Engine = Literal["auto", "records", "columns"]
 
 
 class StageTask:
     """A stage other than 0, for one partition.
 
-    `kv` holds all of its state; nothing else survives the object. `observe` names the nodes whose records the caller
-    wants beside those that later stages read. `engine` is for tests: ``auto`` chooses by the stage and the batch.
-    `partition` is the number of the partition: it orders what the end of the input brings out of several of them.
+    `kv` holds all of its state; nothing else survives a call. `observe` names the nodes whose records the caller wants
+    beside those that later stages read. `partition` is the number of the partition: it orders what the end of the input
+    brings out of several of them.
     """
 
     def __init__(
@@ -56,22 +50,18 @@ class StageTask:
         kv: OrderedKV,
         options: RunOptions,
         observe: frozenset[str],
-        engine: Engine = "auto",
         partition: int = 0,
     ) -> None:
-        self._plan, self._kv, self._partition = plan, kv, partition
-        self._stage = plan.stages[stage_id]
-        self._context = Context(options)
-        self._handed_out = hands_out(plan, self._stage, observe)
-        self._depth = path_depth(plan, self._stage)
+        self._plan, self._stage, self._kv, self._partition = plan, plan.stages[stage_id], kv, partition
         self._schemas = {n.name: n.schema for n in plan.nodes}
-        inputs = [i.node for i in self._stage.inputs]
-        self._codecs = {name: KeyCodec([c.type for c in self._schemas[name].key]) for name in inputs}
-        self._columns = None if engine == "records" else _columnar(plan, self._stage, kv, options, observe)
-        if engine == "columns" and self._columns is None:
-            raise ValueError(f"stage {stage_id} cannot run on whole columns")
-        self._enough = _ENOUGH if engine == "auto" else 1
-        self._built: StageGraph | None = None
+        self._options = options
+        self._depth = path_depth(plan, self._stage)
+        self._holding = [n for n in map(plan.node, self._stage.nodes) if holds_back(n.operation)]
+        handed_out = hands_out(plan, self._stage, observe)
+        reachable = dict.fromkeys([*self._stage.nodes, *(i.node for i in self._stage.inputs)])
+        self._handed_out = [name for name in reachable if name in handed_out]
+        self._moved = moved(plan, self._stage)
+        self._routes = Routes(plan, self._stage, handed_out)
 
     def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
         """Processes the records of `inputs` (node, batch) in D12's order.
@@ -83,42 +73,9 @@ class StageTask:
         present = [
             (name, replace(batch, order=batch.order.deepened(self._depth))) for name, batch in inputs if len(batch)
         ]
-        if self._columns is not None and sum(len(batch) for _, batch in present) >= self._enough:
-            return self._on_columns(self._columns, present, drain)
-        self._context.metrics = Metrics()
-        found: dict[str, list[Batch]] = {}
-        if present:
-            self._run(present)
-            self._gather(found)
+        results = [self._processed(present)] if present else []
         if drain:
-            for place, name in enumerate(self._graph.waiting):
-                self._release(name, place)
-                self._gather(found)
-        batches = tuple((name, Batch.concat(parts)) for name, parts in found.items())
-        return StageResult(batches, self._context.metrics)
-
-    def table(self, name: str) -> TableStore:
-        """The store of table `name` in this stage; KeyError if it has none here."""
-        return self._graph.tables[name]
-
-    @property
-    def held(self) -> int:
-        """How many records, windows without final result and suppressed rows wait in the stage."""
-        holding = [node for node in self._plan.nodes if node.name in self._stage.nodes and holds_back(node.operation)]
-        return sum(held_back(self._kv, self._stage, node) for node in holding)
-
-    @property
-    def _graph(self) -> StageGraph:
-        if self._built is None:
-            self._built = StageGraph(self._plan, self._stage, self._kv, self._context, self._handed_out)
-        return self._built
-
-    def _on_columns(self, columns: ColumnarStage, inputs: Sequence[tuple[str, Batch]], drain: bool) -> StageResult:
-        """What the other engine makes of the batch."""
-        results = [columns.process(inputs)]
-        if drain:
-            results += [columns.release(name, place, self._partition) for place, name in enumerate(columns.holding)]
-        self._built = None  # its stores know nothing of what was just written
+            results += [self._released(node.name, place) for place, node in enumerate(self._holding)]
         metrics = Metrics()
         found: dict[str, list[Batch]] = {}
         for result in results:
@@ -127,72 +84,126 @@ class StageTask:
                 found.setdefault(name, []).append(batch)
         return StageResult(tuple((name, Batch.concat(parts)) for name, parts in found.items()), metrics)
 
-    def _run(self, inputs: Sequence[tuple[str, Batch]]) -> None:
-        batches = [batch for _, batch in inputs]
-        permutation = processing_order(batches)
-        context = self._context
-        context.origins, context.order = _merged_order(batches, permutation)
-        records: list[tuple[Any, ...]] = []
-        entries: list[Any] = []
+    def table(self, name: str) -> TableStore:
+        """The store of table `name` in this stage; KeyError if it has none here."""
+        node = self._plan.node(name)
+        if node.store is None or name not in self._stage.nodes:
+            raise KeyError(name)
+        return open_table(self._kv, self._stage, node)
+
+    @property
+    def held(self) -> int:
+        """How many records, windows without final result and suppressed rows wait in the stage."""
+        return sum(held_back(self._kv, self._stage, node) for node in self._holding)
+
+    def _processed(self, inputs: Sequence[tuple[str, Batch]]) -> StageResult:
+        spaces = KeySpaces()
+        flows, permutation = self._entering(inputs, spaces)
+        origins, order = _concatenated_order([batch for _, batch in inputs])
+        order = order.take(permutation)
+        failures = Failures(self._options.on_error, Metrics())
+        run = StageRun(self._plan, self._stage, self._kv, self._routes, spaces, lambda: _roots(order), failures)
+        run.process(flows)
+        return self._done(run, failures, origins, order)
+
+    def _released(self, name: str, place: int) -> StageResult:
+        """Lets out what waits in node `name`, the `place`-th that holds something: each is a cause of its own."""
+        failures = Failures(self._options.on_error, Metrics())
+        order = Order.empty(1)
+        run = StageRun(self._plan, self._stage, self._kv, self._routes, KeySpaces(), lambda: _roots(order), failures)
+        step, waiting = run.waiting(name)
+        if not waiting:
+            return StageResult((), failures.metrics)
+        origins, order = drained(self._stage.id, place, self._partition, [at for at, _ in waiting])
+        run.release(name, step, waiting)
+        return self._done(run, failures, origins, order)
+
+    def _done(self, run: StageRun, failures: Failures, origins: tuple[Origin, ...], order: Order) -> StageResult:
+        self._check(failures, origins, order)
+        batches = self._batches(origins, order, run.flows)
+        run.commit()
+        return StageResult(tuple(batches), failures.metrics)
+
+    def _check(self, failures: Failures, origins: tuple[Origin, ...], order: Order) -> None:
+        if failures.first is not None:
+            moment, failure = failures.first
+            cause = self._routes.cause_of(moment)
+            raise expression_error(failure, origins[int(order.origin[cause])], int(order.offset[cause]))
+
+    def _entering(self, inputs: Sequence[tuple[str, Batch]], spaces: KeySpaces) -> tuple[dict[str, Flow], Int64s]:
+        """Each input's records in the order of processing, and that order of all of them."""
+        permutation = processing_order([batch for _, batch in inputs])
+        arrival = np.empty(len(permutation), dtype=np.int64)
+        arrival[permutation] = np.arange(len(permutation))
+        parts: dict[str, list[tuple[Int64s, Batch]]] = {}
+        start = 0
         for name, batch in inputs:
-            records.extend(_records(batch, self._schemas[name], self._codecs[name]))
-            entries.extend([self._graph.entries[name]] * len(batch))
-        for cause, row in enumerate(permutation.tolist()):
-            context.cause = cause
-            context.counter = 0
-            entries[row](*records[row])
-        self._finish()
+            parts.setdefault(name, []).append((arrival[start : start + len(batch)], batch))
+            start += len(batch)
+        return {name: self._flow(name, found, spaces) for name, found in parts.items()}, permutation
 
-    def _release(self, name: str, place: int) -> None:
-        """Lets out what waits in node `name`: each is a cause of its own, behind everything."""
-        buffer, context = self._graph.waiting[name], self._context
-        waiting = buffer.take_all()
-        times = [one[0] for one in waiting]
-        context.origins, context.order = drained(self._stage.id, place, self._partition, times)
-        for cause, one in enumerate(waiting):
-            context.cause = cause
-            context.counter = 0
-            buffer.release(one)
-        self._finish()
+    def _flow(self, name: str, parts: Sequence[tuple[Int64s, Batch]], spaces: KeySpaces) -> Flow:
+        cause = np.concatenate([cause for cause, _ in parts])
+        batch = Batch.concat([batch for _, batch in parts])
+        if (cause[1:] < cause[:-1]).any():
+            order = np.argsort(cause, kind="stable")
+            cause, batch = cause[order], batch.take(order)
+        space = spaces.of(self._schemas[name])
+        key = space.columns(batch.keys, len(batch))
+        at = self._routes.enter(name, cause)
+        return Flow(at, key, space, batch.timestamps, batch.present, batch.keys, batch.values)
 
-    def _finish(self) -> None:
-        for finish in self._graph.finishers:
-            finish()
+    def _batches(self, origins: tuple[Origin, ...], order: Order, flows: Mapping[str, Flow]) -> list[tuple[str, Batch]]:
+        leaving = [(name, flow, self._routes.leave(flow.at, name)) for name, flow in self._leaving(flows)]
+        causes, places = self._places([at for _, _, at in leaving])
+        found = []
+        for (name, flow, _), cause, place in zip(leaving, causes, places, strict=True):
+            if flow.void is not None:
+                cause, place, flow = cause[~flow.void], place[~flow.void], flow.select(~flow.void)
+            extended = order.take(cause).extended(place, name in self._moved)
+            schema = self._schemas[name]
+            found.append((name, Batch(schema, origins, extended, flow.time, flow.present, flow.keys, flow.values)))
+        nothing = [name for name in self._handed_out if name not in flows]
+        return found + [(name, _nothing(self._schemas[name], origins, order.depth)) for name in nothing]
 
-    def _gather(self, found: dict[str, list[Batch]]) -> None:
-        for name, collector in self._graph.collectors.items():
-            found.setdefault(name, []).append(collector.drain())
+    def _leaving(self, flows: Mapping[str, Flow]) -> list[tuple[str, Flow]]:
+        return [(name, flows[name]) for name in self._handed_out if name in flows]
+
+    def _places(self, leaving: Sequence[Moments]) -> tuple[list[Int64s], list[Int64s]]:
+        """For records that leave: their causes, and their places, from 1, among all that leaves for the same cause."""
+        if not leaving:
+            return [], []
+        every = Moments.concat(leaving)
+        cause = self._routes.cause(every)
+        place = turns(cause)
+        if len(leaving) > 1:
+            order = processing(every)
+            place[order] = turns(cause[order])
+        ends = np.cumsum([len(at) for at in leaving])[:-1]
+        return np.split(cause, ends), np.split(place, ends)
 
 
-def _columnar(
-    plan: Plan, stage: Stage, kv: OrderedKV, options: RunOptions, observe: frozenset[str]
-) -> ColumnarStage | None:
-    """The engine for whole columns, if it can run the stage."""
-    from vsc.runtime.operators.columnar import ColumnarStage, supports
+def _roots(order: Order) -> Int64s:
+    """For each cause, in the order of processing, the number of the source record that is behind it, ascending."""
+    found = np.zeros(len(order), dtype=np.int64)
+    for level in (order.time, order.origin, order.offset):
+        found[1:] |= level[1:] != level[:-1]
+    return np.cumsum(found)
 
-    return ColumnarStage(plan, stage.id, kv, options, observe) if supports(plan, stage) else None
 
-
-def _merged_order(batches: Sequence[Batch], permutation: np.ndarray[Any, Any]) -> tuple[tuple[Origin, ...], Order]:
+def _concatenated_order(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], Order]:
     origins, indices = unified_origins(batches)
-    depth = max(b.order.depth for b in batches)
-    merged = Order(
-        np.concatenate([b.order.time for b in batches]),
+    depth = max(batch.order.depth for batch in batches)
+    return origins, Order(
+        np.concatenate([batch.order.time for batch in batches]),
         np.concatenate(indices),
-        np.concatenate([b.order.offset for b in batches]),
-        np.concatenate([b.order.padded(depth) for b in batches]),
+        np.concatenate([batch.order.offset for batch in batches]),
+        np.concatenate([batch.order.padded(depth) for batch in batches]),
     )
-    return origins, merged.take(permutation)
 
 
-def _records(batch: Batch, schema: Schema, codec: KeyCodec) -> list[tuple[Any, ...]]:
-    """The rows of a batch as (encoded key, key columns, value columns or None, event time)."""
-    distinct, index = encoded_keys(batch, codec)
-    columns = [to_values(array, c.type) for array, c in zip(batch.keys, schema.key, strict=True)]
-    keys: Any = zip(*columns, strict=True) if columns else [()] * len(batch)
-    columns = [to_values(array, c.type) for array, c in zip(batch.values, schema.value, strict=True)]
-    values: Any = zip(*columns, strict=True) if columns else [()] * len(batch)
-    if not batch.present.all():
-        values = [v if there else None for v, there in zip(values, batch.present.tolist(), strict=True)]
-    encoded = [distinct[i] for i in index.tolist()]
-    return list(zip(encoded, keys, values, batch.timestamps.tolist(), strict=True))
+def _nothing(schema: Schema, origins: tuple[Origin, ...], depth: int) -> Batch:
+    none = np.zeros(0, dtype=np.int64)
+    keys = tuple(pa.array([], arrow_type(c.type)) for c in schema.key)
+    values = tuple(pa.array([], arrow_type(c.type)) for c in schema.value)
+    return Batch(schema, origins, Order.empty(depth + 1), none, none.astype(np.bool_), keys, values)

@@ -23,6 +23,7 @@ from tests.columnar.topologies import (
     versioned,
     windows,
 )
+from tests.oracle.records.task import RecordTask
 from vsc.plan.expressions import Call, Cast, Literal
 from vsc.plan.nodes import AggregateCall, Materialize, Plan, Window
 from vsc.plan.types import BIGINT, DOUBLE, ArrayType
@@ -30,6 +31,7 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.task import StageTask
 from vsc.runtime.state.kv import MemoryKV
 
+TASKS = {"records": RecordTask, "columns": StageTask}
 TUMBLING = Window("tumbling", 5, 5, 3)
 
 
@@ -47,7 +49,7 @@ def run(plan: Plan, records: list[Record], engines: list[str], drain: bool = Fal
     size = len(records) // len(engines)
     for number, engine in enumerate(engines):
         part = [(i, records[i]) for i in range(number * size, (number + 1) * size)]
-        task = StageTask(plan, 1, kv, RunOptions(on_error="drop"), observe, engine=engine)  # type: ignore[arg-type]
+        task = TASKS[engine](plan, 1, kv, RunOptions(on_error="drop"), observe)
         last = number == len(engines) - 1
         results.append(task.process(batches(part, random.Random(0)), drain=drain and last))
     return (*collected(results), state(plan, kv, []), task.held)

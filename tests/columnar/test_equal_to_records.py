@@ -23,8 +23,8 @@ from tests.columnar.topologies import (
     tables,
     windows,
 )
+from tests.oracle.records.task import RecordTask
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.columnar import ColumnarStage, supports
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.task import StageTask
 from vsc.runtime.state.kv import MemoryKV
@@ -61,9 +61,9 @@ def assert_equal(
     shuffle = random.Random(seed)
     kv, other = MemoryKV(), MemoryKV()
     options = RunOptions(on_error="drop")
-    records = StageTask(plan, 1, kv, options, observe, engine="records")
+    records = RecordTask(plan, 1, kv, options, observe)
     one_by_one = collected(run(records, history, parts[0], shuffle))
-    in_columns = collected(run(ColumnarStage(plan, 1, other, options, observe), history, parts[1], shuffle))
+    in_columns = collected(run(StageTask(plan, 1, other, options, observe), history, parts[1], shuffle))
     assert in_columns[0] == one_by_one[0]
     assert in_columns[1] == one_by_one[1]
     assert state(plan, other, TIMES) == state(plan, kv, TIMES)
@@ -75,7 +75,6 @@ def assert_equal(
 def test_equal_in_every_result_metric_and_state(topology: Callable[[int, int], Plan], data: st.DataObject) -> None:
     plan = topology(*data.draw(st.sampled_from(LIMITS)))
     stage = plan.stages[1]
-    assert supports(plan, stage)
     history = data.draw(histories([i.node for i in stage.inputs]))
     observe = frozenset(data.draw(st.sets(st.sampled_from(stage.nodes))) or stage.nodes)
     parts = data.draw(cuts(len(history))), data.draw(cuts(len(history)))

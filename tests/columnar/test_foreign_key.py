@@ -10,11 +10,12 @@ import pytest
 
 from tests.columnar.test_equal_to_records import KEYS, LIMITS
 from tests.columnar.topologies import Record, batches, collected
+from tests.oracle.records.task import RecordTask
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.stores import store_prefix
-from vsc.runtime.operators.task import Engine, StageTask
+from vsc.runtime.operators.task import StageTask
 from vsc.runtime.records import Batch
 from vsc.runtime.state.kv import MemoryKV, prefix_end
 from vsc.runtime.state.kv_base import store_root
@@ -53,15 +54,18 @@ def topology(join: str, left: str, right: str) -> Plan:
     )
 
 
+TASKS = {"records": RecordTask, "columns": StageTask}
+
+
 class Stages:
     """All stages of a plan but 0, by one engine, on one partition."""
 
-    def __init__(self, plan: Plan, engine: Engine) -> None:
+    def __init__(self, plan: Plan, engine: str) -> None:
         self._plan = plan
         self.kvs = [MemoryKV() for _ in plan.stages]
         observe = frozenset(s.node for s in plan.sinks)
         options = RunOptions(on_error="drop")
-        self._tasks = [StageTask(plan, s.id, self.kvs[s.id], options, observe, engine) for s in plan.stages[1:]]
+        self._tasks = [TASKS[engine](plan, s.id, self.kvs[s.id], options, observe) for s in plan.stages[1:]]
 
     def process(self, read: list[tuple[str, Batch]]) -> list[Any]:
         given, results = list(read), []
@@ -94,7 +98,7 @@ def history(rng: random.Random, length: int) -> list[Record]:
     return found
 
 
-def run(plan: Plan, engine: Engine, records: list[Record], rng: random.Random) -> tuple[Any, Any, Any]:
+def run(plan: Plan, engine: str, records: list[Record], rng: random.Random) -> tuple[Any, Any, Any]:
     stages = Stages(plan, engine)
     marks = sorted({0, len(records), *rng.sample(range(len(records)), rng.randrange(4))})
     entering = {i.node for s in plan.stages[1:] for i in s.inputs}

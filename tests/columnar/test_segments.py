@@ -69,7 +69,7 @@ def test_the_winner_is_the_first_or_the_last_of_the_highest(last_of_equal: bool,
     assert ended.tolist() == [g if b is None else b[1] for g, b in enumerate(best)]
 
 
-def test_sums_that_could_overflow_are_left_to_the_other_engine() -> None:
+def test_sums_that_could_overflow_are_left_to_a_loop() -> None:
     segments = Segments(np.array([0, 0]), 1)
     running, total = segments.sums(np.array([2**60, 2**60]), np.array([1]))
     assert (running.tolist(), total.tolist()) == ([2**60 + 1, 2**61 + 1], [2**61 + 1])

@@ -17,15 +17,16 @@ from tests.columnar.topologies import (
     state,
     versioned,
 )
+from tests.oracle.records.task import RecordTask
 from vsc.plan.expressions import Call
 from vsc.plan.nodes import Column, Map, Plan, Schema
 from vsc.plan.types import DOUBLE
 from vsc.runtime.errors import ExpressionError
-from vsc.runtime.operators.columnar import ColumnarStage
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.task import StageTask
 from vsc.runtime.state.kv import MemoryKV
 
+TASKS = {"records": RecordTask, "columns": StageTask}
 HISTORY = [("t", "a", 1, (1, "x")), ("s", "a", 1, (0, "y")), ("t", "a", 2, (2, "x")), ("s", "a", 2, (3, "y"))]
 
 
@@ -42,7 +43,7 @@ def dividing() -> Plan:
 
 def test_the_first_failure_is_raised_and_nothing_is_written() -> None:
     plan, kv = dividing(), MemoryKV()
-    stage = ColumnarStage(plan, 1, kv, RunOptions(), frozenset({"joined"}))
+    stage = StageTask(plan, 1, kv, RunOptions(), frozenset({"joined"}))
     with pytest.raises(ExpressionError, match=r"'shares': .* failed on record 1 of"):
         stage.process(batches(list(enumerate(HISTORY)), random.Random(0)))
     assert list(kv.scan(b"", None)) == []
@@ -54,7 +55,7 @@ def test_the_engines_take_turns_over_one_state() -> None:
     found = []
     for engine in ("records", "columns"):
         kv = MemoryKV()
-        task = StageTask(plan, 1, kv, RunOptions(on_error="drop"), observe, engine=engine)  # type: ignore[arg-type]
+        task = TASKS[engine](plan, 1, kv, RunOptions(on_error="drop"), observe)
         results = [task.process(batches([(i, record)], random.Random(0))) for i, record in enumerate(HISTORY)]
         found.append((*collected(results), state(plan, kv, [1, 2])))
     assert found[0] == found[1]

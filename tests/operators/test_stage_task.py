@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.oracle.records.task import RecordTask
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.local import EpochRow, LocalRuntime, order_epoch
-from vsc.runtime.operators.task import Engine, RunOptions, SourceRows, SourceTask, StageTask
+from vsc.runtime.operators.task import RunOptions, SourceRows, SourceTask, StageTask
 from vsc.runtime.records import MOVED, Batch, Origin
 from vsc.runtime.state.kv import MemoryKV, OrderedKV
 from vsc.runtime.values import to_array
@@ -188,13 +189,10 @@ def stage_inputs(plan: Plan, keys: list[str], numbers: list[int], start: int) ->
 
 
 @pytest.mark.parametrize("failing", [False, True])
-def test_both_engines_take_turns_over_one_state(failing: bool) -> None:
-    """A big batch runs on columns, a small one record by record, one with a failure too: results are the same."""
+def test_batches_of_all_sizes_give_what_records_give(failing: bool) -> None:
     topology = compile_topology(ENGINES_TEXT, path="t.vdsl")
     options = RunOptions(on_error="drop")
-    tasks = [
-        StageTask(topology, 1, MemoryKV(), options, frozenset({"j", "t"}), engine) for engine in ("auto", "records")
-    ]
+    tasks = [task(topology, 1, MemoryKV(), options, frozenset({"j", "t"})) for task in (StageTask, RecordTask)]
     rng = random.Random(1)
     start, found = 0, [dict[str, list[Any]](), dict[str, list[Any]]()]
     for count in (3, 700, 2, 900, 5):
@@ -209,11 +207,6 @@ def test_both_engines_take_turns_over_one_state(failing: bool) -> None:
     assert found[0] == found[1]
     assert len(found[0]["t"]) == 1608
     assert len(found[0]["j"]) == (1605 if failing else 1610)
-
-
-def test_an_engine_that_cannot_run_a_stage_is_refused() -> None:
-    with pytest.raises(ValueError, match="whole columns"):
-        StageTask(plan(), 1, MemoryKV(), RunOptions(), frozenset(), "columns")
 
 
 def test_what_waits_is_counted_and_comes_out_in_order() -> None:
@@ -235,15 +228,15 @@ def test_what_waits_is_counted_and_comes_out_in_order() -> None:
     assert stage.held == 0
 
 
-@pytest.mark.parametrize("engine", ["records", "columns"])
-def test_what_the_end_brings_out_of_several_partitions_has_one_order(engine: Engine) -> None:
+@pytest.mark.parametrize("task", [RecordTask, StageTask])
+def test_what_the_end_brings_out_of_several_partitions_has_one_order(task: Any) -> None:
     topology = plan()
     source = SourceTask(topology, RunOptions())
     times = {"a": 5, "b": 5, "c": 6}
     fed = [EpochRow("s", "", i, {"k": k, "v": "b", "a": "c"}, time) for i, (k, time) in enumerate(times.items())]
     drained: list[Batch] = []
     for partition in (1, 0):
-        stage = StageTask(topology, 1, MemoryKV(), RunOptions(), frozenset({"j"}), engine, partition)
+        stage = task(topology, 1, MemoryKV(), RunOptions(), frozenset({"j"}), partition)
         ((_, chunk),) = rows(topology, fed[partition : partition + 2])
         drained.append(dict(stage.process(source.process("s", chunk).batches, drain=True).batches)["j"])
     both = Batch.concat(drained).sorted()

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.oracle.records.task import RecordTask
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.columnar import ColumnarStage
 from vsc.runtime.operators.result import StageResult
-from vsc.runtime.operators.task import Engine, StageTask
+from vsc.runtime.operators.task import StageTask
 from vsc.runtime.records import Batch
 
 __all__ = ["Ran", "by_record", "on_columns"]
@@ -33,30 +33,32 @@ class Ran:
             assert not (self.records if columnar else self.columns)[stage.id], (stage, self)
 
 
-def by_record(ran: Ran, plan: Plan, stage: int, *rest: Any, partition: int) -> StageTask:
+def by_record(ran: Ran, *arguments: Any, partition: int = 0) -> Any:
     """The task of a stage that takes records one by one."""
-    return _Watched(ran, "records", plan, stage, *rest, partition=partition)
+    return _Watched(ran.records, ran, RecordTask(*arguments, partition), arguments[1])
 
 
-def on_columns(ran: Ran, plan: Plan, stage: int, *rest: Any, partition: int) -> StageTask:
+def on_columns(ran: Ran, *arguments: Any, partition: int = 0) -> Any:
     """The task of a stage as it is shipped."""
-    return _Watched(ran, "columns", plan, stage, *rest, partition=partition)
+    return _Watched(ran.columns, ran, StageTask(*arguments, partition), arguments[1])
 
 
-class _Watched(StageTask):
-    def __init__(self, ran: Ran, engine: Engine, plan: Plan, stage: int, *rest: Any, partition: int) -> None:
-        super().__init__(plan, stage, *rest, engine=engine, partition=partition)
-        self._ran = ran
+class _Watched:
+    """A task, and a count of the records that it takes."""
 
-    def _on_columns(self, columns: ColumnarStage, inputs: Sequence[tuple[str, Batch]], drain: bool) -> StageResult:
-        ran, count = self._ran, _count(inputs)
-        ran.columns[self._stage.id] += count
-        ran.largest = max(ran.largest, count)
-        return super()._on_columns(columns, inputs, drain)
+    def __init__(self, counter: Counter[int], ran: Ran, task: Any, stage: int) -> None:
+        self._counter, self._ran, self._task, self._stage = counter, ran, task, stage
 
-    def _run(self, inputs: Sequence[tuple[str, Batch]]) -> None:
-        self._ran.records[self._stage.id] += _count(inputs)
-        super()._run(inputs)
+    def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
+        count = _count(inputs)
+        self._counter[self._stage] += count
+        if self._counter is self._ran.columns:
+            self._ran.largest = max(self._ran.largest, count)
+        result: StageResult = self._task.process(inputs, drain)
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._task, name)
 
 
 def _count(inputs: Sequence[tuple[str, Batch]]) -> int:

@@ -13,7 +13,7 @@ from tests.oracle.engines import by_record
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.local import EpochRow
-from vsc.runtime.operators.columnar import ColumnarStage
+from vsc.runtime.operators.task import StageTask
 
 SOURCES = {
     "s": "stream s (k string, f string, n bigint, at bigint) from memory () key k timestamp at;",
@@ -111,5 +111,5 @@ def test_the_wrong_engine_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AssertionError):
         shipped(plan, history, ["x"])
     monkeypatch.undo()
-    monkeypatch.setattr(ColumnarStage, "process", lambda self, inputs: pytest.fail("not by record"))
+    monkeypatch.setattr(StageTask, "process", lambda self, inputs, drain: pytest.fail("not by record"))
     oracle(plan, history[:1], ["x"])

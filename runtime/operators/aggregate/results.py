@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.put import ChangeConsumer
+from vsc.runtime.operators.put import ChangeConsumer, Put
 
 __all__ = ["Result", "Results"]
 
@@ -23,19 +23,6 @@ class Result(NamedTuple):
     old: Row | None
     time: int
     sure: bool = False
-
-
-class Put(Protocol):
-    """The result table, as far as the results concern it: see `TablePut`."""
-
-    def newest(self, kb: bytes) -> Row | None:
-        """The row that is the key's newest; None without one."""
-
-    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, time: int) -> None:
-        """Writes a row and sends it on."""
-
-    def forget(self, kb: bytes) -> None:
-        """Removes a row and tells nobody."""
 
 
 class Clock(Protocol):

@@ -51,7 +51,7 @@ def window_key(key: bytes, start: int) -> bytes:
 
 
 def open_aggregate(kv: OrderedKV, stage: Stage, node: Node, numbered: bool) -> AggregateState:
-    """What the aggregate `node` keeps in `stage`: both engines open it here."""
+    """What the aggregate `node` keeps in `stage`."""
     return AggregateState(kv, store_prefix(stage, node.name) + b"a", numbered)
 
 

@@ -1,6 +1,1 @@
-"""Stages on whole columns; see `stage`."""
-
-from vsc.runtime.operators.columnar.stage import ColumnarStage
-from vsc.runtime.operators.columnar.support import supports
-
-__all__ = ["ColumnarStage", "supports"]
+"""The operators of a stage on whole columns; `run` puts them together."""

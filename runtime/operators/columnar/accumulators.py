@@ -1,6 +1,6 @@
 """The calls of an aggregate over a stream, on whole columns: the accumulators that need only what they have seen.
 
-Each has the cells of the record-by-record accumulator of the same call, so both engines read what the other one wrote;
+Each has the cells of the accumulator in a loop of the same call, so both read what the other one wrote;
 what cannot be done exactly is refused with `NotColumnar`. Not for what keeps entries beside its cells, nor for tables.
 """
 
@@ -21,7 +21,7 @@ _NARROW = 18
 
 
 def column_accumulator(call: AggregateCall) -> ColumnAccumulator | None:
-    """The accumulator of a call over a stream; None if it needs the record-by-record engine."""
+    """The accumulator of a call over a stream; None if it needs a loop."""
     of = [arg.type for arg in call.args]
     if call.distinct:
         return None

@@ -1,6 +1,6 @@
 """Second step of a foreign-key join on whole columns: the answers to subscriptions and to the right table's changes.
 
-Same meaning as the record-by-record operator of the same name. The subscriptions are written by `commit`, each once.
+`tests/oracle/records` has the same for one record. The subscriptions are written by `commit`, each once.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ __all__ = ["Flow", "NotColumnar", "Old", "blanked", "chosen", "taken"]
 
 
 class NotColumnar(Exception):
-    """This batch needs the record-by-record engine: an expression fails on a record. Nothing was written."""
+    """Array code cannot compute this batch of an aggregate: a loop has to. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)

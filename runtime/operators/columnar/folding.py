@@ -1,7 +1,7 @@
 """The groups of an aggregate on whole columns: read with their cells, changed by the records of a batch, written again.
 
-A group's row in the store is that of the record-by-record engine (`aggregate.calls`), so both can go on with what the
-other one wrote. Not for which groups a record belongs to: that is `groups` (without window) and `windows`.
+A group's row in the store is that of the loops (`aggregate.calls`), so both go on with what the other one wrote. Not
+for which groups a record belongs to: that is `groups` (without window) and `windows`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Look-ups into a table in one batch: in its own store, or through what it is computed from.
 
-Same meaning as the record-by-record getters (`getters`, `graph_getters`): every record sees the table as it was when it
+Every record sees the table as it was when it
 arrived.
 """
 

@@ -1,6 +1,6 @@
 """The operators on whole columns: each takes the flow of its input and gives its own.
 
-Same meaning as the record-by-record operators of the same names, which say more. Nothing here writes state.
+`tests/oracle/records` has the same for one record, and says more. Nothing here writes state.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from vsc.runtime.operators.columnar.keyspace import KeySpace
 from vsc.runtime.operators.columnar.lookups import Lookup, TableRows
 from vsc.runtime.operators.columnar.moments import Give, turns
 from vsc.runtime.operators.columnar.tables import MISSED, Reasons, TableColumns
-from vsc.runtime.operators.explode import element_place
 from vsc.runtime.operators.layout import owner
-from vsc.runtime.operators.rekey import kept_columns
+from vsc.runtime.operators.places import element_place, kept_columns
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.values import arrow_type
 

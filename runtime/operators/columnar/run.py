@@ -51,13 +51,12 @@ from vsc.runtime.operators.columnar.operators import (
     TableColumnsOperator,
 )
 from vsc.runtime.operators.columnar.subscribe import SubscribeColumns
-from vsc.runtime.operators.columnar.support import asks_for_latest
 from vsc.runtime.operators.columnar.suppress import SuppressColumns
 from vsc.runtime.operators.columnar.table_table_join import TableJoinColumns
 from vsc.runtime.operators.columnar.tables import open_columns
 from vsc.runtime.operators.columnar.windows import WindowColumns
-from vsc.runtime.operators.merge import value_order
-from vsc.runtime.operators.old_values import dedupes, wanted
+from vsc.runtime.operators.old_values import asks_for_latest, dedupes, wanted
+from vsc.runtime.operators.places import value_order
 from vsc.runtime.operators.stores import open_buffer, store_prefix
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv import OrderedKV

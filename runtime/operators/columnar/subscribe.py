@@ -1,6 +1,6 @@
 """First step of a foreign-key join on whole columns: at most two subscriptions for each change of the left table.
 
-Same meaning as the record-by-record operator of the same name, whose rules these are.
+`tests/oracle/records` has the same rules for one record, written to be read.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Primary-key join of two tables on whole columns: what each side's changes give, then the join's own store.
 
-Same meaning as the record-by-record operator of the same name.
+`tests/oracle/records` has the same for one record.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+from tests.oracle.records.getters import Getter
 from vsc.runtime.metrics import Dropped, Missed
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.operators.getters import Getter
 from vsc.runtime.operators.put import ChangeConsumer
 from vsc.runtime.operators.stores import Found
 

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from vsc.runtime.metrics import Missed
 from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.operators.stores import Found
+from vsc.runtime.state.rows import RowCodec
+from vsc.runtime.state.suppressed import Suppressed
 
-__all__ = ["Getter", "filtered", "mapped"]
+__all__ = ["Getter", "filtered", "mapped", "suppressed_getter"]
 
 Getter = Callable[[bytes, Row, "int | None"], "Found | Missed"]
 """Looks up (encoded key, key columns, as of or None for the newest); raises NodeFailure if an expression fails."""
@@ -39,5 +41,23 @@ def mapped(parent: Getter, values: Values) -> Getter:
             return found
         row, valid_from, valid_to = found
         return values(key + row, None, valid_from, None), valid_from, valid_to
+
+    return get
+
+
+_UNKNOWN = -1
+
+
+def suppressed_getter(held: Suppressed, rows: RowCodec, parent: Getter) -> Getter:
+    """The look-up into a table without store that a `suppress` makes: as if what is held back had not happened yet.
+
+    Since when the row before has been valid is not known then: -1, as in Kafka Streams.
+    """
+
+    def get(kb: bytes, key: Row, as_of: int | None) -> Found | Missed:
+        waiting = held.get(kb)
+        if waiting is None:
+            return parent(kb, key, as_of)
+        return Missed.NO_RECORD if waiting.before is None else (rows.decode(waiting.before), _UNKNOWN, None)
 
     return get

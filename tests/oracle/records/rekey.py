@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from vsc.plan.nodes import Schema
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.operators.put import RecordConsumer
 
-__all__ = ["Rekey", "kept_columns"]
-
-
-def kept_columns(before: Schema, after: Schema) -> tuple[int, ...]:
-    """Where the value columns of the re-keyed stream stand among the columns of its input, key columns first."""
-    names = [c.name for c in before.key + before.value]
-    return tuple(names.index(c.name) for c in after.value)
+__all__ = ["Rekey"]
 
 
 class Rekey:

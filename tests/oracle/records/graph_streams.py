@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+from tests.oracle.records import (
+    answer,
+    explode,
+    filter,
+    grace,
+    group_changes,
+    map,
+    merge,
+    rekey,
+    stream_global_join,
+    stream_table_join,
+    subscribe,
+    to_stream,
+)
+from tests.oracle.records.building import Built, Parts
+from tests.oracle.records.graph_getters import getter
 from vsc.plan.nodes import (
     Answer,
     Explode,
@@ -16,25 +32,12 @@ from vsc.plan.nodes import (
     Subscribe,
     ToStream,
 )
-from vsc.runtime.operators import (
-    answer,
-    evaluate,
-    explode,
-    filter,
-    grace,
-    group_changes,
-    map,
-    merge,
-    rekey,
-    stream_global_join,
-    stream_table_join,
-    subscribe,
-    to_stream,
-)
-from vsc.runtime.operators.building import Built, Parts
-from vsc.runtime.operators.graph_getters import getter
+from vsc.runtime.operators import evaluate
+from vsc.runtime.operators.group_changes import travelling as changes_travelling
+from vsc.runtime.operators.places import element_place, kept_columns, value_order
 from vsc.runtime.operators.put import RecordConsumer
 from vsc.runtime.operators.stores import open_buffer, store_prefix
+from vsc.runtime.operators.subscribe import travelling as subscriptions_travelling
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.subscriptions import SubscriptionStore
 
@@ -54,7 +57,7 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
         case Rekey(items):
             before = parts.schema(node)
             key = evaluate.items(node.name, items, [before])
-            kept = rekey.kept_columns(before, node.schema)
+            kept = kept_columns(before, node.schema)
             return rekey.Rekey(node.name, key, kept, parts.context, forward).process
         case StreamTableJoin() as join:
             return _stream_table_join(parts, node, join, forward)
@@ -62,19 +65,19 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             return _stream_global_join(parts, node, join, forward)
         case Merge():
             inputs = [parts.nodes[name].schema for name in node.inputs]
-            orders = [merge.value_order(before, node.schema) for before in inputs]
+            orders = [value_order(before, node.schema) for before in inputs]
             return tuple(merge.Merge(order, forward).process for order in orders)
         case Explode(item):
             before = parts.schema(node)
             array = evaluate.items(node.name, [item], [before])
-            place = explode.element_place(before, item.name)
+            place = element_place(before, item.name)
             return explode.Explode(node.name, array, place, parts.context, forward).process
         case ToStream():
             return to_stream.ToStream(forward).process
         case GroupChanges(group, versioned=versioned):
             table = parts.schema(node)
             mapped = evaluate.items(node.name, group, [table])
-            columns = group_changes.travelling(table, node.schema)
+            columns = changes_travelling(table, node.schema)
             keys = KeyCodec([c.type for c in node.schema.key])
             return group_changes.GroupChanges(
                 node.name, mapped, keys, columns, versioned, parts.context, forward
@@ -118,7 +121,7 @@ def _subscribe(parts: Parts, node: Node, operation: Subscribe, forward: RecordCo
     return subscribe.Subscribe(
         node.name, evaluate.items(node.name, operation.foreign_key, [table]),
         KeyCodec([c.type for c in node.schema.key]), operation.left, operation.versioned,
-        subscribe.travelling(parts.plan, node), parts.context, forward,
+        subscriptions_travelling(parts.plan, node), parts.context, forward,
     ).process  # fmt: skip
 
 

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
+from tests.oracle.records import filter, map, materialize, source_table, table_table_join, to_table
+from tests.oracle.records.building import Built, Consumer, Parts
+from tests.oracle.records.graph_getters import getter, pair
+from tests.oracle.records.put import TablePut
 from vsc.plan.nodes import Aggregate, Filter, Map, Materialize, Node, Source, Suppress, TableTableJoin, ToTable
-from vsc.runtime.operators import (
-    evaluate,
-    filter,
-    map,
-    materialize,
-    old_values,
-    source_table,
-    suppress,
-    table_table_join,
-    to_table,
-)
+from vsc.runtime.operators import evaluate, old_values, suppress
 from vsc.runtime.operators.aggregate import aggregate_operator
 from vsc.runtime.operators.aggregate.results import Results
 from vsc.runtime.operators.aggregate.windows import WindowedAggregate
-from vsc.runtime.operators.building import Built, Consumer, Parts
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.graph_getters import getter, pair
-from vsc.runtime.operators.put import ChangeConsumer, TablePut
+from vsc.runtime.operators.put import ChangeConsumer
 
 __all__ = ["table_operator"]
 

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from vsc.plan.nodes import Schema
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.put import RecordConsumer
 
-__all__ = ["Merge", "value_order"]
-
-
-def value_order(before: Schema, after: Schema) -> tuple[int, ...]:
-    """Where the value columns of the merged stream stand among those of one of its inputs: they go by name."""
-    names = [c.name for c in before.value]
-    return tuple(names.index(c.name) for c in after.value)
+__all__ = ["Merge"]
 
 
 class Merge:

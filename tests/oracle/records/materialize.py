@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.oracle.records.put import TablePut
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.put import TablePut
 
 __all__ = ["Materialize"]
 

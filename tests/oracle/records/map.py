@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.oracle.records.put import TablePut
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.operators.put import ChangeConsumer, RecordConsumer, TablePut
+from vsc.runtime.operators.put import ChangeConsumer, RecordConsumer
 
 __all__ = ["StreamMap", "TableMap"]
 

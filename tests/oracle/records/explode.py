@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from vsc.plan.nodes import Schema
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.operators.put import RecordConsumer
 
-__all__ = ["Explode", "element_place"]
-
-
-def element_place(before: Schema, element: str) -> int:
-    """Where the element stands among the value columns: in place of the column of that name, or behind all."""
-    names = [c.name for c in before.value]
-    return names.index(element) if element in names else len(names)
+__all__ = ["Explode"]
 
 
 class Explode:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tests.oracle.records.building import Built, Consumer, Parts, ports
+from tests.oracle.records.collect import Collector
+from tests.oracle.records.graph_streams import stream_operator
+from tests.oracle.records.graph_tables import table_operator
 from vsc.plan.nodes import Plan, Stage
 from vsc.runtime.operators import evaluate, layout
-from vsc.runtime.operators.building import Built, Consumer, Parts, ports
-from vsc.runtime.operators.collect import Collector
 from vsc.runtime.operators.context import Context
-from vsc.runtime.operators.graph_streams import stream_operator
-from vsc.runtime.operators.graph_tables import table_operator
 from vsc.runtime.operators.put import RecordConsumer
 from vsc.runtime.state.kv import OrderedKV
 

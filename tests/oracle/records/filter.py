@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.oracle.records.put import TablePut
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.put import ChangeConsumer, RecordConsumer, TablePut
+from vsc.runtime.operators.put import ChangeConsumer, RecordConsumer
 
 __all__ = ["StreamFilter", "TableFilter"]
 

@@ -6,11 +6,11 @@ all subscriptions to its key, in the order of their left keys, at its own time, 
 
 from __future__ import annotations
 
+from tests.oracle.records.getters import Getter
 from vsc.plan.nodes import Schema
 from vsc.runtime.metrics import Dropped, Missed
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.operators.getters import Getter
 from vsc.runtime.operators.put import RecordConsumer
 from vsc.runtime.operators.subscribe import UNCHANGED, Instruction
 from vsc.runtime.state.keys import KeyCodec

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.oracle.records import getters, table_table_join
+from tests.oracle.records.building import Parts
 from vsc.plan.nodes import Filter, Map, Node, Suppress, TableTableJoin
-from vsc.runtime.operators import evaluate, getters, suppress, table_table_join
-from vsc.runtime.operators.building import Parts
+from vsc.runtime.operators import evaluate
 from vsc.runtime.state.rows import RowCodec
 
 __all__ = ["getter", "pair"]
@@ -29,7 +30,7 @@ def getter(parts: Parts, name: str) -> getters.Getter:
             return table_table_join.join_getter(left, right, pair(parts, node, join))
         case Suppress():
             rows = RowCodec([c.type for c in node.schema.value])
-            return suppress.suppressed_getter(parts.suppressed(name), rows, getter(parts, node.inputs[0]))
+            return getters.suppressed_getter(parts.suppressed(name), rows, getter(parts, node.inputs[0]))
         case _:
             raise ValueError(f"table '{name}' has no store to look into")
 

@@ -1,0 +1,85 @@
+"""First step of an aggregate over a table: its changes become records keyed by the group that each row belongs to.
+
+A record says which row the group is to take back and which one it is to add. A change within one group is one record;
+one from a group to another is two, the old group's first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.evaluate import Row, Values
+from vsc.runtime.operators.put import RecordConsumer
+from vsc.runtime.state.keys import KeyCodec
+
+__all__ = ["GroupChanges"]
+
+
+class GroupChanges:
+    """`versioned`: the table's status; then a change that is not its key's newest is dropped, as Kafka does, and
+    counted. A row with a null in its group's key belongs to no group: it is dropped and counted (D5)."""
+
+    __slots__ = ("_columns", "_context", "_encode", "_forward", "_group", "_name", "_versioned")
+
+    def __init__(
+        self,
+        name: str,
+        group: Values,
+        keys: KeyCodec,
+        columns: tuple[tuple[bool, int], ...],
+        versioned: bool,
+        context: Context,
+        forward: RecordConsumer,
+    ) -> None:
+        self._name = name
+        self._group = group
+        self._encode = keys.encode
+        self._columns = columns
+        self._versioned = versioned
+        self._context = context
+        self._forward = forward
+
+    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+        """Takes a table's change."""
+        if self._versioned and not latest:
+            self._context.dropped(self._name, Dropped.OUT_OF_ORDER)
+            return
+        added = None if new is None else self._added(key + new, time)
+        taken = None if old is None else self._taken(key + old, time)
+        if taken is not None and added is not None and taken[0] == added[0]:
+            self._send(taken[1], added[1], added[0], time)
+            return
+        if taken is not None:
+            self._send(taken[1], None, taken[0], time)
+        if added is not None:
+            self._send(None, added[1], added[0], time)
+
+    def _added(self, row: Row, time: int) -> tuple[Row, Row] | None:
+        try:
+            group = self._group(row, None, time, None)
+        except NodeFailure as failure:
+            self._context.failed(failure)
+            return None
+        if None in group:
+            self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
+            return None
+        return group, row
+
+    def _taken(self, row: Row, time: int) -> tuple[Row, Row] | None:
+        """The group that the row was added to, if it was."""
+        try:
+            group = self._group(row, None, time, None)
+        except NodeFailure:
+            return None
+        return None if None in group else (group, row)
+
+    def _send(self, old: Row | None, new: Row | None, group: Row, time: int) -> None:
+        rows = (old, new)
+        columns = [_column(rows[is_new], place) for is_new, place in self._columns]
+        self._forward(self._encode(group), group, (old is not None, new is not None, *columns), time)
+
+
+def _column(row: Row | None, place: int) -> Any:
+    return None if row is None else row[place]
