@@ -27,7 +27,7 @@ from vsc.runtime.operators.layout import owner
 from vsc.runtime.records import Mask
 from vsc.runtime.values import to_array, to_values
 
-__all__ = ["Loop", "LoopContext", "ResultTable", "Sent", "TableLoop"]
+__all__ = ["Loop", "LoopContext", "ResultTable", "Sent", "TableLoop", "columns_of", "there"]
 
 
 class LoopContext(Context):
@@ -83,12 +83,12 @@ class Sent:
         """All of it: `at` are the moments of the records, of which each gives one at most where `give` is None."""
         events = np.array(self.events, dtype=np.int64)
         moments = at.take(events)
-        present = _there(self.news)
+        present = there(self.news)
         return Flow(
             moments if give is None else give(moments, turns(events)),
             space.encoded(self.kbs), space, np.array(self.times, dtype=np.int64), present,
-            _columns(self.keys, schema.key), _columns(self.news, schema.value),
-            Old(_there(self.olds), _columns(self.olds, schema.value)) if old else None,
+            columns_of(self.keys, schema.key), columns_of(self.news, schema.value),
+            Old(there(self.olds), columns_of(self.olds, schema.value)) if old else None,
         )  # fmt: skip
 
 
@@ -146,13 +146,15 @@ def _rows(columns: Sequence[pa.Array], schema: Sequence[Column], present: Mask) 
     return rows
 
 
-def _columns(rows: Sequence[Row | None], schema: Sequence[Column]) -> tuple[pa.Array, ...]:
+def columns_of(rows: Sequence[Row | None], schema: Sequence[Column]) -> tuple[pa.Array, ...]:
+    """The columns of rows, null where there is none."""
     absent = (None,) * len(schema)
     columns = zip(*[absent if row is None else row for row in rows], strict=True) if rows else [()] * len(schema)
     return tuple(to_array(column, c.type) for column, c in zip(columns, schema, strict=True))
 
 
-def _there(rows: Sequence[Row | None]) -> Mask:
+def there(rows: Sequence[Row | None]) -> Mask:
+    """Where there is a row."""
     return np.fromiter((row is not None for row in rows), dtype=np.bool_, count=len(rows))
 
 
@@ -219,7 +221,10 @@ class TableLoop:
         sent = self.sent
         asked = np.fromiter((old is ASKED for old in sent.olds), dtype=np.bool_, count=len(sent.olds))
         sent.olds = [None if old is ASKED else old for old in sent.olds]
-        changed = sent.flow(at, self._node.schema, self._space, self._give, self._old)
+        return self.stored(sent.flow(at, self._node.schema, self._space, self._give, self._old), asked)
+
+    def stored(self, changed: Flow, asked: Mask) -> Flow:
+        """These changes, put into the result table, if there is one: where `asked` it tells the row before."""
         if self._store is None or self.put is None:
             return changed
         accepted = self._store.put(changed)

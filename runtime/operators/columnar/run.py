@@ -28,6 +28,7 @@ from vsc.plan.nodes import (
     ToStream,
     ToTable,
 )
+from vsc.runtime.operators.aggregate.calls import Calls
 from vsc.runtime.operators.aggregate.state import open_aggregate
 from vsc.runtime.operators.columnar.aggregate_loop import AggregateLoop
 from vsc.runtime.operators.columnar.answer import AnswerColumns
@@ -42,6 +43,7 @@ from vsc.runtime.operators.columnar.keyspace import KeySpaces
 from vsc.runtime.operators.columnar.lookups import Lookup, Pairs, lookup
 from vsc.runtime.operators.columnar.loop import TableLoop
 from vsc.runtime.operators.columnar.moments import Give, Moments, Routes
+from vsc.runtime.operators.columnar.moving_windows import MovingWindows
 from vsc.runtime.operators.columnar.operators import (
     ExplodeColumns,
     JoinColumns,
@@ -50,10 +52,13 @@ from vsc.runtime.operators.columnar.operators import (
     StreamMapColumns,
     TableColumnsOperator,
 )
+from vsc.runtime.operators.columnar.session_windows import SessionColumns
+from vsc.runtime.operators.columnar.sliding_windows import SlidingColumns
 from vsc.runtime.operators.columnar.subscribe import SubscribeColumns
 from vsc.runtime.operators.columnar.suppress import SuppressColumns
 from vsc.runtime.operators.columnar.table_table_join import TableJoinColumns
 from vsc.runtime.operators.columnar.tables import open_columns
+from vsc.runtime.operators.columnar.window_results import WindowResults
 from vsc.runtime.operators.columnar.windows import WindowColumns
 from vsc.runtime.operators.old_values import asks_for_latest, dedupes, wanted
 from vsc.runtime.operators.places import value_order
@@ -63,6 +68,9 @@ from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.subscriptions import SubscriptionStore
 
 __all__ = ["StageRun"]
+
+MOVING: dict[str, type[MovingWindows]] = {"session": SessionColumns, "sliding": SlidingColumns}
+"""The windows whose bounds depend on their records."""
 
 
 class Step(Protocol):
@@ -225,9 +233,18 @@ class StageRun:
                 self._failures.take(attempt)
                 self._steps.append(step)
                 return found
-        loop = self._aggregate_loop(node)
+        moving = operation.window is not None and operation.window.kind in MOVING
+        loop: Step = self._moving(node, operation) if moving else self._aggregate_loop(node)
         self._steps.append(loop)
         return loop.process(flow)
+
+    def _moving(self, node: Node, operation: Aggregate) -> MovingWindows:
+        assert operation.window is not None
+        kind, calls = MOVING[operation.window.kind], Calls(node, operation)
+        old, space = wanted(self._plan, self._stage, node.name), self._spaces.of(node.schema)
+        state = open_aggregate(self._kv, self._stage, node, calls.numbered)
+        results = WindowResults(node, space, old, self._give(node), self._loop(node))
+        return kind(node, operation, calls, state, results, self._failures)
 
     def _aggregate_loop(self, node: Node) -> AggregateLoop:
         old = wanted(self._plan, self._stage, node.name)

@@ -1,0 +1,99 @@
+"""Session windows in a batch: see `aggregate.session_windows`. A window's place in time is its end."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from vsc.runtime.metrics import LONGEST_SESSION, Metrics
+from vsc.runtime.operators.aggregate.calls import Group
+from vsc.runtime.operators.columnar.moving_windows import Args, KeyWindows, MovingWindows
+from vsc.runtime.operators.layout import owner
+
+__all__ = ["SessionColumns"]
+
+
+class SessionColumns(MovingWindows):
+    """A record makes one session of itself and the sessions that it reaches; these are taken back."""
+
+    _longest = -1
+
+    def _take(self, key: KeyWindows, time: int, args: Args) -> None:
+        state, gap, starts, groups = self._state, self._size, key.starts, key.groups
+        clock = max(state.stream_time, time)
+        closed = clock - gap - self._grace - 1
+        reach = max(time - gap, closed + 1)
+        first = last = bisect_right(starts, time + gap)
+        while first and groups[first - 1].time >= reach:
+            first -= 1
+        start = end = time
+        if first < last:
+            start, end = min(time, starts[first]), max(time, groups[last - 1].time)
+        if end <= closed:
+            self._late += 1
+            return
+        merged = self._changed(key, first, last, start, end, time, args)
+        state.stream_time = clock
+        fresh = first == last
+        if last - first > 1 or (not fresh and (starts[first] != start or groups[first].time != end)):
+            fresh = True
+            state.open -= last - first
+            for at in range(first, last):
+                if groups[at].time <= self._end:
+                    self._taken_back.add((groups[at].time, starts[at], key.kb))
+        starts[first:last], groups[first:last] = [start], [merged]
+        if fresh:
+            self._opened(end, start, key.kb)
+
+    def _changed(self, key: KeyWindows, first: int, last: int, start: int, end: int, time: int, args: Args) -> Group:
+        """The session that a record makes, with the changes sent."""
+        kb = key.kb
+        if not self._final and (start < end or first == last):
+            for at in range(first, last):
+                self._take_back(kb, key.starts[at], key.groups[at])
+        merged = self._merged(key, first, last, start)
+        self._calls.add(merged, args, self._state.arrive(time), self._kv, self._scope(kb, start))
+        merged.time = end
+        self._longest = max(self._longest, end - start)
+        if not self._final:
+            self._sent.append((self._row, kb, start, end, self._value(kb, start, end, merged), None, True, end))
+        return merged
+
+    def _take_back(self, kb: bytes, start: int, group: Group) -> None:
+        before = self._value(kb, start, group.time, group) if self._results.old_wanted else None
+        self._sent.append((self._row, kb, start, group.time, None, before, False, group.time))
+
+    def _merged(self, key: KeyWindows, first: int, last: int, start: int) -> Group:
+        """What the sessions hold together, with entries where those of the new session are."""
+        starts, groups, calls = key.starts, key.groups, self._calls
+        if first < last and starts[first] == start:
+            merged, first = groups[first].copy(), first + 1
+        else:
+            merged = calls.empty()
+        for at in range(first, last):
+            scope, others = self._scope(key.kb, start), self._scope(key.kb, starts[at])
+            calls.merge(merged, groups[at], self._kv, scope, others)
+            if self._entries:
+                self._state.clear(others)
+        return merged
+
+    def _stored(self, kb: bytes, first: int, last: int) -> Iterator[tuple[int, Group]]:
+        reach = max(first - self._size, self._state.closed + 1)
+        for start, group in self._scan(kb, 0, last + self._size):
+            if group.time < reach:
+                return
+            yield start, group
+
+    def _forgotten_up_to(self, clock: int, highest: int) -> int:
+        return self._closed_up_to(clock)
+
+    def _place(self, start: int, group: Group) -> int:
+        return group.time
+
+    def _ends(self, place: int, start: int) -> int:
+        return place
+
+    def _tell(self, metrics: Metrics) -> None:
+        super()._tell(metrics)
+        if self._longest >= 0:
+            metrics.peak(owner(self._name), LONGEST_SESSION, self._longest)

@@ -1,0 +1,217 @@
+"""Sliding windows in a batch: see `aggregate.sliding_windows`. A window's place in time is its start."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from vsc.runtime.operators.aggregate.calls import Group
+from vsc.runtime.operators.aggregate.entries import At
+from vsc.runtime.operators.columnar.moving_windows import Args, KeyWindows, MovingWindows
+from vsc.runtime.operators.evaluate import Row
+
+__all__ = ["SlidingColumns"]
+
+Rows = tuple[tuple[bytes, bytes], ...]
+Kept = tuple[Group, Rows]
+"""A window as it was before the record: its group and, where accumulators keep any, its entries."""
+
+
+@dataclass(slots=True)
+class _Arrival:
+    """The record that is being taken in, what it has found among the windows of its group, and what it changes."""
+
+    kb: bytes
+    args: Args
+    at: At
+    close_time: int
+    right: Kept | None = None
+    left: Kept | None = None
+    previous: int | None = None
+    joined: list[tuple[int, Group]] = field(default_factory=list)
+    created: dict[int, Group] = field(default_factory=dict)
+    late: int = 0
+
+
+class SlidingColumns(MovingWindows):
+    """For each record the window that ends at it, and the one that begins right after it."""
+
+    def _take(self, key: KeyWindows, time: int, args: Args) -> None:
+        state, size = self._state, self._size
+        clock = max(state.stream_time, time)
+        if time + size < clock - self._grace:
+            self._late += 1
+            return
+        new = _Arrival(key.kb, args, state.arrive(time), clock - self._grace)
+        state.stream_time = clock
+        first = max(0, time - 2 * size, self._hidden_up_to(clock, state.highest) + 1)
+        low, high = bisect_left(key.starts, first), bisect_right(key.starts, time + 1)
+        if time < size:
+            self._early(new, key, low, high)
+        else:
+            self._normal(new, key, low, high)
+        self._late += new.late
+        for number, group in new.joined:
+            key.groups[number] = group
+        for start, group in new.created.items():
+            number = bisect_left(key.starts, start)
+            key.starts.insert(number, start)
+            key.groups.insert(number, group)
+            self._opened(start, start, key.kb)
+
+    def _normal(self, new: _Arrival, key: KeyWindows, low: int, high: int) -> None:
+        time, size, starts, groups = new.at.time, self._size, key.starts, key.groups
+        own_left = own_right = False
+        for number in range(high - 1, low - 1, -1):
+            start, group = starts[number], groups[number]
+            end = start + size
+            if start > time:
+                own_right = True
+            elif end > time:
+                new.right = new.right or self._kept(new.kb, start, group)
+                self._join(new, number, start, group)
+            elif end == time:
+                own_left = True
+                self._join(new, number, start, group)
+                if group.time >= time:
+                    return  # a record of this very time was here before: it has made all windows
+                new.previous = group.time
+            else:
+                new.left, new.previous = self._kept(new.kb, start, group), group.time
+                break
+        if new.previous is not None and new.previous + 1 + size >= time:
+            self._right_of_previous(new, key, low, high)
+        if not own_left:
+            beside = new.previous is not None and time - size <= new.previous
+            self._create(new, time - size, new.left if beside else None)
+        if not own_right:
+            self._own_right(new)
+
+    def _early(self, new: _Arrival, key: KeyWindows, low: int, high: int) -> None:
+        time = new.at.time
+        combined = -1
+        own_right = False
+        for number in range(low, high):
+            start, group = key.starts[number], key.groups[number]
+            if start == 0:
+                combined = number
+                new.previous = group.time if group.time < time else None
+            elif start <= time:
+                new.right = self._kept(new.kb, start, group)
+                self._join(new, number, start, group)
+            else:
+                own_right = True
+        if new.right is None and combined >= 0 and key.groups[combined].time > time:
+            new.right = self._kept(new.kb, 0, key.groups[combined])
+        if not own_right:
+            self._own_right(new)
+        if new.previous is not None:
+            self._right_of_previous(new, key, low, high)
+        if combined < 0:
+            self._create(new, 0, None)
+        else:
+            self._join(new, combined, 0, key.groups[combined])
+
+    # --------------------------------------------------------------------------------------------------- one window
+
+    def _join(self, new: _Arrival, number: int, start: int, group: Group) -> None:
+        """Takes the record into a window that is there, if that is open."""
+        if not self._open(new, start):
+            return
+        before = None
+        if self._results.old_wanted and not self._final:
+            before = self._value(new.kb, start, start + self._size, group)
+        group = group.copy()
+        self._add(new, start, group, before, False)
+        new.joined.append((number, group))
+
+    def _create(self, new: _Arrival, start: int, kept: Kept | None) -> None:
+        """A new window of what `kept` holds and the record, if it is open."""
+        if not self._open(new, start):
+            return
+        if start in new.created and self._entries:
+            # The window that ends at the record may be the one that begins behind the record before: Kafka makes and
+            # sends it twice.
+            self._state.clear(self._scope(new.kb, start))
+        before = None
+        if kept is None:
+            group = self._calls.empty()
+        else:
+            group = kept[0].copy()
+            self._put_entries(new.kb, start, kept[1])
+            if self._results.asked and not self._final:
+                # Kafka sends what the window began with as its old row.
+                before = self._value(new.kb, start, start + self._size, group)
+        group.time = new.at.time
+        self._add(new, start, group, before, True)
+        new.created[start] = group
+
+    def _right_of_previous(self, new: _Arrival, key: KeyWindows, low: int, high: int) -> None:
+        """The window that begins right behind the record before this one, unless it is there."""
+        assert new.previous is not None
+        start = new.previous + 1
+        number = bisect_left(key.starts, start, low, high)
+        if number == high or key.starts[number] != start:
+            self._create(new, start, None)
+
+    def _own_right(self, new: _Arrival) -> None:
+        """The window that begins right behind the record, if there are records for it: those of the window found."""
+        if new.right is None or new.right[0].time <= new.at.time:
+            return
+        group, entries = new.right
+        start = new.at.time + 1
+        self._put_entries(new.kb, start, entries)
+        new.created[start] = group
+        if not self._final:
+            self._send(new.kb, start, group, None, False)
+
+    def _add(self, new: _Arrival, start: int, group: Group, before: Row | None, fresh: bool) -> None:
+        self._calls.add(group, new.args, new.at, self._kv, self._scope(new.kb, start))
+        group.time = max(group.time, new.at.time)
+        if not self._final:
+            self._send(new.kb, start, group, before, fresh)
+
+    def _send(self, kb: bytes, start: int, group: Group, before: Row | None, sure: bool) -> None:
+        end = start + self._size
+        self._sent.append((self._row, kb, start, end, self._value(kb, start, end, group), before, sure, group.time))
+
+    def _open(self, new: _Arrival, start: int) -> bool:
+        """Whether a window takes records still; a record that it does not take is counted."""
+        if start + self._size >= new.close_time:
+            return True
+        new.late += 1
+        return False
+
+    def _kept(self, kb: bytes, start: int, group: Group) -> Kept:
+        if not self._entries:
+            return group, ()
+        scope = self._scope(kb, start)
+        return group, tuple((row[len(scope) :], value) for row, value in self._state.rows(scope))
+
+    def _put_entries(self, kb: bytes, start: int, entries: Rows) -> None:
+        if entries:
+            scope = self._scope(kb, start)
+            self._kv.write([(scope + suffix, value) for suffix, value in entries])
+
+    # --------------------------------------------------------------------------------------------------- in time
+
+    def _stored(self, kb: bytes, first: int, last: int) -> Iterable[tuple[int, Group]]:
+        hidden = self._hidden_up_to(self._state.stream_time, self._state.highest)
+        return self._scan(kb, max(0, first - 2 * self._size, hidden + 1), last + 1)
+
+    def _hidden_up_to(self, clock: int, highest: int) -> int:
+        """Up to where windows are no longer found by a record: see `aggregate.sliding_windows`."""
+        if self._final:
+            return -1
+        return min(highest - self._grace - 2 * self._size, self._closed_up_to(clock))  # never one that is open still
+
+    def _forgotten_up_to(self, clock: int, highest: int) -> int:
+        # A record that is just not too late looks back over the windows up to twice the difference before it.
+        return max(self._hidden_up_to(clock, highest), clock - self._grace - 3 * self._size - 1)
+
+    def _place(self, start: int, group: Group) -> int:
+        return start
+
+    def _ends(self, place: int, start: int) -> int:
+        return start + self._size
