@@ -17,6 +17,7 @@ __all__ = [
     "ConfigurationError",
     "ExpressionError",
     "LocalStoreError",
+    "MissingColumnError",
     "SinkError",
     "SourceError",
     "StartError",
@@ -105,3 +106,9 @@ class BufferFullError(VscRuntimeError):
     """A `suppress` that may not hold any more, where ``when_full = 'fail'`` was asked for."""
 
     code = "VSC908"
+
+
+class MissingColumnError(VscRuntimeError):
+    """A declared column that is in no file of its source."""
+
+    code = "VSC911"

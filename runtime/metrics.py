@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
-__all__ = ["HELD_RECORDS", "LONGEST_SESSION", "RETENTION_NEEDED", "Dropped", "Group", "Metrics", "Missed"]
+__all__ = ["HELD_RECORDS", "LONGEST_SESSION", "RETENTION_NEEDED", "BadRow", "Dropped", "Group", "Metrics", "Missed"]
 
 
 class Group(StrEnum):
@@ -60,14 +61,30 @@ LONGEST_SESSION = "longest_session"
 """Name of the peak that session windows report: the time in ms that the longest session spanned."""
 
 
-class Metrics:
-    """Counters by (node, group, reason), and maxima by (node, name)."""
+class BadRow(NamedTuple):
+    """A row that was dropped at a source: its source partition, its number there, and what is wrong with it."""
 
-    __slots__ = ("_counts", "_peaks")
+    part: str
+    row: int
+    problem: str
+
+    def __str__(self) -> str:
+        of = f" of {self.part}" if self.part else ""
+        return f"row {self.row}{of} {self.problem}"
+
+
+class Metrics:
+    """Counters by (node, group, reason), maxima by (node, name), and the first bad row by (node, reason).
+
+    The latter are there to be told, and are no part of what is kept and shown as numbers.
+    """
+
+    __slots__ = ("_counts", "_examples", "_peaks")
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str, str], int] = {}
         self._peaks: dict[tuple[str, str], int] = {}
+        self._examples: dict[tuple[str, str], BadRow] = {}
 
     def __bool__(self) -> bool:
         """Whether anything was counted."""
@@ -95,6 +112,15 @@ class Metrics:
         if value > self._peaks.get(key, value - 1):
             self._peaks[key] = value
 
+    def example(self, node: str, reason: str, row: BadRow) -> None:
+        """Notes a bad row, unless one before it is known."""
+        key = (node, reason)
+        self._examples[key] = min(row, self._examples.get(key, row))
+
+    def examples(self) -> Mapping[tuple[str, str], BadRow]:
+        """The first bad rows."""
+        return self._examples
+
     def get(self, node: str, group: Group, reason: Dropped | Missed) -> int:
         """A counter; 0 if nothing was counted."""
         return self._counts.get((node, group.value, reason.value), 0)
@@ -105,6 +131,8 @@ class Metrics:
             self._counts[key] = self._counts.get(key, 0) + n
         for (node, name), value in other._peaks.items():
             self.peak(node, name, value)
+        for (node, reason), row in other._examples.items():
+            self.example(node, reason, row)
 
     def total(self, group: Group) -> int:
         """The sum of a group over all nodes and reasons."""

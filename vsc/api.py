@@ -61,6 +61,7 @@ def start(
     on_error: Literal["drop", "fail"] = "fail",
     on_epoch: Hook | None = None,
     back_to: int | None = None,
+    max_bad: str | None = None,
 ) -> RunningQuery:
     """Starts a topology on a Spark session and returns the running query, a pyspark ``StreamingQuery``.
 
@@ -82,4 +83,5 @@ def start(
         on_error=on_error,
         on_epoch=on_epoch,
         back_to=back_to,
+        max_bad=max_bad,
     )

@@ -17,7 +17,7 @@ import pyarrow as pa
 from vsc.plan.nodes import Node, Plan, Schema, Source
 from vsc.plan.types import TIMESTAMP
 from vsc.runtime.errors import BadRowError
-from vsc.runtime.metrics import Dropped, Group, Metrics
+from vsc.runtime.metrics import BadRow, Dropped, Group, Metrics
 from vsc.runtime.operators.columns import compute, nulled, true_rows
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.layout import consumers, depth_first, hands_out, moved
@@ -25,7 +25,7 @@ from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.stateless import Stateless, settled
 from vsc.runtime.records import Batch, Int64s, Mask, Order, Origin
 
-__all__ = ["SourceRows", "SourceTask", "drop_bad_rows", "running_maximum"]
+__all__ = ["SourceRows", "SourceTask", "running_maximum"]
 
 _WHY = {
     Dropped.UNREADABLE: "cannot be read",
@@ -42,7 +42,8 @@ class SourceRows:
     `columns` are those of the declaration, in its order, of the Arrow types of their column types. `record_time`: the
     record's own time in ms (Kafka's, a file's, the caller's), None where the connector has none. `deleted`: the row
     has no value at all (Kafka's null value): a tombstone of a table at its own time, a stream record without value.
-    `unreadable`: the row's columns mean nothing. A mask that is None is False everywhere.
+    `unreadable`: the row's columns mean nothing; `problem` says why not, of the first such row. A mask that is None is
+    False everywhere.
     """
 
     origin: Origin
@@ -51,6 +52,7 @@ class SourceRows:
     record_time: Int64s | None = None
     deleted: Mask | None = None
     unreadable: Mask | None = None
+    problem: str | None = None
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -198,7 +200,17 @@ class SourceTask:
         return rows, times, present
 
     def _drop(self, rows: SourceRows, bad: Mask, reason: Dropped, metrics: Metrics) -> SourceRows:
-        drop_bad_rows(rows.origin, rows.offsets[bad], reason, self._options, metrics)
+        if not bad.any():
+            return rows
+        why = _WHY[reason] if rows.problem is None else f"{_WHY[reason]}: {rows.problem}"
+        first = BadRow(rows.origin.part, int(rows.offsets[bad][0]), why)
+        if self._options.on_bad_row == "fail":
+            raise BadRowError(
+                f"source '{rows.origin.source}': {first} ({reason.value})",
+                "fix the row, or run with --on-bad-row drop",
+            )
+        metrics.count(rows.origin.source, Group.DROPPED_RECORDS, reason, int(bad.sum()))
+        metrics.example(rows.origin.source, reason, first)
         return rows.filter(~bad)
 
 
@@ -206,19 +218,6 @@ def running_maximum(times: Int64s, clock: int | None) -> Int64s:
     """The highest time so far at each row, of a source partition that has come to `clock` before."""
     running: Int64s = np.maximum.accumulate(times)
     return running if clock is None else np.maximum(running, clock)
-
-
-def drop_bad_rows(origin: Origin, offsets: Int64s, reason: Dropped, options: RunOptions, metrics: Metrics) -> None:
-    """Counts the rows at `offsets`, which cannot be used, or raises BadRowError for the first: as the options say."""
-    if not len(offsets):
-        return
-    if options.on_bad_row == "fail":
-        part = f" of {origin.part}" if origin.part else ""
-        raise BadRowError(
-            f"source '{origin.source}': row {int(offsets[0])}{part} {_WHY[reason]} ({reason.value})",
-            "fix the row, or run with --on-bad-row drop",
-        )
-    metrics.count(origin.source, Group.DROPPED_RECORDS, reason, len(offsets))
 
 
 def _milliseconds(column: pa.Array, is_timestamp: bool) -> tuple[Int64s, Mask]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from vsc.runtime.metrics import Metrics
+from vsc.runtime.metrics import BadRow, Metrics
 from vsc.runtime.spark.digest import combined
 from vsc.runtime.spark.epoch_files import Rows
 from vsc.runtime.spark.wire import CONTROL, WireRow
@@ -110,6 +110,7 @@ class TaskCounters:
             "partition": self._partition,
             "metrics": self._metrics.as_dict(),
             "counts": self._metrics.flat(),
+            "examples": [[*of, *row] for of, row in self._metrics.examples().items()],
             "read": self._read,
             "written": self._written,
             "digests": self._digests,
@@ -153,6 +154,8 @@ class EpochReport:
             for name, clock in task["clocks"].items():
                 report.clocks[name] = max(clock, report.clocks.get(name, clock))
             report.metrics.merge(Metrics.from_dict(task["metrics"]))
+            for node, reason, part, row, problem in task["examples"]:
+                report.metrics.example(node, reason, BadRow(part, row, problem))
             for name, seconds in task["seconds"].items():
                 stage = f"stage {task['stage']} {name}"
                 report.seconds[stage] = max(report.seconds.get(stage, 0.0), seconds)

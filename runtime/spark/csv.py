@@ -58,6 +58,12 @@ class CsvCells:
                 yield from file.add(_joined(rows.column(0), self.dialect.line_end.encode()))
         yield from file.end() if file is not None else ()
 
+    def header(self, path: str, data: bytes) -> list[str] | None:
+        """The names in the header of the file at `path` that begins with `data`; None if it does not hold all of it."""
+        file, data = _File(self, path, ()), data.removeprefix(_BOM)
+        file.find_header(data, record_ends(data, self.dialect).tolist())
+        return file.header
+
 
 class _File:
     """One file: gathers its bytes, and hands out what the complete records among them hold."""
@@ -65,7 +71,7 @@ class _File:
     def __init__(self, cells: CsvCells, path: str, others: tuple[pa.Scalar, ...]) -> None:
         self.path = path
         self._cells, self._others = cells, others
-        self._header: list[str] | None = None
+        self.header: list[str] | None = None
         self._pending: list[bytes] = []
         self._size, self._enough = 0, cells.chunk_bytes
 
@@ -91,23 +97,27 @@ class _File:
         if self._size:  # a quote of its last record is not closed
             yield self._batch({}, ["a quote is not closed"])
 
+    def find_header(self, data: bytes, ends: list[int]) -> int:
+        """Looks for the header among the records that end at `ends`; returns where what follows it begins."""
+        start = 0
+        for end in ends:
+            if data[start:end].strip(b"\r\n"):
+                self.header = self._names(data[start:end])
+                return end
+            start = end
+        return start
+
     def _complete(self) -> Iterator[pa.RecordBatch]:
         """Hands out the complete records, and keeps the rest."""
         data = b"".join(self._pending)
-        if self._header is None:
+        if self.header is None:
             data = data.removeprefix(_BOM)
         ends = record_ends(data, self._cells.dialect)
         complete = int(ends[-1]) if len(ends) else 0
         rest = data[complete:]
         # The rest is looked at again with what follows: only when it has doubled, or long records would take too long.
         self._pending, self._size, self._enough = [rest], len(rest), max(self._cells.chunk_bytes, 2 * len(rest))
-        start = 0
-        for end in ends.tolist() if self._header is None else ():
-            if data[start:end].strip(b"\r\n"):
-                self._header = self._names(data[start:end])
-                start = end
-                break
-            start = end
+        start = self.find_header(data, ends.tolist()) if self.header is None else 0
         if start < complete:
             yield self._parsed(data[start:complete])
 
@@ -134,15 +144,15 @@ class _File:
         return found
 
     def _parsed(self, data: bytes) -> pa.RecordBatch:
-        assert self._header is not None
+        assert self.header is not None
         reasons: dict[int, str] = {}
 
         def reject(row: pacsv.InvalidRow) -> str:
             reasons[int(row.number)] = f"it has {row.actual_columns} cells, not {row.expected_columns}"
             return "skip"
 
-        names = [f"c{i}" for i in range(len(self._header))]
-        places = {name: self._header.index(name) for name in self._cells.columns if name in self._header}
+        names = [f"c{i}" for i in range(len(self.header))]
+        places = {name: self.header.index(name) for name in self._cells.columns if name in self.header}
         table = self._read(data, reject, names, [names[i] for i in places.values()] or names[:1])
         total = table.num_rows + len(reasons)
         # pyarrow numbers records from 1; the rejected ones are put back as rows without cells, at their places.

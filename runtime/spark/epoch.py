@@ -13,9 +13,11 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
+from vsc.runtime.spark.bad_rows import BadRows
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim
 from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.output import Output
 from vsc.runtime.spark.pace import Pacer
 from vsc.runtime.spark.sinks import EpochSink
@@ -39,10 +41,14 @@ class EpochWriter:
         hook: Callable[[EpochReport], None] | None,
         pacer: Pacer | None,
         shuffled: frozenset[str],
+        columns: MissingColumns,
+        bad_rows: BadRows,
     ) -> None:
         self._checkpoint = checkpoint
         self._shuffled = shuffled
         self._pacer = pacer
+        self._columns = columns
+        self._bad_rows = bad_rows
         self._sinks = sinks
         self._claim = claim
         self._hook = hook
@@ -62,6 +68,7 @@ class EpochWriter:
 
     def _write(self, batch: DataFrame, epoch: int) -> None:
         self._claim.check()
+        self._columns.check()
         if self._pacer is not None:
             self._pacer.decide(epoch)
         if len(self._sinks) == 1 and self._sinks[0].is_new(epoch):
@@ -71,6 +78,7 @@ class EpochWriter:
         if self._pacer is not None:
             report.outstanding = self._pacer.outstanding
         self._checkpoint.keep(report)
+        self._bad_rows.tell(report)
         if self._pacer is not None:
             self._pacer.done(report)
         if self._hook is not None:
@@ -83,7 +91,9 @@ class EpochWriter:
 
         @cache
         def report() -> EpochReport:
-            return EpochReport.gather(epoch, map(bytes, seen.get["payloads"]))
+            found = EpochReport.gather(epoch, map(bytes, seen.get["payloads"]))
+            self._bad_rows.check(found)  # a sink asks before it lets anything be seen
+            return found
 
         output = Output(batch.observe(seen, payloads.alias("payloads")), self._shuffled)
         sink.write(output, epoch, lambda: report().rows(sink.id))
@@ -98,6 +108,8 @@ class EpochWriter:
         try:
             counters = kept.where(F.col("dest") == CONTROL).select("payload").collect()
             report = EpochReport.gather(epoch, (bytes(row.payload) for row in counters))
+            if any(sink.is_new(epoch) for sink in self._sinks):
+                self._bad_rows.check(report)
             for sink in self._sinks:
                 sink.write(Output(kept, self._shuffled), epoch, partial(report.rows, sink.id))
             return report

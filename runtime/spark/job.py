@@ -13,6 +13,8 @@ from vsc.runtime.values import brief
 
 __all__ = ["Run", "as_text"]
 
+_EXAMPLES = {"trigger": "'10 seconds'", "max_idle": "'10 seconds'", "max_bad": "'1%', or '100'"}
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -31,6 +33,7 @@ class Run:
     options: RunOptions = field(default_factory=RunOptions)
     back_to: int | None = None
     drain: bool = False
+    max_bad: str | None = None
 
     def __post_init__(self) -> None:
         for problem, help in _wrong_types(self):
@@ -47,10 +50,16 @@ def _wrong_types(run: Run) -> Iterator[tuple[str, str]]:
     values: dict[str, object] = {name: getattr(run, name) for name in Run.__dataclass_fields__}
     if not isinstance(values["plan"], Plan):
         yield f"`plan` is what `compile_topology` gives, not {brief(run.plan)}", "compile the topology first"
-    for name, optional in (("checkpoint", False), ("trigger", False), ("max_idle", True), ("local_dir", True)):
+    for name, optional in (
+        ("checkpoint", False),
+        ("trigger", False),
+        ("max_idle", True),
+        ("local_dir", True),
+        ("max_bad", True),
+    ):
         value = values[name]
         if not (isinstance(value, str) or (optional and value is None)):
-            example = "'10 seconds'" if name in ("trigger", "max_idle") else "the path of a folder"
+            example = _EXAMPLES.get(name, "the path of a folder")
             yield f"`{name}` is a text, not {brief(value)}", f"give {example}"
     for name in ("partitions", "back_to"):
         value = values[name]

@@ -21,16 +21,18 @@ from pyspark.sql import DataFrame
 
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import SourceError
+from vsc.runtime.operators.partition_folders import FolderValue, folder_values
 from vsc.runtime.operators.task import RunOptions, SourceRows, SourceTask
-from vsc.runtime.records import Batch, Int64s, Origin
+from vsc.runtime.records import Batch, Int64s, Mask, Origin
 from vsc.runtime.spark.control import clock_rows, stages_in_step
 from vsc.runtime.spark.counters import TaskCounters
+from vsc.runtime.spark.json_rows import json_problem
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.routing import Router
 from vsc.runtime.spark.wire import WIRE_DDL, record_batches, size_of, slots
 from vsc.runtime.values import arrow_type
 
-__all__ = ["BAD", "INDEX", "PART", "START", "TIME", "Pack", "pack"]
+__all__ = ["BAD", "CORRUPT", "INDEX", "PART", "START", "TIME", "Pack", "pack"]
 
 PART = "_vsc_part"
 """Column: the source partition of the row (a file's path, in the form of a URL); with `INDEX` only in its first row."""
@@ -39,7 +41,9 @@ INDEX = "_vsc_index"
 TIME = "_vsc_time"
 """Column, where the source has no timestamp clause: the row's own time, ms since the epoch."""
 BAD = "_vsc_bad"
-"""Column, where the format can tell: whether the row could not be read."""
+"""Column, where the format can tell: why the row cannot be read, null if it can."""
+CORRUPT = "_vsc_corrupt"
+"""Column of JSON rows: the text of a record that cannot be read, null if it can."""
 START = "_vsc_start"
 """Column: where in its file the task's split begins; not 0 would mean that the file was split."""
 
@@ -111,6 +115,7 @@ class _Packer:
         self._counters = counters
         self._batches: dict[str, list[Batch]] = {}
         self._part: str | None = None
+        self._folders: dict[int, FolderValue] = {}
         self._row = 0
         self._clock: int | None = None
         self._waiting = self._bytes = 0
@@ -122,6 +127,7 @@ class _Packer:
         for part, rows in self._runs(batch):
             if part != self._part:
                 self._part, self._row, self._clock = part, 0, None
+                self._folders = folder_values(unquote(part), self._source.columns)
             self._process(rows)
 
     @property
@@ -155,10 +161,29 @@ class _Packer:
 
     def _source_rows(self, rows: pa.RecordBatch, origin: Origin, offsets: Int64s) -> SourceRows:
         names = rows.schema.names
-        columns = tuple(_typed(rows.column(i), self._types[i]) for i in range(len(self._types)))
+        folders, count = self._folders, rows.num_rows
+        columns = tuple(
+            folders[i].repeated(count) if i in folders else _typed(rows.column(i), type)
+            for i, type in enumerate(self._types)
+        )
         times = rows.column(names.index(TIME)).to_numpy(zero_copy_only=False) if TIME in names else None
-        bad = rows.column(names.index(BAD)).to_numpy(zero_copy_only=False).astype(np.bool_) if BAD in names else None
-        return SourceRows(origin, columns, offsets, times, None, bad)
+        bad, problem = self._unreadable(rows)
+        return SourceRows(origin, columns, offsets, times, None, bad, problem)
+
+    def _unreadable(self, rows: pa.RecordBatch) -> tuple[Mask | None, str | None]:
+        """Which rows cannot be read, and why the first of them cannot."""
+        of_folders = [folder.problem for folder in self._folders.values() if folder.problem is not None]
+        if of_folders:
+            return np.ones(rows.num_rows, dtype=np.bool_), of_folders[0]
+        name = next((name for name in (BAD, CORRUPT) if name in rows.schema.names), None)
+        if name is None:
+            return None, None
+        why = rows.column(rows.schema.names.index(name))
+        if why.null_count == len(why):
+            return None, None
+        bad: Mask = why.is_valid().to_numpy(zero_copy_only=False)
+        first = why[int(bad.argmax())].as_py()
+        return bad, first if name == BAD else json_problem(first, self._source.columns)
 
     def _runs(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The stretches of rows of one source partition."""

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import CheckpointError, ConfigurationError, VscRuntimeError
 from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.spark.bad_rows import BadRows, MaxBad
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
 from vsc.runtime.spark.control import stages_in_step
@@ -30,6 +31,7 @@ from vsc.runtime.spark.failures import explained
 from vsc.runtime.spark.going_back import go_back
 from vsc.runtime.spark.job import Run, as_text
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
+from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.pace import PROPERTY, Pacer
 from vsc.runtime.spark.pipeline import pipeline
@@ -60,7 +62,7 @@ class Opened:
     @classmethod
     def of(cls, job: Run, spark: SparkSession) -> Opened:
         """Raises what `start` does for a plan or a checkpoint that is refused; nothing is written."""
-        resolved = check(job.plan, job.variables, job.trigger, job.max_idle)
+        resolved = check(job.plan, job.variables, job.trigger, job.max_idle, job.max_bad)
         return cls(job, resolved, Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions))
 
     def to_drain(self) -> Opened:
@@ -99,6 +101,7 @@ def start(
     on_error: Literal["drop", "fail"] = "fail",
     on_epoch: Hook | None = None,
     back_to: int | None = None,
+    max_bad: str | None = None,
 ) -> RunningQuery:
     """Starts `plan` and returns the running query; `spark` None is the session that is active.
 
@@ -107,21 +110,27 @@ def start(
     epoch) or a duration (``10 seconds``) between epochs, for ever; with one, `max_idle` is a duration for which other
     sources wait for one that has nothing new (None: not at all). `on_epoch` is called, on a thread of its own, after
     each epoch. `back_to` first goes back to the state after that epoch: what came later is forgotten, its files are
-    removed from files sinks, and its input is read anew. The session's settings are as before when this returns.
+    removed from files sinks, and its input is read anew. `max_bad` fails a batch in which more rows of a source
+    are bad: ``100``, or ``1%`` of those that were read. The session's settings are as before when this returns.
 
     Raises VscRuntimeError (ConfigurationError, SourceError, SinkError, CheckpointError) for what can be seen before
     the first row is read; what happens later is the query's exception, a `QueryFailedError` where vsc knows why.
     """
     options = RunOptions(on_bad_row, on_error)
     folder, local = as_text(checkpoint), None if local_dir is None else as_text(local_dir)
-    job = Run(plan, folder, variables or {}, partitions, trigger, max_idle, local, options, back_to)
+    given = variables or {}
+    job = Run(plan, folder, given, partitions, trigger, max_idle, local, options, back_to, max_bad=max_bad)
     session = usable(spark)
     started = start_query(Opened.of(job, session), session, on_epoch)
     return RunningQuery(started.query, started.why)
 
 
-def check(plan: Plan, variables: Mapping[str, str], trigger: str, max_idle: str | None = None) -> Plan:
+def check(
+    plan: Plan, variables: Mapping[str, str], trigger: str, max_idle: str | None = None, max_bad: str | None = None
+) -> Plan:
     """Refuses what can be refused without Spark; returns the plan with its variables resolved."""
+    if max_bad is not None:
+        MaxBad.of(max_bad)
     spark_trigger(trigger)
     if max_idle is not None and idle_ms(max_idle) and ends(trigger):
         raise ConfigurationError(
@@ -138,6 +147,8 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
     """`start`, for who wants to see more than the query."""
     job, opened = what.job, what.checkpoint
     plan, back_to = job.plan, job.back_to
+    columns = MissingColumns(spark, what.resolved, _read_before(what))
+    columns.check()
     sinks = make_sinks(spark, what.resolved, opened.id)
     if opened.fresh:  # a topology whose sink is refused may be fixed and run again: nothing is made before
         _prepare(sinks)
@@ -153,13 +164,24 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
         else:
             _take_up(plan, opened, sinks, back_to)
         ship(spark)
-        writer = EpochWriter(opened, sinks, held, on_epoch, _pacer(spark, job, opened), delivery(plan).shuffled)
+        pacer, shuffled = _pacer(spark, job, opened), delivery(plan).shuffled
+        bad_rows = BadRows(plan, job.max_bad)
+        writer = EpochWriter(opened, sinks, held, on_epoch, pacer, shuffled, columns, bad_rows)
         query = _query(job, what.resolved, spark, opened, writer)
     except BaseException:
         held.release()
         raise
     released_after(query, held)
     return Started(query, writer, held, what)
+
+
+def _read_before(what: Opened) -> frozenset[str]:
+    """The sources that had brought rows when the run began; all of them if its first epochs are no longer known."""
+    until = what.job.back_to
+    reports = [r for r in what.checkpoint.reports() if until is None or r.epoch <= until]
+    if reports and reports[0].epoch > 0:
+        return frozenset(node.name for node in what.resolved.nodes)
+    return frozenset(name for report in reports for name, rows in report.read.items() if rows)
 
 
 def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to: int | None) -> None:

@@ -50,7 +50,8 @@ class EpochSink(Protocol):
     def write(self, output: Output, epoch: int, rows: Callable[[], Rows]) -> None:
         """Writes the sink's rows of an epoch's output; the same epoch again changes nothing.
 
-        `rows` tells how many they are, and their digest; of a new epoch only once its output has been computed.
+        `rows` tells how many they are, and their digest; of a new epoch only once its output has been computed. It
+        raises if the epoch is refused: nothing may be seen of it before.
         """
         ...
 
@@ -145,7 +146,7 @@ class ConsoleSink:
     def write(self, output: Output, epoch: int, rows: Callable[[], Rows]) -> None:
         """Prints the rows, if there are any."""
         found = output.records(self.id, self._node)
-        if not found:
+        if not rows().count:
             return
         records = Batch.concat(found)
         records = records.take(processing_order([records]))

@@ -21,18 +21,18 @@ from vsc.runtime.spark.csv import REASON, CsvCells
 from vsc.runtime.spark.csv_dialect import CELL_OPTIONS, CsvDialect
 from vsc.runtime.spark.hadoop import Files, is_local, local_path, usable
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.pack import BAD, INDEX, PART, START, TIME
+from vsc.runtime.spark.pack import BAD, CORRUPT, INDEX, PART, START, TIME
 
-__all__ = ["FORMATS", "check_sources", "quoted", "source_frame"]
+__all__ = ["FILE_OPTIONS", "FORMATS", "check_sources", "quoted", "source_frame"]
 
 FORMATS = ("parquet", "json", "csv", "orc")
 _LATER = {"kafka", "delta", "jdbc"}
-_CORRUPT = "_vsc_corrupt"
 _TEXT_FORMATS = {"timestampformat", "dateformat"}
-_FILE_OPTIONS = {
+FILE_OPTIONS = {
     "maxfilespertrigger", "maxbytespertrigger", "latestfirst", "filenameonly", "maxfileage", "cleansource",
     "sourcearchivedir", "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup",
 }  # fmt: skip
+"""Spark's options, in lower case, that say which files are read, not how."""
 MAX_BYTES = 128 << 20
 """How many bytes of files an epoch takes from a source that has no bound of its own; at least one file."""
 
@@ -74,6 +74,10 @@ def _check_files(node: Node, options: Options) -> None:
     path = options.text("path")
     if is_local(path) and not glob.glob(local_path(path)) and not os.path.exists(local_path(path)):
         raise _missing(options, path)
+    if options.get("missing_columns") not in (None, "error", "null"):
+        raise SourceError(
+            f"{options.place}: missing_columns is 'error' or 'null', not {options.get('missing_columns')!r}"
+        )
     if form == "csv":
         _check_csv(node, options)
 
@@ -106,10 +110,10 @@ def _check_csv(node: Node, options: Options) -> None:
     for name, value in options.spark.items():
         if name.lower() == "header" and value.lower() != "true":
             raise SourceError(f"{options.place}: CSV columns go by the header, it cannot be switched off")
-        if name.lower() not in CELL_OPTIONS | _TEXT_FORMATS | _FILE_OPTIONS:
+        if name.lower() not in CELL_OPTIONS | _TEXT_FORMATS | FILE_OPTIONS:
             raise SourceError(
                 f"{options.place}: vsc cannot honour the option {name!r} for CSV",
-                "those it can are " + ", ".join(sorted(CELL_OPTIONS | _TEXT_FORMATS | _FILE_OPTIONS)),
+                "those it can are " + ", ".join(sorted(CELL_OPTIONS | _TEXT_FORMATS | FILE_OPTIONS)),
             )
 
 
@@ -139,13 +143,13 @@ def _structured(spark: SparkSession, source: Source, options: Options, form: str
     reader = spark.readStream.format(form)
     ddl = [f"{quoted(c.name)} {c.type}" for c in source.columns]
     if form == "json":
-        ddl.append(f"{_CORRUPT} string")
-        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
+        ddl.append(f"{CORRUPT} string")
+        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
     frame = _load(reader.schema(", ".join(ddl)), options)
     columns = [_declared(c, form == "json" or c.name in read) for c in source.columns]
     columns += _metadata(source, frame, form == "parquet")
     if form == "json":
-        columns.append(F.col(_CORRUPT).isNotNull().alias(BAD))
+        columns.append(F.col(CORRUPT))
     return frame.select(*columns)
 
 
@@ -185,7 +189,7 @@ def _metadata(source: Source, frame: DataFrame, indexed: bool = False) -> list[C
 
 def _csv(spark: SparkSession, source: Source, options: Options) -> DataFrame:
     dialect = CsvDialect.of(options.spark, options.place)
-    to_spark = tuple(pair for pair in options.connector.spark_options if pair[0].lower() in _FILE_OPTIONS)
+    to_spark = tuple(pair for pair in options.connector.spark_options if pair[0].lower() in FILE_OPTIONS)
     passed = replace(options.connector, spark_options=(*to_spark, ("lineSep", dialect.line_end)))
     frame = _load(spark.readStream.format("text"), replace(options, connector=passed))
     lines = frame.select(F.col("value").cast("binary"), *_metadata(source, frame))
@@ -195,14 +199,19 @@ def _csv(spark: SparkSession, source: Source, options: Options) -> DataFrame:
     cells = CsvCells(names, dialect, options.place, tuple(others))
     text = lines.mapInArrow(cells, ", ".join(f"{quoted(name)} {type}" for name, type in types.items()))
     formats = {name.lower(): value for name, value in options.spark.items() if name.lower() in _TEXT_FORMATS}
-    bad = F.col(REASON).isNotNull()
-    typed = []
+    typed, problems = [], [F.col(REASON)]
     for column in source.columns:
         cell = F.col(quoted(column.name))
         value = _cell(cell, column.type, formats)
-        bad = bad | (cell.isNotNull() & value.isNull())
+        if str(column.type) != "string":
+            problems.append(F.when(cell.isNotNull() & value.isNull(), _misfit(column, cell)))
         typed.append(value.alias(column.name))
-    return text.select(*typed, *map(F.col, others), bad.alias(BAD))
+    return text.select(*typed, *map(F.col, others), F.coalesce(*problems).alias(BAD))
+
+
+def _misfit(column: DeclaredColumn, cell: Column) -> Column:
+    text = F.when(F.length(cell) > 80, F.concat(F.left(cell, F.lit(77)), F.lit("..."))).otherwise(cell)
+    return F.concat(F.lit(f"column '{column.name}' ({column.type}) cannot hold '"), text, F.lit("'"))
 
 
 def _cell(cell: Column, type: object, formats: dict[str, str]) -> Column:

@@ -78,6 +78,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to do with rows that cannot be read, or have no key or time (default: drop, and count them)",
     )
     parser.add_argument(
+        "--max-bad",
+        metavar="BOUND",
+        help="fail before a batch is written in which more rows of a source are bad: a number, or a percentage "
+        "of the rows read (default: no bound)",
+    )
+    parser.add_argument(
         "--on-error",
         choices=("fail", "drop"),
         default="fail",
@@ -193,10 +199,10 @@ def _on_spark(
 
     job = Run(
         plan, args.checkpoint, given, args.partitions, args.trigger, args.max_idle, args.local_dir,
-        RunOptions(args.on_bad_row, args.on_error), args.back_to, args.drain,
+        RunOptions(args.on_bad_row, args.on_error), args.back_to, args.drain, args.max_bad,
     )  # fmt: skip
     try:
-        check(plan, given, args.trigger, args.max_idle)
+        check(plan, given, args.trigger, args.max_idle, args.max_bad)
         check_checkpoint(args, plan, conf)
         check_java()
         show = _display(args)

@@ -1,0 +1,68 @@
+"""Columns whose values stand in a file's path: the Hive partition folders ``dt=2026-05-04/country=DE/``.
+
+Names and values are decoded as Hive and Spark write them: ``%2F`` is a slash, ``__HIVE_DEFAULT_PARTITION__`` null. A
+folder counts wherever in the path it stands, if the source declares a column of that very name; of two the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from vsc.plan.nodes import Column
+from vsc.plan.types import STRING, ArrayType, MapType, StructType
+from vsc.runtime.expressions.casts import caster
+from vsc.runtime.expressions.failure import ExpressionFailure
+from vsc.runtime.values import arrow_type, to_array
+
+__all__ = ["FolderValue", "folder_texts", "folder_values"]
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderValue:
+    """What a path says of a column: an array of the one value; `problem` says why the text is no such value."""
+
+    value: pa.Array
+    problem: str | None = None
+
+    def repeated(self, rows: int) -> pa.Array:
+        """The column for so many rows."""
+        return pa.repeat(self.value[0], rows)
+
+
+def folder_texts(path: str) -> dict[str, str | None]:
+    """The names and texts of the partition folders in the path of a file."""
+    found: dict[str, str | None] = {}
+    for folder in path.split("/")[:-1]:
+        name, equals, text = folder.partition("=")
+        if name and equals:
+            found[unquote(name)] = None if text == _NULL else unquote(text)
+    return found
+
+
+def folder_values(path: str, columns: Sequence[Column]) -> dict[int, FolderValue]:
+    """The declared columns, by their place, that the path of a file gives."""
+    if "=" not in path:
+        return {}
+    texts = folder_texts(path)
+    return {i: _value(column, texts[column.name]) for i, column in enumerate(columns) if column.name in texts}
+
+
+def _value(column: Column, text: str | None) -> FolderValue:
+    null = FolderValue(pa.nulls(1, arrow_type(column.type)))
+    if text is None:
+        return null
+    problem = f"column '{column.name}' ({column.type}) cannot hold the folder's {text[:80]!r}"
+    if isinstance(column.type, ArrayType | MapType | StructType):
+        return FolderValue(null.value, problem)
+    try:
+        value: Any = caster(STRING, column.type)(text)
+    except ExpressionFailure:
+        return FolderValue(null.value, problem)
+    return FolderValue(to_array([value], column.type))

@@ -1,0 +1,206 @@
+"""Declared columns that no file of a source has: found before its first rows are read, when nothing is written yet.
+
+A source is looked at once, at the start of a run or, if it has no file then, of the first epoch in which it has one;
+not if the checkpoint has read rows of it: files may change from then on. Of up to `LOOKED_FILES` files, from the first
+to the last, the names are read (the footer, the header, the first rows' keys) until all columns are found, which mostly
+takes one. Files that cannot be read are left to the query, which says so.
+
+Who writes JSON may leave nulls out (Spark does). There a missing column is an error only if it looks like a mistake: if
+it is part of the key, or the event time, or if the files have a name that is nearly the same. Otherwise it is told.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import logging
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+
+from vsc.plan.expressions import Column
+from vsc.plan.nodes import Node, Plan, Source
+from vsc.runtime.errors import MissingColumnError
+from vsc.runtime.operators.partition_folders import folder_texts
+from vsc.runtime.spark.csv import CsvCells
+from vsc.runtime.spark.csv_dialect import CsvDialect
+from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.sources import FILE_OPTIONS
+
+__all__ = ["LOOKED_FILES", "MissingColumns"]
+
+LOOKED_FILES = 100
+_LINES = {"json": 1000, "csv": 100}
+"""How many of the first lines of a file are looked at."""
+_SHOWN = 12
+_log = logging.getLogger(__name__)
+
+
+class MissingColumns:
+    """The sources of a resolved plan that are still to be looked at: not those whose rows were `read` before."""
+
+    def __init__(self, spark: SparkSession, resolved: Plan, read: Collection[str]) -> None:
+        self._spark = spark
+        self._waiting = [n for n in resolved.nodes if _is_checked(n) and n.name not in read]
+
+    def check(self) -> None:
+        """Looks at those that have files. MissingColumnError for a column that is in none of them."""
+        self._waiting = [node for node in self._waiting if not self._looked_at(node)]
+
+    def _looked_at(self, node: Node) -> bool:
+        """Whether there was something to look at."""
+        source = node.operation
+        assert isinstance(source, Source)
+        look = _Look(self._spark, Options.of_source(node), tuple(c.name for c in source.columns))
+        missing, there = list(look.declared), set[str]()
+        first, looked = "", 0
+        for file, names in look.files():
+            looked, first = looked + 1, first or file
+            there |= names
+            missing = [name for name in missing if look.folded(name) not in {look.folded(one) for one in there}]
+            if not missing:
+                break
+        if looked and missing:
+            _tell(node, Options.of_source(node), missing, sorted(there), first, looked)
+        return bool(looked)
+
+
+def _is_checked(node: Node) -> bool:
+    source = node.operation
+    return isinstance(source, Source) and source.connector.kind == "files" and _mode(Options.of_source(node)) != "null"
+
+
+def _mode(options: Options) -> object:
+    return options.get("missing_columns")
+
+
+def _tell(node: Node, options: Options, missing: list[str], there: list[str], first: str, looked: int) -> None:
+    source = node.operation
+    assert isinstance(source, Source)
+    unused = [name for name in there if name not in {c.name for c in source.columns}]
+    near = {name: found for name in missing if (found := _nearest(name, unused)) is not None}
+    needed = {c.name for c in node.schema.key}
+    if source.timestamp is not None and isinstance(source.timestamp.expr, Column):
+        needed.add(source.timestamp.expr.name)
+    where = first if looked == 1 else f"{first}, nor in {_others(looked - 1)}"
+    names = ", ".join(f"'{name}'" for name in missing)
+    what = f"{options.place}: there is no column {names} in {where}"
+    error = MissingColumnError(f"{what}. {_there(missing, near, there)}", _help(near))
+    lenient = options.text("format") == "json" and _mode(options) != "error"
+    if not lenient or near or needed & set(missing):
+        raise error
+    _log.warning(f"{what}: null until a row has it")
+
+
+def _others(count: int) -> str:
+    return "1 other file that was looked at" if count == 1 else f"{count} other files that were looked at"
+
+
+def _there(missing: list[str], near: Mapping[str, str], there: list[str]) -> str:
+    if near:
+        found = ", ".join(f"'{name}'" if len(missing) == 1 else f"'{name}' for '{of}'" for of, name in near.items())
+        return f"The nearest there: {found}"
+    more = "" if len(there) <= _SHOWN else f" and {len(there) - _SHOWN} more"
+    return f"There are: {', '.join(there[:_SHOWN])}{more}" if there else "There is no column at all"
+
+
+def _help(near: Mapping[str, str]) -> str:
+    if near:
+        wrong, right = next(iter(near.items()))
+        first = f"declare '{right}' instead of '{wrong}'"
+    else:
+        first = "correct the source's columns, or its path"
+    return f"{first}; or add missing_columns = 'null' to its options, if columns may be missing"
+
+
+def _nearest(name: str, known: list[str]) -> str | None:
+    plain = {_plain(one): one for one in known}
+    found = difflib.get_close_matches(_plain(name), plain, 1, 0.75)
+    return plain[found[0]] if found else None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower() or name
+
+
+class _Look:
+    """The names in the files of one source."""
+
+    def __init__(self, spark: SparkSession, options: Options, declared: tuple[str, ...]) -> None:
+        self._spark, self._options, self.declared = spark, options, declared
+        self._format = options.text("format")
+        self._passed = {name: v for name, v in options.spark.items() if name.lower() in FILE_OPTIONS}
+        self._own = {name: v for name, v in options.spark.items() if name.lower() not in FILE_OPTIONS}
+        self._by_case = self._format in _LINES or spark.conf.get("spark.sql.caseSensitive", "false") == "true"
+
+    def folded(self, name: str) -> str:
+        """The name as the format's reader compares it."""
+        return name if self._by_case else name.lower()
+
+    def files(self) -> Iterator[tuple[str, set[str]]]:
+        """Files with the names in them and in their paths: first, last, then evenly spread ones."""
+        for file in _spread(self._listed()):
+            path = re.sub(r"^([a-z]+):///", r"\1:/", unquote(file))  # as Spark shows the path of a row
+            names = self._names(path)
+            if names is not None:
+                yield path, {*names, *folder_texts(path)}
+
+    def _listed(self) -> list[str]:
+        reader = self._spark.read.format("text").option("recursiveFileLookup", "true").options(**self._passed)
+        try:
+            return sorted(reader.load(self._options.text("path")).inputFiles())
+        except (PySparkException, Py4JJavaError):  # there is no such path: the query says so
+            return []
+
+    def _names(self, file: str) -> set[str] | None:
+        """The names in a file; None if it has no row, or cannot be read."""
+        try:
+            if self._format == "csv":
+                return self._header(file)
+            if self._format == "json" and not self._own:
+                return self._keys(file)
+            return set(self._reader(self._format).options(**self._own).load(file).schema.names)
+        except (PySparkException, Py4JJavaError):  # the query says what is wrong with it
+            return None
+
+    def _reader(self, form: str) -> DataFrameReader:
+        return self._spark.read.format(form).option("__globPaths__", "false")  # as Spark's own streams read a file
+
+    def _lines(self, file: str, separator: str | None) -> list[bytes]:
+        reader = self._reader("text")
+        reader = reader if separator is None else reader.option("lineSep", separator)
+        lines = reader.load(file).select(F.col("value").cast("binary")).head(_LINES[self._format])
+        return [bytes(line[0]) for line in lines]
+
+    def _header(self, file: str) -> set[str] | None:
+        dialect = CsvDialect.of(self._options.spark, self._options.place)
+        source = CsvCells(self.declared, dialect, self._options.place, ())
+        data = dialect.line_end.encode().join([*self._lines(file, dialect.line_end), b""])
+        names = source.header(file, data)
+        return None if names is None else set(names)
+
+    def _keys(self, file: str) -> set[str] | None:
+        found: set[str] = set()
+        objects = 0
+        for line in self._lines(file, None):
+            try:
+                value: Any = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                objects += 1
+                found |= value.keys()
+        return found if objects else None
+
+
+def _spread(files: list[str]) -> list[str]:
+    last = len(files) - 1
+    most = min(len(files), LOOKED_FILES)
+    chosen = [files[round(i * last / max(1, most - 1))] for i in range(most)]
+    return chosen[:1] + chosen[-1:] + chosen[1:-1] if most > 1 else chosen
