@@ -78,9 +78,9 @@ def _known(text: str, places: Sequence[Place]) -> VscRuntimeError | None:
 
 
 def _innermost(text: str) -> str:
-    """The last ``Caused by`` of a stack trace, else its first line."""
+    """The last ``Caused by`` of a stack trace, else its first line, if it has one."""
     causes = re.findall(r"Caused by: ([^\n]+)", text)
-    return _line(causes[-1] if causes else text.splitlines()[0])
+    return _line(causes[-1] if causes else next(iter(text.splitlines()), ""))
 
 
 def _line(text: str) -> str:
