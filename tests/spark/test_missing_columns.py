@@ -19,6 +19,7 @@ from vsc.runtime.errors import MissingColumnError, SourceError
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.spark import start
 from vsc.runtime.spark.running import QueryFailedError
+from vsc.testing import TopologyTestDriver
 
 pytestmark = pytest.mark.spark
 
@@ -165,3 +166,17 @@ def test_the_path_wins_and_its_columns_may_be_the_key(spark: Any, tmp_path: Path
     for report in reports:
         metrics.merge(report.metrics)
     assert metrics.get("rows", Group.DROPPED_RECORDS, Dropped.UNREADABLE) == 1
+
+
+def test_a_wrong_header_is_refused_on_the_driver_and_on_spark(spark: Any, tmp_path: Path) -> None:
+    text = topology("csv")
+    with TopologyTestDriver(text, variables={"in": "-", "out": "-"}) as driver:
+        with pytest.raises(ValueError, match="'rows': no column 'ammount' here; there are amount, at, id"):
+            driver.pipe("rows", ROWS[0])
+        driver.pipe("rows", {"id": "a", "amount": 7, "at": 1})
+        on_driver = [record.value for record in driver.read("kept")]
+    write(tmp_path / "in/a.csv", "csv", ROWS)
+    with pytest.raises(MissingColumnError, match="The nearest there: 'ammount'"):
+        run(spark, tmp_path, text)
+    write(tmp_path / "in/a.csv", "csv", [{"id": "a", "amount": 7, "at": 1}])  # the same command goes on
+    assert [{name: row[name] for name in ("amount", "at")} for row in run(spark, tmp_path, text)] == on_driver
