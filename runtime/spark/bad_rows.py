@@ -71,9 +71,10 @@ class BadRows:
             if bad and not self._most.allows(bad, read):
                 why = ", ".join(f"{n:,} {reason}" for reason, n in sorted(reasons.items(), key=lambda of: -of[1]))
                 first = min(row for (of, reason), row in report.metrics.examples().items() if of == name)
+                what = f"{counted(bad, 'bad row')} among the {counted(read, 'row')} of batch {report.epoch} ({why})"
                 raise BadRowError(
-                    f"{place}: {bad:,} of the {counted(read, 'row')} in batch {report.epoch} are bad ({why}), more "
-                    f"than --max-bad {self._most.text} allows: nothing of the batch is written. The first is {first}",
+                    f"{place}: {what}, more than --max-bad {self._most.text} allows: nothing of the batch is written. "
+                    f"The first: {first}",
                     "fix the rows, or raise --max-bad; the same command then goes on with this batch",
                 )
 
