@@ -15,6 +15,7 @@ says, and outlives a restart, as all of it does. Not for deciding what comes out
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from vsc.runtime.errors import StateError
@@ -29,6 +30,7 @@ _META: Final = struct.Struct("<4sHHqqq")
 _ROW: Final = struct.Struct("<qqBI")
 _NUMBER: Final = struct.Struct(">Q")
 _FAR: Final = 2**63 - 1
+_NO_ROW: Final = "the buffer of a suppress is damaged: a key has no row"
 
 
 class SuppressedRow(NamedTuple):
@@ -60,6 +62,11 @@ class Suppressed:
         data = self._kv.get(self._rows + key)
         return None if data is None else _decode(key, data)
 
+    def get_many(self, keys: Sequence[bytes]) -> list[SuppressedRow | None]:
+        """What is held for each key."""
+        rows = self._kv.get_many([self._rows + key for key in keys])
+        return [None if row is None else _decode(key, row) for key, row in zip(keys, rows, strict=True)]
+
     def hold(self, place: int, key: bytes, row: bytes | None, before: bytes | None, timestamp: int, now: int) -> None:
         """Hold `row` for `key`; `place` and `before` count only if the key is not held yet. `now`: the stream time."""
         found = self._kv.get(self._rows + key)
@@ -72,8 +79,7 @@ class Suppressed:
             held = _decode(key, found)
             place, before = held.place, held.before
             self.bytes -= len(key) + len(found)
-        flags = (row is not None) | (before is not None) << 1
-        data = _ROW.pack(place, timestamp, flags, len(row or b"")) + (row or b"") + (before or b"")
+        data = _encode(place, row, before, timestamp)
         self.bytes += len(key) + len(data)
         self.stream_time = now
         puts.append((self._rows + key, data))
@@ -96,7 +102,7 @@ class Suppressed:
             key = index[skip + _NUMBER.size :]
             data = self._kv.get(self._rows + key)
             if data is None:
-                raise StateError("the buffer of a suppress is damaged: a key has no row")
+                raise StateError(_NO_ROW)
             return _decode(key, data)
         return None
 
@@ -104,23 +110,54 @@ class Suppressed:
         """Remove what is held for a key."""
         row = self._rows + held.key
         self.count -= 1
-        self.bytes -= len(held.key) + _ROW.size + len(held.row or b"") + len(held.before or b"")
+        self.bytes -= _size(held)
         self._kv.write([self._meta_row()], [row, self._times + _NUMBER.pack(held.place) + held.key])
 
     def all(self) -> list[SuppressedRow]:
         """All that is held, in order."""
-        skip = len(self._times) + _NUMBER.size
-        keys = [index[skip:] for index, _ in self._kv.scan(self._times, prefix_end(self._times))]
-        rows = self._kv.get_many([self._rows + key for key in keys])
-        return [_decode(key, data) for key, data in zip(keys, rows, strict=True) if data is not None]
+        return self._scanned(self._times, prefix_end(self._times))
+
+    def until(self, time: int) -> list[SuppressedRow]:
+        """What is held with a time of at most `time`, in order."""
+        if not self.count or time < self._first:
+            return []
+        return self._scanned(self._times + _NUMBER.pack(self._first), self._times + _NUMBER.pack(time + 1))
+
+    def replace(self, gone: Sequence[SuppressedRow], held: Sequence[SuppressedRow], now: int) -> None:
+        """Remove `gone`, which is held, then hold `held`, all in one write. `now`: the stream time."""
+        rows = {self._rows + one.key: _encode(one.place, one.row, one.before, one.timestamp) for one in held}
+        was, times = (dict.fromkeys(self._times + _NUMBER.pack(r.place) + r.key for r in part) for part in (gone, held))
+        self.count += len(held) - len(gone)
+        self.bytes += sum(map(len, rows.values())) + sum(len(one.key) for one in held) - sum(map(_size, gone))
+        self.stream_time = now
+        puts = [(time, b"") for time in times if time not in was]
+        deletes = [self._rows + one.key for one in gone] + [time for time in was if time not in times]
+        self._kv.write([*rows.items(), *puts, self._meta_row()], [key for key in deletes if key not in rows])
 
     def move_clock(self, now: int) -> None:
         """Set the stream time."""
         self.stream_time = now
         self._kv.write([self._meta_row()])
 
+    def _scanned(self, start: bytes, end: bytes | None) -> list[SuppressedRow]:
+        skip = len(self._times) + _NUMBER.size
+        found = self.get_many([index[skip:] for index, _ in self._kv.scan(start, end)])
+        rows = [row for row in found if row is not None]
+        if len(rows) < len(found):
+            raise StateError(_NO_ROW)
+        return rows
+
     def _meta_row(self) -> tuple[bytes, bytes]:
         return self._meta, _META.pack(_MAGIC, FORMAT_VERSION, 0, self.stream_time, self.count, self.bytes)
+
+
+def _encode(place: int, row: bytes | None, before: bytes | None, timestamp: int) -> bytes:
+    flags = (row is not None) | (before is not None) << 1
+    return _ROW.pack(place, timestamp, flags, len(row or b"")) + (row or b"") + (before or b"")
+
+
+def _size(held: SuppressedRow) -> int:
+    return len(held.key) + _ROW.size + len(held.row or b"") + len(held.before or b"")
 
 
 def _decode(key: bytes, data: bytes) -> SuppressedRow:

@@ -56,6 +56,7 @@ from vsc.runtime.operators.columnar.session_windows import SessionColumns
 from vsc.runtime.operators.columnar.sliding_windows import SlidingColumns
 from vsc.runtime.operators.columnar.subscribe import SubscribeColumns
 from vsc.runtime.operators.columnar.suppress import SuppressColumns
+from vsc.runtime.operators.columnar.suppress_bounded import BoundedSuppress
 from vsc.runtime.operators.columnar.table_table_join import TableJoinColumns
 from vsc.runtime.operators.columnar.tables import open_columns
 from vsc.runtime.operators.columnar.window_results import WindowResults
@@ -66,6 +67,7 @@ from vsc.runtime.operators.stores import open_buffer, store_prefix
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.subscriptions import SubscriptionStore
+from vsc.runtime.state.suppressed import Suppressed
 
 __all__ = ["StageRun"]
 
@@ -117,7 +119,7 @@ class StageRun:
         stored = [n for n in self._order if n.store is not None]
         self._tables = {n.name: open_columns(kv, stage, n, spaces.of(n.schema)) for n in stored}
         self._steps: list[Step | AnswerColumns] = []
-        self._suppressed: dict[str, SuppressColumns] = {}
+        self._suppressed: dict[str, SuppressColumns | BoundedSuppress] = {}
 
     def process(self, entering: Mapping[str, Flow]) -> None:
         """Runs every node that records reach."""
@@ -257,13 +259,20 @@ class StageRun:
             *self._asked(node), give, self._failures,
         )  # fmt: skip
 
-    def _suppress(self, node: Node) -> SuppressColumns:
+    def _suppress(self, node: Node) -> SuppressColumns | BoundedSuppress:
         if node.name not in self._suppressed:
-            prefix = store_prefix(self._stage, node.name) + b"s"
-            self._suppressed[node.name] = SuppressColumns(
-                node, self._nodes[node.inputs[0]].schema, self._kv, prefix, lambda: self._loop(node),
-                wanted(self._plan, self._stage, node.name),
-            )  # fmt: skip
+            operation, prefix = node.operation, store_prefix(self._stage, node.name) + b"s"
+            assert isinstance(operation, Suppress)
+            if operation.max_records is None and operation.max_bytes is None:
+                self._suppressed[node.name] = SuppressColumns(
+                    node, Suppressed(self._kv, prefix), self._spaces.of(node.schema), self._tables.get(node.name),
+                    *self._asked(node), self._give(node), self._failures,
+                )  # fmt: skip
+            else:
+                self._suppressed[node.name] = BoundedSuppress(
+                    node, self._nodes[node.inputs[0]].schema, self._kv, prefix, lambda: self._loop(node),
+                    wanted(self._plan, self._stage, node.name), self._give(node),
+                )  # fmt: skip
         return self._suppressed[node.name]
 
     def _grace(self, node: Node) -> GraceColumns:
