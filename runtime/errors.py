@@ -15,6 +15,7 @@ __all__ = [
     "BufferFullError",
     "CheckpointError",
     "ConfigurationError",
+    "EventTimeWarning",
     "ExpressionError",
     "LocalStoreError",
     "MissingColumnError",
@@ -106,6 +107,12 @@ class BufferFullError(VscRuntimeError):
     """A `suppress` that may not hold any more, where ``when_full = 'fail'`` was asked for."""
 
     code = "VSC908"
+
+
+class EventTimeWarning(VscRuntimeError):
+    """Event times that cannot be, in another unit or in the future: logged, never raised."""
+
+    code = "VSC909"
 
 
 class MissingColumnError(VscRuntimeError):

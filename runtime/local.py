@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from vsc.plan.nodes import Plan, Source
+from vsc.runtime.operators.event_times import latest_times
 from vsc.runtime.operators.key_width import partition_codecs
 from vsc.runtime.operators.layout import handed_on, is_broadcast, stage_of_store
 from vsc.runtime.operators.partition import split
@@ -46,7 +47,8 @@ class LocalRuntime:
         observed = frozenset(observe)
         self._plan = plan
         self._partitions = partitions
-        self._source = SourceTask(plan, options, observed)
+        latest = {} if options.now is None else latest_times(plan, options.now)
+        self._source = SourceTask(plan, options, observed, latest)
         self._emits = [frozenset(s.emits) & observed for s in plan.stages]
         self._routes = [handed_on(plan, s) for s in plan.stages]
         self._codecs = {n.name: KeyCodec([c.type for c in n.schema.key]) for n in plan.nodes}

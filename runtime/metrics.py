@@ -24,6 +24,7 @@ class Group(StrEnum):
 class Dropped(StrEnum):
     """Why a record was dropped.
 
+    ``in_the_future``: an event time further ahead of the run's clock than the source's ``max_ahead``;
     ``expired``: refused by the store's grace; ``no_value``: a stream record without value reached an operator that
     needs one (D14); ``null_join_key``: a part of the key that a join, a `rekey` or a `group by` computed is null;
     ``out_of_order``: a change of a versioned table that is not its key's newest reached an operator that goes by the
@@ -34,6 +35,7 @@ class Dropped(StrEnum):
     NULL_KEY = "null_key"
     NULL_TIMESTAMP = "null_timestamp"
     NEGATIVE_TIMESTAMP = "negative_timestamp"
+    IN_THE_FUTURE = "in_the_future"
     UNREADABLE = "unreadable"
     EXPIRED = "expired"
     NO_VALUE = "no_value"

@@ -1,4 +1,5 @@
-"""Times as users give them: milliseconds since 1970, aware datetimes, ISO text (UTC unless it says otherwise).
+"""Times as users give them: milliseconds since 1970, aware datetimes, ISO text (UTC unless it says otherwise); and as
+they are shown.
 
 One reading for the test driver, scenario files and keys of stores. Not for what is in data: sources read that.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TypeGuard
 
-__all__ = ["event_time", "from_iso", "microseconds"]
+__all__ = ["event_time", "from_iso", "microseconds", "time_text"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -42,6 +43,14 @@ def from_iso(text: str) -> datetime:
     """The time that ISO text stands for, aware. ValueError for other text."""
     found = datetime.fromisoformat(text)
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+
+
+def time_text(ms: int) -> str:
+    """A time in ms as text, in UTC; as its number where Python has no such year."""
+    try:
+        return (_EPOCH + timedelta(milliseconds=ms)).isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
+    except OverflowError:
+        return f"{ms} ms"
 
 
 def _is_int(value: object) -> TypeGuard[int]:

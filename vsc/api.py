@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from vsc.runtime.spark import Hook, RunningQuery
+    from vsc.runtime.spark.job import Time
 
 __all__ = ["Topology", "compile", "start"]
 
@@ -62,6 +63,7 @@ def start(
     on_epoch: Hook | None = None,
     back_to: int | None = None,
     max_bad: str | None = None,
+    now: Time | None = None,
 ) -> RunningQuery:
     """Starts a topology on a Spark session and returns the running query, a pyspark ``StreamingQuery``.
 
@@ -84,4 +86,5 @@ def start(
         on_epoch=on_epoch,
         back_to=back_to,
         max_bad=max_bad,
+        now=now,
     )

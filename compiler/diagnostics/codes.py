@@ -149,6 +149,7 @@ _RUN_TIME = {
     "VSC906": "a sink that cannot be written to",
     "VSC907": "a run that cannot start as requested",
     "VSC908": "a `suppress` that is full",
+    "VSC909": "event times that cannot be",
     "VSC911": "a declared column that no file has",
 }
 

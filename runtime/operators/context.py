@@ -17,12 +17,14 @@ __all__ = ["Context", "NodeFailure", "RunOptions", "expression_error"]
 class RunOptions:
     """What to do with bad data.
 
-    `on_bad_row`: a row that cannot be read, or has no key or no event time, is dropped and counted, or stops the run.
-    `on_error`: the same for an expression that fails on a record.
+    `on_bad_row`: a row that cannot be read, or has no key or no usable event time, is dropped and counted, or stops the
+    run. `on_error`: the same for an expression that fails on a record. `now`: a fixed time, in ms, for the run's clock,
+    by which event times are too far in the future; None: on Spark the machine's clock, else there is no such bound.
     """
 
     on_bad_row: Literal["drop", "fail"] = "drop"
     on_error: Literal["drop", "fail"] = "fail"
+    now: int | None = None
 
 
 class NodeFailure(Exception):

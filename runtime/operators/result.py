@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vsc.runtime.operators.event_times import EventTimes
 from vsc.runtime.records import Batch, Metrics, Order, Origin
 
 __all__ = ["DRAIN", "StageResult", "drained"]
@@ -25,12 +26,14 @@ class StageResult:
     """Batches by node, at most one a node, each in D12's order, and what was counted on the way.
 
     `clock` is for stage 0 alone: the highest event time so far in the source partition in this epoch, to be given to
-    the next call for the same source partition and epoch; None as long as there was no usable record.
+    the next call for the same source partition and epoch; None as long as there was no usable record. `seen`, too:
+    the event times of the rows, also of those that were too far in the future; None where no row had one.
     """
 
     batches: tuple[tuple[str, Batch], ...]
     metrics: Metrics
     clock: int | None = None
+    seen: EventTimes | None = None
 
 
 def drained(stage: int, place: int, partition: int, times: Sequence[int]) -> tuple[tuple[Origin, ...], Order]:

@@ -9,6 +9,7 @@ Not for reading: a connector (or the test driver) hands in the columns.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,12 +21,16 @@ from vsc.runtime.errors import BadRowError
 from vsc.runtime.metrics import BadRow, Dropped, Group, Metrics
 from vsc.runtime.operators.columns import compute, nulled, true_rows
 from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.event_times import EventTimes
 from vsc.runtime.operators.layout import consumers, depth_first, hands_out, moved
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.stateless import Stateless, settled
 from vsc.runtime.records import Batch, Int64s, Mask, Order, Origin
+from vsc.runtime.times import time_text
 
-__all__ = ["SourceRows", "SourceTask", "running_maximum"]
+__all__ = ["SourceRows", "SourceTask"]
+
+_NO_BOUNDS: Mapping[str, int] = {}
 
 _WHY = {
     Dropped.UNREADABLE: "cannot be read",
@@ -75,8 +80,8 @@ class SourceRows:
 class SourceTask:
     """Stage 0 of a plan: sources, and what is stateless behind them. Keeps nothing between calls.
 
-    `observe` names the nodes whose records the caller wants beside those that later stages read, `computed` those that
-    the caller computes itself (see `onward`).
+    `observe` names the nodes whose records the caller wants beside those that later stages read. `latest`: by source,
+    the latest event time in ms that its rows may have; a source that is not in it has no bound.
     """
 
     def __init__(
@@ -84,12 +89,12 @@ class SourceTask:
         plan: Plan,
         options: RunOptions,
         observe: frozenset[str] = frozenset(),
-        computed: frozenset[str] = frozenset(),
+        latest: Mapping[str, int] = _NO_BOUNDS,
     ) -> None:
         self._plan = plan
-        self._computed = computed
         self._stage = plan.stages[0]
         self._options = options
+        self._latest = latest
         self._nodes = {n.name: n for n in plan.nodes}
         self._handed_out = hands_out(plan, self._stage, observe)
         self._moved = moved(plan, self._stage)
@@ -103,17 +108,10 @@ class SourceTask:
         Raises BadRowError or ExpressionError where the options do not say that such rows are to be dropped.
         """
         metrics = Metrics()
-        batch = self.parsed(source, rows, clock, metrics)
+        batch, seen = self._parsed(source, rows, clock, metrics)
         if len(batch):
             clock = int(batch.order.time[-1])
-        return StageResult(self.onward(source, {source: batch}, metrics), metrics, clock)
-
-    def onward(self, source: str, done: dict[str, Batch], metrics: Metrics) -> tuple[tuple[str, Batch], ...]:
-        """What is handed out of records of `source`, of which those of the nodes `done` are there.
-
-        `done` has the source itself, or every computed node (see the class) that is handed out, or that a node reads
-        which is not computed. Batches of the other nodes are added to it.
-        """
+        done = {source: batch}
         self._descend(source, source, done, Stateless(self._plan, self._options, metrics))
         found = []
         for place, name in enumerate(self._walks[source], start=1):
@@ -121,19 +119,20 @@ class SourceTask:
                 out = done[name]
                 counters = np.full(len(out), place, dtype=np.int64)
                 found.append((name, replace(out, order=out.order.extended(counters, name in self._moved))))
-        return tuple(found)
+        return StageResult(tuple(found), metrics, clock, seen)
 
     def _descend(self, source: str, name: str, done: dict[str, Batch], stateless: Stateless) -> None:
         for node in consumers(self._plan, self._stage, name):
-            if node.name not in self._computed:
-                place = self._walks[source].index(node.name) + 1
-                done[node.name] = stateless.apply(node, done[name], place)
+            place = self._walks[source].index(node.name) + 1
+            done[node.name] = stateless.apply(node, done[name], place)
             self._descend(source, node.name, done, stateless)
 
     # ------------------------------------------------------------------------------------------------- rows to records
 
-    def parsed(self, name: str, rows: SourceRows, clock: int | None, metrics: Metrics) -> Batch:
-        """The records of source node `name`; arguments as for `process`."""
+    def _parsed(
+        self, name: str, rows: SourceRows, clock: int | None, metrics: Metrics
+    ) -> tuple[Batch, EventTimes | None]:
+        """The records of source node `name`, and the times of its rows; arguments as for `process`."""
         node = self._nodes[name]
         source = node.operation
         assert isinstance(source, Source)
@@ -147,20 +146,16 @@ class SourceTask:
                 null |= rows.columns[i].is_null().to_numpy(zero_copy_only=False)
             rows = self._drop(rows, null, Dropped.NULL_KEY, metrics)
         rows, times = self._timed(node, source, rows, metrics)
+        seen = EventTimes.of(times)
+        rows, times = self._bounded(node.name, rows, times, metrics)
         rows, times, present = self._present(node, source, rows, times, metrics)
-        running = running_maximum(times, clock)
+        running: Int64s = np.maximum.accumulate(times)
+        running = running if clock is None else np.maximum(running, clock)
         nothing = np.zeros((len(rows), 0), dtype=np.int64)
         order = Order(running, np.zeros(len(rows), dtype=np.int32), rows.offsets, nothing)
         values = [rows.columns[declared.index(c.name)] for c in node.schema.value]
-        return Batch(
-            node.schema,
-            (rows.origin,),
-            order,
-            times,
-            present,
-            tuple(rows.columns[i] for i in keys),
-            nulled(values, present),
-        )
+        keyed = tuple(rows.columns[i] for i in keys)
+        return Batch(node.schema, (rows.origin,), order, times, present, keyed, nulled(values, present)), seen
 
     def _timed(self, node: Node, source: Source, rows: SourceRows, metrics: Metrics) -> tuple[SourceRows, Int64s]:
         """The rows that have an event time, and that time in ms."""
@@ -199,10 +194,22 @@ class SourceTask:
             rows, times, present = rows.filter(kept), times[kept], present[kept]
         return rows, times, present
 
-    def _drop(self, rows: SourceRows, bad: Mask, reason: Dropped, metrics: Metrics) -> SourceRows:
+    def _bounded(self, name: str, rows: SourceRows, times: Int64s, metrics: Metrics) -> tuple[SourceRows, Int64s]:
+        """The rows whose time is not too far in the future, and their times."""
+        latest = self._latest.get(name)
+        if latest is None or not len(times) or int(times.max()) <= latest:
+            return rows, times
+        ahead = times > latest
+        why = f"has the event time {time_text(int(times[ahead][0]))}, later than {time_text(latest)}"
+        return self._drop(rows, ahead, Dropped.IN_THE_FUTURE, metrics, why), times[~ahead]
+
+    def _drop(
+        self, rows: SourceRows, bad: Mask, reason: Dropped, metrics: Metrics, why: str | None = None
+    ) -> SourceRows:
+        """Without the rows that are `bad`, which are counted; or BadRowError for the first: as the options say."""
         if not bad.any():
             return rows
-        why = _WHY[reason] if rows.problem is None else f"{_WHY[reason]}: {rows.problem}"
+        why = why or (_WHY[reason] if rows.problem is None else f"{_WHY[reason]}: {rows.problem}")
         first = BadRow(rows.origin.part, int(rows.offsets[bad][0]), why)
         if self._options.on_bad_row == "fail":
             raise BadRowError(
@@ -212,12 +219,6 @@ class SourceTask:
         metrics.count(rows.origin.source, Group.DROPPED_RECORDS, reason, int(bad.sum()))
         metrics.example(rows.origin.source, reason, first)
         return rows.filter(~bad)
-
-
-def running_maximum(times: Int64s, clock: int | None) -> Int64s:
-    """The highest time so far at each row, of a source partition that has come to `clock` before."""
-    running: Int64s = np.maximum.accumulate(times)
-    return running if clock is None else np.maximum(running, clock)
 
 
 def _milliseconds(column: pa.Array, is_timestamp: bool) -> tuple[Int64s, Mask]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any
 
 from vsc.runtime.metrics import BadRow, Metrics
+from vsc.runtime.operators.event_times import EventTimes
 from vsc.runtime.spark.digest import combined
 from vsc.runtime.spark.epoch_files import Rows
 from vsc.runtime.spark.wire import CONTROL, WireRow
@@ -72,6 +73,7 @@ class TaskCounters:
         self._written: dict[str, int] = {}
         self._digests: dict[str, int] = {}
         self._clocks: dict[str, int] = {}
+        self._times: dict[str, EventTimes] = {}
         self._seconds: dict[str, float] = {}
         self._state: StateSize | None = None
 
@@ -90,6 +92,11 @@ class TaskCounters:
     def clock(self, source: str, time: int) -> None:
         """Notes the highest event time that a source has brought."""
         self._clocks[source] = max(time, self._clocks.get(source, time))
+
+    def times(self, source: str, seen: EventTimes) -> None:
+        """Notes the event times of some rows of a source."""
+        before = self._times.get(source)
+        self._times[source] = seen if before is None else before.merged(seen)
 
     def merge(self, metrics: Metrics) -> None:
         """Takes over the operators' metrics."""
@@ -115,6 +122,7 @@ class TaskCounters:
             "written": self._written,
             "digests": self._digests,
             "clocks": self._clocks,
+            "times": {name: astuple(seen) for name, seen in self._times.items()},
             "seconds": self._seconds,
         }
         if self._state is not None:
@@ -127,7 +135,8 @@ class EpochReport:
     """One epoch, as the driver knows it: the sums of its tasks, and the state of each (stage, partition) it touched.
 
     `clocks` are the highest event times, in ms, that sources have brought in it; `outstanding` is what they have still
-    to bring behind it, by unit.
+    to bring behind it, by unit. `times` are the event times of all rows, `now` and `latest` by what they were judged:
+    these are not kept.
     """
 
     epoch: int
@@ -139,6 +148,9 @@ class EpochReport:
     seconds: dict[str, float] = field(default_factory=dict)
     clocks: dict[str, int] = field(default_factory=dict)
     outstanding: dict[str, dict[str, float]] = field(default_factory=dict)
+    times: dict[str, EventTimes] = field(default_factory=dict)
+    now: int | None = None
+    latest: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def gather(cls, epoch: int, payloads: Iterable[bytes]) -> EpochReport:
@@ -153,6 +165,9 @@ class EpochReport:
                 report.digests[name] = combined((report.digests.get(name, 0), digest))
             for name, clock in task["clocks"].items():
                 report.clocks[name] = max(clock, report.clocks.get(name, clock))
+            for name, times in task["times"].items():
+                seen = EventTimes(*times)
+                report.times[name] = seen.merged(report.times[name]) if name in report.times else seen
             report.metrics.merge(Metrics.from_dict(task["metrics"]))
             for node, reason, part, row, problem in task["examples"]:
                 report.metrics.example(node, reason, BadRow(part, row, problem))

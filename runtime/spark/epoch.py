@@ -29,8 +29,7 @@ __all__ = ["EpochWriter"]
 class EpochWriter:
     """For foreachBatch. `error` is what went wrong last, as it was raised; `hook` is told about every epoch.
 
-    `running` is the epoch that is being written, None between two. `pacer` is None where no record waits for other
-    sources: a plan without state. `shuffled`: see `Delivery`.
+    `running` is the epoch that is being written, None between two. `shuffled`: see `Delivery`.
     """
 
     def __init__(
@@ -39,7 +38,7 @@ class EpochWriter:
         sinks: Sequence[EpochSink],
         claim: Claim,
         hook: Callable[[EpochReport], None] | None,
-        pacer: Pacer | None,
+        pacer: Pacer,
         shuffled: frozenset[str],
         columns: MissingColumns,
         bad_rows: BadRows,
@@ -69,18 +68,15 @@ class EpochWriter:
     def _write(self, batch: DataFrame, epoch: int) -> None:
         self._claim.check()
         self._columns.check()
-        if self._pacer is not None:
-            self._pacer.decide(epoch)
+        pace = self._pacer.decide(epoch)
         if len(self._sinks) == 1 and self._sinks[0].is_new(epoch):
             report = self._passed_on(batch, epoch, self._sinks[0])
         else:
             report = self._kept(batch, epoch)
-        if self._pacer is not None:
-            report.outstanding = self._pacer.outstanding
+        report.outstanding, report.now, report.latest = self._pacer.outstanding, pace.now, pace.latest
         self._checkpoint.keep(report)
         self._bad_rows.tell(report)
-        if self._pacer is not None:
-            self._pacer.done(report)
+        self._pacer.done(report)
         if self._hook is not None:
             self._hook(report)
 

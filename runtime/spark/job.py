@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.times import event_time
 from vsc.runtime.values import brief
 
-__all__ = ["Run", "as_text"]
+__all__ = ["Run", "Time", "as_text", "clock_of"]
+
+Time = int | str | datetime
+"""A time as users give it: see `vsc.runtime.times`."""
 
 _EXAMPLES = {"trigger": "'10 seconds'", "max_idle": "'10 seconds'", "max_bad": "'1%', or '100'"}
 
@@ -43,6 +48,15 @@ class Run:
 def as_text(path: str | os.PathLike[str]) -> str:
     """A path as Spark takes it."""
     return os.fspath(path) if isinstance(path, os.PathLike) else path
+
+
+def clock_of(now: Time | None) -> int | None:
+    """A fixed time for a run's clock, in ms. ConfigurationError for what is none."""
+    try:
+        return None if now is None else event_time(now)
+    except (ValueError, OverflowError) as error:
+        help = "give ms, ISO text or an aware datetime"
+        raise ConfigurationError(f"`now` is a time, not {brief(now)}", help) from error
 
 
 def _wrong_types(run: Run) -> Iterator[tuple[str, str]]:

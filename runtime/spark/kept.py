@@ -12,7 +12,7 @@ def kept_epochs(files: ReadableFiles) -> list[int]:
     """The epochs whose state is kept with what goes on from it; ascending."""
     found = epochs_in(files, "offsets") & epochs_in(files, "commits")
     paces = epochs_in(files, "vsc/inputs")
-    if paces:  # of a plan whose sources keep step: the next epoch follows from the pace and the report
+    if paces:  # the next epoch follows from the pace and the report
         found &= paces & epochs_in(files, "vsc/epochs")
     return sorted(found)
 

@@ -33,6 +33,10 @@ _SAID = re.compile(
 """What a cluster's client and the JVM itself say before they give up; the exceptions that follow tell less."""
 
 
+_ALWAYS = {"spark.sql.session.timeZone": "UTC", "spark.executorEnv.TZ": "UTC"}
+"""Settings that a run has whatever it is given: see docs/time.md."""
+
+
 @contextlib.contextmanager
 def launched(
     name: str, master: str, conf: Mapping[str, str], packages: Sequence[str], log: Path, interrupts: Interrupts
@@ -43,11 +47,13 @@ def launched(
     Interrupted when a signal has ended the JVM, whatever that broke off.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["TZ"] = "UTC"  # the JVM's, and that of its workers
     # A NullHandler keeps py4j from printing tracebacks of failures that are reported properly anyway.
     logging.getLogger("py4j").addHandler(logging.NullHandler())
     try:
         with _output_to(log), _signals_for_us_alone(interrupts):
-            spark = _session(name, master, {**_defaults(master), **_packages(packages), **conf}, interrupts)
+            settings = {**_defaults(master), **_packages(packages), **conf, **_ALWAYS}
+            spark = _session(name, master, settings, interrupts)
     except (PySparkException, Exception) as error:
         if interrupts.at_once:
             raise Interrupted from error
@@ -99,7 +105,7 @@ def _built(name: str, master: str, conf: Mapping[str, str], interrupts: Interrup
 
 
 def _defaults(master: str) -> dict[str, str]:
-    found = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC"}
+    found = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"}
     if master.startswith("local"):
         found["spark.driver.host"] = "127.0.0.1"
         found["spark.driver.bindAddress"] = "127.0.0.1"

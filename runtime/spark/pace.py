@@ -1,8 +1,10 @@
-"""Who is waited for in an epoch: decided by the driver before the epoch runs, kept, and the same when it is repeated.
+"""What the driver decides of an epoch before it runs: who is waited for, and the clock. It is kept, and the same when
+the epoch is repeated.
 
 A source is waited for as long as Spark has files of it that it has not handed out, and, with a trigger interval, for
 up to `max_idle` after it had none. How far a source has come is the highest event time that it has brought since it was
-last waited for; the epochs' reports have it. The decision for epoch N stands in ``vsc/inputs/N.json`` of the checkpoint
+last waited for; the epochs' reports have it. The clock says which event times are too far in the future: `docs/time.md`
+tells what it shows. The decision for epoch N stands in ``vsc/inputs/N.json`` of the checkpoint
 before a task of N runs: whatever is let out in N follows from it, from the rows of N and from the state.
 
 `Pace` is the decision. The driver hands it to the tasks as a local property of Spark's, with the epoch's number.
@@ -45,10 +47,16 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """One epoch: the sources that are waited for, and how many records each partition ("stage-partition") held back."""
+    """One epoch: the sources that are waited for, and how many records each partition ("stage-partition") held back.
+
+    `now`: what its clock shows, in ms. `latest`: the latest event time that each source with a bound may have. Both are
+    missing in what was kept by a vsc that knew of no bound.
+    """
 
     waits: Mapping[str, Wait] = field(default_factory=dict)
     waiting: Mapping[str, int] = field(default_factory=dict)
+    now: int | None = None
+    latest: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def calls(self) -> bool:
@@ -65,7 +73,8 @@ class Pace:
     def dump(self) -> str:
         """The pace as JSON."""
         waits = {name: [wait.clock, wait.next] for name, wait in self.waits.items()}
-        return json.dumps({"waits": waits, "waiting": dict(self.waiting)}, separators=(",", ":"))
+        data = {"waits": waits, "waiting": dict(self.waiting), "now": self.now, "latest": dict(self.latest)}
+        return json.dumps(data, separators=(",", ":"))
 
     @classmethod
     def load(cls, text: str) -> Pace:
@@ -73,23 +82,24 @@ class Pace:
         try:
             data = json.loads(text)
             waits = {name: Wait(clock, part) for name, (clock, part) in data["waits"].items()}
-            waiting = dict(data["waiting"])
-            numbers = [*waiting.values(), *(wait.clock for wait in waits.values())]
+            waiting, now, latest = dict(data["waiting"]), data.get("now"), dict(data.get("latest", {}))
+            numbers = [*waiting.values(), *latest.values(), *(wait.clock for wait in waits.values())]
+            numbers += [] if now is None else [now]
             if any(type(n) is not int for n in numbers) or any(type(w.next) is not str for w in waits.values()):
                 raise ValueError("a number or a name is none")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(f"the pace of an epoch (vsc/inputs) is damaged: {str(error)[:200]}") from error
-        return cls(waits, waiting)
+        return cls(waits, waiting, now, latest)
 
     @classmethod
     def here(cls) -> Pace:
-        """That of the epoch to which the running task belongs. For plans whose stages read sources."""
+        """That of the epoch to which the running task belongs."""
         context = TaskContext.get()
         if context is None:
             return cls()
         found = context.getLocalProperty(PROPERTY)
-        if found is None:  # it would look as if nobody had to wait
-            raise RuntimeError("the task was not told for which sources it waits (is PYSPARK_PIN_THREAD switched off?)")
+        if found is None:  # it would look as if nobody had to wait, and as if there were no bound
+            raise RuntimeError("the task was not told of its epoch's pace (is PYSPARK_PIN_THREAD switched off?)")
         return cls.load(found)
 
     def left(self, report: EpochReport) -> dict[str, int]:
@@ -135,7 +145,7 @@ class Pacer:
 
     `inputs` gives the query's inputs by source, once it runs (None for one of which nobody knows what it will bring),
     `tell` hands a pace to the tasks. A source without new input is waited for up to `max_idle` seconds of the clock
-    `now`.
+    `elapsed`. `now` is the run's clock, in ms, and `latest` what it allows each source.
     """
 
     def __init__(
@@ -144,9 +154,12 @@ class Pacer:
         inputs: Callable[[], Mapping[str, Input | None]],
         tell: Callable[[str], None],
         max_idle: float = 0.0,
-        now: Callable[[], float] = time.monotonic,
+        elapsed: Callable[[], float] = time.monotonic,
+        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        latest: Callable[[int], Mapping[str, int]] = lambda now: {},
     ) -> None:
-        self._record, self._find, self._tell, self._max_idle, self._now = record, inputs, tell, max_idle, now
+        self._record, self._find, self._tell, self._max_idle, self._elapsed = record, inputs, tell, max_idle, elapsed
+        self._now, self._latest = now, latest
         self._inputs: Mapping[str, Input | None] = {}
         self._positions: dict[str, int] = {}
         self._active: dict[str, float] = {}
@@ -183,7 +196,7 @@ class Pacer:
         self._report = report
         idle = [name for name in self._pace.waits if self._max_idle and not self._pace.waits[name].next]
         if idle and self._pace.left(report):
-            due = min(self._active[name] for name in idle) + self._max_idle - self._now()
+            due = min(self._active[name] for name in idle) + self._max_idle - self._elapsed()
             self._timer = threading.Timer(max(0.0, due), self._wake)
             self._timer.daemon = True
             self._timer.start()
@@ -200,9 +213,10 @@ class Pacer:
             clock = clocks.get(name, _NOTHING)
             if rest is not None and rest.next is not None:
                 waits[name] = Wait(clock, rest.next)
-            elif self._now() - self._active[name] < self._max_idle:
+            elif self._elapsed() - self._active[name] < self._max_idle:
                 waits[name] = Wait(clock)
-        return Pace(waits, before.waiting if report is None else before.left(report))
+        now = self._now()
+        return Pace(waits, before.waiting if report is None else before.left(report), now, self._latest(now))
 
     def _rests(self) -> dict[str, Rest | None]:
         """What each source has still to bring (None where that is not known: it brings what comes about)."""
@@ -212,7 +226,7 @@ class Pacer:
         for name, rest in rests.items():
             position = None if rest is None else rest.position
             if rest is None or rest.next is not None or name not in self._active or position != self._positions[name]:
-                self._active[name] = self._now()
+                self._active[name] = self._elapsed()
             if position is not None:
                 self._positions[name] = position
         return rests

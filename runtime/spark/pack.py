@@ -111,7 +111,7 @@ class _Packer:
         self._name = pack.source
         self._types = [arrow_type(c.type) for c in self._source.columns]
         observe = frozenset(sink.node for sink in pack.plan.sinks)
-        self._task = SourceTask(pack.plan, pack.options, observe)
+        self._task = SourceTask(pack.plan, pack.options, observe, Pace.here().latest)
         self._counters = counters
         self._batches: dict[str, list[Batch]] = {}
         self._part: str | None = None
@@ -153,6 +153,8 @@ class _Packer:
             self._counters.clock(self._name, result.clock)
         self._counters.read(self._name, n)
         self._counters.merge(result.metrics)
+        if result.seen is not None:
+            self._counters.times(self._name, result.seen)
         for node, records in result.batches:
             if len(records):
                 self._batches.setdefault(node, []).append(records)

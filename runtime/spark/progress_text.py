@@ -12,7 +12,7 @@ from vsc.runtime.metrics import HELD_RECORDS, LONGEST_SESSION, RETENTION_NEEDED,
 from vsc.runtime.spark.counters import StoreState
 from vsc.runtime.spark.lag import Lags
 from vsc.runtime.spark.progress import Activity, Batch, Finished
-from vsc.runtime.spark.table_text import time_text
+from vsc.runtime.times import time_text
 
 __all__ = [
     "batch_text",

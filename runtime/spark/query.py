@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from pyspark.sql import SparkSession
@@ -18,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import CheckpointError, ConfigurationError, VscRuntimeError
+from vsc.runtime.operators.event_times import latest_times
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.spark.bad_rows import BadRows, MaxBad
 from vsc.runtime.spark.checkpoint import Checkpoint
@@ -29,7 +32,7 @@ from vsc.runtime.spark.disks import places_of
 from vsc.runtime.spark.epoch import EpochWriter
 from vsc.runtime.spark.failures import explained
 from vsc.runtime.spark.going_back import go_back
-from vsc.runtime.spark.job import Run, as_text
+from vsc.runtime.spark.job import Run, Time, as_text, clock_of
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
 from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.options import resolve_plan
@@ -41,8 +44,10 @@ from vsc.runtime.spark.ship import ship
 from vsc.runtime.spark.sinks import EpochSink, check_sinks, make_sinks
 from vsc.runtime.spark.sources import check_sources
 from vsc.runtime.spark.spark_logs import SparkLogs
+from vsc.runtime.spark.time_warnings import TimeWarnings
 from vsc.runtime.spark.trigger import ends, idle_ms, spark_trigger
 from vsc.runtime.spark.unread import query_inputs
+from vsc.runtime.spark.zones import check_java_zone
 
 __all__ = ["Hook", "Opened", "Started", "check", "start", "start_query"]
 
@@ -53,17 +58,21 @@ Hook = Callable[[EpochReport], None]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What to run, looked at: the plan with its variables `resolved`, and its checkpoint."""
+    """What to run, looked at: the plan with its variables `resolved`, its checkpoint, when the run was `started` (ms)
+    and what it has to say of event times."""
 
     job: Run
     resolved: Plan
     checkpoint: Checkpoint
+    started: int
+    warnings: TimeWarnings
 
     @classmethod
     def of(cls, job: Run, spark: SparkSession) -> Opened:
         """Raises what `start` does for a plan or a checkpoint that is refused; nothing is written."""
         resolved = check(job.plan, job.variables, job.trigger, job.max_idle, job.max_bad)
-        return cls(job, resolved, Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions))
+        opened = Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions)
+        return cls(job, resolved, opened, _now(), TimeWarnings(job.plan))
 
     def to_drain(self) -> Opened:
         """The same once it has run, for the run that lets out what waits."""
@@ -102,6 +111,7 @@ def start(
     on_epoch: Hook | None = None,
     back_to: int | None = None,
     max_bad: str | None = None,
+    now: Time | None = None,
 ) -> RunningQuery:
     """Starts `plan` and returns the running query; `spark` None is the session that is active.
 
@@ -111,12 +121,15 @@ def start(
     sources wait for one that has nothing new (None: not at all). `on_epoch` is called, on a thread of its own, after
     each epoch. `back_to` first goes back to the state after that epoch: what came later is forgotten, its files are
     removed from files sinks, and its input is read anew. `max_bad` fails a batch in which more rows of a source
-    are bad: ``100``, or ``1%`` of those that were read. The session's settings are as before when this returns.
+    are bad: ``100``, or ``1%`` of those that were read. `now`, in ms, as ISO text or as an aware ``datetime``, is a
+    fixed time for the run's clock, by which event times are too far in the future: for tests. Without it that is the
+    start of the run, with a duration as trigger that of each epoch. The session's settings are as before when this
+    returns.
 
     Raises VscRuntimeError (ConfigurationError, SourceError, SinkError, CheckpointError) for what can be seen before
     the first row is read; what happens later is the query's exception, a `QueryFailedError` where vsc knows why.
     """
-    options = RunOptions(on_bad_row, on_error)
+    options = RunOptions(on_bad_row, on_error, clock_of(now))
     folder, local = as_text(checkpoint), None if local_dir is None else as_text(local_dir)
     given = variables or {}
     job = Run(plan, folder, given, partitions, trigger, max_idle, local, options, back_to, max_bad=max_bad)
@@ -149,6 +162,7 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
     plan, back_to = job.plan, job.back_to
     columns = MissingColumns(spark, what.resolved, _read_before(what))
     columns.check()
+    check_java_zone(spark, what.resolved)
     sinks = make_sinks(spark, what.resolved, opened.id)
     if opened.fresh:  # a topology whose sink is refused may be fixed and run again: nothing is made before
         _prepare(sinks)
@@ -164,9 +178,9 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
         else:
             _take_up(plan, opened, sinks, back_to)
         ship(spark)
-        pacer, shuffled = _pacer(spark, job, opened), delivery(plan).shuffled
-        bad_rows = BadRows(plan, job.max_bad)
-        writer = EpochWriter(opened, sinks, held, on_epoch, pacer, shuffled, columns, bad_rows)
+        hook, shuffled = _telling(what.warnings, on_epoch), delivery(plan).shuffled
+        pacer, bad_rows = _pacer(spark, what), BadRows(plan, job.max_bad)
+        writer = EpochWriter(opened, sinks, held, hook, pacer, shuffled, columns, bad_rows)
         query = _query(job, what.resolved, spark, opened, writer)
     except BaseException:
         held.release()
@@ -219,15 +233,30 @@ def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, wr
     return query
 
 
-def _pacer(spark: SparkSession, job: Run, checkpoint: Checkpoint) -> Pacer | None:
-    """Who decides which sources are waited for; None where no stage reads one."""
-    if not stages_in_step(job.plan):
-        return None
+def _pacer(spark: SparkSession, what: Opened) -> Pacer:
+    """Who decides of each epoch which sources are waited for, and what the clock shows."""
+    job, ending = what.job, ends(what.job.trigger)
+    fixed = job.options.now if job.options.now is not None else what.started if ending else None
     pacer = Pacer(
-        checkpoint,
-        lambda: query_inputs(job.plan, spark, ends(job.trigger)),
+        what.checkpoint,
+        (lambda: query_inputs(job.plan, spark, ending)) if stages_in_step(job.plan) else dict,
         lambda pace: spark.sparkContext.setLocalProperty(PROPERTY, pace),
         0.0 if job.max_idle is None else idle_ms(job.max_idle) / 1000,
+        now=_now if fixed is None else lambda: fixed,
+        latest=partial(latest_times, job.plan),
     )
     pacer.resume()
     return pacer
+
+
+def _telling(warnings: TimeWarnings, hook: Hook | None) -> Hook:
+    def done(report: EpochReport) -> None:
+        warnings.tell(report)
+        if hook is not None:
+            hook(report)
+
+    return done
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

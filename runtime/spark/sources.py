@@ -22,6 +22,7 @@ from vsc.runtime.spark.csv_dialect import CELL_OPTIONS, CsvDialect
 from vsc.runtime.spark.hadoop import Files, is_local, local_path, usable
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.pack import BAD, CORRUPT, INDEX, PART, START, TIME
+from vsc.runtime.spark.zones import OPTION, check_zone, known_zone, timestamp_in_zone
 
 __all__ = ["FILE_OPTIONS", "FORMATS", "check_sources", "quoted", "source_frame"]
 
@@ -78,6 +79,7 @@ def _check_files(node: Node, options: Options) -> None:
         raise SourceError(
             f"{options.place}: missing_columns is 'error' or 'null', not {options.get('missing_columns')!r}"
         )
+    check_zone(options)
     if form == "csv":
         _check_csv(node, options)
 
@@ -145,6 +147,7 @@ def _structured(spark: SparkSession, source: Source, options: Options, form: str
     if form == "json":
         ddl.append(f"{CORRUPT} string")
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
+        reader = reader.option(OPTION, known_zone(spark, options))  # else it is the session's, when a batch is read
     frame = _load(reader.schema(", ".join(ddl)), options)
     columns = [_declared(c, form == "json" or c.name in read) for c in source.columns]
     columns += _metadata(source, frame, form == "parquet")
@@ -199,10 +202,10 @@ def _csv(spark: SparkSession, source: Source, options: Options) -> DataFrame:
     cells = CsvCells(names, dialect, options.place, tuple(others))
     text = lines.mapInArrow(cells, ", ".join(f"{quoted(name)} {type}" for name, type in types.items()))
     formats = {name.lower(): value for name, value in options.spark.items() if name.lower() in _TEXT_FORMATS}
-    typed, problems = [], [F.col(REASON)]
+    zone, typed, problems = known_zone(spark, options), [], [F.col(REASON)]
     for column in source.columns:
         cell = F.col(quoted(column.name))
-        value = _cell(cell, column.type, formats)
+        value = _cell(cell, column.type, formats, zone)
         if str(column.type) != "string":
             problems.append(F.when(cell.isNotNull() & value.isNull(), _misfit(column, cell)))
         typed.append(value.alias(column.name))
@@ -214,10 +217,12 @@ def _misfit(column: DeclaredColumn, cell: Column) -> Column:
     return F.concat(F.lit(f"column '{column.name}' ({column.type}) cannot hold '"), text, F.lit("'"))
 
 
-def _cell(cell: Column, type: object, formats: dict[str, str]) -> Column:
+def _cell(cell: Column, type: object, formats: dict[str, str], zone: str) -> Column:
     name = str(type)
     if name == "string":
         return cell
+    if name == "timestamp" and zone != "UTC":
+        return timestamp_in_zone(cell, zone, formats)
     if name == "timestamp" and "timestampformat" in formats:
         return F.try_to_timestamp(cell, F.lit(formats["timestampformat"]))
     if name == "date" and "dateformat" in formats:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from vsc.plan.nodes import Node
 from vsc.plan.types import DataType
 from vsc.runtime.records import Batch
+from vsc.runtime.times import time_text
 from vsc.runtime.values import displayed, to_values
 
-__all__ = ["aligned", "cell_text", "is_number", "table_text", "time_text"]
+__all__ = ["aligned", "cell_text", "is_number", "table_text"]
 
 MAX_WIDTH = 40
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def table_text(node: Node, records: Batch, timestamp: bool) -> str:
@@ -57,14 +57,6 @@ _NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal"
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     padded = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True)]
     return "  ".join(padded).rstrip()
-
-
-def time_text(ms: int) -> str:
-    """A time in ms as text, in UTC."""
-    try:
-        return (_EPOCH + timedelta(milliseconds=ms)).isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
-    except OverflowError:
-        return str(ms)
 
 
 def cell_text(value: object) -> str:

@@ -255,3 +255,35 @@ def test_several_partitions_give_every_key_the_same() -> None:
 def test_there_are_so_many_partitions(partitions: Any) -> None:
     with pytest.raises(ValueError, match=r"partitions is a number from 1 to 1000, not "):
         TopologyTestDriver(STREAM, partitions=partitions)
+
+
+AHEAD = """
+stream a (k string, at timestamp) from memory () key k timestamp at;
+stream b (k string, at timestamp) from memory (max_ahead = none) key k timestamp at;
+sink a to memory ();
+sink b to memory ();
+"""
+DAY = 86_400_000
+
+
+@pytest.mark.parametrize("now", [10 * DAY, dt.datetime(1970, 1, 11, tzinfo=UTC), "1970-01-11"])
+def test_with_a_clock_rows_may_be_one_day_ahead_unless_the_source_says_otherwise(now: Any) -> None:
+    with TopologyTestDriver(AHEAD, now=now) as driver:
+        for source in ("a", "b"):
+            for time in (11 * DAY, 11 * DAY + 1, 9_000 * DAY, 3):
+                driver.pipe(source, {"k": "x", "at": time})
+        assert [r.timestamp for r in driver.read("a")] == [11 * DAY, 3]
+        assert [r.timestamp for r in driver.read("b")] == [11 * DAY, 11 * DAY + 1, 9_000 * DAY, 3]
+        assert driver.metrics()["dropped_records"] == {"a": {"in_the_future": 2}}
+
+
+def test_without_a_clock_no_row_is_too_far_ahead() -> None:
+    with TopologyTestDriver(AHEAD) as driver:
+        driver.pipe("a", {"k": "x", "at": 90_000 * DAY})
+        assert [r.timestamp for r in driver.read("a")] == [90_000 * DAY]
+
+
+@pytest.mark.parametrize("now", ["today", 1.5, True, dt.datetime(2026, 1, 1)])
+def test_a_clock_is_a_time(now: Any) -> None:
+    with pytest.raises(ValueError, match="now= is a time in ms or as ISO text, or an aware datetime, not"):
+        TopologyTestDriver(AHEAD, now=now)

@@ -11,6 +11,8 @@ import pytest
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import BadRowError, ExpressionError
+from vsc.runtime.metrics import BadRow
+from vsc.runtime.operators.event_times import EventTimes
 from vsc.runtime.operators.source_task import SourceRows, SourceTask
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.records import Batch, Origin
@@ -167,3 +169,43 @@ def test_a_failure_behind_rows_without_value_names_its_own_row() -> None:
     assert batch.order.offset.tolist() == [0, 1, 3]
     assert batch.values[0].to_pylist() == [None, 2.0, 5.0]
     assert result.metrics.as_dict()["dropped_records"] == {"m": {"expression_failed": 1}}
+
+
+def test_rows_too_far_in_the_future_are_counted_and_move_no_clock(plan: Plan) -> None:
+    rows = stream(["a", "b", "c", "d"], [1, 2, 3, 4], [1_000, 9_001_000, 5_999, 8_000_000])
+    result = SourceTask(plan, RunOptions(), latest={"s": 5}).process("s", rows)
+    batch = dict(result.batches)["s"]
+    assert batch.timestamps.tolist() == batch.order.time.tolist() == [1, 5]
+    assert batch.order.offset.tolist() == [10, 12]
+    assert result.clock == 5
+    assert result.metrics.as_dict()["dropped_records"] == {"s": {"in_the_future": 2}}
+    assert result.seen == EventTimes(4, 1, 9001)
+    why = "has the event time 1970-01-01 00:00:09.001, later than 1970-01-01 00:00:00.005"
+    assert result.metrics.examples() == {("s", "in_the_future"): BadRow("p0", 11, why)}
+
+
+def test_the_bound_itself_is_not_too_far_and_other_sources_have_none(plan: Plan) -> None:
+    rows = stream(["a", "b"], [1, 2], [5_999, 5_000])
+    result = SourceTask(plan, RunOptions(), latest={"s": 5, "t": 0}).process("s", rows)
+    assert (len(dict(result.batches)["s"]), result.seen) == (2, EventTimes(2, 5, 5))
+    result = SourceTask(plan, RunOptions(), latest={"s": 5}).process("t", table(["a"], ["v"], [False], [2**52]))
+    assert (result.clock, result.seen) == (2**52, EventTimes(1, 2**52, 2**52))
+
+
+def test_a_record_s_own_time_is_bounded_too(plan: Plan) -> None:
+    rows = table(["a", "b"], ["v", "w"], [False, True], [7, 8], deleted=np.array([False, True]))
+    result = SourceTask(plan, RunOptions(), latest={"t": 7}).process("t", rows)
+    assert dict(result.batches)["t"].timestamps.tolist() == [7]
+    assert result.metrics.as_dict()["dropped_records"] == {"t": {"in_the_future": 1}}
+
+
+def test_event_times_of_several_batches_are_merged() -> None:
+    one, two = EventTimes(2, 5, 9), EventTimes(1, 3, 8)
+    assert one.merged(two) == two.merged(one) == EventTimes(3, 3, 9)
+
+
+def test_a_row_too_far_in_the_future_stops_the_run_if_asked_to(plan: Plan) -> None:
+    task = SourceTask(plan, RunOptions(on_bad_row="fail"), latest={"s": 5})
+    wanted = r"source 's': row 10 of p0 has the event time 1970-01-01 00:00:00.006, later than .* \(in_the_future\)"
+    with pytest.raises(BadRowError, match=wanted):
+        task.process("s", stream(["a"], [1], [6_000]))

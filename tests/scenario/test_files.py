@@ -97,6 +97,17 @@ def test_a_scenario_has_its_own_variables_and_partitions(read: Read) -> None:
     text = HEAD.replace("- name: a", "- name: a\n    variables: {smallest: 9}\n    partitions: 3")
     (scenario,) = read(text + "      - drain: true\n").scenarios
     assert (scenario.variables, scenario.partitions, scenario.place.line) == ({"smallest": "9"}, 3, 4)
+    assert scenario.now is None
+
+
+def test_a_scenario_may_have_a_clock(read: Read) -> None:
+    for written, now in (("2026-03-02T10:00:00+01:00", 1_772_442_000_000), ("7", 7)):
+        text = HEAD.replace("- name: a", f"- name: a\n    now: {written}")
+        (scenario,) = read(text + "      - drain: true\n").scenarios
+        assert scenario.now == now
+    with pytest.raises(ScenarioError, match="`now` is a time in milliseconds or as ISO text") as caught:
+        read(HEAD.replace("- name: a", "- name: a\n    now: soon") + "      - drain: true\n")
+    assert (caught.value.line, caught.value.column) == (5, 10)
 
 
 def test_a_column_that_an_expected_value_leaves_out_is_null(read: Read) -> None:

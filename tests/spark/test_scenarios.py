@@ -63,11 +63,13 @@ def test_a_scenario_gives_on_spark_what_it_gives_on_the_driver(spark: Any, tmp_p
                     path = tmp_path / "in" / node.name / f"{part}-{number:03}.json"
                     write_json(path, rows, number * PARTS + part)
 
-    changed = _with_files(plan, tmp_path, watched)
+    changed = _with_files(plan, tmp_path, watched, scenario.now is not None)
     epochs = [partial(files, number, epoch) for number, epoch in enumerate(_cut(plan, fed, chance))]
     if drains:  # an epoch of its own, of the same query: to start one takes longer
         epochs.append(lambda: Checkpoint.open(spark, str(tmp_path / "ck"), changed, partitions).request_drain())
-    assert len(run_epochs(changed, spark, tmp_path / "ck", epochs, partitions=partitions)) == len(epochs)
+    assert len(run_epochs(changed, spark, tmp_path / "ck", epochs, partitions=partitions, now=scenario.now)) == len(
+        epochs
+    )
     for name in watched:
         node = plan.node(name)
         seen = [_spark_row(node, row) for row in parquet_rows(tmp_path / "out" / name)]
@@ -78,7 +80,9 @@ def test_a_scenario_gives_on_spark_what_it_gives_on_the_driver(spark: Any, tmp_p
 
 
 def _on_the_driver(scenario: Scenario, partitions: int, watched: list[str]) -> dict[str, list[Record]]:
-    with TopologyTestDriver(scenario.topology, variables=scenario.variables, partitions=partitions) as driver:
+    with TopologyTestDriver(
+        scenario.topology, variables=scenario.variables, partitions=partitions, now=scenario.now
+    ) as driver:
         for step in scenario.steps:
             match step.action:
                 case Pipe(source, rows, timestamp):
@@ -165,9 +169,14 @@ def _with(epoch: list[EpochRow], one: Fed, part: int) -> list[EpochRow]:
     return [*epoch, EpochRow(one.source, str(part), offset, one.row, one.time)]
 
 
-def _with_files(plan: Plan, folder: Path, watched: list[str]) -> Plan:
-    """The plan with files in the place of its connectors; event time and tombstones are columns of their own."""
-    nodes = tuple(_from_files(node, folder) if isinstance(node.operation, Source) else node for node in plan.nodes)
+def _with_files(plan: Plan, folder: Path, watched: list[str], bounded: bool) -> Plan:
+    """The plan with files in the place of its connectors; event time and tombstones are columns of their own.
+
+    Unless it is `bounded`, no event time is too far ahead of the machine's clock.
+    """
+    nodes = tuple(
+        _from_files(node, folder, bounded) if isinstance(node.operation, Source) else node for node in plan.nodes
+    )
     sinks = []
     for number, name in enumerate(watched):
         options: list[tuple[str, Any]] = [("path", str(folder / "out" / name)), ("format", "parquet")]
@@ -177,7 +186,7 @@ def _with_files(plan: Plan, folder: Path, watched: list[str]) -> Plan:
     return replace(plan, nodes=nodes, sinks=tuple(sinks), variables=())
 
 
-def _from_files(node: Node, folder: Path) -> Node:
+def _from_files(node: Node, folder: Path, bounded: bool) -> Node:
     source = node.operation
     assert isinstance(source, Source)
     options = (("path", str(folder / "in" / node.name)), ("format", "json"))
@@ -187,6 +196,7 @@ def _from_files(node: Node, folder: Path) -> Node:
     changed = replace(
         source,
         connector=Connector("files", options),
+        max_ahead=source.max_ahead if bounded else None,
         columns=(*source.columns, Column(AT, BIGINT), Column(GONE, BOOLEAN)),
         timestamp=Item("timestamp", expressions.Column(0, AT, BIGINT), AT),
         delete_when=Item("delete when", gone, GONE) if node.kind == "table" else None,

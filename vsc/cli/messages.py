@@ -52,7 +52,9 @@ class Warnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Says it."""
         if self._messages is not None:
-            self._messages.problem(Problem(record.getMessage(), severity="warning"))
+            said = record.msg
+            code, help = getattr(said, "code", None), getattr(said, "help", None)  # of a VscRuntimeError
+            self._messages.problem(Problem(getattr(said, "message", record.getMessage()), help, code, "warning"))
 
     def __enter__(self) -> None:
         logging.getLogger(LOGGER).addHandler(self)

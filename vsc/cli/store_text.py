@@ -13,7 +13,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from vsc.runtime.operators.views import StoreInfo
-from vsc.runtime.spark.table_text import aligned, cell_text, is_number, time_text
+from vsc.runtime.spark.table_text import aligned, cell_text, is_number
+from vsc.runtime.times import time_text
 from vsc.runtime.values import displayed
 
 if TYPE_CHECKING:

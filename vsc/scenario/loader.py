@@ -99,7 +99,7 @@ def _variables(document: Document, node: yaml.Node | None) -> dict[str, str]:
 
 
 def _scenario(document: Document, node: yaml.Node, topology: _Topology, shared: Mapping[str, str]) -> Scenario:
-    fields = document.fields(node, "a scenario", ("name", "steps"), ("variables", "partitions"))
+    fields = document.fields(node, "a scenario", ("name", "steps"), ("variables", "partitions", "now"))
     variables = {**shared, **_variables(document, fields.get("variables"))}
     partitions = document.integer(fields["partitions"], "`partitions`") if "partitions" in fields else 1
     if not 1 <= partitions <= 1024:
@@ -115,6 +115,7 @@ def _scenario(document: Document, node: yaml.Node, topology: _Topology, shared: 
         topology.path,
         variables,
         partitions,
+        read_time(document, fields["now"], "`now`") if "now" in fields else None,
         tuple(reader.step(one, number) for number, one in enumerate(steps, start=1)),
     )
 

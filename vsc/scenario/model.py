@@ -76,7 +76,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One run of a topology from its beginning."""
+    """One run of a topology from its beginning. `now` is its clock in ms, None: no event time is too far ahead."""
 
     path: str
     place: Place
@@ -84,6 +84,7 @@ class Scenario:
     topology: Path
     variables: Mapping[str, str]
     partitions: int
+    now: int | None
     steps: tuple[Step, ...]
 
 

@@ -56,7 +56,9 @@ class Outcome:
 
 def play(scenario: Scenario) -> Outcome:
     """Plays `scenario` to its end, or to the first step after which something is wrong."""
-    with TopologyTestDriver(scenario.topology, variables=scenario.variables, partitions=scenario.partitions) as driver:
+    with TopologyTestDriver(
+        scenario.topology, variables=scenario.variables, partitions=scenario.partitions, now=scenario.now
+    ) as driver:
         for step in scenario.steps:
             try:
                 _do(driver, step)

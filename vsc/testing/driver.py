@@ -61,8 +61,10 @@ class TopologyTestDriver:
     """Compiles a topology and runs it. Use it as a context manager, or `close` it.
 
     `topology` and `variables` are those of `vsc.compile`: a path or the text itself, and the ``${name}`` in it.
-    `partitions` is the number of vsc partitions. `on_bad_row` and `on_error` are those of ``vsc run``. Raises what
-    `vsc.compile` does, and ValueError for another argument that cannot be.
+    `partitions` is the number of vsc partitions. `on_bad_row` and `on_error` are those of ``vsc run``. `now` is the
+    run's clock, a time as `pipe` takes it: rows further ahead of it than their source's ``max_ahead`` are dropped;
+    without it no row is, since no test hangs on the day on which it runs. Raises what `vsc.compile` does, and
+    ValueError for another argument that cannot be.
     """
 
     def __init__(
@@ -72,8 +74,10 @@ class TopologyTestDriver:
         partitions: int = 1,
         on_bad_row: str = "drop",
         on_error: str = "fail",
+        now: Time | None = None,
     ) -> None:
         _check_partitions(partitions)
+        options = _options(on_bad_row, on_error, now)
         self._plan = compile(topology, variables)
         self._nodes = {n.name: n for n in self._plan.nodes if owner(n.name) == n.name}
         self._offsets = dict.fromkeys(self._nodes, 0)
@@ -81,7 +85,6 @@ class TopologyTestDriver:
         self._stores: list[RocksKV] = []
         self._closed = False
         self._folder = Path(tempfile.mkdtemp(prefix="vsc-test-driver-"))
-        options = _options(on_bad_row, on_error)
         try:
             self._runtime = LocalRuntime(self._plan, self._open, self._nodes, partitions, options)
         except BaseException:
@@ -245,11 +248,15 @@ class StoreView:
         return VersionedRecord(_outside(node.schema.value, row), valid_from, valid_to)
 
 
-def _options(on_bad_row: str, on_error: str) -> RunOptions:
+def _options(on_bad_row: str, on_error: str, now: Time | None) -> RunOptions:
     for name, value in (("on_bad_row", on_bad_row), ("on_error", on_error)):
         if value not in ("drop", "fail"):
             raise ValueError(f"{name} is 'drop' or 'fail', not {brief(value)}")
-    return RunOptions("fail" if on_bad_row == "fail" else "drop", "fail" if on_error == "fail" else "drop")
+    try:
+        clock = None if now is None else event_time(now)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"now= is a time in ms or as ISO text, or an aware datetime, not {brief(now)}") from error
+    return RunOptions("fail" if on_bad_row == "fail" else "drop", "fail" if on_error == "fail" else "drop", clock)
 
 
 def timestamp_column(source: Source) -> str | None:

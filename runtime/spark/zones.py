@@ -1,0 +1,87 @@
+"""The zone of times that are written as text without an offset: what a source says, else UTC, whatever the session has.
+
+Guarantees: a text with an offset means what it says, in any zone. Where a zone's clocks are put forward, a time that is
+left out is taken to be as much later; where they are put back, a time that comes twice is the earlier one: as in Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from vsc.plan.nodes import Node, Plan, Source
+from vsc.runtime.errors import SinkError, SourceError
+from vsc.runtime.spark.options import Options
+
+__all__ = ["OPTION", "check_java_zone", "check_zone", "known_zone", "timestamp_in_zone"]
+
+OPTION = "timeZone"
+"""Spark's option for the zone."""
+
+_TEXT = ("json", "csv")
+_UTC = ("UTC", "Z", "GMT", "Etc/UTC", "Universal", "Zulu", "Etc/UCT", "UCT", "Etc/Universal", "Etc/Zulu", "Etc/GMT")
+
+
+def _zone_of(options: Options) -> str | None:
+    """The zone that a source names; None: UTC."""
+    zone = options.get("time_zone")
+    return None if zone is None else str(zone)
+
+
+def check_zone(options: Options) -> None:
+    """SourceError for what is wrong with a zone without asking Java; the compiler has seen what holds no variable."""
+    form = options.text("format")
+    if _zone_of(options) is not None and form not in _TEXT:
+        raise SourceError(f"{options.place}: time_zone is for times in text (json, csv), not for {form}", "remove it")
+    if OPTION.lower() in {name.lower() for name in options.spark}:
+        raise SourceError(f"{options.place}: the option {OPTION!r} is not handed to Spark", "write time_zone = '...'")
+
+
+def known_zone(spark: SparkSession, options: Options) -> str:
+    """The zone of a source. SourceError if Java, which reads the times, does not know it."""
+    zone = _zone_of(options)
+    if zone is None:
+        return "UTC"
+    try:
+        java = spark._jvm.java.time.ZoneId.of(zone)  # type: ignore[union-attr]
+    except (Py4JJavaError, PySparkException) as error:
+        help = "write an IANA name, such as 'Europe/Berlin'"
+        raise SourceError(f"{options.place}: there is no time zone {zone!r}", help) from error
+    return str(java.getId())
+
+
+def timestamp_in_zone(cell: Column, zone: str, options: Mapping[str, str]) -> Column:
+    """The timestamp that a text is in `zone`, null if it is none; `options` are Spark's of the format."""
+    # A cast cannot be told a zone, but a document can: read as JSON, the text is read as JSON files are.
+    document = F.to_json(F.struct(cell.alias("t")))
+    return F.from_json(document, "t timestamp", {**options, OPTION: zone})["t"]
+
+
+def check_java_zone(spark: SparkSession, resolved: Plan) -> None:
+    """SourceError or SinkError where times would be read from ORC, or written to it, in a zone that is not UTC.
+
+    ORC keeps what a clock shows, and Spark takes that for the clock of each Java that reads or writes.
+    """
+    sources = [node for node in resolved.nodes if isinstance(node.operation, Source)]
+    reads = [(SourceError, Options.of_source(n)) for n in sources if _keeps_times(n)]
+    writes = [(SinkError, Options.of_sink(s)) for s in resolved.sinks if _keeps_times(resolved.node(s.node))]
+    in_orc = [(kind, options) for kind, options in (*reads, *writes) if options.get("format") == "orc"]
+    if not in_orc:
+        return
+    tasks = spark.range(0, 64, 1, spark.sparkContext.defaultParallelism)
+    zones = tasks.select(F.call_function("reflect", F.lit("java.time.ZoneId"), F.lit("systemDefault"))).distinct()
+    others = sorted(zone for (zone,) in zones.collect() if zone not in _UTC)
+    if others:
+        kind, options = in_orc[0]
+        raise kind(
+            f"{options.place}: Spark's Java runs in the time zone {others[0]} and takes times in ORC for local ones",
+            "start Spark with TZ=UTC in its environment and spark.executorEnv.TZ=UTC, or use parquet",
+        )
+
+
+def _keeps_times(node: Node) -> bool:
+    return any("timestamp" in str(column.type) for column in (*node.schema.key, *node.schema.value))

@@ -1,0 +1,77 @@
+"""In which unit a column holds its times: told from how large its numbers are. Not for reading times."""
+
+from __future__ import annotations
+
+from vsc.plan import expressions
+from vsc.plan.nodes import Item
+from vsc.plan.types import TIMESTAMP
+
+__all__ = ["likely_unit", "unit_help"]
+
+_1990 = 631_152_000_000
+_PER_MILLISECOND = {
+    "seconds": (1000, 1),
+    "milliseconds": (1, 1),
+    "microseconds": (1, 1000),
+    "nanoseconds": (1, 1_000_000),
+}
+"""By what a number of each unit is to be multiplied and divided, to be one of milliseconds."""
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+
+
+def likely_unit(lowest: int, highest: int, latest: int) -> str | None:
+    """The unit in which all numbers from `lowest` to `highest` are times from 1990 to `latest` (ms); None if in none.
+
+    No number is such a time in two units, if `latest` is within the next thousand years.
+    """
+    for unit, (times, by) in _PER_MILLISECOND.items():
+        if _1990 <= lowest * times // by and highest * times // by <= latest:
+            return unit
+    return None
+
+
+def unit_help(timestamp: Item, lowest: int, highest: int, latest: int) -> tuple[str, str] | None:
+    """The unit that a timestamp clause is likely to overlook, and the clause that heeds it.
+
+    `lowest` and `highest` are the event times, in ms, that it gives; None if they are plausible, or so in no unit.
+    """
+    text, expr = timestamp.text, timestamp.expr
+    if expr.type != TIMESTAMP:
+        number, of_numbers, current = _grouped(timestamp), 1, "milliseconds"
+    elif isinstance(expr, expressions.Cast) and _is_integer(expr.arg):
+        number, of_numbers, current = _bigint(expr.arg), 1000, "seconds"  # as Spark casts
+    else:
+        number, of_numbers, current = f"unix_millis({text})", 1, "milliseconds"
+    unit = likely_unit(lowest // of_numbers, highest // of_numbers, latest)
+    if unit is None or unit == current:
+        return None
+    return unit, f"timestamp {_in_milliseconds(number, unit)}"
+
+
+def _is_integer(expr: expressions.Expr) -> bool:
+    return isinstance(expr, expressions.Column) and str(expr.type) in _INTEGERS
+
+
+def _bigint(column: expressions.Expr) -> str:
+    assert isinstance(column, expressions.Column)
+    name = "`" + column.name.replace("`", "``") + "`"
+    name = column.name if column.name.isidentifier() else name
+    return name if str(column.type) == "bigint" else f"cast({name} as bigint)"
+
+
+def _grouped(timestamp: Item) -> str:
+    return timestamp.text if isinstance(timestamp.expr, expressions.Column) else f"({timestamp.text})"
+
+
+def _in_milliseconds(number: str, unit: str) -> str:
+    """The divisions are by decimals: these are exact, where a quotient of two bigints is a double."""
+    match unit:
+        case "seconds":
+            return f"{number} * 1000"
+        case "microseconds":
+            return f"cast({number} / 1000.0 as bigint)"
+        case "nanoseconds":
+            return f"cast({number} / 1000000.0 as bigint)"
+        case _:
+            return number
