@@ -17,7 +17,7 @@ from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.kv import OrderedKV
 
-__all__ = ["aggregate_operator"]
+__all__ = ["aggregate_operator", "travelled"]
 
 _WINDOWS: dict[str, type[WindowedAggregate]] = {
     "tumbling": TimeWindows,
@@ -45,8 +45,12 @@ def aggregate_operator(
         return kind(node, operation.window, operation.final, calls, state, results, context)
     if operation.over == "stream":
         return StreamGroups(node.name, calls, state, results, context)
+    return TableGroups(node.name, calls, travelled(plan, node, operation), state, results, context)
+
+
+def travelled(plan: Plan, node: Node, operation: Aggregate) -> Travelled:
+    """Takes apart what comes to `node`, the aggregate of a table."""
     changes = plan.node(node.inputs[0])
     if not isinstance(changes.operation, GroupChanges):
         raise ValueError(f"node '{node.name}': a table is aggregated by its grouped changes only")
-    travelled = Travelled(changes.schema, operation.row, plan.node(changes.inputs[0]).schema)
-    return TableGroups(node.name, calls, travelled, state, results, context)
+    return Travelled(changes.schema, operation.row, plan.node(changes.inputs[0]).schema)

@@ -19,7 +19,7 @@ from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 
-__all__ = ["Accumulator", "Calls", "Group"]
+__all__ = ["Accumulator", "Calls", "Group", "entry_tag"]
 
 _TAG = struct.Struct(">H")
 _NONE: Any = None
@@ -92,7 +92,7 @@ class Calls:
         self.row = RowCodec([BIGINT, BIGINT, *types])
         self._start = [cell for a in self.accumulators for cell in a.start()]
         self._steps = [
-            (n, accumulator, i, _TAG.pack(n) if accumulator.has_entries else None)
+            (n, accumulator, i, entry_tag(n) if accumulator.has_entries else None)
             for n, (accumulator, i) in enumerate(zip(self.accumulators, self._at, strict=True))
         ]
         self.has_entries = any(a.has_entries for a in self.accumulators)
@@ -165,6 +165,11 @@ class Calls:
         if self.plain:
             return tuple(values)
         return self._items((*key, *values), None, group.time, None)
+
+
+def entry_tag(call: int) -> bytes:
+    """What the entries of a call begin with, behind the prefix of their group."""
+    return _TAG.pack(call)
 
 
 def _entries(kv: OrderedKV, prefix: bytes, tag: bytes | None) -> Entries:

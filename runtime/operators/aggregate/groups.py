@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pyarrow as pa
+
 from vsc.plan.nodes import Schema
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.calls import Calls, Group
@@ -77,6 +81,10 @@ class Travelled:
         """The row to take back and the row to add, each None if there is none."""
         old = tuple([change[i] for i in self._old]) if change[0] else None
         return old, tuple([change[i] for i in self._new]) if change[1] else None
+
+    def columns(self, changes: Sequence[pa.Array]) -> tuple[list[pa.Array], list[pa.Array]]:
+        """The columns of the rows to take back, and of those to add, which are there where the change says so."""
+        return [changes[i] for i in self._old], [changes[i] for i in self._new]
 
     def ident(self, row: Row) -> bytes:
         """What tells the row from all others of its table: its key there."""

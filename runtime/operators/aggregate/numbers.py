@@ -209,12 +209,12 @@ class ExactFloatSum:
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
         """Takes a row in."""
         if args[0] is not None:
-            self._change(cells, i, args[0], 1)
+            self.change(cells, i, args[0], 1)
 
     def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
         """Takes a row back."""
         if args[0] is not None:
-            self._change(cells, i, args[0], -1)
+            self.change(cells, i, args[0], -1)
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
         """Never called: a table has no windows."""
@@ -232,7 +232,8 @@ class ExactFloatSum:
         total = _rounded(_from_bytes(mantissa), exponent)
         return total / count if self._average else total
 
-    def _change(self, cells: list[Any], i: int, value: float, sign: int) -> None:
+    def change(self, cells: list[Any], i: int, value: float, sign: int) -> None:
+        """Adds a value (`sign` 1), or takes it back (-1)."""
         cells[i] += sign
         if math.isnan(value):
             cells[i + 1] += sign

@@ -102,9 +102,14 @@ class AggregateState:
         """The rows of many groups, None for those that are not there."""
         return self.kv.get_many([self.groups + group for group in groups])
 
-    def write(self, puts: list[tuple[bytes, bytes]], deletes: Iterable[bytes] = ()) -> None:
+    def write(
+        self,
+        puts: list[tuple[bytes, bytes]],
+        deletes: Iterable[bytes] = (),
+        ranges: Iterable[tuple[bytes, bytes]] = (),
+    ) -> None:
         """Writes rows and counters at once, past `kv`, in which nothing may wait: for whole batches."""
-        self._base.write(puts + self._changed_meta(), deletes)
+        self._base.write(puts + self._changed_meta(), deletes, ranges)
 
     def remove(self, group: bytes, entries: bool) -> None:
         """Removes a group's row, and with `entries` what its accumulators keep beside it."""

@@ -1,7 +1,7 @@
-"""The calls of an aggregate over a stream, on whole columns: the accumulators that need only what they have seen.
+"""The calls of an aggregate on whole columns: what needs only what it has seen, and what can be taken back.
 
-Each has the cells of the accumulator in a loop of the same call, so both read what the other one wrote;
-what cannot be done exactly is refused with `NotColumnar`. Not for what keeps entries beside its cells, nor for tables.
+Each has the cells of the accumulator in a loop of the same call, so both read what the other one wrote; what cannot be
+done exactly is refused with `NotColumnar`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from vsc.plan.nodes import AggregateCall
 from vsc.plan.types import DataType, DecimalType, ScalarType
 from vsc.runtime.operators.aggregate.numbers import is_float
+from vsc.runtime.operators.columnar.distinct import CountDistinctColumns
+from vsc.runtime.operators.columnar.exact_floats import ExactFloatColumns
 from vsc.runtime.operators.columnar.ranks import can_be_ranked
 from vsc.runtime.operators.columnar.states import ColumnAccumulator
 from vsc.runtime.operators.columnar.sums import CountColumns, ExactSumColumns, FloatSumColumns
@@ -20,18 +22,22 @@ _NARROW = 18
 """Decimals up to this precision are numbers of 64 bits."""
 
 
-def column_accumulator(call: AggregateCall) -> ColumnAccumulator | None:
-    """The accumulator of a call over a stream; None if it needs a loop."""
+def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator | None:
+    """The accumulator of a call over a stream or a `table`; None if it needs a loop."""
     of = [arg.type for arg in call.args]
-    if call.distinct:
-        return None
     match call.function:
+        case "count" if call.distinct:
+            return CountDistinctColumns(of[0])
         case "count":
             return CountColumns()
+        case "sum" | "avg" if is_float(of[0]) and table:
+            return ExactFloatColumns(call.function == "avg")
         case "sum" | "avg" if is_float(of[0]):
             return FloatSumColumns(call.function == "avg")
         case "sum" | "avg" if _narrow(of[0]):
             return ExactSumColumns(of[0], call.type, call.function == "avg")
+        case _ if table:
+            return None  # what keeps every row
         case "min" | "max" if can_be_ranked(of[0]):
             return ExtremeColumns(of[0], call.function == "max")
         case "min_by" | "max_by" if _plain(of[0]) and can_be_ranked(of[1]):

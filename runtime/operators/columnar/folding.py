@@ -16,10 +16,19 @@ from vsc.plan.nodes import Aggregate, Column, Item, Node, Schema
 from vsc.runtime.operators.aggregate.calls import Calls
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.columnar.accumulators import column_accumulator
+from vsc.runtime.operators.columnar.distinct import CountDistinctColumns
 from vsc.runtime.operators.columnar.evaluation import Computed, Evaluation
 from vsc.runtime.operators.columnar.flow import Flow, NotColumnar, Old, blanked
 from vsc.runtime.operators.columnar.segments import Segments
-from vsc.runtime.operators.columnar.states import ColumnAccumulator, Rows, State, part
+from vsc.runtime.operators.columnar.states import (
+    Beside,
+    ColumnAccumulator,
+    KeepingAccumulator,
+    Rows,
+    State,
+    Writes,
+    part,
+)
 from vsc.runtime.records import Int64s, Mask
 
 __all__ = ["Folding", "Groups", "can_be_folded"]
@@ -30,9 +39,13 @@ def can_be_folded(node: Node, operation: Aggregate) -> bool:
     versioned store, which may refuse them."""
     if operation.window is not None and operation.window.kind not in ("tumbling", "hopping"):
         return False
-    if operation.over != "stream" or (node.store is not None and node.store.kind != "unversioned"):
+    table = operation.over == "table"
+    if not table and node.store is not None and node.store.kind != "unversioned":
         return False
-    return all(column_accumulator(call) is not None for call in operation.calls)
+    found = [column_accumulator(call, table) for call in operation.calls]
+    if operation.window is not None and any(isinstance(a, CountDistinctColumns) for a in found):
+        return False
+    return all(a is not None for a in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +78,17 @@ class Folding:
         self._codec = calls.row
         self._accumulators: list[ColumnAccumulator] = []
         self._cells: list[int] = []
+        self._keeping: list[tuple[int, KeepingAccumulator]] = []
         args: list[Item] = []
         self._args: list[slice] = []
         for call, accumulator in zip(operation.calls, calls.accumulators, strict=True):
-            found = column_accumulator(call)
+            found = column_accumulator(call, operation.over == "table")
             assert found is not None, call.text
             self._accumulators.append(found)
             self._cells.append(len(accumulator.types))
             self._args.append(slice(len(args), len(args) + len(call.args)))
+            if isinstance(found, CountDistinctColumns):
+                self._keeping.append((len(self._args) - 1, found))
             args.extend(Item(call.text, arg, call.text) for arg in call.args)
         self._evaluated = Evaluation(node.name, args, [operation.row])
         results = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
@@ -101,6 +117,30 @@ class Folding:
         """The arguments of all calls for the records of a flow."""
         return self._evaluated.rows(flow.columns, flow.time)
 
+    def arguments_where(self, columns: Sequence[pa.Array], times: Int64s, asked: Mask) -> Computed:
+        """The same for rows of columns where `asked`, null elsewhere."""
+        return self._evaluated.where(columns, times, asked)
+
+    def open(self, beside: Beside) -> None:
+        """Where the groups that will be folded keep the entries of their calls."""
+        for number, accumulator in self._keeping:
+            accumulator.open(beside.of(number))
+
+    def writes(self, chosen: Mask) -> Writes:
+        """What has changed among the entries of the `chosen` groups."""
+        puts: list[tuple[bytes, bytes]] = []
+        deletes: list[bytes] = []
+        for _, accumulator in self._keeping:
+            put, deleted = accumulator.writes(chosen)
+            puts += put
+            deletes += deleted
+        return puts, deletes
+
+    @property
+    def keeps(self) -> bool:
+        """Whether there are entries at all."""
+        return bool(self._keeping)
+
     def arriving(self, flow: Flow, arguments: tuple[pa.Array, ...], state: AggregateState) -> Rows:
         """The records of a flow, numbered as they arrive."""
         return Rows(arguments, flow.time, state.arrive_many(len(flow)))
@@ -109,9 +149,9 @@ class Folding:
         """What the groups had come to at each record, in sorted order, and what they are at the end."""
         added = added.take(segments.order)
         times, newest = segments.highest(added.time, start.time)
-        counts, rows = segments.sums(np.ones(len(segments), dtype=np.int64), start.rows)
+        counts, rows = segments.sums(added.signed(np.ones(len(segments), dtype=np.int64)), start.rows)
         folded = [
-            accumulator.fold(state, segments, Rows(added.args[args], added.time, added.arrival))
+            accumulator.fold(state, segments, added.of(args))
             for accumulator, state, args in zip(self._accumulators, start.states, self._args, strict=True)
         ]
         return (
@@ -132,15 +172,19 @@ class Folding:
 
         Raises NotColumnar where one cannot be computed: its record is no part of the group then.
         """
+        computed = self.computed(keys, groups, asked)
+        if computed.failed:
+            raise NotColumnar
+        return computed.columns
+
+    def computed(self, keys: Sequence[pa.Array], groups: Groups, asked: Mask | None = None) -> Computed:
+        """The same, telling which fail. Raises NotColumnar where that of a call cannot be computed."""
         values = tuple(a.results(state) for a, state in zip(self._accumulators, groups.states, strict=True))
         if asked is None:
             asked = np.ones(len(groups.time), dtype=np.bool_)
         if self._items is None:
-            return blanked(values, asked)
-        computed = self._items.where((*keys, *values), groups.time, asked)
-        if computed.failed:
-            raise NotColumnar
-        return computed.columns
+            return Computed(blanked(values, asked))
+        return self._items.where((*keys, *values), groups.time, asked)
 
 
 def _joined(before: State, after: State) -> State:

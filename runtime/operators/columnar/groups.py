@@ -17,10 +17,11 @@ from vsc.runtime.operators.columnar.flow import Flow, chosen
 from vsc.runtime.operators.columnar.folding import Folding, Groups
 from vsc.runtime.operators.columnar.operators import count
 from vsc.runtime.operators.columnar.segments import Segments
+from vsc.runtime.operators.columnar.states import Beside
 from vsc.runtime.operators.columnar.tables import TableColumns
 from vsc.runtime.records import Int64s
 
-__all__ = ["GroupColumns"]
+__all__ = ["GroupColumns", "numbered"]
 
 
 class GroupColumns:
@@ -51,10 +52,13 @@ class GroupColumns:
         kept = self._failures.kept(flow.at, arguments.failed)
         flow, args = flow.select(kept), chosen(arguments.columns, kept)
         keys = flow.space.keys
-        touched, group = _numbered(flow.key, len(keys))
+        touched, group = numbered(flow.key, len(keys))
         self._touched = [keys[number] for number in touched.tolist()]
         data = self._state.get_many(self._touched)
         start, segments = self._folding.load(data), Segments(group, len(touched))
+        known = np.array([row is not None for row in data], dtype=np.bool_)
+        entries = self._state.entries
+        self._folding.open(Beside(self._state.kv, [entries + kb for kb in self._touched], known))
         running, self._ended = self._folding.fold(start, segments, self._folding.arriving(flow, args, self._state))
         places = segments.unsorted()
         now = running.take(places)
@@ -64,17 +68,18 @@ class GroupColumns:
             return replace(changed, old=self._store.before(changed)) if self._old else changed
         if not self._old:
             return changed
-        known = np.array([row is not None for row in data], dtype=np.bool_)
         return replace(changed, old=self._folding.before(flow.keys, known, start, running, segments))
 
     def commit(self) -> None:
         """Writes the groups that have changed."""
         if self._ended is not None:
             groups, rows = self._state.groups, self._folding.store(self._ended)
-            self._state.write([(groups + kb, row) for kb, row in zip(self._touched, rows, strict=True)])
+            puts, deletes = self._folding.writes(np.ones(len(rows), dtype=np.bool_))
+            puts += [(groups + kb, row) for kb, row in zip(self._touched, rows, strict=True)]
+            self._state.write(puts, deletes)
 
 
-def _numbered(key: Int64s, keys: int) -> tuple[Int64s, Int64s]:
+def numbered(key: Int64s, keys: int) -> tuple[Int64s, Int64s]:
     """The key numbers that there are, ascending, and for each record the place of its own among them."""
     there = np.bincount(key, minlength=keys) > 0
     return np.flatnonzero(there), (np.cumsum(there) - 1)[key]

@@ -28,6 +28,7 @@ from vsc.plan.nodes import (
     ToStream,
     ToTable,
 )
+from vsc.runtime.operators.aggregate.build import travelled
 from vsc.runtime.operators.aggregate.calls import Calls
 from vsc.runtime.operators.aggregate.state import open_aggregate
 from vsc.runtime.operators.columnar.aggregate_loop import AggregateLoop
@@ -57,6 +58,7 @@ from vsc.runtime.operators.columnar.sliding_windows import SlidingColumns
 from vsc.runtime.operators.columnar.subscribe import SubscribeColumns
 from vsc.runtime.operators.columnar.suppress import SuppressColumns
 from vsc.runtime.operators.columnar.suppress_bounded import BoundedSuppress
+from vsc.runtime.operators.columnar.table_groups import TableGroupColumns
 from vsc.runtime.operators.columnar.table_table_join import TableJoinColumns
 from vsc.runtime.operators.columnar.tables import open_columns
 from vsc.runtime.operators.columnar.window_results import WindowResults
@@ -297,6 +299,10 @@ class StageRun:
         folding, old = Folding(node, operation), wanted(self._plan, self._stage, node.name)
         state = open_aggregate(self._kv, self._stage, node, folding.numbered)
         store = self._tables.get(node.name)
+        if operation.over == "table":
+            return TableGroupColumns(
+                node.name, folding, travelled(self._plan, node, operation), state, store, *self._asked(node), failures
+            )
         if operation.window is None:
             return GroupColumns(node.name, folding, state, store, old, failures)
         space = self._spaces.of(node.schema)

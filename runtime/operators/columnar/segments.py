@@ -66,6 +66,24 @@ class Segments:
         base = start - passed[self.starts]
         return passed[1:] + base[self.group], passed[self.ends] + base
 
+    def counts(self, steps: Int64s, start: Int64s) -> Int64s:
+        """The running sum of steps by one up or down; a step down from 0 is left out, so it is never below."""
+        running, _ = self.sums(steps, start)
+        for group in np.unique(self.group[running < 0]).tolist():
+            count = int(start[group])
+            for at in range(int(self.starts[group]), int(self.ends[group])):
+                count = max(count + int(steps[at]), 0)
+                running[at] = count
+        return running
+
+    def before(self, running: Int64s, start: Int64s) -> Int64s:
+        """What was there before each record, given what is there at it."""
+        found = np.empty_like(running)
+        found[1:] = running[:-1]
+        firsts = self.firsts
+        found[firsts] = start[self.group[firsts]]
+        return found
+
     def float_sums(self, values: Floats, start: Floats) -> tuple[Floats, Floats]:
         """The same for floats, added one after the other: round by round, the next record of every group at a time."""
         running, total = np.empty(len(values)), start.copy()

@@ -10,10 +10,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from vsc.runtime.operators.aggregate.calls import entry_tag
 from vsc.runtime.operators.columnar.segments import Segments
 from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.kv import OrderedKV
 
-__all__ = ["ColumnAccumulator", "Rows", "State", "floats", "integers", "part", "valid"]
+__all__ = [
+    "Beside",
+    "ColumnAccumulator",
+    "KeepingAccumulator",
+    "Rows",
+    "State",
+    "Writes",
+    "floats",
+    "integers",
+    "part",
+    "valid",
+]
 
 State = tuple[Any, ...]
 """Columns of numpy or Arrow, one element a group (or a record)."""
@@ -21,16 +34,50 @@ State = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The records that are added: the arguments of a call (or of all), event times, numbers of arrival."""
+    """The records that are added: the arguments of a call (or of all), event times, numbers of arrival.
+
+    `sign` is -1 where one is taken back, 0 where nothing happens; None: all are added.
+    """
 
     args: tuple[pa.Array, ...]
     time: Int64s
     arrival: Int64s
+    sign: Int64s | None = None
 
     def take(self, places: Int64s) -> Rows:
         """The records at `places`."""
         chosen = pa.array(places)
-        return Rows(tuple(c.take(chosen) for c in self.args), self.time[places], self.arrival[places])
+        sign = None if self.sign is None else self.sign[places]
+        return Rows(tuple(c.take(chosen) for c in self.args), self.time[places], self.arrival[places], sign)
+
+    def of(self, args: slice) -> Rows:
+        """The records with the arguments of one call."""
+        return Rows(self.args[args], self.time, self.arrival, self.sign)
+
+    def signed(self, values: Int64s) -> Int64s:
+        """What the records add, given the values that they have."""
+        return values if self.sign is None else values * self.sign
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Where groups keep what does not fit their cells: under a prefix for each group.
+
+    `stored`: which groups begin with what lies there; the others begin empty.
+    """
+
+    kv: OrderedKV
+    prefixes: Sequence[bytes]
+    stored: Mask
+
+    def of(self, call: int) -> Beside:
+        """The same, for one call of the aggregate."""
+        tag = entry_tag(call)
+        return Beside(self.kv, [prefix + tag for prefix in self.prefixes], self.stored)
+
+
+Writes = tuple[list[tuple[bytes, bytes]], list[bytes]]
+"""What is put, and what is deleted."""
 
 
 class ColumnAccumulator(Protocol):
@@ -47,6 +94,16 @@ class ColumnAccumulator(Protocol):
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
         """The cells."""
+
+
+class KeepingAccumulator(ColumnAccumulator, Protocol):
+    """One call that keeps entries beside its cells: see `aggregate.entries`."""
+
+    def open(self, beside: Beside) -> None:
+        """Where the groups of the batch keep their entries; called before `fold`."""
+
+    def writes(self, chosen: Mask) -> Writes:
+        """What has changed beside the cells of the `chosen` groups."""
 
 
 def part(state: State, places: Int64s) -> State:

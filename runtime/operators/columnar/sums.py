@@ -30,7 +30,7 @@ class CountColumns:
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
         """See `ColumnAccumulator`."""
         counted = valid(rows.args[0]) if rows.args else np.ones(len(segments), dtype=np.bool_)
-        running, ended = segments.sums(counted.astype(np.int64), start[0])
+        running, ended = segments.sums(rows.signed(counted.astype(np.int64)), start[0])
         return (running,), (ended,)
 
     def results(self, state: State) -> pa.Array:
@@ -56,9 +56,9 @@ class ExactSumColumns:
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
         """See `ColumnAccumulator`."""
         column = rows.args[0]
-        counts, count = segments.sums(valid(column).astype(np.int64), start[0])
-        sums, total = segments.sums(self._unscaled(column), start[1])
-        if not self._average:
+        counts, count = segments.sums(rows.signed(valid(column).astype(np.int64)), start[0])
+        sums, total = segments.sums(rows.signed(self._unscaled(column)), start[1])
+        if rows.sign is None and not self._average:
             self._check(sums)
         return (counts, sums), (count, total)
 
@@ -67,6 +67,7 @@ class ExactSumColumns:
         count, total = state
         nothing = count == 0
         if not self._average:
+            self._check(total)
             return self._typed(total, nothing)
         divisor = np.where(nothing, 1, count)
         if isinstance(self._to, DecimalType):

@@ -1,0 +1,85 @@
+"""Aggregates of a table, and count(distinct), on whole columns beside the oracle: every order of old and new rows."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.oracle import Deleted, difference, oracle, shipped
+from vsc.compiler import compile_topology
+from vsc.plan.nodes import Plan
+from vsc.runtime.local import EpochRow
+from vsc.runtime.operators.columnar.table_groups import TableGroupColumns
+
+COLUMNS = "(k string, g string, n bigint, x double, d decimal(9,2), at bigint) from memory () key k timestamp at"
+CALLS = {
+    "sums": "sum(n) as a, avg(n) as b, sum(d) as c, avg(d) as e, count(*) as f, count(x) as h",
+    "floats": "sum(x) as a, avg(x) as b",
+    "distinct": "count(distinct n) as a, count(distinct x) as b, count(distinct g) as c, count(distinct d) as e",
+    "failing": "sum(10 / n) as a, count(distinct 10 % n) as b, count(*) as c",
+    "failing results": "1 / (sum(n) - 1) as a, count(distinct n) as b",
+    "overflow": f"sum(n * {2**59}) as a, count(*) as b",
+}
+STORES = ["", "materialize versioned (retention = 20 ms)", "materialize versioned (retention = 2 s)"]
+
+
+def history(seed: int, rows: int, epochs: int, name: str) -> list[list[EpochRow]]:
+    rng = random.Random(seed)
+    found: list[list[EpochRow]] = []
+    for epoch in range(epochs):
+        found.append([])
+        for i in range(rows):
+            at = max(0, epoch * rows + i - rng.choice((0, 0, 0, 3, 40)))
+            row = {
+                "k": rng.choice("abcdefgh"), "g": rng.choice(["u", "v", None]),
+                "n": rng.choice([None, 0, 1, 1, 2, -3]), "x": rng.choice([None, 0.1, -0.0, 0.0, 1e300, -1e300, 3.5]),
+                "d": rng.choice([None, "1.25", "-7.00"]), "at": at,
+            }  # fmt: skip
+            deleted = name == "t" and rng.random() < 0.3
+            found[-1].append(EpochRow(name, "0", epoch * rows + i, Deleted(k=row["k"]) if deleted else row, at))
+    return found
+
+
+def compare(plan: Plan, epochs: list[list[EpochRow]]) -> None:
+    for partitions in (1, 2):
+        expected = oracle(plan, epochs, ["o"], partitions)
+        found = shipped(plan, epochs, ["o"], partitions)
+        assert not difference(found, expected, in_sequence=partitions == 1)
+        assert expected.outcome["o"]
+
+
+@pytest.mark.parametrize("made", STORES[:2], ids=["plain", "stored"])
+@pytest.mark.parametrize("of", STORES[::2], ids=["unversioned", "versioned"])
+@pytest.mark.parametrize("calls", CALLS)
+def test_changes_of_a_table_give_what_they_give_one_by_one(calls: str, of: str, made: str) -> None:
+    result = f"table o = aggregate t group by g select {CALLS[calls]} {made};"
+    text = f"table t {COLUMNS} {of}; {result} sink o to memory ();"
+    plan = compile_topology(text, path="t.vdsl")
+    compare(plan, history(1, 40, 2, "t"))
+
+
+def test_old_results_come_with_the_new_ones() -> None:
+    text = f"""table t {COLUMNS}; table p = aggregate t group by g select sum(n) as a, 1 / (sum(n) - 1) as b;
+    table o = aggregate p group by a select count(*) as c, sum(a) as s; sink o to memory ();"""
+    plan = compile_topology(text, path="t.vdsl")
+    for seed in range(2):
+        compare(plan, history(seed, 40, 2, "t"))
+
+
+@pytest.mark.parametrize("calls", ["distinct", "failing"])
+def test_values_of_a_stream_are_counted_once(calls: str) -> None:
+    text = f"stream s {COLUMNS}; table o = aggregate s group by k select {CALLS[calls]}; sink o to memory ();"
+    plan = compile_topology(text, path="t.vdsl")
+    for seed in range(2):
+        compare(plan, history(seed, 40, 2, "s"))
+
+
+def test_a_table_is_aggregated_on_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not by the loop, which gives the same."""
+    ran: list[int] = []
+    process = TableGroupColumns.process
+    monkeypatch.setattr(TableGroupColumns, "process", lambda s, flow: ran.append(len(flow)) or process(s, flow))
+    text = f"table t {COLUMNS}; table o = aggregate t group by g select {CALLS['distinct']}; sink o to memory ();"
+    compare(compile_topology(text, path="t.vdsl"), history(0, 30, 2, "t"))
+    assert len(ran) == 6
