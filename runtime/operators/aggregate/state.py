@@ -139,6 +139,8 @@ class AggregateState:
 
     def places(self, first: int, end: int | None) -> Iterator[bytes]:
         """The row keys of the windows whose place in time is from `first` on and before `end` (None: all), in order."""
+        if end is not None and end <= first:
+            return
         stop = prefix_end(self.times) if end is None else self.times + _NUMBER.pack(end)
         for row_key, _ in self.kv.scan(self.times + _NUMBER.pack(first), stop):
             yield row_key
