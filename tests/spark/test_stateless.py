@@ -102,7 +102,8 @@ def test_a_failure_names_the_node_and_the_record(spark: Any, tmp_path: Path, fai
 
 def test_a_bad_row_stops_the_run_where_it_is_to(spark: Any, tmp_path: Path) -> None:
     variables = inputs(tmp_path, S)
-    with pytest.raises(Exception, match=r"source 's': row 6 of .*f\.json cannot be read: column 'n' \(bigint\) cannot hold 'x'"):
+    told = r"source 's': row 6 of .*f\.json cannot be read: column 'n' \(bigint\) cannot hold 'x'"
+    with pytest.raises(Exception, match=told):
         run_once(compiled(TOPOLOGY), spark, tmp_path / "ck", variables=variables, on_bad_row="fail")
     assert parquet_rows(tmp_path / "out" / "by_word") == []
 
