@@ -136,6 +136,7 @@ def test_type_checkers_know_the_same_names(folder: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--no-incremental", "--cache-dir", os.devnull, "user.py"],
+        env={**os.environ, "MYPYPATH": str(Path(vsc.__file__).parents[1])},  # mypy does not see editable installs
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith("user.py")]
