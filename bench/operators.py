@@ -17,7 +17,7 @@ import numpy as np
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.local import LocalRuntime
-from vsc.runtime.operators.source_task import SourceRows
+from vsc.runtime.operators.source.task import SourceRows
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.records import Origin
 from vsc.runtime.state.kv import OverlayKV, RocksKV, apply_changelog

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from vsc.plan.nodes import Plan, Source
-from vsc.runtime.operators.event_times import latest_times
 from vsc.runtime.operators.key_width import partition_codecs
 from vsc.runtime.operators.layout import handed_on, is_broadcast, stage_of_store
 from vsc.runtime.operators.partition import split
-from vsc.runtime.operators.source_task import SourceRows, SourceTask
+from vsc.runtime.operators.source.event_times import latest_times
+from vsc.runtime.operators.source.task import SourceRows, SourceTask
 from vsc.runtime.operators.stores import TableStore
 from vsc.runtime.operators.task import RunOptions, StageTask
 from vsc.runtime.records import Batch, Metrics, Origin, partition_of

@@ -17,15 +17,15 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Plan, Schema
 from vsc.runtime.metrics import Metrics
-from vsc.runtime.operators.columnar.failures import Failures
-from vsc.runtime.operators.columnar.flow import Flow
-from vsc.runtime.operators.columnar.keyspace import KeySpaces
-from vsc.runtime.operators.columnar.moments import Moments, Routes, processing, turns
-from vsc.runtime.operators.columnar.run import StageRun
+from vsc.runtime.operators.columns.failures import Failures
+from vsc.runtime.operators.columns.flow import Flow
+from vsc.runtime.operators.columns.keyspace import KeySpaces
+from vsc.runtime.operators.columns.moments import Moments, Routes, processing, turns
 from vsc.runtime.operators.context import RunOptions, expression_error
 from vsc.runtime.operators.layout import hands_out, moved, path_depth
 from vsc.runtime.operators.result import StageResult, drained
-from vsc.runtime.operators.source_task import SourceRows, SourceTask
+from vsc.runtime.operators.run import StageRun
+from vsc.runtime.operators.source.task import SourceRows, SourceTask
 from vsc.runtime.operators.stores import TableStore, open_table
 from vsc.runtime.operators.waiting import held_back, holds_back
 from vsc.runtime.records import Batch, Int64s, Order, Origin, processing_order, unified_origins

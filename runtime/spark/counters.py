@@ -12,7 +12,7 @@ from dataclasses import asdict, astuple, dataclass, field
 from typing import Any
 
 from vsc.runtime.metrics import BadRow, Metrics
-from vsc.runtime.operators.event_times import EventTimes
+from vsc.runtime.operators.source.event_times import EventTimes
 from vsc.runtime.spark.digest import combined
 from vsc.runtime.spark.epoch_files import Rows
 from vsc.runtime.spark.wire import CONTROL, WireRow

@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 from vsc.plan.expressions import Column
 from vsc.plan.nodes import Node, Plan, Source
 from vsc.runtime.errors import MissingColumnError
-from vsc.runtime.operators.partition_folders import folder_texts
+from vsc.runtime.operators.source.partition_folders import folder_texts
 from vsc.runtime.spark.csv import CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect
 from vsc.runtime.spark.options import Options

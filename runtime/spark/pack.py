@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import SourceError
-from vsc.runtime.operators.partition_folders import FolderValue, folder_values
+from vsc.runtime.operators.source.partition_folders import FolderValue, folder_values
 from vsc.runtime.operators.task import RunOptions, SourceRows, SourceTask
 from vsc.runtime.records import Batch, Int64s, Mask, Origin
 from vsc.runtime.spark.control import clock_rows, stages_in_step

@@ -11,7 +11,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 
 from vsc.plan.nodes import Node, Plan, Source
-from vsc.runtime.operators.read_columns import read_columns
+from vsc.runtime.operators.source.read_columns import read_columns
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.spark.control import broadcast
 from vsc.runtime.spark.delivery import delivery

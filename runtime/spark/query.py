@@ -20,7 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import CheckpointError, ConfigurationError, VscRuntimeError
-from vsc.runtime.operators.event_times import latest_times
+from vsc.runtime.operators.source.event_times import latest_times
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.spark.bad_rows import BadRows, MaxBad
 from vsc.runtime.spark.checkpoint import Checkpoint

@@ -1,7 +1,7 @@
 """What a run says about event times that cannot be: in another unit than the topology takes them for, or in the future.
 
 Guarantees: at most one warning for each source and run; its rows are dropped and counted wherever they are (see
-`vsc.runtime.operators.source_task`), also without one.
+`vsc.runtime.operators.source.task`), also without one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import EventTimeWarning
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.event_times import EventTimes
+from vsc.runtime.operators.source.event_times import EventTimes
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.progress_text import duration_text
 from vsc.runtime.times import time_text

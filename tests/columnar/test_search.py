@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vsc.runtime.operators.columnar.search import NONE, Arrivals, Timeline
+from vsc.runtime.operators.tables.search import NONE, Arrivals, Timeline
 
 HUGE = 2**61
 TIMES = st.integers(0, 6) | st.sampled_from([0, HUGE, HUGE + 1])

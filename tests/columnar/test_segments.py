@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 from vsc.plan.types import BIGINT, BINARY, BOOLEAN, DOUBLE, STRING, DataType, DecimalType
+from vsc.runtime.operators.aggregate.integers import bytes_of, integers_of
 from vsc.runtime.operators.aggregate.order import comparable
-from vsc.runtime.operators.columnar.flow import NotColumnar
-from vsc.runtime.operators.columnar.integers import bytes_of, integers_of
-from vsc.runtime.operators.columnar.ranks import ranks
-from vsc.runtime.operators.columnar.segments import Segments
+from vsc.runtime.operators.aggregate.ranks import ranks
+from vsc.runtime.operators.columns.flow import NotColumnar
+from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.values import to_array
 
 FLOATS = [0.0, -0.0, 0.1, 0.2, 0.3, 1e300, -1e300, 1e-300, math.inf, -math.inf, math.nan]

@@ -10,7 +10,7 @@ from tests.oracle import Deleted, difference, oracle, shipped
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.local import EpochRow
-from vsc.runtime.operators.columnar.table_groups import TableGroupColumns
+from vsc.runtime.operators.aggregate.table_groups import TableGroupColumns
 
 COLUMNS = "(k string, g string, n bigint, x double, d decimal(9,2), at bigint) from memory () key k timestamp at"
 CALLS = {

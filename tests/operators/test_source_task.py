@@ -12,8 +12,8 @@ from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import BadRowError, ExpressionError
 from vsc.runtime.metrics import BadRow
-from vsc.runtime.operators.event_times import EventTimes
-from vsc.runtime.operators.source_task import SourceRows, SourceTask
+from vsc.runtime.operators.source.event_times import EventTimes
+from vsc.runtime.operators.source.task import SourceRows, SourceTask
 from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.records import Batch, Origin
 

@@ -16,7 +16,7 @@ from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import ExpressionError
 from vsc.runtime.local import EpochRow, LocalRuntime, order_epoch
 from vsc.runtime.operators.result import StageResult
-from vsc.runtime.operators.source_task import SourceRows, SourceTask
+from vsc.runtime.operators.source.task import SourceRows, SourceTask
 from vsc.runtime.operators.task import RunOptions, StageTask
 from vsc.runtime.records import Batch, Metrics, Origin
 from vsc.runtime.values import from_python, to_array

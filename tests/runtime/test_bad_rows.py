@@ -7,7 +7,7 @@ import pytest
 from vsc.plan.nodes import Column
 from vsc.plan.types import BIGINT, DATE, STRING, TIMESTAMP, ArrayType, DecimalType
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.operators.partition_folders import folder_texts, folder_values
+from vsc.runtime.operators.source.partition_folders import folder_texts, folder_values
 from vsc.runtime.spark.bad_rows import MaxBad
 from vsc.runtime.spark.json_rows import json_problem
 

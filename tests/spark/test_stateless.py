@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
-from vsc.runtime.operators.read_columns import read_columns
+from vsc.runtime.operators.source.read_columns import read_columns
 from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.sources import source_frame
 

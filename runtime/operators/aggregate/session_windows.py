@@ -1,93 +1,99 @@
-"""Session windows: a group's records with no gap between them longer than the window's."""
+"""Session windows in a batch: see `aggregate.records.session_windows`. A window's place in time is its end."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator
 
-from vsc.runtime.metrics import LONGEST_SESSION
+from vsc.runtime.metrics import LONGEST_SESSION, Metrics
 from vsc.runtime.operators.aggregate.calls import Group
-from vsc.runtime.operators.aggregate.windows import Span, WindowedAggregate
-from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows
 from vsc.runtime.operators.layout import owner
 
-__all__ = ["SessionWindows"]
-
-_NUMBER = struct.Struct(">Q")
+__all__ = ["SessionColumns"]
 
 
-class SessionWindows(WindowedAggregate):
-    """A record makes one session of itself and the sessions that it reaches.
+class SessionColumns(MovingWindows):
+    """A record makes one session of itself and the sessions that it reaches; these are taken back."""
 
-    These are taken back (a tombstone each, at its end), also where the new session has the very same bounds, except
-    for a session of one moment that a record of that moment joins. A window's place in time is its end.
-    """
+    _longest = -1
 
-    def _update(self, kb: bytes, key: Row, args: Sequence[tuple[object, ...]], time: int) -> None:
-        state = self._state
-        found = self._reached(kb, time)
-        span = Span(min([time, *(s.start for s, _ in found)]), max([time, *(s.end for s, _ in found)]))
-        if span.end <= self._closed_up_to():
+    def _take(self, key: KeyWindows, time: int, args: Args) -> None:
+        state, gap, starts, groups = self._state, self._size, key.starts, key.groups
+        clock = max(state.stream_time, time)
+        closed = clock - gap - self._grace - 1
+        reach = max(time - gap, closed + 1)
+        first = last = bisect_right(starts, time + gap)
+        while first and groups[first - 1].time >= reach:
+            first -= 1
+        start = end = time
+        if first < last:
+            start, end = min(time, starts[first]), max(time, groups[last - 1].time)
+        if end <= closed:
             self._late += 1
             return
-        joined = span == (time, time)
-        if not joined:
-            for one, group in found:
-                self._take_back(kb, key, one, group)
-        merged = self._merged(kb, span, found)
-        self._calls.add(merged, args, state.arrive(time), state.kv, self._scope(kb, span.start))
-        merged.time = span.end
-        self._write(kb, span, merged, fresh=not (found and joined))
-        self._context.metrics.peak(owner(self._name), LONGEST_SESSION, span.end - span.start)
+        merged = self._changed(key, first, last, start, end, time, args)
+        state.stream_time = clock
+        fresh = first == last
+        if last - first > 1 or (not fresh and (starts[first] != start or groups[first].time != end)):
+            fresh = True
+            state.open -= last - first
+            for at in range(first, last):
+                if groups[at].time <= self._end:
+                    self._taken_back.add((groups[at].time, starts[at], key.kb))
+        starts[first:last], groups[first:last] = [start], [merged]
+        if fresh:
+            self._opened(end, start, key.kb)
+
+    def _changed(self, key: KeyWindows, first: int, last: int, start: int, end: int, time: int, args: Args) -> Group:
+        """The session that a record makes, with the changes sent."""
+        kb = key.kb
+        if not self._final and (start < end or first == last):
+            for at in range(first, last):
+                self._take_back(kb, key.starts[at], key.groups[at])
+        merged = self._merged(key, first, last, start)
+        self._calls.add(merged, args, self._state.arrive(time), self._kv, self._scope(kb, start))
+        merged.time = end
+        self._longest = max(self._longest, end - start)
         if not self._final:
-            # Kafka sends it without an old row, even where a record of the same moment joins a session of one moment.
-            self._sent.append(self._result(kb, key, span, merged, None)._replace(sure=True))
-
-    def _reached(self, kb: bytes, time: int) -> list[tuple[Span, Group]]:
-        """The group's sessions that a record at `time` belongs to, by time: those that are closed are gone (D16)."""
-        state, gap, closed = self._state, self._window.size, self._closed_up_to()
-        rows = state.groups + kb
-        found = []
-        for row, data in state.kv.scan(rows, rows + _NUMBER.pack(time + gap + 1), reverse=True):
-            group = self._calls.decode(data)
-            if group.time < time - gap or group.time <= closed:
-                break
-            found.append((Span(_NUMBER.unpack_from(row, len(rows))[0], group.time), group))
-        found.reverse()
-        return found
-
-    def _take_back(self, kb: bytes, key: Row, span: Span, group: Group) -> None:
-        """Removes a session that has become part of another one; its entries stay for the one that takes them over."""
-        if not self._final:
-            before = self._before(kb, key, span, group)
-            self._sent.append(self._tombstone(kb, key, span, before))
-        state = self._state
-        state.kv.write((), [state.index(span.end, span.start, kb), state.groups + kb + _NUMBER.pack(span.start)])
-        state.open -= 1
-
-    def _merged(self, kb: bytes, span: Span, found: list[tuple[Span, Group]]) -> Group:
-        """What the sessions hold together, with entries where those of the new session are."""
-        state, scope = self._state, self._scope(kb, span.start)
-        first = bool(found) and found[0][0].start == span.start
-        merged = found[0][1] if first else self._calls.empty()
-        for one, group in found[1:] if first else found:
-            others = self._scope(kb, one.start)
-            self._calls.merge(merged, group, state.kv, scope, others)
-            if self._calls.has_entries:
-                state.clear(others)
+            self._sent.append((self._row, kb, start, end, self._value(kb, start, end, merged), None, True, end))
         return merged
 
-    def _closed_up_to(self) -> int:
-        return self._state.stream_time - self._window.size - self._window.grace - 1
+    def _take_back(self, kb: bytes, start: int, group: Group) -> None:
+        before = self._value(kb, start, group.time, group) if self._results.old_wanted else None
+        self._sent.append((self._row, kb, start, group.time, None, before, False, group.time))
 
-    def _forgotten_up_to(self) -> int:
-        return self._closed_up_to()
+    def _merged(self, key: KeyWindows, first: int, last: int, start: int) -> Group:
+        """What the sessions hold together, with entries where those of the new session are."""
+        starts, groups, calls = key.starts, key.groups, self._calls
+        if first < last and starts[first] == start:
+            merged, first = groups[first].copy(), first + 1
+        else:
+            merged = calls.empty()
+        for at in range(first, last):
+            scope, others = self._scope(key.kb, start), self._scope(key.kb, starts[at])
+            calls.merge(merged, groups[at], self._kv, scope, others)
+            if self._entries:
+                self._state.clear(others)
+        return merged
 
-    def _clock_to_close(self, place: int) -> int:
-        return place + self._window.size + self._window.grace + 1
+    def _stored(self, kb: bytes, first: int, last: int) -> Iterator[tuple[int, Group]]:
+        reach = max(first - self._size, self._state.closed + 1)
+        for start, group in self._scan(kb, 0, last + self._size):
+            if group.time < reach:
+                return
+            yield start, group
 
-    def _span_at(self, place: int, start: int) -> Span:
-        return Span(start, place)
+    def _forgotten_up_to(self, clock: int, highest: int) -> int:
+        return self._closed_up_to(clock)
 
-    def _place(self, span: Span) -> int:
-        return span.end
+    def _place(self, start: int, group: Group) -> int:
+        return group.time
+
+    def _ends(self, place: int, start: int) -> int:
+        return place
+
+    def _tell(self, metrics: Metrics) -> None:
+        super()._tell(metrics)
+        if self._longest >= 0:
+            metrics.peak(owner(self._name), LONGEST_SESSION, self._longest)

@@ -1,265 +1,243 @@
-"""What the windowed aggregates have in common: a clock, windows by group and by time, closing and forgetting them.
+"""Tumbling and hopping windows on whole columns: see `aggregate.records.windows` and `aggregate.records.time_windows`.
 
-A window's row is under (group key, start), so that a record finds the windows of its group; an index row under (time,
-start, group key) finds the windows of all groups in the order in which they close. `time` is the start, for sessions
-the end. A window closes when the clock is its grace past it: then a final result is sent, once. It is forgotten, with
-its row of the result table, as soon as no record can reach it any more.
-
-The clock is the highest event time of the partition's records so far, and part of the state (D12's end).
+The clock at each record is a running maximum, so which windows are late, when each closes and what is forgotten are
+array expressions. Each window that a batch changes or closes is read once, and written once or not at all: one that was
+opened and forgotten in the same batch never reaches the store.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
-from vsc.plan.nodes import Node, Window
-from vsc.runtime.metrics import HELD_RECORDS, Dropped
-from vsc.runtime.operators.aggregate.calls import Calls, Group
-from vsc.runtime.operators.aggregate.results import Result, Results
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.nodes import Aggregate, Node
+from vsc.runtime.metrics import HELD_RECORDS, Dropped, Group
+from vsc.runtime.operators.aggregate.folding import Folding, Groups
+from vsc.runtime.operators.aggregate.records.windows import bounds_key
 from vsc.runtime.operators.aggregate.state import AggregateState, window_key
-from vsc.runtime.operators.context import Context, NodeFailure
-from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.aggregate.window_clock import Reached, WindowClock
+from vsc.runtime.operators.columns.failures import Failures
+from vsc.runtime.operators.columns.flow import Flow, chosen, taken
+from vsc.runtime.operators.columns.keyspace import KeySpace
+from vsc.runtime.operators.columns.moments import Give, turns
+from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.layout import owner
+from vsc.runtime.operators.operators import count
+from vsc.runtime.operators.tables.store import TableColumns
+from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.values import arrow_type, to_array
 
-__all__ = ["Held", "Span", "WindowedAggregate", "bounds_key"]
+__all__ = ["WindowColumns"]
 
-_BOUNDS = struct.Struct(">QQ")
-_TIMESTAMP = 1 << 63
 _MILLISECOND = 1000
-_FAR = 2**63 - 1
 
 
-class Span(NamedTuple):
-    """A window of one group: its bounds in ms, the end as the table shows it."""
+@dataclass(frozen=True, slots=True)
+class _Windows:
+    """The windows that a batch is about: those that its records change, numbered first, and those that it closes.
 
-    start: int
-    end: int
+    By window: `kb` the encoded key of the group, `start`, `first` the first record that changes it (-1: none),
+    `fresh` whether it is not in the store. `index` are the row keys of the stored ones among those up to the clock.
+    """
+
+    kb: list[bytes]
+    start: Int64s
+    first: Int64s
+    fresh: Mask
+    rows: list[bytes | None]
+    index: list[bytes]
 
 
-class Held(NamedTuple):
-    """A window that waits to close: its place in time, its group's encoded key, its bounds."""
+class WindowColumns:
+    """The windows of one aggregate, for one batch.
 
-    place: int
-    kb: bytes
-    span: Span
-
-
-class WindowedAggregate:
-    """Base of the windowed aggregates. A subclass says which windows a record changes, and when they close.
-
-    The changes of one record are written at once; then its results are sent, in order, and behind them the final ones.
+    `store` is the result table, if there is one; `space` takes the windows' keys. `old`: somebody asks for the rows
+    before the changes.
     """
 
     def __init__(
         self,
         node: Node,
-        window: Window,
-        final: bool,
-        calls: Calls,
+        operation: Aggregate,
+        folding: Folding,
         state: AggregateState,
-        results: Results,
-        context: Context,
+        store: TableColumns | None,
+        space: KeySpace,
+        old: bool,
+        give: Give,
+        failures: Failures,
     ) -> None:
-        self._name = node.name
-        self._window = window
-        self._final = final
-        self._calls = calls
-        self._state = state
-        self._results = results
-        self._context = context
-        self._keys = KeyCodec([c.type for c in node.schema.key[:-2]])
-        self._sent: list[Result] = []
-        self._gone: list[Result] = []
-        self._late = 0
-        # Nothing that closes, or can be forgotten, lies before these: most records find so by a comparison.
-        self._next_closing = self._next_forgotten = 0
+        assert operation.window is not None
+        self._name, self._window, self._final = node.name, operation.window, operation.final
+        self._key_columns, self._bound = node.schema.key[:-2], arrow_type(node.schema.key[-1].type)
+        self._folding, self._old = folding, old
+        self._state, self._store, self._space = state, store, space
+        self._give, self._failures, self._metrics = give, failures, failures.metrics
+        self._keys: list[bytes] = []
+        self._puts: list[tuple[bytes, bytes]] = []
+        self._deletes: list[bytes] = []
+        self._gone: list[bytes] = []
 
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
-        """Takes a stream's record; one without value is dropped, and moves no clock (D14)."""
-        if value is None:
-            self._context.dropped(self._name, Dropped.NO_VALUE)
-            return
-        self._sent, self._gone, self._late = [], [], 0
-        try:
-            self._take(kb, key, self._calls.args(key + value, time), time)
-        except NodeFailure as failure:
-            self._state.discard()
-            self._context.failed(failure)
-            return
-        except Exception:
-            self._state.discard()
-            self._next_closing = self._next_forgotten = 0
-            raise
-        self._finish()
-
-    def __len__(self) -> int:
-        """How many windows wait to give their final result."""
-        return self._state.open if self._final else 0
-
-    def take_all(self) -> list[Held]:
-        """The windows that wait, in the order in which they would close; the clock moves to where all have closed."""
-        held = self._closing(None) if self._final else []
+    def process(self, flow: Flow) -> Flow:
+        """The changes of the windows, or their final results, each with its place among those of its cause."""
+        count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
+        flow = flow.select(flow.present)
+        arguments = self._folding.arguments(flow)
+        kept = self._failures.kept(flow.at, arguments.failed)
+        flow, args = flow.select(kept), chosen(arguments.columns, kept)
+        self._keys = flow.space.keys
+        clock = self._advance(flow.time)
+        reached = clock.reach(flow.time)
+        self._metrics.count(owner(self._name), Group.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, reached.late)
+        windows, group = self._windows(flow, clock, reached)
+        segments = Segments(group, len(windows.kb))
+        added = self._folding.arriving(flow, args, self._state).take(reached.record)
+        before = self._folding.load(windows.rows)
+        running, ended = self._folding.fold(before, segments, added)
+        closing = self._account(windows, clock)
         state = self._state
-        if held:
-            state.stream_time = max(state.stream_time, self._clock_to_close(max(h.place for h in held)))
-            state.closed, state.open = max(state.closed, held[-1].place), 0
-            state.commit()
-        return held
+        forgotten = clock.forgotten(reached, state.highest)
+        state.forgotten = max(state.forgotten, forgotten)
+        state.highest = max(state.highest, int(reached.start.max()) if len(reached.start) else -1)
+        self._keep(windows, ended, forgotten)
+        if self._final:
+            return self._stored(self._finals(flow, windows, ended, clock, closing), windows, forgotten)
+        sent = self._changes(flow, reached, group, running.take(segments.unsorted()))
+        if self._old:
+            known = ~windows.fresh
+            sent = replace(sent, old=self._folding.before(sent.keys, known, before, running, segments))
+        return self._stored(sent, windows, forgotten)
 
-    def release(self, held: Held) -> None:
-        """Sends the final result of one of them."""
-        self._sent, self._gone, self._late = [], [], 0
-        self._close(held)
-        self._finish()
+    def commit(self) -> None:
+        """Writes the windows that have changed, and removes those that are forgotten."""
+        self._state.write(self._puts, self._deletes)
 
-    # ------------------------------------------------------------------------------------------- for the subclasses
+    # ------------------------------------------------------------------------------------------------ what is changed
 
-    def _update(self, kb: bytes, key: Row, args: Sequence[tuple[object, ...]], time: int) -> None:
-        """Changes the windows of a record; `_state.stream_time` has been moved."""
-        raise NotImplementedError
-
-    def _closed_up_to(self) -> int:
-        """The place in time up to which windows are closed now."""
-        raise NotImplementedError
-
-    def _forgotten_up_to(self) -> int:
-        """The place in time up to which no record can reach a window; never behind the closed ones."""
-        raise NotImplementedError
-
-    def _clock_to_close(self, place: int) -> int:
-        """The stream time at which a window at `place` is closed."""
-        raise NotImplementedError
-
-    def _span_at(self, place: int, start: int) -> Span:
-        """The bounds of the window that the index knows by its place in time and its start."""
-        raise NotImplementedError
-
-    def _place(self, span: Span) -> int:
-        """The place in time of a window."""
-        return span.start
-
-    def _read(self, kb: bytes, start: int) -> Group | None:
-        data = self._state.get(window_key(kb, start))
-        return None if data is None else self._calls.decode(data)
-
-    def _scope(self, kb: bytes, start: int) -> bytes:
-        """Where the accumulators of a window keep their entries."""
-        return self._state.entries + window_key(kb, start)
-
-    def _write(self, kb: bytes, span: Span, group: Group, fresh: bool) -> None:
-        """Writes a window's row, and its place in the index if it is `fresh`."""
+    def _advance(self, time: Int64s) -> WindowClock:
         state = self._state
-        state.put(window_key(kb, span.start), self._calls.encode(group))
-        if fresh:
-            place = self._place(span)
-            state.kv.write([(state.index(place, span.start, kb), b"")])
-            state.highest = max(state.highest, place)
-            self._opened(place)
+        clock = WindowClock(self._window, state.stream_time, state.closed, time)
+        state.stream_time, state.closed = clock.time, clock.end
+        return clock
 
-    def _opened(self, place: int) -> None:
-        self._state.open += 1
-        self._next_closing = min(self._next_closing, place)
-        self._next_forgotten = min(self._next_forgotten, place)
-
-    def _changed(self, kb: bytes, key: Row, span: Span, group: Group, before: Row | None) -> None:
-        """Sends a window's new result, unless only the final one is wanted."""
-        if not self._final:
-            self._sent.append(self._result(kb, key, span, group, before))
-
-    def _before(self, kb: bytes, key: Row, span: Span, group: Group | None) -> Row | None:
-        """A window's result before a change, where somebody asks for it and the table has no store."""
-        if group is None or self._final or not self._results.old_wanted:
-            return None
-        return self._calls.result(group, _bounded(key, span), self._state.kv, self._scope(kb, span.start))
-
-    def _result(self, kb: bytes, key: Row, span: Span, group: Group, before: Row | None) -> Result:
-        bounded = _bounded(key, span)
-        new = self._calls.result(group, bounded, self._state.kv, self._scope(kb, span.start))
-        return Result(kb + bounds_key(*span), bounded, new, before, group.time)
-
-    def _tombstone(self, kb: bytes, key: Row, span: Span, before: Row | None) -> Result:
-        """The change that takes a window back, at its end."""
-        return Result(kb + bounds_key(*span), _bounded(key, span), None, before, span.end)
-
-    # ----------------------------------------------------------------------------------------------------- one record
-
-    def _take(self, kb: bytes, key: Row, args: Sequence[tuple[object, ...]], time: int) -> None:
+    def _windows(self, flow: Flow, clock: WindowClock, reached: Reached) -> tuple[_Windows, Int64s]:
+        """The windows, and for each pair of record and window the number of the latter."""
+        group, first = reached.distinct(flow.key)
+        numbers, starts = flow.key[reached.record[first]], reached.start[first].tolist()
+        kbs = [self._keys[number] for number in numbers.tolist()]
+        names = [window_key(kb, start) for kb, start in zip(kbs, starts, strict=True)]
+        changed = len(names)
         state = self._state
-        state.stream_time = max(state.stream_time, time)
-        self._update(kb, key, args, time)
-        closed = self._closed_up_to()
-        if closed > state.closed:
-            self._close_up_to(closed)
-            self._forget(min(closed, self._forgotten_up_to()))
+        # What is closed but not forgotten yet comes again here: less than one advance of windows.
+        index = list(state.places(state.forgotten + 1, clock.end + 1)) if clock.end > clock.before else []
+        known = set(names)
+        for row_key in index:
+            place, start, kb = state.indexed(row_key)
+            if place > clock.before and (name := window_key(kb, start)) not in known:
+                names.append(name)
+                kbs.append(kb)
+                starts.append(start)
+        rows = state.get_many(names)
+        fresh = np.array([row is None for row in rows], dtype=np.bool_)
+        firsts = np.concatenate([reached.record[first], np.full(len(names) - changed, -1, dtype=np.int64)])
+        return _Windows(kbs, np.array(starts, dtype=np.int64), firsts, fresh, rows, index), group
 
-    def _finish(self) -> None:
-        self._state.commit()
-        context = self._context
-        for _ in range(self._late):
-            context.dropped(self._name, Dropped.WINDOW_CLOSED)
-        if self._state.open:
-            context.metrics.peak(owner(self._name), HELD_RECORDS, self._state.open)
-        for result in self._sent:
-            self._results.send(result)
-        for result in self._gone:
-            self._results.forget(result.kb)
+    # ---------------------------------------------------------------------------------------- what becomes of windows
 
-    def _close_up_to(self, closed: int) -> None:
+    def _account(self, windows: _Windows, clock: WindowClock) -> Int64s:
+        """The windows that the batch closes; how many are open at each record goes into the metrics."""
+        closing = np.flatnonzero((windows.start > clock.before) & (windows.start <= clock.end))
+        records = len(clock.closed)
+        opened = np.bincount(windows.first[windows.fresh], minlength=records)
+        closed = np.bincount(clock.closing(windows.start[closing]), minlength=records)
+        is_open = self._state.open + np.cumsum(opened - closed)
+        if records:
+            self._state.open = int(is_open[-1])
+            if (most := int(is_open.max())) > 0:
+                self._metrics.peak(owner(self._name), HELD_RECORDS, most)
+        return closing
+
+    def _keep(self, windows: _Windows, ended: Groups, forgotten: int) -> None:
+        """Decides what is written and what is removed: nothing is left of a window that no record can reach."""
         state = self._state
-        if closed >= self._next_closing:
-            held = self._closing(closed)
-            self._next_closing = self._first_from(closed + 1)
-            state.open -= len(held)
-            if self._final:
-                for one in held:
-                    self._close(one)
-        state.closed = closed
+        for row_key in windows.index:
+            place, start, kb = state.indexed(row_key)
+            if place <= forgotten:
+                self._deletes += [row_key, state.groups + window_key(kb, start)]
+                self._gone.append(self._result_key(kb, start))
+        kept = np.flatnonzero((windows.first >= 0) & (windows.start > forgotten))
+        starts, fresh = windows.start.tolist(), windows.fresh.tolist()
+        for number, row in zip(kept.tolist(), self._folding.store(ended.take(kept)), strict=True):
+            kb, start = windows.kb[number], starts[number]
+            self._puts.append((state.groups + window_key(kb, start), row))
+            if fresh[number]:
+                self._puts.append((state.index(start, start, kb), b""))
 
-    def _closing(self, closed: int | None) -> list[Held]:
-        """The windows that are not closed up to now, and are up to `closed` (None: all), in order."""
-        state = self._state
-        return [self._held(key) for key in state.places(state.closed + 1, None if closed is None else closed + 1)]
+    def _result_key(self, kb: bytes, start: int) -> bytes:
+        return kb + bounds_key(start, start + self._window.size)
 
-    def _held(self, index: bytes) -> Held:
-        place, start, kb = self._state.indexed(index)
-        return Held(place, kb, self._span_at(place, start))
+    # --------------------------------------------------------------------------------------------------- what is sent
 
-    def _close(self, held: Held) -> None:
-        group = self._read(held.kb, held.span.start)
-        assert group is not None
-        try:
-            self._sent.append(self._result(held.kb, self._keys.decode(held.kb), held.span, group, None))
-        except NodeFailure as failure:
-            self._context.failed(failure)
+    def _changes(self, flow: Flow, reached: Reached, group: Int64s, now: Groups) -> Flow:
+        keys = self._bounded(taken(flow.keys, reached.record), reached.start)
+        return self._sent(flow, reached.record, group, keys, now)
 
-    def _forget(self, up_to: int) -> None:
-        """Removes the windows up to there, in all that is kept of them."""
-        state = self._state
-        first, state.forgotten = state.forgotten + 1, max(state.forgotten, up_to)
-        if up_to < self._next_forgotten:
-            return
-        for index in list(state.places(first, up_to + 1)):
-            held = self._held(index)
-            state.kv.write((), [index])
-            state.remove(window_key(held.kb, held.span.start), self._calls.has_entries)
-            if self._results.stored:
-                self._gone.append(Result(held.kb + bounds_key(*held.span), (), None, None, 0))
-        self._next_forgotten = self._first_from(up_to + 1)
+    def _finals(self, flow: Flow, windows: _Windows, ended: Groups, clock: WindowClock, closing: Int64s) -> Flow:
+        """The results of the windows that close, in the order of their records, then of (start, encoded key)."""
+        record = clock.closing(windows.start[closing])
+        encoded = pa.array([windows.kb[number] for number in closing.tolist()], pa.binary())
+        columns = {"record": record, "start": windows.start[closing], "key": encoded}
+        order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns]).to_numpy()
+        closing, record = closing[order], record[order]
+        results = ended.take(closing)
+        keys = self._bounded(self._group_keys(flow, windows, closing), windows.start[closing])
+        return self._sent(flow, record, closing, keys, results)
 
-    def _first_from(self, place: int) -> int:
-        """The first place from there on that has a window; far away if there is none."""
-        for index in self._state.places(place, None):
-            return self._state.indexed(index)[0]
-        return _FAR
+    def _sent(self, flow: Flow, record: Int64s, number: Int64s, keys: tuple[pa.Array, ...], results: Groups) -> Flow:
+        values, present = self._folding.results(keys, results), np.ones(len(record), dtype=np.bool_)
+        at = self._give(flow.at.take(record), turns(record))
+        return Flow(at, number, self._space, results.time, present, keys, values)
 
+    def _stored(self, sent: Flow, windows: _Windows, forgotten: int) -> Flow:
+        """What is sent, in the result table as well, and under the keys of the windows, whose numbers it has."""
+        starts = windows.start.tolist()
+        names = [self._result_key(kb, start) for kb, start in zip(windows.kb, starts, strict=True)]
+        sent = replace(sent, key=self._space.encoded(names)[sent.key])
+        if self._store is not None:
+            self._store.put(sent)
+            gone = [name for name, start in zip(names, starts, strict=True) if start <= forgotten]
+            self._store.forget(self._gone + gone)
+        return sent
 
-def _bounded(key: Row, span: Span) -> Row:
-    return (*key, span.start * _MILLISECOND, span.end * _MILLISECOND)
+    def _group_keys(self, flow: Flow, windows: _Windows, wanted: Int64s) -> tuple[pa.Array, ...]:
+        """The key columns of windows' groups: those of a record, decoded where no record of the batch has the key."""
+        rows = windows.first[wanted]
+        unknown = np.flatnonzero(rows < 0)
+        if not len(unknown):
+            return taken(flow.keys, rows)
+        of_key = np.full(len(self._keys), -1, dtype=np.int64)
+        of_key[flow.key] = np.arange(len(flow))
+        place = dict(zip(self._keys, of_key.tolist(), strict=True))
+        codec = KeyCodec([c.type for c in self._key_columns])
+        decoded: list[tuple[object, ...]] = []
+        for at in unknown.tolist():
+            kb = windows.kb[wanted[at]]
+            row = place.get(kb, -1)
+            if row < 0:
+                row = place[kb] = len(flow) + len(decoded)
+                decoded.append(codec.decode(kb))
+            rows[at] = row
+        if decoded:
+            columns = zip(*decoded, strict=True)
+            added = [to_array(list(v), c.type) for v, c in zip(columns, self._key_columns, strict=True)]
+            return taken([pa.concat_arrays([a, b]) for a, b in zip(flow.keys, added, strict=True)], rows)
+        return taken(flow.keys, rows)
 
-
-def bounds_key(start: int, end: int) -> bytes:
-    """A window's bounds as `KeyCodec` would write them behind the group's key."""
-    return _BOUNDS.pack(start * _MILLISECOND + _TIMESTAMP, end * _MILLISECOND + _TIMESTAMP)
+    def _bounded(self, keys: Sequence[pa.Array], start: Int64s) -> tuple[pa.Array, ...]:
+        bounds = (pa.array(bound * _MILLISECOND).view(self._bound) for bound in (start, start + self._window.size))
+        return (*keys, *bounds)

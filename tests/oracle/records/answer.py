@@ -11,8 +11,8 @@ from vsc.plan.nodes import Schema
 from vsc.runtime.metrics import Dropped, Missed
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
+from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction
 from vsc.runtime.operators.put import RecordConsumer
-from vsc.runtime.operators.subscribe import UNCHANGED, Instruction
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.subscriptions import Subscription, SubscriptionStore

@@ -33,11 +33,11 @@ from vsc.plan.nodes import (
     ToStream,
 )
 from vsc.runtime.operators import evaluate
-from vsc.runtime.operators.group_changes import travelling as changes_travelling
+from vsc.runtime.operators.aggregate.group_changes_row import travelling as changes_travelling
+from vsc.runtime.operators.foreign_key_join.subscribe_row import travelling as subscriptions_travelling
 from vsc.runtime.operators.places import element_place, kept_columns, value_order
 from vsc.runtime.operators.put import RecordConsumer
 from vsc.runtime.operators.stores import open_buffer, store_prefix
-from vsc.runtime.operators.subscribe import travelling as subscriptions_travelling
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.subscriptions import SubscriptionStore
 

@@ -8,9 +8,9 @@ from tests.oracle.records.graph_getters import getter, pair
 from tests.oracle.records.put import TablePut
 from vsc.plan.nodes import Aggregate, Filter, Map, Materialize, Node, Source, Suppress, TableTableJoin, ToTable
 from vsc.runtime.operators import evaluate, old_values, suppress
-from vsc.runtime.operators.aggregate import aggregate_operator
-from vsc.runtime.operators.aggregate.results import Results
-from vsc.runtime.operators.aggregate.windows import WindowedAggregate
+from vsc.runtime.operators.aggregate.records.build import aggregate_operator
+from vsc.runtime.operators.aggregate.records.results import Results
+from vsc.runtime.operators.aggregate.records.windows import WindowedAggregate
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.put import ChangeConsumer
 

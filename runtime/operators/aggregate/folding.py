@@ -1,0 +1,194 @@
+"""The groups of an aggregate on whole columns: read with their cells, changed by the records of a batch, written again.
+
+A group's row in the store is that of the loops (`aggregate.calls`), so both go on with what the other one wrote. Not
+for which groups a record belongs to: that is `groups` (without window) and `windows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.nodes import Aggregate, Column, Item, Node, Schema
+from vsc.runtime.operators.aggregate.accumulators import column_accumulator
+from vsc.runtime.operators.aggregate.calls import Calls
+from vsc.runtime.operators.aggregate.distinct import CountDistinctColumns
+from vsc.runtime.operators.aggregate.state import AggregateState
+from vsc.runtime.operators.aggregate.states import (
+    Beside,
+    ColumnAccumulator,
+    KeepingAccumulator,
+    Rows,
+    State,
+    Writes,
+    part,
+)
+from vsc.runtime.operators.columns.evaluation import Computed, Evaluation
+from vsc.runtime.operators.columns.flow import Flow, NotColumnar, Old, blanked
+from vsc.runtime.operators.columns.segments import Segments
+from vsc.runtime.records import Int64s, Mask
+
+__all__ = ["Folding", "Groups", "can_be_folded"]
+
+
+def can_be_folded(node: Node, operation: Aggregate) -> bool:
+    """Whether array expressions can compute the aggregate: not windows that move with their records, nor results in a
+    versioned store, which may refuse them."""
+    if operation.window is not None and operation.window.kind not in ("tumbling", "hopping"):
+        return False
+    table = operation.over == "table"
+    if not table and node.store is not None and node.store.kind != "unversioned":
+        return False
+    found = [column_accumulator(call, table) for call in operation.calls]
+    if operation.window is not None and any(isinstance(a, CountDistinctColumns) for a in found):
+        return False
+    return all(a is not None for a in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups, or what a group had come to at each of several records: result's time, rows, the states of the calls."""
+
+    time: Int64s
+    rows: Int64s
+    states: tuple[State, ...]
+
+    def take(self, places: Int64s) -> Groups:
+        """The elements at `places`."""
+        return Groups(self.time[places], self.rows[places], tuple(part(state, places) for state in self.states))
+
+    def behind(self, other: Groups) -> Groups:
+        """Those of `other`, then these."""
+        return Groups(
+            np.concatenate([other.time, self.time]),
+            np.concatenate([other.rows, self.rows]),
+            tuple(_joined(a, b) for a, b in zip(other.states, self.states, strict=True)),
+        )
+
+
+class Folding:
+    """The calls and the items of an aggregate, for many groups at once. `numbered`: rows are told apart by arrival."""
+
+    def __init__(self, node: Node, operation: Aggregate) -> None:
+        calls = Calls(node, operation)
+        self.numbered = calls.numbered
+        self._codec = calls.row
+        self._accumulators: list[ColumnAccumulator] = []
+        self._cells: list[int] = []
+        self._keeping: list[tuple[int, KeepingAccumulator]] = []
+        args: list[Item] = []
+        self._args: list[slice] = []
+        for call, accumulator in zip(operation.calls, calls.accumulators, strict=True):
+            found = column_accumulator(call, operation.over == "table")
+            assert found is not None, call.text
+            self._accumulators.append(found)
+            self._cells.append(len(accumulator.types))
+            self._args.append(slice(len(args), len(args) + len(call.args)))
+            if isinstance(found, CountDistinctColumns):
+                self._keeping.append((len(self._args) - 1, found))
+            args.extend(Item(call.text, arg, call.text) for arg in call.args)
+        self._evaluated = Evaluation(node.name, args, [operation.row])
+        results = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
+        self._items = (
+            None if calls.plain else Evaluation(node.name, operation.items, [Schema(node.schema.key, results)])
+        )
+
+    def load(self, rows: Sequence[bytes | None]) -> Groups:
+        """The groups of their rows in the store; None is an empty group."""
+        time, count, *cells = self._codec.decode_columns(pa.array(rows, pa.binary()))
+        states, at = [], 0
+        for accumulator, width in zip(self._accumulators, self._cells, strict=True):
+            states.append(accumulator.load(cells[at : at + width]))
+            at += width
+        return Groups(time.fill_null(-1).to_numpy(), count.fill_null(0).to_numpy(), tuple(states))
+
+    def store(self, groups: Groups) -> list[bytes]:
+        """The groups' rows in the store."""
+        cells = [c for a, state in zip(self._accumulators, groups.states, strict=True) for c in a.store(state)]
+        rows: list[bytes] = self._codec.encode_columns(
+            [pa.array(groups.time), pa.array(groups.rows), *cells], len(groups.time)
+        ).to_pylist()
+        return rows
+
+    def arguments(self, flow: Flow) -> Computed:
+        """The arguments of all calls for the records of a flow."""
+        return self._evaluated.rows(flow.columns, flow.time)
+
+    def arguments_where(self, columns: Sequence[pa.Array], times: Int64s, asked: Mask) -> Computed:
+        """The same for rows of columns where `asked`, null elsewhere."""
+        return self._evaluated.where(columns, times, asked)
+
+    def open(self, beside: Beside) -> None:
+        """Where the groups that will be folded keep the entries of their calls."""
+        for number, accumulator in self._keeping:
+            accumulator.open(beside.of(number))
+
+    def writes(self, chosen: Mask) -> Writes:
+        """What has changed among the entries of the `chosen` groups."""
+        puts: list[tuple[bytes, bytes]] = []
+        deletes: list[bytes] = []
+        for _, accumulator in self._keeping:
+            put, deleted = accumulator.writes(chosen)
+            puts += put
+            deletes += deleted
+        return puts, deletes
+
+    @property
+    def keeps(self) -> bool:
+        """Whether there are entries at all."""
+        return bool(self._keeping)
+
+    def arriving(self, flow: Flow, arguments: tuple[pa.Array, ...], state: AggregateState) -> Rows:
+        """The records of a flow, numbered as they arrive."""
+        return Rows(arguments, flow.time, state.arrive_many(len(flow)))
+
+    def fold(self, start: Groups, segments: Segments, added: Rows) -> tuple[Groups, Groups]:
+        """What the groups had come to at each record, in sorted order, and what they are at the end."""
+        added = added.take(segments.order)
+        times, newest = segments.highest(added.time, start.time)
+        counts, rows = segments.sums(added.signed(np.ones(len(segments), dtype=np.int64)), start.rows)
+        folded = [
+            accumulator.fold(state, segments, added.of(args))
+            for accumulator, state, args in zip(self._accumulators, start.states, self._args, strict=True)
+        ]
+        return (
+            Groups(times, counts, tuple(running for running, _ in folded)),
+            Groups(newest, rows, tuple(ended for _, ended in folded)),
+        )
+
+    def before(self, keys: Sequence[pa.Array], known: Mask, start: Groups, running: Groups, segments: Segments) -> Old:
+        """The result of its group before each record, in the order of arrival: at the record before it in the group,
+        or that with which the batch began, if the group was `known` then."""
+        places, first = segments.unsorted(), segments.firsts
+        source = np.where(first, segments.group, segments.count - 1 + np.arange(len(segments)))[places]
+        present = (~first | known[segments.group])[places]
+        return Old(present, self.results(keys, running.behind(start).take(source), present))
+
+    def results(self, keys: Sequence[pa.Array], groups: Groups, asked: Mask | None = None) -> tuple[pa.Array, ...]:
+        """The value columns of the groups' results, whose key columns are `keys`; null where not `asked`.
+
+        Raises NotColumnar where one cannot be computed: its record is no part of the group then.
+        """
+        computed = self.computed(keys, groups, asked)
+        if computed.failed:
+            raise NotColumnar
+        return computed.columns
+
+    def computed(self, keys: Sequence[pa.Array], groups: Groups, asked: Mask | None = None) -> Computed:
+        """The same, telling which fail. Raises NotColumnar where that of a call cannot be computed."""
+        values = tuple(a.results(state) for a, state in zip(self._accumulators, groups.states, strict=True))
+        if asked is None:
+            asked = np.ones(len(groups.time), dtype=np.bool_)
+        if self._items is None:
+            return Computed(blanked(values, asked))
+        return self._items.where((*keys, *values), groups.time, asked)
+
+
+def _joined(before: State, after: State) -> State:
+    return tuple(
+        np.concatenate([a, b]) if isinstance(a, np.ndarray) else pa.concat_arrays([a, b])
+        for a, b in zip(before, after, strict=True)
+    )

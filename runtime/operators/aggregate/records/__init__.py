@@ -1,0 +1,1 @@
+"""`aggregate`, one record at a time: what no loop or array code does yet."""

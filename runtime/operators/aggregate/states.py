@@ -1,0 +1,131 @@
+"""What the accumulators on whole columns share: the states of many groups, and the records that change them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from vsc.runtime.operators.aggregate.calls import entry_tag
+from vsc.runtime.operators.columns.segments import Segments
+from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.kv import OrderedKV
+
+__all__ = [
+    "Beside",
+    "ColumnAccumulator",
+    "KeepingAccumulator",
+    "Rows",
+    "State",
+    "Writes",
+    "floats",
+    "integers",
+    "part",
+    "valid",
+]
+
+State = tuple[Any, ...]
+"""Columns of numpy or Arrow, one element a group (or a record)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The records that are added: the arguments of a call (or of all), event times, numbers of arrival.
+
+    `sign` is -1 where one is taken back, 0 where nothing happens; None: all are added.
+    """
+
+    args: tuple[pa.Array, ...]
+    time: Int64s
+    arrival: Int64s
+    sign: Int64s | None = None
+
+    def take(self, places: Int64s) -> Rows:
+        """The records at `places`."""
+        chosen = pa.array(places)
+        sign = None if self.sign is None else self.sign[places]
+        return Rows(tuple(c.take(chosen) for c in self.args), self.time[places], self.arrival[places], sign)
+
+    def of(self, args: slice) -> Rows:
+        """The records with the arguments of one call."""
+        return Rows(self.args[args], self.time, self.arrival, self.sign)
+
+    def signed(self, values: Int64s) -> Int64s:
+        """What the records add, given the values that they have."""
+        return values if self.sign is None else values * self.sign
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Where groups keep what does not fit their cells: under a prefix for each group.
+
+    `stored`: which groups begin with what lies there; the others begin empty.
+    """
+
+    kv: OrderedKV
+    prefixes: Sequence[bytes]
+    stored: Mask
+
+    def of(self, call: int) -> Beside:
+        """The same, for one call of the aggregate."""
+        tag = entry_tag(call)
+        return Beside(self.kv, [prefix + tag for prefix in self.prefixes], self.stored)
+
+
+Writes = tuple[list[tuple[bytes, bytes]], list[bytes]]
+"""What is put, and what is deleted."""
+
+
+class ColumnAccumulator(Protocol):
+    """One call, for many groups at once."""
+
+    def load(self, cells: Sequence[pa.Array]) -> State:
+        """The groups' states of their cells; null cells are those of a group that is empty."""
+
+    def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
+        """The state at each record, in sorted order, and at the end of each group."""
+
+    def results(self, state: State) -> pa.Array:
+        """The value of the call."""
+
+    def store(self, state: State) -> tuple[pa.Array, ...]:
+        """The cells."""
+
+
+class KeepingAccumulator(ColumnAccumulator, Protocol):
+    """One call that keeps entries beside its cells: see `aggregate.entries`."""
+
+    def open(self, beside: Beside) -> None:
+        """Where the groups of the batch keep their entries; called before `fold`."""
+
+    def writes(self, chosen: Mask) -> Writes:
+        """What has changed beside the cells of the `chosen` groups."""
+
+
+def part(state: State, places: Int64s) -> State:
+    """The elements of a state at `places`."""
+    return tuple(c[places] if isinstance(c, np.ndarray) else c.take(pa.array(places)) for c in state)
+
+
+def valid(column: pa.Array) -> Mask:
+    """Where there is a value."""
+    if not column.null_count:
+        return np.ones(len(column), dtype=np.bool_)
+    valid: Mask = column.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
+def integers(column: pa.Array) -> Int64s:
+    """Integers of any width, 0 for null."""
+    found: Int64s = (column.fill_null(0) if column.null_count else column).to_numpy().astype(np.int64, copy=False)
+    return found
+
+
+def floats(column: pa.Array) -> npt.NDArray[np.float64]:
+    """Floats of any width, 0.0 for null."""
+    found: npt.NDArray[np.float64] = (column.fill_null(0.0) if column.null_count else column).to_numpy()
+    return found.astype(np.float64, copy=False)

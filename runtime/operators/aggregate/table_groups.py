@@ -1,0 +1,166 @@
+"""`aggregate` of a table, on whole columns: see `aggregate.records.groups.TableGroups`.
+
+A change is two events, the old row taken back and the new one added; either may be missing. A group that loses its last
+row ends, and one that comes after it begins empty, so the events of a group are cut into *lives*, which are folded as
+groups are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.aggregate.folding import Folding, Groups
+from vsc.runtime.operators.aggregate.groups import numbered
+from vsc.runtime.operators.aggregate.records.groups import Travelled
+from vsc.runtime.operators.aggregate.state import AggregateState
+from vsc.runtime.operators.aggregate.states import Beside, Rows
+from vsc.runtime.operators.columns.expressions import true_rows
+from vsc.runtime.operators.columns.failures import Failures
+from vsc.runtime.operators.columns.flow import Flow, Old
+from vsc.runtime.operators.columns.segments import Segments
+from vsc.runtime.operators.operators import count
+from vsc.runtime.operators.tables.store import TableColumns
+from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.kv_base import prefix_end
+
+__all__ = ["TableGroupColumns"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lives:
+    """The lives of groups, ascending by group and in it by time. `sign` says what each event does (0: nothing).
+
+    `group` is that of each life; `first` begins with what the group was before the batch, `last` is what it ends with.
+    """
+
+    segments: Segments
+    sign: Int64s
+    group: Int64s
+    first: Mask
+    last: Mask
+
+    @staticmethod
+    def of(group: Int64s, steps: Int64s, rows: Int64s) -> _Lives:
+        """Those of events by turns old and new, each of its `group`; `rows` are how many a group has at first."""
+        events = Segments(group, len(rows))
+        running = events.counts(steps[events.order], rows)
+        before, firsts = events.before(running, rows), events.firsts
+        begins = firsts | ((before == 0) & (events.order % 2 == 0))
+        sign, life = np.empty_like(steps), np.empty_like(group)
+        sign[events.order] = running - before
+        life[events.order] = np.cumsum(begins) - 1
+        first, of = firsts[begins], events.group[begins]
+        last = np.append(first[1:], True) if len(first) else first
+        return _Lives(Segments(life, len(of)), sign, of, first, last)
+
+
+class TableGroupColumns:
+    """The groups of a table, for one batch. `store` is the result table's, if it has one.
+
+    `old` and `latest`: somebody asks for the rows before the changes, and whether these are the newest.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folding: Folding,
+        travelled: Travelled,
+        state: AggregateState,
+        store: TableColumns | None,
+        old: bool,
+        latest: bool,
+        failures: Failures,
+    ) -> None:
+        self._name, self._folding, self._travelled, self._state = name, folding, travelled, state
+        self._store, self._old, self._latest, self._failures = store, old, latest, failures
+        self._touched: list[bytes] = []
+        self._ended: tuple[_Lives, Groups, Mask] | None = None
+
+    def process(self, flow: Flow) -> Flow:
+        """One result for each change."""
+        folding, keys = self._folding, flow.space.keys
+        touched, group = numbered(flow.key, len(keys))
+        self._touched = [keys[number] for number in touched.tolist()]
+        data = self._state.get_many(self._touched)
+        known = np.array([row is not None for row in data], dtype=np.bool_)
+        start = folding.load([*data, None])  # the last one is what begins empty
+        args, steps = self._events(flow)
+        lives = _Lives.of(np.repeat(group, 2), steps, start.rows[:-1])
+        stored = lives.first & known[lives.group]
+        begun = start.take(np.where(stored, lives.group, len(data)))
+        prefixes = [self._state.entries + self._touched[g] for g in lives.group.tolist()]
+        folding.open(Beside(self._state.kv, prefixes, stored))
+        added = Rows(args, np.repeat(flow.time, 2), self._arrivals(lives.sign), lives.sign)
+        running, ended = folding.fold(begun, lives.segments, added)
+        self._ended = lives, ended, known
+        return self._sent(flow, lives.segments, begun, running)
+
+    def commit(self) -> None:
+        """Writes the groups that have changed, and removes those that have lost their last row."""
+        if self._ended is None:
+            return
+        lives, ended, known = self._ended
+        state, names = self._state, [self._touched[g] for g in lives.group.tolist()]
+        there = lives.last & (ended.rows > 0)
+        puts, deletes = self._folding.writes(there)
+        kept = np.flatnonzero(there)
+        rows = self._folding.store(ended.take(kept))
+        puts += [(state.groups + names[life], row) for life, row in zip(kept.tolist(), rows, strict=True)]
+        gone = np.flatnonzero(lives.last & ~there & known[lives.group])
+        deletes += [state.groups + names[life] for life in gone.tolist()]
+        ranges = []
+        if self._folding.keeps:
+            over = np.flatnonzero(known[lives.group] & lives.first & ~(lives.last & there))
+            prefixes = [state.entries + names[life] for life in over.tolist()]
+            ranges = [(prefix, prefix_end(prefix) or b"") for prefix in prefixes]
+        state.write(puts, deletes, ranges)
+
+    def _events(self, flow: Flow) -> tuple[tuple[pa.Array, ...], Int64s]:
+        """The calls' arguments for the two events of each change, and what they do to the number of rows."""
+        taken, added = true_rows(flow.values[0]), true_rows(flow.values[1])
+        before, after = self._travelled.columns(flow.values)
+        old = self._folding.arguments_where(before, flow.time, taken)
+        new = self._folding.arguments_where(after, flow.time, added)
+        steps = np.zeros(2 * len(flow), dtype=np.int64)
+        steps[::2], steps[1::2] = -taken.astype(np.int64), added & self._failures.kept(flow.at, new.failed)
+        steps[[2 * row for row in old.failed]] = 0  # it failed, and was dealt with, when it was to be added
+        turn = pa.array(np.arange(2 * len(flow)).reshape(2, -1).T.reshape(-1))
+        columns = zip(old.columns, new.columns, strict=True)
+        return tuple(pa.concat_arrays([one, other]).take(turn) for one, other in columns), steps
+
+    def _arrivals(self, sign: Int64s) -> Int64s:
+        arrival = np.zeros(len(sign), dtype=np.int64)
+        numbers = np.flatnonzero(sign)
+        arrival[numbers] = self._state.arrive_many(len(numbers))
+        return arrival
+
+    def _sent(self, flow: Flow, segments: Segments, begun: Groups, running: Groups) -> Flow:
+        """The results, each as of the second event of its change."""
+        places = segments.unsorted()
+        now = running.take(places[1::2])
+        there = now.rows > 0
+        found = self._folding.computed(flow.keys, now, there)
+        changed = replace(flow, time=now.time, present=there, values=found.columns)
+        if self._old and self._store is None:
+            changed = replace(changed, old=self._before(flow, places[::2], segments, begun, running))
+        changed = changed.select(self._failures.kept(flow.at, found.failed))
+        if self._store is None:
+            return changed
+        accepted = self._store.put(changed)
+        count(self._failures.metrics, self._name, Dropped.EXPIRED, ~accepted)
+        latest = self._store.latest(changed) if self._latest else None
+        old = self._store.before(changed) if self._old else None
+        return replace(changed, latest=latest, old=old).select(accepted)
+
+    def _before(self, flow: Flow, places: Int64s, segments: Segments, begun: Groups, running: Groups) -> Old:
+        """The results before the changes, whose first events stand at `places`; none where it failed then."""
+        source = np.where(segments.firsts, segments.group, segments.count - 1 + np.arange(len(segments)))[places]
+        before = running.behind(begun).take(source)
+        present = before.rows > 0
+        found = self._folding.computed(flow.keys, before, present)
+        present[list(found.failed)] = False
+        return Old(present, found.columns)

@@ -1,0 +1,92 @@
+"""Which tumbling or hopping windows the records of a batch reach, and when windows close: array expressions alone.
+
+The clock is the highest event time so far; a window closes when it is the grace past the window's end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.nodes import Window
+from vsc.runtime.operators.columns.flow import NotColumnar
+from vsc.runtime.operators.columns.segments import SAFE
+from vsc.runtime.records import Int64s
+from vsc.runtime.state.versioned_columns import spread
+
+__all__ = ["Reached", "WindowClock"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What records change: pairs of a record and the start of a window, by record, then by start.
+
+    `late`: how many pairs there were besides, whose window is closed. `advance` is that of the windows.
+    """
+
+    record: Int64s
+    start: Int64s
+    late: int
+    advance: int
+
+    def distinct(self, key: Int64s) -> tuple[Int64s, Int64s]:
+        """Windows of groups, numbered as they are first reached: the number for each pair, the first pair of each.
+
+        `key` is the number of each record's key.
+        """
+        if not len(self.record):
+            return self.record, self.record
+        key, place = key[self.record], self.start // self.advance
+        low, span = int(place.min()), int(place.max() - place.min()) + 1
+        if (int(key.max()) + 1) * span >= SAFE:
+            raise NotColumnar
+        number = pa.array(key * span + (place - low)).dictionary_encode().indices.to_numpy().astype(np.int64)
+        firsts = np.empty(int(number.max()) + 1, dtype=np.int64)
+        firsts[number[::-1]] = np.arange(len(number))[::-1]
+        return number, firsts
+
+
+class WindowClock:
+    """Stream time, as it moves through the records of a batch.
+
+    `closed` is up to which start windows are closed at each record, `before` where that was before the batch.
+    """
+
+    __slots__ = ("_window", "before", "closed", "time")
+
+    def __init__(self, window: Window, time: int, closed: int, times: Int64s) -> None:
+        moved = np.maximum.accumulate(np.concatenate([np.array([time]), times]))
+        self._window, self.before, self.time = window, closed, int(moved[-1])
+        self.closed: Int64s = moved[1:] - window.grace - window.size
+
+    @property
+    def end(self) -> int:
+        """Up to where windows are closed at the end of the batch."""
+        return max(self.before, int(self.closed[-1])) if len(self.closed) else self.before
+
+    def reach(self, time: Int64s) -> Reached:
+        """The windows that records of these times change."""
+        size, advance = self._window.size, self._window.advance
+        first = np.maximum(0, time - size + advance) // advance
+        many = time // advance - first + 1
+        record, start = np.repeat(np.arange(len(time)), many), spread(first, many) * advance
+        is_open = start > self.closed[record]
+        return Reached(record[is_open], start[is_open], int(np.count_nonzero(~is_open)), advance)
+
+    def closing(self, start: Int64s) -> Int64s:
+        """The record that closes each of the windows; they close in this batch."""
+        return np.searchsorted(self.closed, start)
+
+    def forgotten(self, reached: Reached, highest: int) -> int:
+        """Up to which start windows are forgotten, -1 if none are: that is looked at only when windows close.
+
+        `highest` is the highest start of a window before the batch: a window is shown until another one begins its
+        size and grace later, as in Kafka's window store.
+        """
+        if self.end <= self.before:
+            return -1
+        opened = reached.start[: np.searchsorted(reached.record, np.searchsorted(self.closed, self.end), side="right")]
+        highest = max(highest, int(opened.max()) if len(opened) else -1)
+        return min(self.end, highest - self._window.grace - self._window.size)

@@ -1,1 +1,0 @@
-"""The operators of a stage on whole columns; `run` puts them together."""

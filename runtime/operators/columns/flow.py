@@ -1,0 +1,143 @@
+"""The records of one node in one batch, as columns in the order of processing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from vsc.plan.nodes import Schema
+from vsc.runtime.operators.columns.keyspace import KeySpace
+from vsc.runtime.operators.columns.moments import Moments, processing
+from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.values import arrow_type
+
+__all__ = ["Flow", "NotColumnar", "Old", "blanked", "chosen", "taken"]
+
+
+class NotColumnar(Exception):
+    """Array code cannot compute this batch of an aggregate: a loop has to. Nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Old:
+    """The rows that were the newest before a table's changes; where `present` is False there was none."""
+
+    present: Mask
+    values: tuple[pa.Array, ...]
+
+    @staticmethod
+    def joined(one: Old, other: Old) -> Old:
+        """The rows of both, one after the other."""
+        columns = zip(one.values, other.values, strict=True)
+        return Old(np.concatenate([one.present, other.present]), tuple(pa.concat_arrays([a, b]) for a, b in columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Records of one node, by their moments, ascending.
+
+    `at` is when each of them comes (see `moments`); `key` is a key's number in `space`; `time` event time in ms; where
+    `present` is False there is no value and `values` are null. `old` is None where nobody asks for the rows before a
+    table's changes, or where they are not known. `latest` tells which of a table's changes are their key's newest;
+    None: all of them, or nobody asks. Records that are `void` take their place in the order of what a cause gives rise
+    to, and are not handed out.
+    """
+
+    at: Moments
+    key: Int64s
+    space: KeySpace
+    time: Int64s
+    present: Mask
+    keys: tuple[pa.Array, ...]
+    values: tuple[pa.Array, ...]
+    old: Old | None = None
+    latest: Mask | None = None
+    void: Mask | None = None
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @property
+    def columns(self) -> tuple[pa.Array, ...]:
+        """Key columns, then value columns."""
+        return self.keys + self.values
+
+    def select(self, mask: Mask) -> Flow:
+        """The records where `mask` is true; the same object if that is all of them."""
+        if mask.all():
+            return self
+        chosen = pa.array(mask)
+        old = self.old
+        return Flow(
+            self.at.take(mask), self.key[mask], self.space, self.time[mask], self.present[mask],
+            tuple(c.filter(chosen) for c in self.keys), tuple(c.filter(chosen) for c in self.values),
+            None if old is None else Old(old.present[mask], tuple(c.filter(chosen) for c in old.values)),
+            None if self.latest is None else self.latest[mask],
+            None if self.void is None else self.void[mask],
+        )  # fmt: skip
+
+    def with_rows(self, present: Mask, values: Sequence[pa.Array], old: Old | None = None) -> Flow:
+        """The same records with other rows."""
+        return replace(self, present=present, values=tuple(values), old=old)
+
+    @staticmethod
+    def empty(schema: Schema, space: KeySpace) -> Flow:
+        """No records of a node with this schema."""
+        none = np.zeros(0, dtype=np.int64)
+        keys, values = (tuple(pa.array([], arrow_type(c.type)) for c in part) for part in (schema.key, schema.value))
+        return Flow(Moments((none,)), none, space, none, none.astype(np.bool_), keys, values)
+
+    @staticmethod
+    def merged(parts: Sequence[Flow]) -> Flow:
+        """The records of several flows of one key space and schema, in the order of their moments."""
+        if len(parts) == 1:
+            return parts[0]
+        at = Moments.concat([part.at for part in parts])
+        order = processing(at)
+        rows = pa.array(order)
+
+        def arrays(found: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+            return np.concatenate(list(found))[order]
+
+        def columns(found: Iterable[Sequence[pa.Array]]) -> tuple[pa.Array, ...]:
+            return tuple(pa.concat_arrays(list(column)).take(rows) for column in zip(*found, strict=True))
+
+        old = latest = None
+        olds = [part.old for part in parts]
+        if all(one is not None for one in olds):
+            known = [one for one in olds if one is not None]
+            old = Old(arrays(one.present for one in known), columns(one.values for one in known))
+        if any(part.latest is not None for part in parts):
+            latest = arrays(np.ones(len(f), np.bool_) if f.latest is None else f.latest for f in parts)
+        return Flow(
+            at.take(order), arrays(f.key for f in parts), parts[0].space, arrays(f.time for f in parts),
+            arrays(f.present for f in parts), columns(f.keys for f in parts), columns(f.values for f in parts),
+            old, latest,
+        )  # fmt: skip
+
+
+def blanked(columns: Sequence[pa.Array], present: Mask) -> tuple[pa.Array, ...]:
+    """The columns, null where `present` is False."""
+    if present.all():
+        return tuple(columns)
+    return taken(columns, np.where(present, np.arange(len(present)), -1))
+
+
+def chosen(columns: Sequence[pa.Array], mask: Mask) -> tuple[pa.Array, ...]:
+    """The rows where `mask` is true."""
+    if mask.all():
+        return tuple(columns)
+    rows = pa.array(mask)
+    return tuple(column.filter(rows) for column in columns)
+
+
+def taken(columns: Sequence[pa.Array], positions: Int64s) -> tuple[pa.Array, ...]:
+    """The rows at `positions`, null where a position is negative."""
+    absent = positions < 0
+    indices = pa.array(positions, mask=absent) if absent.any() else pa.array(positions)
+    return tuple(column.take(indices) for column in columns)

@@ -1,0 +1,241 @@
+"""An operator that goes through its records one by one, between columns: rows in, what it sends on as columns out.
+
+For what depends on the records before it in a way that no array expression says: sessions, sliding windows, values that
+are collected or taken back, rows that are held back. Guarantees: the operator sees its records in the order of
+processing. Not for look-ups into other tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.nodes import Column, Node, Schema
+from vsc.runtime.metrics import Dropped, Group
+from vsc.runtime.operators.columns.failures import Failures
+from vsc.runtime.operators.columns.flow import Flow, Old, taken
+from vsc.runtime.operators.columns.keyspace import KeySpace
+from vsc.runtime.operators.columns.moments import Give, Moments, turns
+from vsc.runtime.operators.context import Context, NodeFailure, RunOptions
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.layout import owner
+from vsc.runtime.operators.tables.store import TableColumns, VersionedColumns
+from vsc.runtime.records import Mask
+from vsc.runtime.values import to_array, to_values
+
+__all__ = ["Loop", "LoopContext", "ResultTable", "Sent", "TableLoop", "columns_of", "there"]
+
+
+class LoopContext(Context):
+    """What an operator in a loop sees of its run: `event` is the place of the record that is being processed."""
+
+    __slots__ = ("_at", "_failures", "event")
+
+    def __init__(self, failures: Failures) -> None:
+        super().__init__(RunOptions(on_error=failures.on_error))
+        self.metrics = failures.metrics
+        self._failures = failures
+        self._at: Moments | None = None
+        self.event = 0
+
+    def begin(self, at: Moments) -> None:
+        """The next records are those at these moments."""
+        self._at, self.event = at, 0
+
+    def failed(self, failure: NodeFailure) -> None:
+        """Takes a failure on the record that is being processed."""
+        assert self._at is not None
+        self._failures.note(self._at, self.event, failure)
+
+
+class Sent:
+    """What an operator sends on, in order; it takes a stream's records and a table's changes."""
+
+    __slots__ = ("_context", "events", "kbs", "keys", "news", "olds", "times")
+
+    def __init__(self, context: LoopContext) -> None:
+        self._context = context
+        self.events: list[int] = []
+        self.kbs: list[bytes] = []
+        self.keys: list[Row] = []
+        self.news: list[Row | None] = []
+        self.olds: list[Row | None] = []
+        self.times: list[int] = []
+
+    def stream(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+        """Takes a stream's record."""
+        self.table(kb, key, value, None, True, time)
+
+    def table(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+        """Takes a table's change."""
+        self.events.append(self._context.event)
+        self.kbs.append(kb)
+        self.keys.append(key)
+        self.news.append(new)
+        self.olds.append(old)
+        self.times.append(time)
+
+    def flow(self, at: Moments, schema: Schema, space: KeySpace, give: Give | None, old: bool) -> Flow:
+        """All of it: `at` are the moments of the records, of which each gives one at most where `give` is None."""
+        events = np.array(self.events, dtype=np.int64)
+        moments = at.take(events)
+        present = there(self.news)
+        return Flow(
+            moments if give is None else give(moments, turns(events)),
+            space.encoded(self.kbs), space, np.array(self.times, dtype=np.int64), present,
+            columns_of(self.keys, schema.key), columns_of(self.news, schema.value),
+            Old(there(self.olds), columns_of(self.olds, schema.value)) if old else None,
+        )  # fmt: skip
+
+
+class Loop:
+    """Feeds an operator. `before` is the schema of its input."""
+
+    def __init__(self, before: Schema, context: LoopContext) -> None:
+        self._before, self._context = before, context
+
+    def records(self, flow: Flow, process: Callable[[bytes, Row, Row | None, int], None]) -> None:
+        """Hands a stream's records to `process`."""
+        context = self._context
+        context.begin(flow.at)
+        keys, values = self._rows(flow)
+        rows = zip(_encoded(flow), keys, values, flow.time.tolist(), strict=True)
+        for context.event, row in enumerate(rows):
+            process(*row)
+
+    def changes(self, flow: Flow, process: Callable[[bytes, Row, Row | None, Row | None, bool, int], None]) -> None:
+        """Hands a table's changes to `process`."""
+        context = self._context
+        context.begin(flow.at)
+        keys, values = self._rows(flow)
+        olds: Sequence[Row | None] = [None] * len(flow)
+        if flow.old is not None:
+            olds = _rows(flow.old.values, self._before.value, flow.old.present)
+        latest = [True] * len(flow) if flow.latest is None else flow.latest.tolist()
+        rows = zip(_encoded(flow), keys, values, olds, latest, flow.time.tolist(), strict=True)
+        for context.event, row in enumerate(rows):
+            process(*row)
+
+    def each(self, waiting: Sequence[tuple[int, Any]], at: Moments, release: Callable[[Any], None]) -> None:
+        """Hands what has waited to `release`, each at its moment."""
+        context = self._context
+        context.begin(at)
+        for context.event, (_, one) in enumerate(waiting):
+            release(one)
+
+    def _rows(self, flow: Flow) -> tuple[Sequence[Row], Sequence[Row | None]]:
+        everything = np.ones(len(flow), dtype=np.bool_)
+        keys: Any = _rows(flow.keys, self._before.key, everything)
+        return keys, _rows(flow.values, self._before.value, flow.present)
+
+
+def _encoded(flow: Flow) -> list[bytes]:
+    keys = flow.space.keys
+    return [keys[number] for number in flow.key.tolist()]
+
+
+def _rows(columns: Sequence[pa.Array], schema: Sequence[Column], present: Mask) -> Sequence[Row | None]:
+    values = [to_values(column, c.type) for column, c in zip(columns, schema, strict=True)]
+    rows: list[Row | None] = list(zip(*values, strict=True)) if values else [()] * len(present)
+    for place in np.flatnonzero(~present).tolist():
+        rows[place] = None
+    return rows
+
+
+def columns_of(rows: Sequence[Row | None], schema: Sequence[Column]) -> tuple[pa.Array, ...]:
+    """The columns of rows, null where there is none."""
+    absent = (None,) * len(schema)
+    columns = zip(*[absent if row is None else row for row in rows], strict=True) if rows else [()] * len(schema)
+    return tuple(to_array(column, c.type) for column, c in zip(columns, schema, strict=True))
+
+
+def there(rows: Sequence[Row | None]) -> Mask:
+    """Where there is a row."""
+    return np.fromiter((row is not None for row in rows), dtype=np.bool_, count=len(rows))
+
+
+ASKED: Any = ("the row that the store held before",)
+"""In place of an old row that the result table knows."""
+
+
+class ResultTable:
+    """The result table, as the operator sees it while it goes through its records."""
+
+    __slots__ = ("_grace", "_sent", "gone", "stream_time", "versioned")
+
+    def __init__(self, store: TableColumns, grace: int, sent: Sent) -> None:
+        self.versioned = isinstance(store, VersionedColumns)
+        self.stream_time = store.stream_time if isinstance(store, VersionedColumns) else -1
+        self._grace = grace
+        self._sent = sent
+        self.gone: list[bytes] = []
+
+    def newest(self, kb: bytes) -> Row | None:
+        """In place of the row: it is asked for behind the loop."""
+        return ASKED  # type: ignore[no-any-return]
+
+    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, time: int) -> None:
+        """Takes a change."""
+        if time >= self.stream_time - self._grace:
+            self.stream_time = max(self.stream_time, time)
+        self._sent.table(kb, key, new, old, True, time)
+
+    def forget(self, kb: bytes) -> None:
+        """Takes the key of a row that nothing can ask for any more."""
+        self.gone.append(kb)
+
+
+class TableLoop:
+    """A loop that makes a table: what its operator sends, in the result table's columns, all at once.
+
+    The operator sends to `put` where the table has a `store`, else to `sent`. `space` takes the keys of the results;
+    `old` and `latest`: whether somebody asks for the rows before the changes, and whether these are the newest.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        before: Schema,
+        space: KeySpace,
+        store: TableColumns | None,
+        old: bool,
+        latest: bool,
+        give: Give | None,
+        failures: Failures,
+    ) -> None:
+        self._node, self._space, self._store, self._give = node, space, store, give
+        self._old, self._latest, self._failures = old, latest, failures
+        self.context = LoopContext(failures)
+        self.loop = Loop(before, self.context)
+        self.sent = Sent(self.context)
+        kept = node.store
+        self.grace = 0 if kept is None else (kept.grace if kept.grace is not None else kept.retention) or 0
+        self.put = None if store is None else ResultTable(store, self.grace, self.sent)
+
+    def flow(self, at: Moments) -> Flow:
+        """What was sent for the records at these moments."""
+        sent = self.sent
+        asked = np.fromiter((old is ASKED for old in sent.olds), dtype=np.bool_, count=len(sent.olds))
+        sent.olds = [None if old is ASKED else old for old in sent.olds]
+        return self.stored(sent.flow(at, self._node.schema, self._space, self._give, self._old), asked)
+
+    def stored(self, changed: Flow, asked: Mask) -> Flow:
+        """These changes, put into the result table, if there is one: where `asked` it tells the row before."""
+        if self._store is None or self.put is None:
+            return changed
+        accepted = self._store.put(changed)
+        dropped = int(np.count_nonzero(~accepted))
+        self._failures.metrics.count(owner(self._node.name), Group.DROPPED_RECORDS, Dropped.EXPIRED, dropped)
+        latest = self._store.latest(changed) if self._latest else None
+        if changed.old is not None and asked.any():
+            own, before = changed.old, self._store.before(changed)
+            rows = np.where(asked, np.arange(len(changed)), len(changed) + np.arange(len(changed)))
+            values = taken(Old.joined(before, own).values, rows)
+            changed = replace(changed, old=Old(np.where(asked, before.present, own.present), values))
+        if self.put.gone:
+            self._store.forget(self.put.gone)
+        return replace(changed, latest=latest).select(accepted)

@@ -1,0 +1,246 @@
+"""Second step of a foreign-key join on whole columns: the answers to subscriptions and to the right table's changes.
+
+`tests/oracle/records` has the same for one record. The subscriptions are written by `commit`, each once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.nodes import Answer, Node, Plan
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.columns.evaluation import Computed, Evaluation, Side
+from vsc.runtime.operators.columns.failures import Failures, shifted
+from vsc.runtime.operators.columns.flow import Flow, taken
+from vsc.runtime.operators.columns.keyspace import KeySpace
+from vsc.runtime.operators.columns.moments import Give, Moments, arrivals, turns
+from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction
+from vsc.runtime.operators.foreign_key_join.subscriptions import LeftKeys, Operations, answered, voided
+from vsc.runtime.operators.operators import count
+from vsc.runtime.operators.tables.lookups import Lookup, TableRows
+from vsc.runtime.operators.tables.pool import Pool
+from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.rows import RowCodec
+from vsc.runtime.state.subscriptions import SubscriptionStore
+
+__all__ = ["AnswerColumns"]
+
+_PUTS = (Instruction.KEEP, Instruction.KEEP_IF_VALUE)
+_DELETES = (Instruction.DELETE, Instruction.DELETE_AND_ANSWER)
+_LOOKS = (*_PUTS, Instruction.DELETE_AND_ANSWER)
+_ANSWERED = (Instruction.DELETE_AND_ANSWER, Instruction.GONE, Instruction.ALONE, Instruction.KEEP)
+_WITH_VALUE = (*_PUTS, Instruction.ALONE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lefts:
+    """The left rows that a batch can answer: the stored subscriptions' first, then those that the batch brings."""
+
+    keys: LeftKeys
+    stored_pair: Int64s
+    pair: Int64s
+    time: Int64s
+    pool: Pool
+
+
+@dataclass(frozen=True, slots=True)
+class _Rights:
+    """The right rows: those that the batch's subscriptions find, then its changes; with their key columns."""
+
+    keys: tuple[pa.Array, ...]
+    rows: TableRows
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """Answers: the events that they answer, pairs, places of the left and the right rows (-1: none), times, and where
+    there is a result."""
+
+    event: Int64s
+    pair: Int64s
+    left: Int64s
+    right: Int64s
+    time: Int64s
+    value: Mask
+
+    def take(self, rows: Int64s) -> _Answers:
+        return _Answers(
+            self.event[rows], self.pair[rows], self.left[rows], self.right[rows], self.time[rows], self.value[rows]
+        )
+
+    @staticmethod
+    def concat(one: _Answers, other: _Answers) -> _Answers:
+        parts = ((getattr(one, name), getattr(other, name)) for name in _Answers.__slots__)
+        return _Answers(*(np.concatenate(pair) for pair in parts))
+
+
+class AnswerColumns:
+    """`roots` tells which source record is behind the events at given moments. `process` is called once."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        node: Node,
+        operation: Answer,
+        look_up: Lookup,
+        store: SubscriptionStore,
+        roots: Callable[[Moments], Int64s],
+        give: Give,
+        failures: Failures,
+    ) -> None:
+        self._name, self._operation = node.name, operation
+        self._failures, self._metrics = failures, failures.metrics
+        self._look_up, self._store, self._roots, self._give = look_up, store, roots, give
+        left, right = operation.left_schema, plan.node(node.inputs[1]).schema
+        self._left_codec = KeyCodec([c.type for c in left.key])
+        self._codec = RowCodec([c.type for c in left.value])
+        self._left_width, self._right_width = len(left.key), len(right.key)
+        self._items = Evaluation(node.name, operation.items, [left, right])
+        self._keys: list[bytes] = []
+        self._written: tuple[Flow, Operations, LeftKeys] | None = None
+
+    def process(self, subscriptions: Flow, changes: Flow) -> Flow:
+        """All answers, in order; those that a later change of their left row makes void are marked."""
+        if self._operation.versioned and changes.latest is not None:
+            count(self._metrics, self._name, Dropped.OUT_OF_ORDER, ~changes.latest)
+            changes = changes.select(changes.latest)
+        self._keys = subscriptions.space.keys
+        events = Moments.concat([subscriptions.at, changes.at])
+        asked, came = arrivals(subscriptions.at, changes.at)
+        numbers = subscriptions.values[-1].to_numpy()
+        instruction = numbers & ~UNCHANGED
+        lefts = self._lefts(subscriptions, changes)
+        pair = lefts.pair
+        acts = np.flatnonzero(np.isin(instruction, _PUTS + _DELETES))
+        operations = Operations(pair[acts], asked[acts], acts, np.isin(instruction[acts], _PUTS))
+        self._written = subscriptions, operations, lefts.keys
+
+        looks = np.isin(instruction, _LOOKS)
+        asking = subscriptions.select(looks)
+        found = self._look_up(asking)
+        self._failures.kept(asking.at, found.failed)  # counts; a row that cannot be computed is none
+        rights = self._rights(asking, found, changes)
+        answers = _Answers.concat(
+            self._to_subscriptions(subscriptions, instruction, looks, found, lefts),
+            self._to_changes(changes, came, len(subscriptions), operations, lefts, len(found.present)),
+        )
+        ranks, arrival = lefts.keys.ranks(), np.concatenate([asked, came])
+        answers = answers.take(np.lexsort((ranks[answers.pair % max(len(lefts.keys), 1)], arrival[answers.event])))
+        keys = lefts.keys.columns(answers.pair % max(len(lefts.keys), 1))
+        results = self._results(answers, keys, lefts, rights)
+        kept = self._failures.kept(events.take(answers.event), results.failed)
+        values = results.columns
+        if not kept.all():
+            chosen = pa.array(kept)
+            keys, values = (tuple(c.filter(chosen) for c in columns) for columns in (keys, values))
+            answers = answers.take(np.flatnonzero(kept))
+        changed = np.flatnonzero(numbers & UNCHANGED == 0)
+        void = voided(self._roots(events), arrival, answers.pair, answers.event, pair[changed], changed)
+        at = self._give(events.take(answers.event), turns(answers.event))
+        space = KeySpace(self._left_codec)
+        return Flow(at, answers.pair, space, answers.time, answers.value, keys, values, void=void)
+
+    def commit(self) -> None:
+        """Writes what became of the batch's pairs."""
+        if self._written is None:
+            return
+        subscriptions, operations, left_keys = self._written
+        last = operations.last()
+        puts, deletes = last[operations.put[last]], last[~operations.put[last]]
+        rows = operations.row[puts]
+        columns = taken(subscriptions.values[self._left_width : -1], rows)
+        self._store.write_columns(
+            self._named(operations.pair[puts], left_keys),
+            self._codec.encode_columns(columns, len(rows)),
+            subscriptions.time[rows],
+            self._named(operations.pair[deletes], left_keys),
+        )
+
+    def _named(self, pair: Int64s, left_keys: LeftKeys) -> tuple[pa.BinaryArray, pa.BinaryArray]:
+        """The encoded keys of pairs."""
+        foreign, left = np.divmod(pair, max(len(left_keys), 1))
+        names = pa.array(self._keys, pa.binary()), pa.array(left_keys.encoded, pa.binary())
+        return names[0].take(pa.array(foreign)), names[1].take(pa.array(left))
+
+    def _lefts(self, subscriptions: Flow, changes: Flow) -> _Lefts:
+        """Left rows by place, with those of the store that the batch's changes can answer."""
+        foreign, stored = [], []
+        for number in np.unique(changes.key).tolist():
+            found = self._store.of(self._keys[number])
+            foreign += [number] * len(found)
+            stored += found
+        width = self._left_width
+        keys = LeftKeys(self._left_codec, subscriptions.values[:width], [one.left_key for one in stored])
+        rows = pa.array([one.row for one in stored], pa.binary())
+        stored_time = np.array([one.timestamp for one in stored], dtype=np.int64)
+        return _Lefts(
+            keys,
+            np.array(foreign, dtype=np.int64) * len(keys) + keys.of_stored,
+            subscriptions.key * len(keys) + keys.of_subscriptions,
+            np.concatenate([stored_time, subscriptions.time]),
+            Pool(self._codec, rows, subscriptions.values[width:-1]),
+        )
+
+    def _rights(self, looking: Flow, found: TableRows, changes: Flow) -> _Rights:
+        rows = TableRows.of(
+            np.concatenate([found.present, changes.present]),
+            np.concatenate([found.time, changes.time]),
+            tuple(pa.concat_arrays([a, b]) for a, b in zip(found.values, changes.values, strict=True)),
+        )
+        return _Rights(tuple(pa.concat_arrays([a, b]) for a, b in zip(looking.keys, changes.keys, strict=True)), rows)
+
+    def _to_subscriptions(
+        self, flow: Flow, instruction: Int64s, looks: Mask, found: TableRows, lefts: _Lefts
+    ) -> _Answers:
+        right = np.full(len(flow), -1, dtype=np.int64)
+        right[looks] = np.where(found.present, np.arange(len(found.present)), -1)
+        there = right >= 0
+        time = flow.time.copy()
+        time[looks] = np.where(found.present, np.maximum(time[looks], found.time), time[looks])
+        value = np.isin(instruction, _WITH_VALUE) & (there | self._operation.left)
+        sent = np.flatnonzero(np.isin(instruction, _ANSWERED) | ((instruction == Instruction.KEEP_IF_VALUE) & there))
+        left = np.arange(len(flow)) + len(lefts.stored_pair)
+        return _Answers(np.arange(len(flow)), lefts.pair, left, right, time, value).take(sent)
+
+    def _to_changes(
+        self, changes: Flow, came: Int64s, event: int, operations: Operations, lefts: _Lefts, first: int
+    ) -> _Answers:
+        """What the right table's changes answer: their events are numbered from `event` on, their rows from `first`."""
+        begin, end, pair, which = operations.spans(lefts.stored_pair)
+        span, change = answered(pair // max(len(lefts.keys), 1), begin, end, changes.key, came)
+        which, stored = which[span], len(lefts.stored_pair)
+        left = which.copy()
+        fresh = which >= stored
+        left[fresh] = stored + operations.row[which[fresh] - stored]
+        present = changes.present[change]
+        return _Answers(
+            change + event, pair[span], left, np.where(present, change + first, -1), changes.time[change],
+            present | self._operation.left,
+        )  # fmt: skip
+
+    def _results(self, answers: _Answers, keys: tuple[pa.Array, ...], lefts: _Lefts, rights: _Rights) -> Computed:
+        """The results of the answers, null where they have none."""
+        value = answers.value
+        if value.all():
+            return self._values(answers, keys, lefts, rights)
+        chosen, places = pa.array(value), np.flatnonzero(value)
+        some = self._values(answers.take(places), tuple(c.filter(chosen) for c in keys), lefts, rights)
+        values = taken(some.columns, np.where(value, np.cumsum(value) - 1, -1))
+        return Computed(values, shifted(some.failed, places))
+
+    def _values(self, answers: _Answers, keys: tuple[pa.Array, ...], lefts: _Lefts, rights: _Rights) -> Computed:
+        ours, theirs = self._items.wanted
+        rows = lefts.pool.take(answers.left)
+        left = [keys[i] if i < self._left_width else rows[i - self._left_width] for i in ours]
+        absent = answers.right < 0
+        columns = (*rights.keys, *rights.rows.values)
+        right = taken([columns[i] for i in theirs], answers.right)
+        right_time = rights.rows.time[answers.right] if len(rights.rows.time) else answers.time
+        return self._items.run(
+            Side(left, lefts.time[answers.left]), Side(right, right_time, absent if absent.any() else None)
+        )

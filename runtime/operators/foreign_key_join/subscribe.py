@@ -1,0 +1,143 @@
+"""First step of a foreign-key join on whole columns: at most two subscriptions for each change of the left table.
+
+`tests/oracle/records` has the same rules for one record, written to be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.nodes import Node, Plan, Subscribe
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.columns.evaluation import Evaluation
+from vsc.runtime.operators.columns.expressions import true_rows
+from vsc.runtime.operators.columns.failures import Failed, Failures
+from vsc.runtime.operators.columns.flow import Flow, blanked, taken
+from vsc.runtime.operators.columns.moments import Give
+from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction, no_key, travelling
+from vsc.runtime.operators.operators import count, null_rows
+from vsc.runtime.records import Mask
+from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.values import to_array, to_values
+
+__all__ = ["SubscribeColumns"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """Foreign keys; where `there` is False a row refers to nothing, or there is no row."""
+
+    there: Mask
+    columns: tuple[pa.Array, ...]
+
+
+class SubscribeColumns:
+    """Takes the changes of the left table, with the rows before them."""
+
+    def __init__(self, plan: Plan, node: Node, operation: Subscribe, give: Give, failures: Failures) -> None:
+        self._give, self._failures, metrics = give, failures, failures.metrics
+        self._name, self._operation, self._metrics = node.name, operation, metrics
+        self._left = plan.node(node.inputs[0]).schema
+        self._foreign = Evaluation(node.name, operation.foreign_key, [self._left])
+        self._keys = KeyCodec([c.type for c in node.schema.key])
+        self._columns = travelling(plan, node)
+
+    def process(self, flow: Flow) -> Flow:
+        """The subscriptions, those of one change in their order; what they carry stands in their values."""
+        if self._operation.versioned and flow.latest is not None:
+            count(self._metrics, self._name, Dropped.OUT_OF_ORDER, ~flow.latest)
+            flow = flow.select(flow.latest)
+        now, failed = self._of(flow, flow.present, flow.values)
+        present = flow.present & self._failures.kept(flow.at, failed)
+        if failed:  # such a row is as good as gone
+            flow = flow.with_rows(present, blanked(flow.values, present), flow.old)
+        if flow.old is None:
+            nobody = np.zeros(len(flow), dtype=np.bool_)
+            before = _Keys(nobody, now.columns)
+        else:
+            before, _ = self._of(flow, flow.old.present, flow.old.values)  # it was dealt with when it was the new row
+        differ = now.there & before.there & ~self._same(now, before)
+        unchanged = np.where(self._unchanged(flow, now.there), UNCHANGED, 0)
+        if self._operation.left:
+            return self._left_join(flow, now, before, differ, unchanged)
+        return self._inner_join(flow, now, before, differ, unchanged)
+
+    def _inner_join(self, flow: Flow, now: _Keys, before: _Keys, differ: Mask, unchanged: np.ndarray) -> Flow:
+        gone = before.there & ~now.there
+        first = np.where(gone, Instruction.DELETE_AND_ANSWER, Instruction.DELETE)
+        second = np.where(differ, Instruction.KEEP, Instruction.KEEP_IF_VALUE | unchanged)
+        return self._sent(flow, (before, gone | differ, first), (now, now.there, second))
+
+    def _left_join(self, flow: Flow, now: _Keys, before: _Keys, differ: Mask, unchanged: np.ndarray) -> Flow:
+        anything = flow.present if flow.old is None else flow.present | flow.old.present
+        first = np.full(len(flow), Instruction.DELETE)
+        alone = np.where(flow.present, Instruction.ALONE, Instruction.GONE)
+        second = np.where(now.there, Instruction.KEEP | unchanged, alone)
+        nowhere = [to_array([value], t) for value, t in zip(no_key(self._keys.types), self._keys.types, strict=True)]
+        places = np.where(now.there, np.arange(len(flow)), len(flow))
+        columns = tuple(
+            pa.concat_arrays([column, none]).take(pa.array(places))
+            for column, none in zip(now.columns, nowhere, strict=True)
+        )
+        deleted = before.there & (differ | ~now.there)
+        return self._sent(flow, (before, deleted, first), (_Keys(now.there, columns), anything, second))
+
+    def _of(self, flow: Flow, present: Mask, values: Sequence[pa.Array]) -> tuple[_Keys, Failed]:
+        """The foreign keys of rows; none without a row, or with a null in the key, or where it cannot be computed."""
+        found = self._foreign.where((*flow.keys, *values), flow.time, present)
+        return _Keys(present & ~null_rows(found.columns, len(flow)), found.columns), found.failed
+
+    def _same(self, now: _Keys, before: _Keys) -> Mask:
+        """Where both keys, which are there, are the same."""
+        both = now.there & before.there
+        same = np.zeros(len(both), dtype=np.bool_)
+        if both.any():
+            chosen = pa.array(both)
+            pairs = zip(now.columns, before.columns, strict=True)
+            columns = [pa.concat_arrays([one.filter(chosen), other.filter(chosen)]) for one, other in pairs]
+            _, numbers = self._keys.encode_columns(columns)
+            half = len(numbers) // 2
+            same[both] = numbers[:half] == numbers[half:]
+        return same
+
+    def _unchanged(self, flow: Flow, asked: Mask) -> Mask:
+        """Where `asked` and the left row is what it was before."""
+        same = np.zeros(len(flow), dtype=np.bool_)
+        if flow.old is None:
+            return same
+        same = asked & flow.old.present
+        for new, old, column in zip(flow.values, flow.old.values, self._left.value, strict=True):
+            if pa.types.is_nested(new.type):
+                pairs = zip(to_values(new, column.type), to_values(old, column.type), strict=True)
+                same &= np.fromiter((one == other for one, other in pairs), dtype=np.bool_, count=len(flow))
+                continue
+            equal = true_rows(pc.equal(new, old))
+            if new.null_count and old.null_count:
+                equal = equal | true_rows(pc.and_(new.is_null(), old.is_null()))
+            same &= equal
+        return same
+
+    def _sent(self, flow: Flow, first: tuple[_Keys, Mask, np.ndarray], second: tuple[_Keys, Mask, np.ndarray]) -> Flow:
+        """The subscriptions of keys, where they are sent, and instructions; the first ones carry no row."""
+        one, other = np.flatnonzero(first[1]), np.flatnonzero(second[1])
+        order = np.argsort(np.concatenate([one, other]), kind="stable")
+        rows = np.concatenate([one, other])[order]
+        carried = np.concatenate([np.full(len(one), -1), np.where(flow.present[other], other, -1)])[order]
+        instruction = np.concatenate([first[2][one], second[2][other]])[order]
+        places = np.concatenate([one, other + len(flow)])[order]
+        keys = taken(
+            [pa.concat_arrays([a, b]) for a, b in zip(first[0].columns, second[0].columns, strict=True)], places
+        )
+        values = (
+            *taken(flow.keys, rows),
+            *taken([flow.values[i] for i in self._columns], carried),
+            pa.array(instruction.astype(np.int32)),
+        )
+        at = self._give(flow.at.take(rows), (order >= len(one)).astype(np.int64))
+        there = np.ones(len(rows), dtype=np.bool_)
+        return Flow(at, flow.key[rows], flow.space, flow.time[rows], there, keys, values)

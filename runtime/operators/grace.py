@@ -1,0 +1,111 @@
+"""The grace buffer in front of a stream-table join (KIP-923).
+
+The buffer's clock at each record is a running maximum, so when a record comes out is found by a binary search. What
+comes and goes in the same batch never reaches the buffer's rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.nodes import Schema
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.columns.failures import Failures
+from vsc.runtime.operators.columns.flow import Flow, taken
+from vsc.runtime.operators.columns.keyspace import KeySpace
+from vsc.runtime.operators.columns.moments import Give, Moments, turns
+from vsc.runtime.operators.operators import JoinColumns, count
+from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.buffer import Buffered, TimeOrderedBuffer
+from vsc.runtime.state.rows import RowCodec
+
+__all__ = ["GraceColumns"]
+
+_END_OF_TIME = 2**63 - 1
+
+
+class GraceColumns:
+    """The records of stream `schema` that wait for `join`, in one batch. `space` holds the stream's keys."""
+
+    def __init__(
+        self,
+        name: str,
+        grace: int,
+        schema: Schema,
+        buffer: TimeOrderedBuffer,
+        space: KeySpace,
+        join: JoinColumns,
+        give: Give,
+        failures: Failures,
+    ) -> None:
+        self._name, self._grace, self._buffer, self._space = name, grace, buffer, space
+        self._join, self._give, self._failures = join, give, failures
+        self._rows = RowCodec([c.type for c in schema.value])
+
+    def process(self, flow: Flow) -> Flow:
+        """Joins what is due, at the record that moved the clock, in the order of (event time, encoded key, arrival)."""
+        count(self._failures.metrics, self._name, Dropped.NO_VALUE, ~flow.present)
+        flow = flow.select(flow.present)
+        if not len(flow):
+            return self._join.process(self._released(flow, [], np.zeros(0, np.int64), np.zeros(0, np.int64)))
+        clock = np.maximum.accumulate(np.concatenate([[self._buffer.stream_time], flow.time]))
+        late = clock[:-1] - self._grace > flow.time
+        clock = clock[1:]
+        stored = list(self._buffer.pop_until(int(clock[-1]) - self._grace))
+        due = np.searchsorted(clock, flow.time + self._grace)
+        due = np.where(late, np.arange(len(flow)), np.maximum(due, np.arange(len(flow))))
+        self._keep(flow, late, np.flatnonzero(due == len(flow)), int(clock[-1]))
+        first = np.searchsorted(clock, np.array([one.timestamp for one in stored], dtype=np.int64) + self._grace)
+        out = np.flatnonzero(due < len(flow))
+        return self._join.process(self._released(flow, stored, np.concatenate([first, due[out]]), out))
+
+    def waiting(self) -> list[tuple[int, Buffered]]:
+        """Takes out all that waits: its event time, and the record. The clock stays where the records have moved it."""
+        return [(one.timestamp, one) for one in self._buffer.pop_until(_END_OF_TIME)]
+
+    def release(self, waiting: list[tuple[int, Buffered]], at: Moments) -> Flow:
+        """Joins what has waited, each at its moment."""
+        stored = [one for _, one in waiting]
+        return self._join.process(self._flow(self._give(at, np.zeros(len(at), dtype=np.int64)), stored))
+
+    def commit(self) -> None:
+        """What has changed is written already."""
+
+    def _keep(self, flow: Flow, late: Mask, rows: Int64s, clock: int) -> None:
+        """Lets the records at `rows` wait."""
+        place = np.cumsum(~late) - 1
+        if late.all():
+            return
+        payloads = self._rows.encode_columns(taken(flow.values, rows), len(rows)).to_pylist()
+        keys = [self._space.keys[number] for number in flow.key[rows].tolist()]
+        waiting = map(Buffered, flow.time[rows].tolist(), keys, payloads)
+        self._buffer.pass_through(int(place[-1]) + 1, clock, list(zip(place[rows].tolist(), waiting, strict=True)))
+
+    def _released(self, flow: Flow, stored: list[Buffered], event: Int64s, out: Int64s) -> Flow:
+        """What comes out: those of `stored`, then those of the flow at `out`, each at an event of the flow."""
+        waited = self._flow(flow.at.take(event[: len(stored)]), stored)
+        rows = np.concatenate([np.arange(len(stored)), len(stored) + out])
+        keys, values = (
+            taken([pa.concat_arrays([a, b]) for a, b in zip(one, other, strict=True)], rows)
+            for one, other in ((waited.keys, flow.keys), (waited.values, flow.values))
+        )
+        number = np.concatenate([waited.key, flow.key])[rows]
+        time = np.concatenate([waited.time, flow.time])[rows]
+        encoded = pa.array(self._space.keys, pa.binary())
+        rank = np.empty(len(encoded), dtype=np.int64)
+        rank[pc.sort_indices(encoded).to_numpy()] = np.arange(len(encoded))
+        order = np.lexsort((rank[number], time, event))  # stable, so that arrival decides at last
+        event = event[order]
+        at = self._give(flow.at.take(event), turns(event))
+        there = np.ones(len(order), dtype=np.bool_)
+        return Flow(at, number[order], self._space, time[order], there, taken(keys, order), taken(values, order))
+
+    def _flow(self, at: Moments, stored: list[Buffered]) -> Flow:
+        keys = [one.key for one in stored]
+        number = self._space.encoded(keys)
+        time = np.array([one.timestamp for one in stored], dtype=np.int64)
+        values = self._rows.decode_columns(pa.array([one.payload for one in stored], pa.binary()))
+        there = np.ones(len(stored), dtype=np.bool_)
+        return Flow(at, number, self._space, time, there, self._space.codec.decode_columns(keys), values)

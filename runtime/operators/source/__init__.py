@@ -1,0 +1,1 @@
+"""Stage 0: what the rows of a source become before any shuffle."""

@@ -1,0 +1,229 @@
+"""Stage 0: rows as a source partition gave them become records, checked, timed, ordered, and sent down the stream.
+
+What it guarantees: a row without key, without usable event time or that could not be read never gets further, and is
+counted with its reason; the others carry D12's order, for which this task keeps the running maximum of event time in
+the source partition. It works on whole columns; an expression that fails is sought row by row.
+
+Not for reading: a connector (or the test driver) hands in the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.nodes import Node, Plan, Schema, Source
+from vsc.plan.types import TIMESTAMP
+from vsc.runtime.errors import BadRowError
+from vsc.runtime.metrics import BadRow, Dropped, Group, Metrics
+from vsc.runtime.operators.columns.expressions import compute, nulled, true_rows
+from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.layout import consumers, depth_first, hands_out, moved
+from vsc.runtime.operators.result import StageResult
+from vsc.runtime.operators.source.event_times import EventTimes
+from vsc.runtime.operators.source.stateless import Stateless, settled
+from vsc.runtime.records import Batch, Int64s, Mask, Order, Origin
+from vsc.runtime.times import time_text
+
+__all__ = ["SourceRows", "SourceTask"]
+
+_NO_BOUNDS: Mapping[str, int] = {}
+
+_WHY = {
+    Dropped.UNREADABLE: "cannot be read",
+    Dropped.NULL_KEY: "has a null key column",
+    Dropped.NULL_TIMESTAMP: "has no event time",
+    Dropped.NEGATIVE_TIMESTAMP: "has a negative event time",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRows:
+    """Rows of one source partition, by ascending offset.
+
+    `columns` are those of the declaration, in its order, of the Arrow types of their column types. `record_time`: the
+    record's own time in ms (Kafka's, a file's, the caller's), None where the connector has none. `deleted`: the row
+    has no value at all (Kafka's null value): a tombstone of a table at its own time, a stream record without value.
+    `unreadable`: the row's columns mean nothing; `problem` says why not, of the first such row. A mask that is None is
+    False everywhere.
+    """
+
+    origin: Origin
+    columns: tuple[pa.Array, ...]
+    offsets: Int64s
+    record_time: Int64s | None = None
+    deleted: Mask | None = None
+    unreadable: Mask | None = None
+    problem: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def filter(self, mask: Mask) -> SourceRows:
+        """The rows where `mask` is true; the same object if that is all of them."""
+        if mask.all():
+            return self
+        chosen = pa.array(mask)
+        return SourceRows(
+            self.origin,
+            tuple(c.filter(chosen) for c in self.columns),
+            self.offsets[mask],
+            None if self.record_time is None else self.record_time[mask],
+            None if self.deleted is None else self.deleted[mask],
+            None if self.unreadable is None else self.unreadable[mask],
+        )
+
+
+class SourceTask:
+    """Stage 0 of a plan: sources, and what is stateless behind them. Keeps nothing between calls.
+
+    `observe` names the nodes whose records the caller wants beside those that later stages read. `latest`: by source,
+    the latest event time in ms that its rows may have; a source that is not in it has no bound.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        options: RunOptions,
+        observe: frozenset[str] = frozenset(),
+        latest: Mapping[str, int] = _NO_BOUNDS,
+    ) -> None:
+        self._plan = plan
+        self._stage = plan.stages[0]
+        self._options = options
+        self._latest = latest
+        self._nodes = {n.name: n for n in plan.nodes}
+        self._handed_out = hands_out(plan, self._stage, observe)
+        self._moved = moved(plan, self._stage)
+        sources = [n for n in self._stage.nodes if isinstance(self._nodes[n].operation, Source)]
+        self._walks = {name: depth_first(plan, self._stage, name) for name in sources}
+
+    def process(self, source: str, rows: SourceRows, clock: int | None = None) -> StageResult:
+        """The records that `rows` of source node `source` give rise to.
+
+        `clock` is the result's `clock` of the call before for the same source partition in the same epoch, or None.
+        Raises BadRowError or ExpressionError where the options do not say that such rows are to be dropped.
+        """
+        metrics = Metrics()
+        batch, seen = self._parsed(source, rows, clock, metrics)
+        if len(batch):
+            clock = int(batch.order.time[-1])
+        done = {source: batch}
+        self._descend(source, source, done, Stateless(self._plan, self._options, metrics))
+        found = []
+        for place, name in enumerate(self._walks[source], start=1):
+            if name in self._handed_out:
+                out = done[name]
+                counters = np.full(len(out), place, dtype=np.int64)
+                found.append((name, replace(out, order=out.order.extended(counters, name in self._moved))))
+        return StageResult(tuple(found), metrics, clock, seen)
+
+    def _descend(self, source: str, name: str, done: dict[str, Batch], stateless: Stateless) -> None:
+        for node in consumers(self._plan, self._stage, name):
+            place = self._walks[source].index(node.name) + 1
+            done[node.name] = stateless.apply(node, done[name], place)
+            self._descend(source, node.name, done, stateless)
+
+    # ------------------------------------------------------------------------------------------------- rows to records
+
+    def _parsed(
+        self, name: str, rows: SourceRows, clock: int | None, metrics: Metrics
+    ) -> tuple[Batch, EventTimes | None]:
+        """The records of source node `name`, and the times of its rows; arguments as for `process`."""
+        node = self._nodes[name]
+        source = node.operation
+        assert isinstance(source, Source)
+        declared = [c.name for c in source.columns]
+        keys = [declared.index(c.name) for c in node.schema.key]
+        if rows.unreadable is not None:
+            rows = self._drop(rows, rows.unreadable, Dropped.UNREADABLE, metrics)
+        if any(rows.columns[i].null_count for i in keys):
+            null = np.zeros(len(rows), dtype=np.bool_)
+            for i in keys:
+                null |= rows.columns[i].is_null().to_numpy(zero_copy_only=False)
+            rows = self._drop(rows, null, Dropped.NULL_KEY, metrics)
+        rows, times = self._timed(node, source, rows, metrics)
+        seen = EventTimes.of(times)
+        rows, times = self._bounded(node.name, rows, times, metrics)
+        rows, times, present = self._present(node, source, rows, times, metrics)
+        running: Int64s = np.maximum.accumulate(times)
+        running = running if clock is None else np.maximum(running, clock)
+        nothing = np.zeros((len(rows), 0), dtype=np.int64)
+        order = Order(running, np.zeros(len(rows), dtype=np.int32), rows.offsets, nothing)
+        values = [rows.columns[declared.index(c.name)] for c in node.schema.value]
+        keyed = tuple(rows.columns[i] for i in keys)
+        return Batch(node.schema, (rows.origin,), order, times, present, keyed, nulled(values, present)), seen
+
+    def _timed(self, node: Node, source: Source, rows: SourceRows, metrics: Metrics) -> tuple[SourceRows, Int64s]:
+        """The rows that have an event time, and that time in ms."""
+        if source.timestamp is None:
+            if rows.record_time is None:
+                raise ValueError(f"source '{node.name}' has no timestamp clause, and its rows no time of their own")
+            times, null = rows.record_time, np.zeros(len(rows), dtype=np.bool_)
+        else:
+            own = np.zeros(len(rows), dtype=np.bool_)
+            if rows.deleted is not None and rows.record_time is not None:
+                own = rows.deleted
+            schema = Schema((), source.columns)
+            computed = compute(node.name, [source.timestamp], schema, rows.columns, rows.record_time, ~own)
+            times, null = _milliseconds(computed.columns[0], source.timestamp.expr.type == TIMESTAMP)
+            if rows.record_time is not None:
+                times, null = np.where(own, rows.record_time, times), null & ~own
+            if computed.failures:
+                kept = settled(computed, len(rows), self._options, metrics, rows.origin, rows.offsets)
+                rows, times, null = rows.filter(kept), times[kept], null[kept]
+        rows, times = self._drop(rows, null, Dropped.NULL_TIMESTAMP, metrics), times[~null]
+        negative = times < 0
+        return self._drop(rows, negative, Dropped.NEGATIVE_TIMESTAMP, metrics), times[~negative]
+
+    def _present(
+        self, node: Node, source: Source, rows: SourceRows, times: Int64s, metrics: Metrics
+    ) -> tuple[SourceRows, Int64s, Mask]:
+        """The rows, their times, and which of them have a value."""
+        present = np.ones(len(rows), dtype=np.bool_) if rows.deleted is None else ~rows.deleted
+        if source.delete_when is None:
+            return rows, times, present
+        schema = Schema((), source.columns)
+        computed = compute(node.name, [source.delete_when], schema, rows.columns, times, present)
+        present = present & ~true_rows(computed.columns[0])
+        if computed.failures:
+            kept = settled(computed, len(rows), self._options, metrics, rows.origin, rows.offsets)
+            rows, times, present = rows.filter(kept), times[kept], present[kept]
+        return rows, times, present
+
+    def _bounded(self, name: str, rows: SourceRows, times: Int64s, metrics: Metrics) -> tuple[SourceRows, Int64s]:
+        """The rows whose time is not too far in the future, and their times."""
+        latest = self._latest.get(name)
+        if latest is None or not len(times) or int(times.max()) <= latest:
+            return rows, times
+        ahead = times > latest
+        why = f"has the event time {time_text(int(times[ahead][0]))}, later than {time_text(latest)}"
+        return self._drop(rows, ahead, Dropped.IN_THE_FUTURE, metrics, why), times[~ahead]
+
+    def _drop(
+        self, rows: SourceRows, bad: Mask, reason: Dropped, metrics: Metrics, why: str | None = None
+    ) -> SourceRows:
+        """Without the rows that are `bad`, which are counted; or BadRowError for the first: as the options say."""
+        if not bad.any():
+            return rows
+        why = why or (_WHY[reason] if rows.problem is None else f"{_WHY[reason]}: {rows.problem}")
+        first = BadRow(rows.origin.part, int(rows.offsets[bad][0]), why)
+        if self._options.on_bad_row == "fail":
+            raise BadRowError(
+                f"source '{rows.origin.source}': {first} ({reason.value})",
+                "fix the row, or run with --on-bad-row drop",
+            )
+        metrics.count(rows.origin.source, Group.DROPPED_RECORDS, reason, int(bad.sum()))
+        metrics.example(rows.origin.source, reason, first)
+        return rows.filter(~bad)
+
+
+def _milliseconds(column: pa.Array, is_timestamp: bool) -> tuple[Int64s, Mask]:
+    """Event times in ms (a timestamp is floored), and where there is none."""
+    null: Mask = column.is_null().to_numpy(zero_copy_only=False)
+    numbers = column.view(pa.int64()) if is_timestamp else column.cast(pa.int64())
+    times: Int64s = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+    return (np.floor_divide(times, 1000) if is_timestamp else times), null

@@ -1,0 +1,185 @@
+"""`suppress` with bounds, record by record, as every record counts; and look-ups into it as in `suppress`.
+
+The operator is that of `vsc.runtime.operators.suppress.records`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.nodes import Node, Schema
+from vsc.plan.nodes import Suppress as Operation
+from vsc.runtime.operators.columns.flow import Flow, taken
+from vsc.runtime.operators.columns.loop import LoopContext, Sent, TableLoop
+from vsc.runtime.operators.columns.moments import Give, Moments, arrivals
+from vsc.runtime.operators.suppress.records import Suppress
+from vsc.runtime.operators.tables.lookups import Lookup, TableRows
+from vsc.runtime.operators.tables.store import NO_RECORD
+from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.state.rows import RowCodec
+from vsc.runtime.state.suppressed import Suppressed, SuppressedRow
+
+__all__ = ["BoundedSuppress"]
+
+_UNKNOWN = -1
+"""Since when a row has been valid that a `suppress` hides a change of."""
+
+
+class _State(NamedTuple):
+    """From a turn at an event on: whether a key is held, and the row that was there before what is held."""
+
+    event: int
+    turn: int
+    held: bool
+    before: bytes | None
+
+
+class _Turns:
+    """How many records were sent at an event."""
+
+    __slots__ = ("_before", "_event", "_sent")
+
+    def __init__(self, sent: Sent) -> None:
+        self._sent, self._event, self._before = sent, -1, 0
+
+    def next(self, event: int) -> int:
+        """The turn of the next record that is sent at the event that is processed."""
+        many = len(self._sent.events)
+        if event != self._event:
+            self._event, self._before = event, many
+        return many - self._before + 1
+
+
+class _Watched(Suppressed):
+    """Notes how the keys of a batch are held and released; the first note of a key is from before the batch."""
+
+    __slots__ = ("_context", "_sent", "notes")
+
+    def __init__(self, kv: OrderedKV, prefix: bytes, context: LoopContext, sent: Sent) -> None:
+        super().__init__(kv, prefix)
+        self._context, self._sent = context, _Turns(sent)
+        self.notes: dict[bytes, list[_State]] = {}
+
+    def hold(self, place: int, key: bytes, row: bytes | None, before: bytes | None, timestamp: int, now: int) -> None:
+        """See `Suppressed.hold`."""
+        notes = self.notes.get(key)
+        if notes is None:
+            notes = self.notes[key] = [_state(-1, self.get(key))]
+        if not notes[-1].held:
+            notes.append(_State(self._context.event, 0, True, before))
+        super().hold(place, key, row, before, timestamp, now)
+
+    def release(self, held: SuppressedRow) -> None:
+        """See `Suppressed.release`."""
+        notes = self.notes.setdefault(held.key, [_state(-1, held)])
+        notes.append(_State(self._context.event, self._sent.next(self._context.event), False, None))
+        super().release(held)
+
+
+class BoundedSuppress:
+    """What one `suppress` holds, in one batch; its state is in `kv` under `prefix`, `schema` is that of its input.
+
+    `make_loop` makes the loop that takes its changes, if there are any.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        schema: Schema,
+        kv: OrderedKV,
+        prefix: bytes,
+        make_loop: Callable[[], TableLoop],
+        old: bool,
+        give: Give,
+    ) -> None:
+        self._node, self._schema, self._kv, self._prefix = node, schema, kv, prefix
+        self._make_loop, self._old, self._give = make_loop, old, give
+        self._rows = RowCodec([c.type for c in schema.value])
+        self._held: Suppressed | None = None
+        self._at: Moments | None = None
+        self._made: tuple[TableLoop, Suppress] | None = None
+
+    def process(self, flow: Flow) -> Flow:
+        """What comes out at the changes of its input."""
+        loop, operator = self._operator()
+        self._at = flow.at
+        loop.loop.changes(flow, operator.process)
+        return loop.flow(flow.at)
+
+    def waiting(self) -> list[tuple[int, object]]:
+        """Takes out all that is held: until when, and the row."""
+        _, operator = self._operator()
+        return [(held.place, held) for held in operator.take_all()]
+
+    def release(self, waiting: list[tuple[int, object]], at: Moments) -> Flow:
+        """What was held, each at its moment."""
+        loop, operator = self._operator()
+        self._at = at
+        loop.loop.each(waiting, at, operator.release)
+        return loop.flow(at)
+
+    def commit(self) -> None:
+        """What has changed is written already."""
+
+    def lookup(self, behind: Lookup) -> Lookup:
+        """The look-up into this table; `behind` looks into its input."""
+
+        def find(flow: Flow) -> TableRows:
+            found = behind(flow)
+            held, rows = self._before(flow)
+            if not held.any():
+                return found
+            count = len(found.present)
+            known = self._rows.decode_columns(rows)
+            columns = tuple(pa.concat_arrays([a, b]) for a, b in zip(found.values, known, strict=True))
+            known_there = np.where(rows.is_valid().to_numpy(zero_copy_only=False), 0, NO_RECORD)
+            missed = np.where(held, known_there, found.missed).astype(np.uint8)
+            places = np.where(missed == 0, np.where(held, count + np.arange(count), np.arange(count)), -1)
+            failed = {row: failure for row, failure in found.failed.items() if not held[row]}
+            return TableRows(missed, np.where(held, _UNKNOWN, found.time), taken(columns, places), failed)
+
+        return find
+
+    def _operator(self) -> tuple[TableLoop, Suppress]:
+        if self._made is None:
+            operation = self._node.operation
+            assert isinstance(operation, Operation)
+            loop = self._make_loop()
+            held = _Watched(self._kv, self._prefix, loop.context, loop.sent)
+            operator = Suppress(
+                self._node.name, operation, self._schema, held, loop.put, self._old, loop.context, loop.sent.table
+            )
+            self._held, self._made = held, (loop, operator)
+        return self._made
+
+    def _before(self, flow: Flow) -> tuple[np.ndarray, pa.BinaryArray]:
+        """For which records the key is held back, and the row that was there before."""
+        held = self._held if self._held is not None else Suppressed(self._kv, self._prefix)
+        notes = held.notes if isinstance(held, _Watched) else {}
+        now = np.zeros(len(flow), dtype=np.int64)
+        moments = {key: [-1] for key in notes}
+        if self._at is not None:
+            later = [(key, state) for key, states in notes.items() for state in states[1:]]
+            events, turn = (np.array([s[i] for _, s in later], dtype=np.int64) for i in (0, 1))
+            came, now = arrivals(self._give(self._at.take(events), turn), flow.at)
+            for (key, _), moment in zip(later, came.tolist(), strict=True):
+                moments[key].append(moment)
+        keys = flow.space.keys
+        states = []
+        for number, moment in zip(flow.key.tolist(), now.tolist(), strict=True):
+            key = keys[number]
+            if key in notes:
+                states.append(notes[key][bisect_left(moments[key], moment) - 1])
+            else:
+                states.append(_state(-1, held.get(key)))
+        mask = np.fromiter((state.held for state in states), dtype=np.bool_, count=len(states))
+        return mask, pa.array([state.before for state in states], pa.binary())
+
+
+def _state(event: int, held: SuppressedRow | None) -> _State:
+    return _State(event, 0, held is not None, None if held is None else held.before)

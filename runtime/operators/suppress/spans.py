@@ -1,0 +1,75 @@
+"""How `suppress` holds the keys of one batch, in spans: array expressions over its changes, without their rows.
+
+A *span* begins with the change at which a key comes in (or before the batch), takes in the key's changes up to the
+first event at which the clock, a running maximum, is `wait` past the span's place in time, and ends there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vsc.runtime.operators.columns.segments import Segments
+from vsc.runtime.records import Int64s, Mask
+
+__all__ = ["Spans"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Spans: those from before the batch, in the order given, then the others. Changes are named by their places.
+
+    `first` is the change that begins the span (-1: before the batch), `last` its last one (-1: none in the batch),
+    `end` the change at which it comes out; the number of changes where it stays.
+    """
+
+    key: Int64s
+    place: Int64s
+    first: Int64s
+    last: Int64s
+    end: Int64s
+
+    @staticmethod
+    def of(key: Int64s, place: Int64s, clock: Int64s, wait: int, held: Int64s, held_place: Int64s) -> Spans:
+        """The spans of changes of these keys, each with the place that it would begin a span with.
+
+        `clock` is that at each change; `held` are the numbers of the keys that are held before the batch.
+        """
+        changes, before = len(key), len(held)
+        keys = max((int(part.max()) + 1 for part in (key, held) if len(part)), default=0)
+        held_end = np.searchsorted(clock, held_place + wait)
+        until = np.full(keys, -1, dtype=np.int64)
+        until[held] = held_end
+        ends = np.maximum(np.searchsorted(clock, place + wait), np.arange(changes))
+
+        by_key = Segments(key, keys)
+        event, group = by_key.order, by_key.group
+        joins = event <= until[group]
+        begins = ~joins & (by_key.firsts | np.append(False, joins[:-1]))
+        begins = _chased(begins, group * (changes + 1) + event, group * (changes + 1) + ends[event], group)
+
+        began = np.zeros(keys, dtype=np.int64)
+        began[held] = np.arange(before)
+        span = np.where(joins, began[group], before + np.cumsum(begins) - 1)
+        first = event[begins]
+        last = np.full(before + len(first), -1, dtype=np.int64)
+        last[span] = event  # of equal places the last assignment counts
+        return Spans(
+            np.concatenate([held, key[first]]), np.concatenate([held_place, place[first]]),
+            np.concatenate([np.full(before, -1, dtype=np.int64), first]), last, np.concatenate([held_end, ends[first]]),
+        )  # fmt: skip
+
+
+def _chased(begins: Mask, at: Int64s, end: Int64s, group: Int64s) -> Mask:
+    """Where spans begin, given where the first one of each group does: each behind the end of the one before.
+
+    `at` and `end` are places and ends of changes, sorted, with that of their group in front.
+    """
+    following = np.searchsorted(at, end, side="right")
+    inside = np.append(group, -1)[following] == group
+    found = begins.tolist()
+    for change, next_one in zip(np.flatnonzero(inside).tolist(), following[inside].tolist(), strict=True):
+        if found[change]:
+            found[next_one] = True
+    return np.array(found, dtype=np.bool_)

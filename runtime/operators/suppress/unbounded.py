@@ -1,0 +1,271 @@
+"""`suppress` without bounds on whole columns: see `vsc.runtime.operators.suppress.records`.
+
+What a key is held with and when it comes out is found by array expressions (`spans`). What is held at the end of a
+batch is written once a key; what comes and goes in the same batch never reaches the buffer's rows. Look-ups into the
+table are answered as if what is held back had not happened yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.nodes import Node
+from vsc.plan.nodes import Suppress as Operation
+from vsc.runtime.metrics import HELD_RECORDS, Dropped
+from vsc.runtime.operators.columns.failures import Failures
+from vsc.runtime.operators.columns.flow import Flow, Old, taken
+from vsc.runtime.operators.columns.keyspace import KeySpace
+from vsc.runtime.operators.columns.moments import Give, Moments, arrivals, turns
+from vsc.runtime.operators.operators import count
+from vsc.runtime.operators.suppress.spans import Spans
+from vsc.runtime.operators.tables.lookups import Lookup, TableRows
+from vsc.runtime.operators.tables.pool import Pool
+from vsc.runtime.operators.tables.search import Arrivals
+from vsc.runtime.operators.tables.store import NO_RECORD, TableColumns
+from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.rows import RowCodec
+from vsc.runtime.state.suppressed import Suppressed, SuppressedRow
+
+__all__ = ["SuppressColumns"]
+
+_MILLISECOND = 1000
+_UNKNOWN = -1
+"""Since when a row has been valid that a `suppress` hides a change of."""
+_FAR = 2**63 - 1
+
+
+class SuppressColumns:
+    """What one `suppress` holds, in one batch. `space` holds its keys, `store` is its result table if there is one.
+
+    `old` and `latest`: whether somebody asks for the rows before its changes, and whether these are the newest.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        held: Suppressed,
+        space: KeySpace,
+        store: TableColumns | None,
+        old: bool,
+        latest: bool,
+        give: Give,
+        failures: Failures,
+    ) -> None:
+        assert isinstance(node.operation, Operation)
+        self._name, self._wait = node.name, node.operation.wait
+        self._windows = node.operation.until == "window_closes"
+        self._held, self._space, self._store = held, space, store
+        self._old, self._latest, self._give, self._failures = old, latest, give, failures
+        self._rows = RowCodec([c.type for c in node.schema.value])
+        self._stored: list[SuppressedRow] = []
+        self._flow = Flow.empty(node.schema, space)
+        self._spans = _spans_of(np.zeros(0, dtype=np.int64), [], np.zeros(0, dtype=np.int64))
+        self._turn = np.zeros(0, dtype=np.int64)
+
+    def process(self, flow: Flow) -> Flow:
+        """What comes out at the changes of its input, at each in the order of (place, encoded key)."""
+        held = self._held
+        clock = np.maximum.accumulate(np.append(held.stream_time, flow.time))
+        keys = [self._space.keys[number] for number in np.unique(flow.key).tolist()]
+        stored = {row.key: row for row in held.get_many(keys) if row is not None}
+        held.skip(int(clock[0]) - self._wait)
+        stored.update((row.key, row) for row in held.until(int(clock[-1]) - self._wait))
+        self._stored, self._flow = list(stored.values()), flow
+        number = self._space.encoded(stored)
+        places = np.array([row.place for row in self._stored], dtype=np.int64)
+        own = flow.time
+        if self._windows and len(flow):
+            own = flow.keys[-1].view(pa.int64()).to_numpy() // _MILLISECOND
+        self._spans = Spans.of(flow.key, own, clock[1:], self._wait, number, places)
+        self._account()
+        self._keep(int(clock[-1]))
+        return self._sent(flow.at)
+
+    def waiting(self) -> list[tuple[int, SuppressedRow]]:
+        """Takes out all that is held: until when, and the row; the clock moves to where all of it is due."""
+        stored = self._held.all()
+        if stored:
+            self._held.replace(stored, [], max(self._held.stream_time, stored[-1].place + self._wait))
+        return [(row.place, row) for row in stored]
+
+    def release(self, waiting: Sequence[tuple[int, SuppressedRow]], at: Moments) -> Flow:
+        """What was held, each at its moment."""
+        self._stored = [row for _, row in waiting]
+        number = self._space.encoded([row.key for row in self._stored])
+        self._spans = _spans_of(number, self._stored, np.arange(len(number)))
+        self._flow = replace(self._flow, at=at)
+        return self._sent(at)
+
+    def commit(self) -> None:
+        """What has changed is written already."""
+
+    # ---------------------------------------------------------------------------------------------- what becomes of it
+
+    def _account(self) -> None:
+        """How many keys are held at each change, before any comes out there, goes into the metrics."""
+        spans, changes = self._spans, len(self._flow)
+        if changes:
+            came = np.bincount(spans.first[spans.first >= 0], minlength=changes)
+            left = np.bincount(spans.end[spans.end < changes] + 1, minlength=changes + 1)[:changes]
+            self._failures.metrics.peak(self._name, HELD_RECORDS, self._held.count + int(np.cumsum(came - left).max()))
+
+    def _keep(self, now: int) -> None:
+        """Writes what is held from now on."""
+        spans, flow = self._spans, self._flow
+        if not len(flow):
+            return
+        changed = np.flatnonzero((spans.end == len(flow)) & (spans.last >= 0))
+        kept = self._kept(changed, spans.last[changed])
+        stays = (spans.end == len(flow)) & (spans.last < 0)
+        gone = [row for row, stayed in zip(self._stored, stays.tolist(), strict=False) if not stayed]
+        self._held.replace(gone, kept, now)
+
+    def _kept(self, changed: Int64s, last: Int64s) -> list[SuppressedRow]:
+        """What is held in spans that have `changed`, each with its last change."""
+        spans, flow, stored = self._spans, self._flow, self._stored
+        new = self._encoded(flow.values, flow.present, last)
+        fresh = changed >= len(stored)
+        before = [row.before for row in map(stored.__getitem__, changed[~fresh].tolist())]
+        if flow.old is None:
+            before += [None] * int(np.count_nonzero(fresh))
+        else:
+            before += self._encoded(flow.old.values, flow.old.present, spans.first[changed[fresh]])
+        keys = map(self._space.keys.__getitem__, spans.key[changed].tolist())
+        return list(map(SuppressedRow, spans.place[changed].tolist(), keys, new, before, flow.time[last].tolist()))
+
+    def _encoded(self, columns: Sequence[pa.Array], present: Mask, at: Int64s) -> list[bytes | None]:
+        found: list[bytes | None] = self._rows.encode_columns(taken(columns, at), len(at)).to_pylist()
+        for place in np.flatnonzero(~present[at]).tolist():
+            found[place] = None
+        return found
+
+    # --------------------------------------------------------------------------------------------------- what comes out
+
+    def _sent(self, at: Moments) -> Flow:
+        spans, stored = self._spans, self._stored
+        new, timestamp = self._newest()
+        span = self._released(at)
+        if self._windows:
+            span = span[new[span] >= 0]
+        new = new[span]
+        rows = Pool(self._rows, pa.array([row.row for row in stored], pa.binary()), self._flow.values)
+        sent = Flow(
+            self._give(at.take(spans.end[span]), self._turn[span]), spans.key[span], self._space, timestamp[span],
+            new >= 0, self._keys(span), rows.take(new),
+        )  # fmt: skip
+        if self._store is not None:
+            return self._put(sent, self._store)
+        if not self._old:
+            return sent
+        before = self._before(len(stored))[span]
+        return replace(sent, old=Old(before >= 0, self._known([row.before for row in stored]).take(before)))
+
+    def _released(self, at: Moments) -> Int64s:
+        """The spans that end at these moments, as they come out."""
+        spans = self._spans
+        span = np.flatnonzero(spans.end < len(at))
+        names = [self._space.keys[number] for number in spans.key[span].tolist()]
+        rank = np.empty(len(span), dtype=np.int64)
+        rank[pc.sort_indices(pa.array(names, pa.binary())).to_numpy()] = np.arange(len(span))
+        span = span[np.lexsort((rank, spans.place[span], spans.end[span]))]
+        self._turn = np.zeros(len(spans.end), dtype=np.int64)
+        self._turn[span] = turns(spans.end[span])
+        return span
+
+    def _put(self, sent: Flow, store: TableColumns) -> Flow:
+        """The same, in the result table as well."""
+        accepted = store.put(sent)
+        count(self._failures.metrics, self._name, Dropped.EXPIRED, ~accepted)
+        latest = store.latest(sent) if self._latest else None
+        old = store.before(sent) if self._old else None
+        return replace(sent, latest=latest, old=old).select(accepted)
+
+    def _newest(self) -> tuple[Int64s, Int64s]:
+        """For each span where its last row is, -1 without: in the stored ones, then in the batch; and its time."""
+        spans, flow, stored = self._spans, self._flow, self._stored
+        last, none = spans.last, [-1] * (len(spans.last) - len(stored))
+        known = np.array([-1 if row.row is None else i for i, row in enumerate(stored)] + none, dtype=np.int64)
+        times = np.array([row.timestamp for row in stored] + none, dtype=np.int64)
+        changed = np.flatnonzero(last >= 0)
+        known[changed] = np.where(flow.present[last[changed]], len(stored) + last[changed], -1)
+        times[changed] = flow.time[last[changed]]
+        return known, times
+
+    def _before(self, known: int) -> Int64s:
+        """For each span where the row before it is, -1 without: in the `known` ones, then in the batch's old rows."""
+        spans, flow, stored = self._spans, self._flow, self._stored
+        fresh = spans.first[len(stored) :]
+        own = np.full(len(fresh), -1, dtype=np.int64)
+        if flow.old is not None:
+            own = np.where(flow.old.present[fresh], known + fresh, -1)
+        return np.array([-1 if row.before is None else i for i, row in enumerate(stored)] + own.tolist(), np.int64)
+
+    def _known(self, before: Sequence[bytes | None]) -> Pool:
+        old = self._flow.old
+        return Pool(self._rows, pa.array(before, pa.binary()), None if old is None else old.values)
+
+    def _keys(self, span: Int64s) -> tuple[pa.Array, ...]:
+        """The key columns of spans: those of a change, decoded where there is none in the batch."""
+        spans, flow = self._spans, self._flow
+        last = spans.last[span]
+        unknown = np.flatnonzero(last < 0)
+        if not len(unknown):
+            return taken(flow.keys, last)
+        decoded = self._space.codec.decode_columns([self._space.keys[n] for n in spans.key[span[unknown]].tolist()])
+        last[unknown] = len(flow.keys[0]) + np.arange(len(unknown)) if flow.keys else 0
+        return taken([pa.concat_arrays([a, b]) for a, b in zip(flow.keys, decoded, strict=True)], last)
+
+    # --------------------------------------------------------------------------------------------------------- look-ups
+
+    def lookup(self, behind: Lookup) -> Lookup:
+        """The look-up into this table; `behind` looks into its input."""
+
+        def find(flow: Flow) -> TableRows:
+            found = behind(flow)
+            held, before, pool = self._hidden(flow)
+            if not held.any():
+                return found
+            rows = len(held)
+            columns = tuple(pa.concat_arrays([a, b]) for a, b in zip(found.values, pool.take(before), strict=True))
+            missed = np.where(held, np.where(before >= 0, 0, NO_RECORD), found.missed).astype(np.uint8)
+            places = np.where(missed == 0, np.where(held, rows + np.arange(rows), np.arange(rows)), -1)
+            failed = {row: failure for row, failure in found.failed.items() if not held[row]}
+            return TableRows(missed, np.where(held, _UNKNOWN, found.time), taken(columns, places), failed)
+
+        return find
+
+    def _hidden(self, flow: Flow) -> tuple[Mask, Int64s, Pool]:
+        """For which records the key is held back, and where the row is that was there before (-1: none)."""
+        spans, asked = self._spans, np.unique(flow.key)
+        asked = asked[~np.isin(asked, spans.key)]
+        others = self._held.get_many([self._space.keys[number] for number in asked.tolist()])
+        there = [row for row in others if row is not None]
+        asked = asked[np.array([row is not None for row in others], dtype=np.bool_)]
+        began, ended = np.flatnonzero(spans.first >= 0), np.flatnonzero(spans.end < len(self._flow.at))
+        events = np.append(spans.first[began], spans.end[ended])
+        # a key comes out at its own turn: what went out before it at the same event does not see that yet
+        turn = np.append(np.zeros(len(began), dtype=np.int64), self._turn[ended])
+        own, now = arrivals(self._give(self._flow.at.take(events), turn), flow.at)
+        key = np.append(spans.key, asked)
+        since, until = np.full(len(key), -1, dtype=np.int64), np.full(len(key), _FAR, dtype=np.int64)
+        since[began], until[ended] = np.split(own, [len(began)])
+        stored = len(self._stored)
+        befores = [row.before for row in self._stored] + [row.before for row in there]
+        beyond = [-1 if row.before is None else stored + i for i, row in enumerate(there)]
+        before = np.append(self._before(len(befores)), np.array(beyond, dtype=np.int64))
+        order = np.argsort(since, kind="stable")
+        at = Arrivals(key[order], since[order]).latest_before(flow.key, now)
+        span = np.append(order, -1)[at]
+        held = (at >= 0) & (np.append(until, -1)[span] >= now)
+        return held, np.where(held, np.append(before, -1)[span], -1), self._known(befores)
+
+
+def _spans_of(key: Int64s, stored: Sequence[SuppressedRow], end: Int64s) -> Spans:
+    """Spans that no change of the batch is part of."""
+    none = np.full(len(key), -1, dtype=np.int64)
+    return Spans(key, np.array([row.place for row in stored], dtype=np.int64), none, none, end)
