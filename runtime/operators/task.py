@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Plan, Schema
 from vsc.runtime.metrics import Metrics
+from vsc.runtime.operators.collector import collector_paused
 from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
@@ -73,9 +74,10 @@ class StageTask:
         present = [
             (name, replace(batch, order=batch.order.deepened(self._depth))) for name, batch in inputs if len(batch)
         ]
-        results = [self._processed(present)] if present else []
-        if drain:
-            results += [self._released(node.name, place) for place, node in enumerate(self._holding)]
+        with collector_paused():
+            results = [self._processed(present)] if present else []
+            if drain:
+                results += [self._released(node.name, place) for place, node in enumerate(self._holding)]
         metrics = Metrics()
         found: dict[str, list[Batch]] = {}
         for result in results:
