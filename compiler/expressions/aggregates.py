@@ -13,24 +13,12 @@ from vsc.compiler.expressions.infer import type_expression
 from vsc.compiler.expressions.scope import Scope, Typed
 from vsc.compiler.source import SourceFile, Span
 from vsc.plan.expressions import Column, Expr
+from vsc.plan.functions import AGGREGATES
 from vsc.plan.nodes import AggregateCall
 from vsc.plan.types import BIGINT, DOUBLE, INTERVAL, VOID, ArrayType, DataType, DecimalType
 
 __all__ = ["AggregateCalls"]
 
-_SIGNATURES = {
-    "count": "count(*)",
-    "sum": "sum(number)",
-    "avg": "avg(number)",
-    "min": "min(value)",
-    "max": "max(value)",
-    "min_by": "min_by(value, order)",
-    "max_by": "max_by(value, order)",
-    "first": "first(value)",
-    "last": "last(value)",
-    "collect_list": "collect_list(value)",
-    "collect_set": "collect_set(value)",
-}
 _MOST_DIGITS = 38
 
 
@@ -88,12 +76,12 @@ def _wrong_form(call: syntax.FunctionCall) -> Finding | None:
     if name != "count" and (call.star or call.distinct):
         word = "*" if call.star else "distinct"
         message = f"`{name}` does not take `{word}`"
-        return Finding("VSC222", call.span, message, (), f"write `{_SIGNATURES[name]}`")
-    wanted = 0 if call.star else 2 if name in ("min_by", "max_by") else 1
+        return Finding("VSC222", call.span, message, (), f"write `{AGGREGATES[name].signature}`")
+    wanted = 0 if call.star else AGGREGATES[name].least
     if len(call.args) == wanted:
         return None
     message = f"`{name}` takes {wanted} argument{'' if wanted == 1 else 's'}, not {len(call.args)}"
-    return Finding("VSC222", call.span, message, (), f"write `{_SIGNATURES[name]}`")
+    return Finding("VSC222", call.span, message, (), f"write `{AGGREGATES[name].signature}`")
 
 
 def _wrong_types(call: syntax.FunctionCall, args: tuple[Expr, ...]) -> Finding | None:

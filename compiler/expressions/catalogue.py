@@ -1,8 +1,6 @@
-"""The functions of the language: for each name the rule that types a call of it.
+"""Types calls of the functions in `vsc.plan.functions`, by Spark SQL's rules in ANSI mode.
 
-One entry a function here, its arity and signature in `vsc.plan.functions`, its evaluation in
-`vsc.runtime.expressions`: those three, and a line in the tests, are what a new function takes. The rules are Spark
-SQL's in ANSI mode.
+Here stand the rules of those whose types depend on their arguments; a record there has the types of the others.
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ from vsc.plan.record import record
 from vsc.plan.types import (
     BIGINT,
     BINARY,
-    BOOLEAN,
     DATE,
     DOUBLE,
     INT,
@@ -46,7 +43,7 @@ from vsc.plan.types import (
     StructType,
 )
 
-__all__ = ["RULES", "CallSite"]
+__all__ = ["RULES", "CallSite", "typed_call"]
 
 
 @record
@@ -107,14 +104,26 @@ class CallSite:
 
 Rule = Callable[[CallSite], Expr]
 
+RULES: dict[str, Rule] = {}
+"""The rules, by name; ``event_time`` has none: its argument is not an expression."""
 
-def _takes(result: ScalarType, *targets: ScalarType) -> Rule:
-    """The rule of a function whose arguments are cast to fixed types."""
 
-    def rule(call: CallSite) -> Expr:
-        return call.result(tuple(call.implied(i, targets[i]) for i in range(len(call))), result)
+def _types(*names: str) -> Callable[[Rule], Rule]:
+    """The decorator of the rule that types calls of `names`."""
 
-    return rule
+    def add(rule: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names, rule))
+        return rule
+
+    return add
+
+
+def typed_call(call: CallSite) -> Expr:
+    """The plan of a call; raises Refused for arguments that the function does not take."""
+    function = FUNCTIONS[call.name]
+    if function.gives is None:
+        return RULES[call.name](call)
+    return call.result(tuple(call.implied(i, function.takes[i]) for i in range(len(call))), function.gives)
 
 
 # ---------------------------------------------------------------------------------------------------------- numbers
@@ -129,11 +138,13 @@ def _number(call: CallSite) -> Expr:
     return call.args[0].expr
 
 
+@_types("abs")
 def _abs(call: CallSite) -> Expr:
     arg = _number(call)
     return call.result((arg,), arg.type)
 
 
+@_types("ceil", "floor")
 def _whole(call: CallSite) -> Expr:
     """ceil and floor: decimals lose their fraction, everything else becomes a bigint."""
     arg = _number(call)
@@ -143,6 +154,7 @@ def _whole(call: CallSite) -> Expr:
     return call.result((convert(arg, BIGINT if arg.type in INTEGERS else DOUBLE),), BIGINT)
 
 
+@_types("round")
 def _round(call: CallSite) -> Expr:
     arg = _number(call)
     digits = _digits(call)
@@ -169,6 +181,7 @@ def _digits(call: CallSite) -> int:
     raise refuse("VSC225", call.args[1].span, message, "write the number, as in `round(x, 2)`")
 
 
+@_types("try_divide")
 def _try_divide(call: CallSite) -> Expr:
     return divide(call.args[0], call.args[1], call.span, "try_divide")
 
@@ -176,6 +189,7 @@ def _try_divide(call: CallSite) -> Expr:
 # -------------------------------------------------------------------------------------------------- choosing values
 
 
+@_types("greatest", "least")
 def _extreme(call: CallSite) -> Expr:
     args = unify(call.args, f"`{call.name}`", call.span, strings=False)
     if not is_orderable(args[0].type):
@@ -183,17 +197,20 @@ def _extreme(call: CallSite) -> Expr:
     return call.result(tuple(args), args[0].type)
 
 
+@_types("coalesce")
 def _coalesce(call: CallSite) -> Expr:
     args = unify(call.args, "`coalesce`", call.span)
     return call.result(tuple(args), args[0].type)
 
 
+@_types("nullif")
 def _nullif(call: CallSite) -> Expr:
     value = call.args[0].expr
     equal = compare("=", call.args[0], call.args[1], call.span)
     return Call("if", (equal, Literal(None, value.type), value), value.type)
 
 
+@_types("if")
 def _if(call: CallSite) -> Expr:
     when = condition(call.args[0], "`if`")
     then, otherwise = unify(call.args[1:], "`if`", call.span)
@@ -203,22 +220,31 @@ def _if(call: CallSite) -> Expr:
 # ------------------------------------------------------------------------------------------------------------- text
 
 
+@_types("concat")
+def _concat(call: CallSite) -> Expr:
+    return concatenate(call.args)
+
+
+@_types("length")
 def _length(call: CallSite) -> Expr:
     if call.type(0) == BINARY:
         return call.result((call.args[0].expr,), INT)
     return call.result((call.implied(0, STRING),), INT)
 
 
+@_types("substring")
 def _substring(call: CallSite) -> Expr:
     text = call.args[0].expr if call.type(0) == BINARY else call.implied(0, STRING)
     return call.result((text, *(call.implied(i, INT) for i in range(1, len(call)))), text.type)
 
 
+@_types("replace")
 def _replace(call: CallSite) -> Expr:
     args = [call.implied(i, STRING) for i in range(len(call))]
     return call.result(tuple(args) if len(args) == 3 else (*args, Literal("", STRING)), STRING)
 
 
+@_types("split")
 def _split(call: CallSite) -> Expr:
     pattern = call.constant(1, "the regular expression")
     problem = _unlike_java(pattern)
@@ -261,6 +287,12 @@ def _text_or_binary(call: CallSite) -> Expr:
     return convert(call.args[0].expr, BINARY)
 
 
+@_types("md5")
+def _md5(call: CallSite) -> Expr:
+    return call.result((_text_or_binary(call),), STRING)
+
+
+@_types("sha2")
 def _sha2(call: CallSite) -> Expr:
     bits = call.implied(1, INT)
     if isinstance(bits, Literal) and isinstance(bits.value, int) and bits.value not in SHA2_BITS:
@@ -269,6 +301,7 @@ def _sha2(call: CallSite) -> Expr:
     return call.result((_text_or_binary(call), bits), STRING)
 
 
+@_types("xxhash64")
 def _hash(call: CallSite) -> Expr:
     for arg in call.args:
         if "map<" in str(arg.type) or arg.type == INTERVAL:
@@ -279,6 +312,7 @@ def _hash(call: CallSite) -> Expr:
 # ------------------------------------------------------------------------------------------------------------- time
 
 
+@_types("date_trunc")
 def _date_trunc(call: CallSite) -> Expr:
     unit = call.constant(0, "the unit")
     canonical = TRUNCATION_UNITS.get(unit.lower())
@@ -288,38 +322,40 @@ def _date_trunc(call: CallSite) -> Expr:
     return call.result((Literal(canonical, STRING), call.implied(1, TIMESTAMP)), TIMESTAMP)
 
 
+@_types("date_add")
 def _date_add(call: CallSite) -> Expr:
     if call.type(1) == BIGINT or isinstance(call.type(1), DecimalType) or str(call.type(1)) in ("float", "double"):
         raise call.wrong(1, "an int", "cast it: `cast(... as int)`")
     return call.result((call.implied(0, DATE), call.implied(1, INT)), DATE)
 
 
-def _parsed(target: ScalarType) -> Rule:
-    def rule(call: CallSite) -> Expr:
-        if len(call) == 1:
-            if call.type(0) not in (STRING, DATE, TIMESTAMP, VOID):
-                help = "`timestamp_millis(n)` makes a timestamp of milliseconds" if is_numeric(call.type(0)) else None
-                raise call.wrong(0, "text, a date or a timestamp", help)
-            return convert(call.args[0].expr, target)
-        if call.type(0) not in (STRING, VOID):
-            raise call.wrong(0, "text")
-        pattern = call.constant(1, "the pattern")
-        try:
-            parse_pattern(pattern)
-        except ValueError as problem:
-            help = "known are yyyy M MM d dd H HH m mm s ss S... X XXX, text in single quotes, and punctuation"
-            raise call.bad_constant(1, f"`{call.name}` does not know {problem}", help) from None
-        return call.result((convert(call.args[0].expr, STRING), Literal(pattern, STRING)), target)
+@_types("to_date", "to_timestamp")
+def _parsed(call: CallSite) -> Expr:
+    target = DATE if call.name == "to_date" else TIMESTAMP
+    if len(call) == 1:
+        if call.type(0) not in (STRING, DATE, TIMESTAMP, VOID):
+            help = "`timestamp_millis(n)` makes a timestamp of milliseconds" if is_numeric(call.type(0)) else None
+            raise call.wrong(0, "text, a date or a timestamp", help)
+        return convert(call.args[0].expr, target)
+    if call.type(0) not in (STRING, VOID):
+        raise call.wrong(0, "text")
+    pattern = call.constant(1, "the pattern")
+    try:
+        parse_pattern(pattern)
+    except ValueError as problem:
+        help = "known are yyyy M MM d dd H HH m mm s ss S... X XXX, text in single quotes, and punctuation"
+        raise call.bad_constant(1, f"`{call.name}` does not know {problem}", help) from None
+    return call.result((convert(call.args[0].expr, STRING), Literal(pattern, STRING)), target)
 
-    return rule
 
-
+@_types("unix_millis")
 def _unix_millis(call: CallSite) -> Expr:
     if call.type(0) not in (TIMESTAMP, VOID):
         raise call.wrong(0, "a timestamp", "cast it: `cast(... as timestamp)`")
     return call.result((convert(call.args[0].expr, TIMESTAMP),), BIGINT)
 
 
+@_types("timestamp_millis")
 def _timestamp_millis(call: CallSite) -> Expr:
     if call.type(0) not in (*INTEGERS, VOID):
         raise call.wrong(0, "an integer", "cast it: `cast(... as bigint)`")
@@ -329,12 +365,14 @@ def _timestamp_millis(call: CallSite) -> Expr:
 # --------------------------------------------------------------------------------------------------- nested values
 
 
+@_types("size")
 def _size(call: CallSite) -> Expr:
     if not isinstance(call.type(0), ArrayType | MapType):
         raise call.wrong(0, "an array or a map")
     return call.result((call.args[0].expr,), INT)
 
 
+@_types("element_at")
 def _element_at(call: CallSite) -> Expr:
     base, index = call.args
     if isinstance(base.type, MapType):
@@ -348,6 +386,7 @@ def _element_at(call: CallSite) -> Expr:
     return call.result((base.expr, convert(index.expr, INT)), base.type.element)
 
 
+@_types("array")
 def _array(call: CallSite) -> Expr:
     if not call.args:
         return call.result((), ArrayType(VOID))
@@ -355,6 +394,7 @@ def _array(call: CallSite) -> Expr:
     return call.result(tuple(items), ArrayType(items[0].type))
 
 
+@_types("struct")
 def _struct(call: CallSite) -> Expr:
     fields = []
     for i, arg in enumerate(call.args):
@@ -380,6 +420,7 @@ def _own_name(expr: Expr) -> str | None:
     return None
 
 
+@_types("from_json")
 def _from_json(call: CallSite) -> Expr:
     schema = call.constant(1, "the schema")
     try:
@@ -394,55 +435,8 @@ def _from_json(call: CallSite) -> Expr:
     return call.result((call.implied(0, STRING),), type)
 
 
+@_types("to_json")
 def _to_json(call: CallSite) -> Expr:
     if not isinstance(call.type(0), StructType | ArrayType | MapType):
         raise call.wrong(0, "a struct, an array or a map")
     return call.result((call.args[0].expr,), STRING)
-
-
-RULES: dict[str, Rule] = {
-    "abs": _abs,
-    "array": _array,
-    "ceil": _whole,
-    "coalesce": _coalesce,
-    "concat": lambda call: concatenate(call.args),
-    "contains": _takes(BOOLEAN, STRING, STRING),
-    "date_add": _date_add,
-    "date_trunc": _date_trunc,
-    "datediff": _takes(INT, DATE, DATE),
-    "day": _takes(INT, DATE),
-    "element_at": _element_at,
-    "ends_with": _takes(BOOLEAN, STRING, STRING),
-    "floor": _whole,
-    "from_json": _from_json,
-    "greatest": _extreme,
-    "hour": _takes(INT, TIMESTAMP),
-    "if": _if,
-    "least": _extreme,
-    "length": _length,
-    "lower": _takes(STRING, STRING),
-    "md5": lambda call: call.result((_text_or_binary(call),), STRING),
-    "minute": _takes(INT, TIMESTAMP),
-    "month": _takes(INT, DATE),
-    "nullif": _nullif,
-    "replace": _replace,
-    "round": _round,
-    "second": _takes(INT, TIMESTAMP),
-    "sha2": _sha2,
-    "size": _size,
-    "split": _split,
-    "starts_with": _takes(BOOLEAN, STRING, STRING),
-    "struct": _struct,
-    "substring": _substring,
-    "timestamp_millis": _timestamp_millis,
-    "to_date": _parsed(DATE),
-    "to_json": _to_json,
-    "to_timestamp": _parsed(TIMESTAMP),
-    "trim": _takes(STRING, STRING),
-    "try_divide": _try_divide,
-    "unix_millis": _unix_millis,
-    "upper": _takes(STRING, STRING),
-    "xxhash64": _hash,
-    "year": _takes(INT, DATE),
-}
-"""The typing rule of every function but ``event_time``, whose argument is not an expression."""

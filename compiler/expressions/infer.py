@@ -14,7 +14,7 @@ from math import isinf
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.diagnostics.suggest import nearest
-from vsc.compiler.expressions.catalogue import RULES, CallSite
+from vsc.compiler.expressions.catalogue import CallSite, typed_call
 from vsc.compiler.expressions.coercion import can_cast, convert
 from vsc.compiler.expressions.elsewhere import instead_of
 from vsc.compiler.expressions.operators import (
@@ -290,7 +290,7 @@ class _Typer:
         if args is None:
             return None
         names = tuple(name if name is None else name.text for name in expr.names)
-        return RULES[name](CallSite(name, expr.span, tuple(args), names))
+        return typed_call(CallSite(name, expr.span, tuple(args), names))
 
     def _event_time(self, expr: syntax.FunctionCall) -> Expr:
         if self.scope.no_event_time is not None:

@@ -234,10 +234,9 @@ def _is_value(value: object, of: DataType) -> bool:
     return value is None or type(value) is _LITERALS.get(str(of).partition("(")[0])
 
 
-def _call(function: str, count: int, place: str) -> Iterator[Mistake]:
-    known = FUNCTIONS.get(function)
-    least, most = OPERATORS.get(function, (-1, None)) if known is None else (known.least, known.most)
-    if least < 0:
-        yield f"{place}/call", f"there is no function {function!r}"
-    elif count < least or (most is not None and count > most):
-        yield f"{place}/args", f"{function} does not take {count} arguments"
+def _call(name: str, count: int, place: str) -> Iterator[Mistake]:
+    function = FUNCTIONS.get(name) or OPERATORS.get(name)
+    if function is None:
+        yield f"{place}/call", f"there is no function {name!r}"
+    elif count < function.least or (function.most is not None and count > function.most):
+        yield f"{place}/args", f"{name} does not take {count} arguments"

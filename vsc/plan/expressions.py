@@ -49,15 +49,12 @@ class Cast:
 
 @record
 class Call:
-    """An operator or a function of the catalogue, by its canonical name, its arguments already of the right types.
+    """An operator or a function of `vsc.plan.functions`, by its name, its arguments already of the right types.
 
-    Operators: ``add subtract multiply divide modulo negate concat eq ne lt le gt ge and or not is_null is_not_null
-    in like case if get_field element``. ``case`` has arguments condition, value, condition, value, ..., else (always
-    given, a null literal if need be); ``add``, ``subtract`` and ``multiply`` may have more than two, taken from left to
-    right, each step of the call's type; ``in`` has the value first; ``get_field`` a string literal second; ``element``
-    is ``a[i]`` and ``m['k']``. ``between`` and the simple ``case x when`` are lowered to these. All other names are
-    the functions of the language (``docs/language.md``). ``event_time`` has no argument for the record itself, or
-    one integer literal, the number of an input.
+    ``add``, ``subtract`` and ``multiply`` of more than two go from left to right, each step of the call's type;
+    ``case`` has arguments condition, value, condition, value, ..., else (always given, a null literal if need be).
+    ``between`` and the simple ``case x when`` are lowered to others, so is ``nullif``. ``event_time`` has no argument
+    for the record itself, or one integer literal, the number of an input.
     """
 
     function: str

@@ -1,18 +1,23 @@
-"""The functions of the language that both sides share: their names, how many arguments they take, and date patterns.
+"""The calls that a plan can hold, one record each: the functions of the language, its operators, its aggregates.
 
-The compiler's catalogue adds the typing rules, the runtime's the evaluation; tests hold the three together. Aggregate
-functions are not here: they are items of `aggregate`, not expressions.
+A record has what both sides and the documents need. Beside it, by the same name, stand the typing rule of a function
+whose types depend on its arguments (`vsc.compiler.expressions.catalogue`) and how it is evaluated
+(`vsc.runtime.expressions.functions`). Here too: the constants that functions take, as units and date patterns.
 """
 
 from __future__ import annotations
 
+import re
+
 from vsc.plan.record import record
+from vsc.plan.types import BOOLEAN, DATE, INT, STRING, TIMESTAMP, ScalarType
 
 __all__ = [
     "AGGREGATES",
     "FUNCTIONS",
     "OPERATORS",
     "SHA2_BITS",
+    "TOPICS",
     "TRUNCATION_UNITS",
     "Function",
     "PatternPart",
@@ -22,80 +27,147 @@ __all__ = [
 
 @record
 class Function:
-    """A function's call as users write it, and how many arguments it takes (`most` None: any number)."""
+    """A call as users write it, in brackets what may be left out; and what it gives, in one line.
+
+    `fails` says on which values it fails; a call without it has a value on every row, if its arguments have. `gives` is
+    its type if that is always the same, and `takes` the types that its arguments are cast to; None: a rule decides.
+    """
 
     signature: str
-    least: int
-    most: int | None
+    about: str
+    fails: str = ""
+    takes: tuple[ScalarType, ...] = ()
+    gives: ScalarType | None = None
+
+    @property
+    def name(self) -> str:
+        """The name by which it is called, here and in a plan."""
+        return self.signature.partition("(")[0]
+
+    @property
+    def least(self) -> int:
+        """How many arguments it needs."""
+        return len(_arguments(re.sub(r"\[.*?\]", "", self.signature)))
+
+    @property
+    def most(self) -> int | None:
+        """How many arguments it takes; None: any number."""
+        return None if "..." in self.signature else len(_arguments(re.sub(r"[][]", "", self.signature)))
 
 
-def _table(*rows: tuple[str, int, int | None]) -> dict[str, Function]:
-    return {signature.partition("(")[0]: Function(signature, least, most) for signature, least, most in rows}
+def _arguments(signature: str) -> list[str]:
+    written = signature.partition("(")[2].rstrip(")").split(",")
+    return [argument for argument in written if argument.strip() not in ("", "...")]
 
 
-FUNCTIONS: dict[str, Function] = _table(
-    ("abs(number)", 1, 1),
-    ("array(element, ...)", 0, None),
-    ("ceil(number)", 1, 1),
-    ("coalesce(value, ...)", 1, None),
-    ("concat(value, ...)", 1, None),
-    ("contains(text, part)", 2, 2),
-    ("date_add(date, days)", 2, 2),
-    ("date_trunc('unit', timestamp)", 2, 2),
-    ("datediff(end, start)", 2, 2),
-    ("day(date)", 1, 1),
-    ("element_at(array or map, index or key)", 2, 2),
-    ("ends_with(text, part)", 2, 2),
-    ("event_time([table])", 0, 1),
-    ("floor(number)", 1, 1),
-    ("from_json(text, 'schema')", 2, 2),
-    ("greatest(value, value, ...)", 2, None),
-    ("hour(timestamp)", 1, 1),
-    ("if(condition, then, else)", 3, 3),
-    ("least(value, value, ...)", 2, None),
-    ("length(text)", 1, 1),
-    ("lower(text)", 1, 1),
-    ("md5(text or binary)", 1, 1),
-    ("minute(timestamp)", 1, 1),
-    ("month(date)", 1, 1),
-    ("nullif(value, value)", 2, 2),
-    ("replace(text, search [, replacement])", 2, 3),
-    ("round(number [, digits])", 1, 2),
-    ("second(timestamp)", 1, 1),
-    ("sha2(text or binary, bits)", 2, 2),
-    ("size(array or map)", 1, 1),
-    ("split(text, regex [, limit])", 2, 3),
-    ("starts_with(text, part)", 2, 2),
-    ("struct(value [as name], ...)", 1, None),
-    ("substring(text, position [, length])", 2, 3),
-    ("timestamp_millis(milliseconds)", 1, 1),
-    ("to_date(text [, 'pattern'])", 1, 2),
-    ("to_json(struct, array or map)", 1, 1),
-    ("to_timestamp(text [, 'pattern'])", 1, 2),
-    ("trim(text)", 1, 1),
-    ("try_divide(number, number)", 2, 2),
-    ("unix_millis(timestamp)", 1, 1),
-    ("upper(text)", 1, 1),
-    ("xxhash64(value, ...)", 1, None),
-    ("year(date)", 1, 1),
-)
+def _by_name(*functions: Function) -> dict[str, Function]:
+    return {function.name: function for function in functions}
 
-OPERATORS: dict[str, tuple[int, int | None]] = {
-    **dict.fromkeys(("negate", "not", "is_null", "is_not_null"), (1, 1)),
-    **dict.fromkeys(("add", "subtract", "multiply"), (2, None)),
-    **dict.fromkeys(("divide", "modulo"), (2, 2)),
-    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "like", "get_field", "element"), (2, 2)),
-    **dict.fromkeys(("and", "or", "in"), (2, None)),
-    "case": (3, None),
-}
-"""The operators, by their names in a plan, and the least and most arguments of each (most None: any number)."""
 
-AGGREGATES = frozenset(
-    {
-        "count", "sum", "avg", "min", "max", "min_by", "max_by", "first", "last", "collect_list", "collect_set",
-    }
+TOPICS: dict[str, tuple[Function, ...]] = {
+    "Numbers": (
+        Function("abs(number)", "the number without its sign", "overflow"),
+        Function("ceil(number)", "the smallest whole number that is not less, a bigint or a decimal", "overflow"),
+        Function("floor(number)", "the largest whole number that is not greater", "overflow"),
+        Function("greatest(value, value, ...)", "the greatest value; nulls do not count"),
+        Function("least(value, value, ...)", "the least value; nulls do not count"),
+        Function("round(number [, digits])", "the number, half up to `digits` decimals (0 unless given)", "overflow"),
+        Function("try_divide(number, number)", "the quotient, null where `/` fails"),
+    ),
+    "Nulls and conditions": (
+        Function("coalesce(value, ...)", "the first value that is not null"),
+        Function("if(condition, then, else)", "`then` if the condition is true, `else` if it is false or null"),
+        Function("nullif(value, value)", "the first value, null if the two are equal"),
+    ),
+    "Text": (
+        Function("concat(value, ...)", "the values in a row, like `||`: texts, binaries or arrays"),
+        Function("contains(text, part)", "whether `part` occurs in the text", "", (STRING, STRING), BOOLEAN),
+        Function("ends_with(text, part)", "whether the text ends with `part`", "", (STRING, STRING), BOOLEAN),
+        Function("length(text)", "the number of characters, or of a binary's bytes"),
+        Function("lower(text)", "the text in lower case", "", (STRING,), STRING),
+        Function("replace(text, search [, replacement])", "the text with each `search` replaced, or removed"),
+        Function("split(text, 'regex' [, limit])", "the parts between matches, at most `limit`, as an array"),
+        Function("starts_with(text, part)", "whether the text begins with `part`", "", (STRING, STRING), BOOLEAN),
+        Function("substring(text, position [, length])", "the part from `position`: 1 is the first, -1 the last"),
+        Function("trim(text)", "the text without blanks at its ends", "", (STRING,), STRING),
+        Function("upper(text)", "the text in upper case", "", (STRING,), STRING),
+    ),
+    "Time": (
+        Function("date_add(date, days)", "the date that many days later"),
+        Function("date_trunc('unit', timestamp)", "the start of its year, month, week, hour, ...", "overflow"),
+        Function("datediff(end, start)", "the days from `start` to `end`", "", (DATE, DATE), INT),
+        Function("day(date)", "the day of the month", "", (DATE,), INT),
+        Function("event_time([table])", "the record's event time; or from when a join's row is valid", "overflow"),
+        Function("hour(timestamp)", "the hour, 0 to 23", "", (TIMESTAMP,), INT),
+        Function("minute(timestamp)", "the minute, 0 to 59", "", (TIMESTAMP,), INT),
+        Function("month(date)", "the month, 1 to 12", "", (DATE,), INT),
+        Function("second(timestamp)", "the second, 0 to 59", "", (TIMESTAMP,), INT),
+        Function("timestamp_millis(milliseconds)", "the timestamp that long after 1970", "overflow"),
+        Function("to_date(text [, 'pattern'])", "the date that the text gives", "text of another form"),
+        Function("to_timestamp(text [, 'pattern'])", "the timestamp that the text gives", "text of another form"),
+        Function("unix_millis(timestamp)", "the milliseconds since 1970"),
+        Function("year(date)", "the year", "", (DATE,), INT),
+    ),
+    "Arrays, maps, structs and JSON": (
+        Function("array([element, ...])", "the array of these elements"),
+        Function("element_at(array or map, index or key)",
+                 "the element: 1 is the first, -1 the last; or the key's value, null if none", "no such element"),
+        Function("from_json(text, 'schema')", "the JSON's content in this schema, null where it does not fit"),
+        Function("size(array or map)", "the number of elements"),
+        Function("struct(value [as name], ...)", "the struct of these values; `col2` is the second without a name"),
+        Function("to_json(array or map or struct)", "the value as JSON"),
+    ),
+    "Hashes": (
+        Function("md5(text or binary)", "the MD5 hash in hexadecimal digits"),
+        Function("sha2(text or binary, bits)", "the SHA-2 hash of 224, 256, 384 or 512 bits in hexadecimal digits"),
+        Function("xxhash64(value, ...)", "Spark's `xxhash64` of the values, a bigint"),
+    ),
+}  # fmt: skip
+"""The functions of the language by what they are about, in the order of the documents."""
+
+FUNCTIONS = {function.name: function for topic in TOPICS.values() for function in topic}
+"""The functions, by their names."""
+
+OPERATORS = _by_name(
+    Function("add(a, b, ...)", "`a + b`, from left to right, each step of the call's type", "overflow"),
+    Function("and(a, b, ...)", "`a and b`"),
+    Function("case(condition, value, else, ...)", "condition, value, condition, value, ..., and always else"),
+    Function("divide(a, b)", "`a / b`", "division by zero, overflow"),
+    Function("element(array or map, index or key)", "`a[i]` from 0, and `m['k']`", "no such element"),
+    Function("eq(a, b)", "`a = b`"),
+    Function("ge(a, b)", "`a >= b`"),
+    Function("get_field(struct, 'name')", "`s.name`"),
+    Function("gt(a, b)", "`a > b`"),
+    Function("in(value, option, ...)", "`value in (option, ...)`"),
+    Function("is_not_null(a)", "`a is not null`"),
+    Function("is_null(a)", "`a is null`"),
+    Function("le(a, b)", "`a <= b`"),
+    Function("like(text, pattern)", "`text like pattern`", "an escape character that escapes nothing"),
+    Function("lt(a, b)", "`a < b`"),
+    Function("modulo(a, b)", "`a % b`", "division by zero, overflow"),
+    Function("multiply(a, b, ...)", "`a * b`, as add", "overflow"),
+    Function("ne(a, b)", "`a <> b`"),
+    Function("negate(a)", "`-a`", "overflow"),
+    Function("not(a)", "`not a`"),
+    Function("or(a, b, ...)", "`a or b`"),
+    Function("subtract(a, b, ...)", "`a - b`, as add", "overflow"),
 )  # fmt: skip
-"""The calls that only an ``aggregate`` may select."""
+"""The operators, by the names that calls of a plan have, which are no words of the language."""
+
+AGGREGATES = _by_name(
+    Function("avg(number)", "the mean, a double, or of decimals one with four digits more"),
+    Function("collect_list(value)", "the array of the values, by event time, then by arrival"),
+    Function("collect_set(value)", "the array of the different values, in order of first appearance"),
+    Function("count(*)", "the number of rows; `count(value)`, `count(distinct value)`: without nulls"),
+    Function("first(value)", "the first value by event time, then by arrival"),
+    Function("last(value)", "the last value by event time, then by arrival"),
+    Function("max(value)", "the greatest value"),
+    Function("max_by(value, order)", "the value where `order` is greatest"),
+    Function("min(value)", "the least value"),
+    Function("min_by(value, order)", "the value where `order` is least"),
+    Function("sum(number)", "the sum: a bigint, a double, or a decimal with ten digits more", "overflow"),
+)  # fmt: skip
+"""The calls that only an ``aggregate`` may select, by their names."""
 
 TRUNCATION_UNITS = {
     "microsecond": "microsecond",
