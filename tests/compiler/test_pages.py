@@ -9,7 +9,6 @@ import pytest
 
 from vsc.compiler import check_topology
 from vsc.compiler.diagnostics.codes import CODES
-from vsc.plan.functions import AGGREGATES, FUNCTIONS
 
 FOLDER = Path(__file__).parents[2] / "docs" / "diagnostics"
 PAGES = sorted(FOLDER.glob("VSC[0-5]*.md"))
@@ -33,11 +32,6 @@ def test_the_wrong_example_has_the_finding_and_the_right_one_has_none(page: Path
     wrong, right = ({d.code for d in check_topology(text, path="page.vdsl")} for text in _blocks(page))
     assert wrong == {page.stem}
     assert right == set()
-
-
-def test_the_page_of_unknown_functions_lists_the_known_ones() -> None:
-    listed = re.findall(r"^(?:`\w+` ?)+$", (FOLDER / "VSC112.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(re.findall(r"\w+", " ".join(listed))) == sorted([*FUNCTIONS, *AGGREGATES])
 
 
 def test_every_code_has_a_page_and_every_page_a_code() -> None:

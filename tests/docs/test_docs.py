@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.functions import pages
 from vsc.compiler import check_topology
 from vsc.scenario import load, play
 
@@ -47,6 +48,11 @@ def test_a_link_leads_to_a_file_and_a_heading_in_it(page: Path) -> None:
     links = [(page.parent / path if path else page, anchor) for path, anchor in _LINK.findall(page.read_text())]
     assert [path for path, _ in links if not path.exists()] == []
     assert [(path.name, anchor) for path, anchor in links if anchor and anchor not in _anchors(path)] == []
+
+
+def test_the_pages_of_the_functions_are_current() -> None:
+    old = [path.name for path, text in pages().items() if path.read_text(encoding="utf-8") != text]
+    assert old == [], "run `python -m tests.docs.functions`"
 
 
 def test_each_decision_has_a_number_of_its_own() -> None:

@@ -71,7 +71,7 @@ TOPICS: dict[str, tuple[Function, ...]] = {
         Function("floor(number)", "the largest whole number that is not greater", "overflow"),
         Function("greatest(value, value, ...)", "the greatest value; nulls do not count"),
         Function("least(value, value, ...)", "the least value; nulls do not count"),
-        Function("round(number [, digits])", "the number, half up to `digits` decimals (0 unless given)", "overflow"),
+        Function("round(number [, digits])", "the number rounded half up to `digits` decimals, or to none", "overflow"),
         Function("try_divide(number, number)", "the quotient, null where `/` fails"),
     ),
     "Nulls and conditions": (
@@ -80,7 +80,7 @@ TOPICS: dict[str, tuple[Function, ...]] = {
         Function("nullif(value, value)", "the first value, null if the two are equal"),
     ),
     "Text": (
-        Function("concat(value, ...)", "the values in a row, like `||`: texts, binaries or arrays"),
+        Function("concat(value, ...)", "the values joined: texts, binaries or arrays"),
         Function("contains(text, part)", "whether `part` occurs in the text", "", (STRING, STRING), BOOLEAN),
         Function("ends_with(text, part)", "whether the text ends with `part`", "", (STRING, STRING), BOOLEAN),
         Function("length(text)", "the number of characters, or of a binary's bytes"),
