@@ -18,7 +18,8 @@ import pyarrow as pa
 from bench.workload import KEYS, Workload
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.task import RunOptions, StageTask
+from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.records import Batch, Order, Origin
 from vsc.runtime.state.kv import RocksKV
 
@@ -51,7 +52,7 @@ def measure(workload: Workload) -> StageRates:
     rng = np.random.default_rng(5)
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as folder:
         kv = RocksKV(Path(folder) / "state")
-        task = StageTask(plan, 1, kv, RunOptions(), frozenset({"priced"}))
+        task = LaterStage(plan, 1, kv, RunOptions(), frozenset({"priced"}))
         times = np.sort(rng.integers(0, _SPAN_MS, workload.table))
         table = _batch(plan, "rates", times, (pa.array(rng.random(workload.table)),), rng)
         load = _timed(task, "rates", table)
@@ -68,7 +69,7 @@ def measure(workload: Workload) -> StageRates:
     )
 
 
-def _timed(task: StageTask, node: str, batch: Batch) -> float:
+def _timed(task: LaterStage, node: str, batch: Batch) -> float:
     start = time.perf_counter()
     task.process([(node, batch)])
     return time.perf_counter() - start

@@ -22,7 +22,8 @@ from bench.comparison import Floor
 from bench.stage import TOPOLOGY
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.task import RunOptions, StageTask
+from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.records import Batch, Order, Origin
 from vsc.runtime.spark.local_folder import opened
 from vsc.runtime.spark.protocol import Manifest, PartitionState, snapshot_chunks
@@ -95,7 +96,7 @@ class Query:
         manifest = Manifest.load(self.blobs.manifest())
         with opened(self.folder, manifest) as base:
             state = PartitionState.open(self.blobs, base, manifest)
-            StageTask(self.plan, 1, state.kv, RunOptions(), frozenset({"priced"})).process(inputs)
+            LaterStage(self.plan, 1, state.kv, RunOptions(), frozenset({"priced"})).process(inputs)
             committed = state.commit(f"{self.epochs}-1-0-x")
         self.epochs += 1
         fresh = bool(committed.blobs) and committed.blobs[0] not in manifest.blobs and bool(manifest.blobs)

@@ -8,28 +8,28 @@ writing anything: rows are handed in, records are handed back, and the caller op
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
 
-from vsc.plan.nodes import Plan, Source
+from vsc.plan.nodes import Plan
+from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.key_width import partition_codecs
+from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.layout import handed_on, is_broadcast, stage_of_store
 from vsc.runtime.operators.partition import split
 from vsc.runtime.operators.source.event_times import latest_times
-from vsc.runtime.operators.source.task import SourceRows, SourceTask
+from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
 from vsc.runtime.operators.stores import TableStore
-from vsc.runtime.operators.task import RunOptions, StageTask
 from vsc.runtime.records import Batch, Metrics, Origin, partition_of
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
 
-__all__ = ["EpochRow", "LocalRuntime", "order_epoch"]
+__all__ = ["LocalRuntime"]
 
 
 class LocalRuntime:
     """Runs `plan` with `partitions` vsc partitions.
 
     `open_kv(stage, partition)` opens the state of each. `observe` names the nodes whose records are handed back.
-    `stage_task` makes the task of a stage and partition, as `StageTask` does: tests watch it, or put another one there.
+    `later_stage` makes a stage of a partition, as `LaterStage` does: tests watch it, or put another one there.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class LocalRuntime:
         observe: Iterable[str],
         partitions: int = 1,
         options: RunOptions | None = None,
-        stage_task: Callable[..., StageTask] = StageTask,
+        later_stage: Callable[..., LaterStage] = LaterStage,
     ) -> None:
         if partitions < 1:
             raise ValueError(f"partitions must be at least 1, not {partitions}")
@@ -48,13 +48,13 @@ class LocalRuntime:
         self._plan = plan
         self._partitions = partitions
         latest = {} if options.now is None else latest_times(plan, options.now)
-        self._source = SourceTask(plan, options, observed, latest)
+        self._source = StageZero(plan, options, observed, latest)
         self._emits = [frozenset(s.emits) & observed for s in plan.stages]
         self._routes = [handed_on(plan, s) for s in plan.stages]
         self._codecs = {n.name: KeyCodec([c.type for c in n.schema.key]) for n in plan.nodes}
         self._partitioned = partition_codecs(plan)
-        self._tasks = [
-            [stage_task(plan, s.id, open_kv(s.id, p), options, observed, partition=p) for p in range(partitions)]
+        self._later = [
+            [later_stage(plan, s.id, open_kv(s.id, p), options, observed, partition=p) for p in range(partitions)]
             for s in plan.stages[1:]
         ]
         self.metrics = Metrics()
@@ -77,7 +77,7 @@ class LocalRuntime:
             return None
         codec = self._partitioned[name]
         partition = int(partition_of([codec.encode(key[: len(codec.types)])], self._partitions)[0])
-        return self._tasks[stage.id - 1][partition].table(name)
+        return self._later[stage.id - 1][partition].table(name)
 
     def encode_key(self, name: str, key: Sequence[object]) -> bytes:
         """A key of node `name`, as its store has it."""
@@ -92,9 +92,9 @@ class LocalRuntime:
             clocks[chunk.origin] = result.clock
             self.metrics.merge(result.metrics)
             self._route(0, 0, result.batches, queues, seen)
-        for stage, tasks in enumerate(self._tasks, start=1):
-            for partition, task in enumerate(tasks):
-                result = task.process(queues[stage][partition], drain)
+        for stage, partitions in enumerate(self._later, start=1):
+            for partition, at_work in enumerate(partitions):
+                result = at_work.process(queues[stage][partition], drain)
                 self.metrics.merge(result.metrics)
                 self._route(stage, partition, result.batches, queues, seen)
         return {name: parts[0] if len(parts) == 1 else Batch.concat(parts).sorted() for name, parts in seen.items()}
@@ -116,33 +116,3 @@ class LocalRuntime:
             for target in self._routes[stage].get(name, ()):
                 for to, part in split(batch, self._partitioned[name], self._partitions, broadcast):
                     queues[target][to].append((name, part))
-
-
-class EpochRow(NamedTuple):
-    """A row that an epoch reads: from which partition of which source, at which offset, and its event time in ms."""
-
-    source: str
-    part: str
-    offset: int
-    row: Any
-    timestamp: int | None
-
-
-def order_epoch(plan: Plan, rows: Iterable[EpochRow]) -> list[EpochRow]:
-    """The rows of one epoch in D12's order: as the test driver has to be fed, to do what a query does with them.
-
-    A row without usable event time moves no clock and stays where it stands. Plain Python, sharing nothing with what
-    it judges.
-    """
-    ranks = {n.name: n.operation.rank for n in plan.nodes if isinstance(n.operation, Source)}
-    partitions: dict[tuple[str, str], list[EpochRow]] = {}
-    for row in rows:
-        partitions.setdefault((row.source, row.part), []).append(row)
-    placed = []
-    for (source, part), found in partitions.items():
-        highest = -1
-        for row in sorted(found, key=lambda r: r.offset):
-            if row.timestamp is not None and row.timestamp >= 0:
-                highest = max(highest, row.timestamp)
-            placed.append(((highest, ranks[source], part, row.offset), row))
-    return [row for _, row in sorted(placed, key=lambda p: p[0])]

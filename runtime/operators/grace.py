@@ -18,7 +18,7 @@ from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Give, Moments, turns
 from vsc.runtime.operators.operators import JoinColumns, count
 from vsc.runtime.records import Int64s, Mask
-from vsc.runtime.state.buffer import Buffered, TimeOrderedBuffer
+from vsc.runtime.state.grace_buffer import Buffered, TimeOrderedBuffer
 from vsc.runtime.state.rows import RowCodec
 
 __all__ = ["GraceColumns"]

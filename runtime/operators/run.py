@@ -71,7 +71,7 @@ from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.subscriptions import SubscriptionStore
 from vsc.runtime.state.suppressed import Suppressed
 
-__all__ = ["StageRun"]
+__all__ = ["StageBatch"]
 
 MOVING: dict[str, type[MovingWindows]] = {"session": SessionColumns, "sliding": SlidingColumns}
 """The windows whose bounds depend on their records."""
@@ -97,7 +97,7 @@ class Waiting(Step, Protocol):
         """Lets it out, each at its moment."""
 
 
-class StageRun:
+class StageBatch:
     """One batch: the flows of the nodes, and the stores' part in it.
 
     `spaces` hold the batch's keys. `roots` gives for each cause the number of the source record that is behind it.

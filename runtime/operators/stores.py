@@ -13,7 +13,7 @@ from vsc.plan.nodes import Node, Stage
 from vsc.runtime.metrics import Missed
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.api import Miss, OutcomeKind
-from vsc.runtime.state.buffer import TimeOrderedBuffer
+from vsc.runtime.state.grace_buffer import TimeOrderedBuffer
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.unversioned import TimestampedStore

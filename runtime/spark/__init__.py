@@ -3,8 +3,8 @@
 from vsc.extras import required
 
 with required("vsc.runtime.spark", "spark"):
-    from vsc.runtime.spark.look import read_store
+    from vsc.runtime.spark.epoch_state import read_store
     from vsc.runtime.spark.query import Hook, start
-    from vsc.runtime.spark.running import QueryFailedError, RunningQuery
+    from vsc.runtime.spark.running_query import QueryFailedError, RunningQuery
 
 __all__ = ["Hook", "QueryFailedError", "RunningQuery", "read_store", "start"]

@@ -36,7 +36,7 @@ from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import IDENTITY, PLAN, Identity, read_identity
 from vsc.runtime.spark.sealed import RESTORE, ReadableFiles, damaged, parsed, sealed, unsealed
 
-__all__ = ["Checkpoint", "differences", "look"]
+__all__ = ["Checkpoint", "checked_identity", "differences"]
 
 KEPT_EPOCHS = 100
 _FIRST = "0-start.txt"
@@ -71,7 +71,7 @@ class Checkpoint:
 
     @classmethod
     def _open(cls, files: Files, path: str, plan: Plan, partitions: int | None) -> Checkpoint:
-        identity = look(files, path, plan, partitions)
+        identity = checked_identity(files, path, plan, partitions)
         if identity is None:
             return cls(files, uuid.uuid4().hex, partitions or 4, True)
         return cls(files, identity.id, identity.partitions, False)
@@ -198,7 +198,7 @@ class Checkpoint:
         return sorted(int(n) for n in names if n.isdigit())
 
 
-def look(files: ReadableFiles, path: str, plan: Plan, partitions: int | None) -> Identity | None:
+def checked_identity(files: ReadableFiles, path: str, plan: Plan, partitions: int | None) -> Identity | None:
     """The identity of the checkpoint in `files`, None for a fresh one. CheckpointError if it is refused."""
     if not files.exists(IDENTITY):
         found = [name for name in files.names() if not name.startswith(".") and name != "vsc"]

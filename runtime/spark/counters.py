@@ -14,7 +14,7 @@ from typing import Any
 from vsc.runtime.metrics import BadRow, Metrics
 from vsc.runtime.operators.source.event_times import EventTimes
 from vsc.runtime.spark.digest import combined
-from vsc.runtime.spark.epoch_files import Rows
+from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.wire import CONTROL, WireRow
 
 __all__ = ["EpochReport", "StateSize", "StoreState", "TaskCounters"]
@@ -178,9 +178,9 @@ class EpochReport:
                 report.state[f"{task['stage']}-{task['partition']}"] = StateSize.load(task["state"])
         return report
 
-    def rows(self, sink: str) -> Rows:
+    def rows(self, sink: str) -> Tally:
         """What the epoch gave a sink."""
-        return Rows(self.written.get(sink, 0), self.digests.get(sink, 0))
+        return Tally(self.written.get(sink, 0), self.digests.get(sink, 0))
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain JSON."""

@@ -27,7 +27,7 @@ def display(style: Style, stream: IO[str]) -> Display:
         style = "bar" if stream.isatty() and os.environ.get("TERM") != "dumb" else "lines"
     match style:
         case "bar":
-            from vsc.runtime.spark.progress_bar import BarDisplay
+            from vsc.runtime.spark.progress_bar import BarDisplay  # rich is slow to load
 
             return BarDisplay(stream)
         case "lines":

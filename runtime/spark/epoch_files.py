@@ -27,7 +27,7 @@ from typing import Protocol
 
 from vsc.runtime.errors import SinkError
 
-__all__ = ["EpochFiles", "Folder", "Rows"]
+__all__ = ["EpochFiles", "Folder", "Tally"]
 
 LIST_FORMAT = 1
 _LIST = "._commit"
@@ -87,7 +87,7 @@ class Folder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Tally:
     """What an epoch gives a sink: how many rows, and their digest (see `vsc.runtime.spark.digest`)."""
 
     count: int
@@ -98,7 +98,7 @@ class Rows:
 class _Listed:
     """An epoch's list. `folder`: where its files were written; `files`: the name there, the published name, bytes."""
 
-    rows: Rows
+    rows: Tally
     folder: str
     files: tuple[tuple[str, str, int], ...]
 
@@ -117,7 +117,7 @@ class _Listed:
         names = (folder, *(name for old, new, _ in files for name in (old, new)))
         if any("/" in name or name in ("", ".", "..") for name in names):
             raise ValueError("a name leads out of the folder")
-        return cls(Rows(int(data["rows"]), int(data["digest"], 16)), folder, files)
+        return cls(Tally(int(data["rows"]), int(data["digest"], 16)), folder, files)
 
 
 class EpochFiles:
@@ -158,7 +158,7 @@ class EpochFiles:
         """Whether there is no list of the epoch yet."""
         return epoch not in self._lists
 
-    def write(self, epoch: int, rows: Callable[[], Rows], make: Callable[[str], None]) -> None:
+    def write(self, epoch: int, rows: Callable[[], Tally], make: Callable[[str], None]) -> None:
         """Publishes the epoch's files; again, if a crash came in between. `make` writes them into the folder it gets.
 
         Of a new epoch `rows` is asked for only after `make`. SinkError when the epoch was written with other rows
@@ -182,7 +182,7 @@ class EpochFiles:
                 if found is not None and int(found.group()) > epoch:
                     self._folder.delete(f"{folder}{name}")
 
-    def _staged(self, epoch: int, rows: Callable[[], Rows], make: Callable[[str], None]) -> _Listed | None:
+    def _staged(self, epoch: int, rows: Callable[[], Tally], make: Callable[[str], None]) -> _Listed | None:
         """The list of an epoch that was not there; None for one without rows, of which nothing stays."""
         folder = f"{epoch}-{uuid.uuid4().hex}"
         aside = f"{self._aside}/{folder}"
@@ -240,7 +240,7 @@ class EpochFiles:
                 f"restore it; or remove {self._all_of(epoch)}, and the epoch is written again",
             ) from error
 
-    def _differs(self, epoch: int, before: Rows, now: Rows) -> SinkError:
+    def _differs(self, epoch: int, before: Tally, now: Tally) -> SinkError:
         what = f"{before.count} rows, now it has {now.count}"
         if before.count == now.count:
             what = f"other content in its {now.count} rows"

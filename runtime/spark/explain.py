@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.pipeline import pipeline
 from vsc.runtime.spark.query import check

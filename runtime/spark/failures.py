@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import vsc.runtime.errors as errors
 from vsc.runtime.errors import CheckpointError, SourceError, StateError, VscRuntimeError
 from vsc.runtime.spark.disks import Place, full_disk, is_full
-from vsc.runtime.spark.running import QueryFailedError
+from vsc.runtime.spark.file_errors import read_error
+from vsc.runtime.spark.running_query import QueryFailedError
 from vsc.runtime.spark.spark_logs import SparkLogs
-from vsc.runtime.spark.unfit import read_error
 
 __all__ = ["explained", "translated"]
 

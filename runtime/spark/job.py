@@ -9,7 +9,7 @@ from datetime import datetime
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.times import event_time
 from vsc.runtime.values import brief
 

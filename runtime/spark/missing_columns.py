@@ -57,13 +57,13 @@ class MissingColumns:
         """Whether there was something to look at."""
         source = node.operation
         assert isinstance(source, Source)
-        look = _Look(self._spark, Options.of_source(node), tuple(c.name for c in source.columns))
-        missing, there = list(look.declared), set[str]()
+        files = _SourceFiles(self._spark, Options.of_source(node), tuple(c.name for c in source.columns))
+        missing, there = list(files.declared), set[str]()
         first, looked = "", 0
-        for file, names in look.files():
+        for file, names in files.files():
             looked, first = looked + 1, first or file
             there |= names
-            missing = [name for name in missing if look.folded(name) not in {look.folded(one) for one in there}]
+            missing = [name for name in missing if files.folded(name) not in {files.folded(one) for one in there}]
             if not missing:
                 break
         if looked and missing:
@@ -129,7 +129,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[\W_]", "", name).lower() or name
 
 
-class _Look:
+class _SourceFiles:
     """The names in the files of one source."""
 
     def __init__(self, spark: SparkSession, options: Options, declared: tuple[str, ...]) -> None:

@@ -11,16 +11,16 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 
 from vsc.plan.nodes import Node, Plan, Source
+from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.read_columns import read_columns
-from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.spark.control import broadcast
 from vsc.runtime.spark.delivery import delivery
+from vsc.runtime.spark.later_stage import LaterStageProcessor
 from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.observed import observed
-from vsc.runtime.spark.pack import Pack, pack
 from vsc.runtime.spark.session import settled
 from vsc.runtime.spark.sources import source_frame
-from vsc.runtime.spark.stage import StageProcessor
+from vsc.runtime.spark.stage_zero import StageZeroTask, stage_zero
 from vsc.runtime.spark.wire import WIRE_DDL
 
 __all__ = ["pipeline"]
@@ -45,11 +45,14 @@ def pipeline(
     sources, reading = [node for node in resolved.nodes if isinstance(node.operation, Source)], settled(spark)
     stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
     parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
-    parts += [pack(_source(reading, plan, node), Pack(plan, node.name, partitions, options)) for node in sources]
+    parts += [
+        stage_zero(_source(reading, plan, node), StageZeroTask(plan, node.name, partitions, options))
+        for node in sources
+    ]
     frame = reduce(DataFrame.union, parts)
     observe = frozenset(sink.node for sink in plan.sinks)
     for stage in stages:
-        processor = StageProcessor(plan, stage, partitions, options, folders, observe)
+        processor = LaterStageProcessor(plan, stage, partitions, options, folders, observe)
         frame = frame.groupBy("slot").transformWithStateInPandas(processor, WIRE_DDL, "append", "none")
     if delivery(plan).last_shuffle:
         frame = frame.repartition(partitions, "slot")

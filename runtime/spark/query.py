@@ -20,8 +20,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import CheckpointError, ConfigurationError, VscRuntimeError
+from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.event_times import latest_times
-from vsc.runtime.operators.task import RunOptions
 from vsc.runtime.spark.bad_rows import BadRows, MaxBad
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
@@ -38,7 +38,7 @@ from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.pace import PROPERTY, Pacer
 from vsc.runtime.spark.pipeline import pipeline
-from vsc.runtime.spark.running import RunningQuery
+from vsc.runtime.spark.running_query import RunningQuery
 from vsc.runtime.spark.session import configured, query_configuration, usable
 from vsc.runtime.spark.ship import ship
 from vsc.runtime.spark.sinks import EpochSink, check_sinks, make_sinks

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.wire import ROWS_A_BATCH
 
-__all__ = ["configured", "look_configuration", "query_configuration", "settled", "usable"]
+__all__ = ["configured", "query_configuration", "read_configuration", "settled", "usable"]
 
 _STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _WHOLE_FILES = 1 << 50
@@ -60,7 +60,7 @@ def query_configuration(partitions: int) -> dict[str, str]:
     }
 
 
-def look_configuration() -> dict[str, str]:
+def read_configuration() -> dict[str, str]:
     """The settings of a session that reads the state of a query: as the query has them, where they matter."""
     found = query_configuration(1)
     names = [name for name in found if name.startswith("spark.sql.streaming.stateStore")]

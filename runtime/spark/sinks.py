@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from vsc.plan.nodes import Node, Plan, Sink
 from vsc.runtime.errors import SinkError
 from vsc.runtime.records import Batch, processing_order
-from vsc.runtime.spark.epoch_files import EpochFiles, Rows
+from vsc.runtime.spark.epoch_files import EpochFiles, Tally
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import Output
@@ -47,7 +47,7 @@ class EpochSink(Protocol):
         """Whether `write` computes the epoch's output: not if it was written before."""
         ...
 
-    def write(self, output: Output, epoch: int, rows: Callable[[], Rows]) -> None:
+    def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Writes the sink's rows of an epoch's output; the same epoch again changes nothing.
 
         `rows` tells how many they are, and their digest; of a new epoch only once its output has been computed. It
@@ -116,7 +116,7 @@ class NoopSink:
         """Always."""
         return True
 
-    def write(self, output: Output, epoch: int, rows: Callable[[], Rows]) -> None:
+    def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Makes the rows."""
         output.rows(self.id, self._node).write.format("noop").mode("append").save()
 
@@ -143,7 +143,7 @@ class ConsoleSink:
         """Always: nobody knows what has been printed."""
         return True
 
-    def write(self, output: Output, epoch: int, rows: Callable[[], Rows]) -> None:
+    def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Prints the rows, if there are any."""
         found = output.records(self.id, self._node)
         if not rows().count:
@@ -192,7 +192,7 @@ class FilesSink:
         """Whether there is no list of the epoch yet."""
         return self._epochs.is_new(epoch)
 
-    def write(self, output: Output, epoch: int, rows: Callable[[], Rows]) -> None:
+    def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Writes the epoch, or rolls it forward if it was written before."""
         self._epochs.write(epoch, rows, lambda path: self._save(output, path))
 

@@ -21,7 +21,7 @@ from vsc.runtime.spark.csv import REASON, CsvCells
 from vsc.runtime.spark.csv_dialect import CELL_OPTIONS, CsvDialect
 from vsc.runtime.spark.hadoop import Files, is_local, local_path, usable
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.pack import BAD, CORRUPT, INDEX, PART, START, TIME
+from vsc.runtime.spark.stage_zero import BAD, CORRUPT, INDEX, PART, START, TIME
 from vsc.runtime.spark.zones import OPTION, check_zone, known_zone, timestamp_in_zone
 
 __all__ = ["FILE_OPTIONS", "FORMATS", "check_sources", "quoted", "source_frame"]

@@ -1,7 +1,7 @@
 """What a run says about event times that cannot be: in another unit than the topology takes them for, or in the future.
 
 Guarantees: at most one warning for each source and run; its rows are dropped and counted wherever they are (see
-`vsc.runtime.operators.source.task`), also without one.
+`vsc.runtime.operators.source.stage_zero`), also without one.
 """
 
 from __future__ import annotations

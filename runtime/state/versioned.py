@@ -59,7 +59,7 @@ from vsc.runtime.state.api import (
 )
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end
 from vsc.runtime.state.versioned_key import Found, KeyHistory, Writes
-from vsc.runtime.state.versioned_layout import Meta, Rows, decode_meta, encode_meta
+from vsc.runtime.state.versioned_layout import Meta, RowKeys, decode_meta, encode_meta
 from vsc.runtime.state.versioned_put import plan_puts
 from vsc.runtime.state.versioned_read import distinct_keys, get_many, lookup_columns, versions_many
 
@@ -100,7 +100,7 @@ class VersionedStore:
         segment = default_segment_interval(retention) if segment is None else segment
         grace = retention if grace is None else grace
         self._kv = kv
-        self._rows = Rows(prefix)
+        self._rows = RowKeys(prefix)
         self._segment = segment
         self._retention = retention
         self._grace = grace

@@ -12,7 +12,7 @@ from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end
 from vsc.runtime.state.versioned import VersionedStore
 from vsc.runtime.state.versioned_key import CHUNK_BYTES, CHUNK_VERSIONS, HEAD_BYTES, HEAD_VERSIONS, needs_due
-from vsc.runtime.state.versioned_layout import Block, Rows, decode_block, decode_meta
+from vsc.runtime.state.versioned_layout import Block, RowKeys, decode_block, decode_meta
 
 __all__ = ["check_invariants"]
 
@@ -40,7 +40,7 @@ def _under(kv: OrderedKV, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         yield row_key[len(prefix) :], data
 
 
-def _check_meta(kv: OrderedKV, rows: Rows, store: VersionedStore, has_rows: bool) -> None:
+def _check_meta(kv: OrderedKV, rows: RowKeys, store: VersionedStore, has_rows: bool) -> None:
     data = kv.get(rows.meta)
     _require(data is not None or not has_rows, 6, b"", "there are rows but no meta row")
     if data is not None:

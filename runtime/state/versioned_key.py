@@ -14,7 +14,7 @@ from typing import Final
 
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV
-from vsc.runtime.state.versioned_layout import Block, Rows, decode_block, encode_block
+from vsc.runtime.state.versioned_layout import Block, RowKeys, decode_block, encode_block
 
 __all__ = ["CHUNK_BYTES", "CHUNK_VERSIONS", "HEAD_BYTES", "HEAD_VERSIONS", "Found", "KeyHistory", "Writes", "needs_due"]
 
@@ -41,7 +41,7 @@ class KeyHistory:
 
     __slots__ = ("_chunks", "_dirty", "_kv", "_replaced", "_rows", "head", "key")
 
-    def __init__(self, kv: OrderedKV, rows: Rows, key: bytes, head: bytes | None, horizon: int) -> None:
+    def __init__(self, kv: OrderedKV, rows: RowKeys, key: bytes, head: bytes | None, horizon: int) -> None:
         """`head` is the bytes of the key's head row, or None when it has none."""
         self._kv, self._rows, self.key = kv, rows, key
         self.head: Block | None = None

@@ -36,7 +36,7 @@ from typing import Final
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import store_root
 
-__all__ = ["FORMAT_VERSION", "Block", "Meta", "Rows", "decode_block", "decode_meta", "encode_block", "encode_meta"]
+__all__ = ["FORMAT_VERSION", "Block", "Meta", "RowKeys", "decode_block", "decode_meta", "encode_block", "encode_meta"]
 
 FORMAT_VERSION: Final = 1
 
@@ -85,7 +85,7 @@ class Block:
         return 12 * len(self.times) + sum(len(value) for value in self.values if value is not None)
 
 
-class Rows:
+class RowKeys:
     """The keys of the rows of the store with one prefix."""
 
     __slots__ = ("chunk", "due", "head", "meta")

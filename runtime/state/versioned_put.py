@@ -22,7 +22,7 @@ from vsc.runtime.state.api import KIND_EXPIRED, KIND_LATEST, KIND_SUPERSEDED, NE
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.versioned_columns import Blocks, Ints, compose, decode_blocks, encode_blocks, spread
 from vsc.runtime.state.versioned_key import HEAD_BYTES, HEAD_VERSIONS, KeyHistory, Writes
-from vsc.runtime.state.versioned_layout import Meta, Rows
+from vsc.runtime.state.versioned_layout import Meta, RowKeys
 
 __all__ = ["Put", "plan_puts"]
 
@@ -65,7 +65,7 @@ class _Merged:
 
 
 def plan_puts(
-    kv: OrderedKV, rows: Rows, meta: Meta, keys: Sequence[bytes], index: Ints, values: pa.BinaryArray, times: Ints
+    kv: OrderedKV, rows: RowKeys, meta: Meta, keys: Sequence[bytes], index: Ints, values: pa.BinaryArray, times: Ints
 ) -> Put:
     """Work out what these writes do; see `VersionedStore.put_columns`."""
     n = len(times)
@@ -89,7 +89,7 @@ def plan_puts(
     return Put(PutOutcomes(kinds, valid_to), writes, observed, len(touched))
 
 
-def _merge(kv: OrderedKV, rows: Rows, batch: _Batch, writes: Writes) -> tuple[npt.NDArray[np.uint8], Ints]:
+def _merge(kv: OrderedKV, rows: RowKeys, batch: _Batch, writes: Writes) -> tuple[npt.NDArray[np.uint8], Ints]:
     count = len(batch.keys)
     fetched = kv.get_many([rows.head + key for key in batch.keys])
     owner = np.fromiter((at for at, row in enumerate(fetched) if row is not None), np.int64)
@@ -125,7 +125,7 @@ def _plain_keys(batch: _Batch, heads: Blocks, owner: Ints, count: int) -> Bools:
 
 
 def _one_by_one(
-    kv: OrderedKV, rows: Rows, batch: _Batch, fetched: Sequence[bytes | None], at: Ints, writes: Writes
+    kv: OrderedKV, rows: RowKeys, batch: _Batch, fetched: Sequence[bytes | None], at: Ints, writes: Writes
 ) -> tuple[Ints, Ints]:
     histories: dict[int, KeyHistory] = {}
     kinds, valid_to = [], []
@@ -188,7 +188,7 @@ def _outcomes(merged: _Merged, new: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:
     return kinds, valid_to
 
 
-def _write_heads(rows: Rows, batch: _Batch, heads: Blocks, owner: Ints, merged: _Merged, writes: Writes) -> None:
+def _write_heads(rows: RowKeys, batch: _Batch, heads: Blocks, owner: Ints, merged: _Merged, writes: Writes) -> None:
     """Add the merged heads to what is written: of each timestamp the last arrival, without what the horizon passed."""
     last = np.ones(len(merged.key), np.bool_)
     last[:-1] = (merged.key[1:] != merged.key[:-1]) | (merged.times[1:] != merged.times[:-1])

@@ -16,7 +16,7 @@ from vsc.runtime.errors import StateError
 from vsc.runtime.state.api import LOOKUP_FOUND, LOOKUP_MISSES, NEVER, Lookups, Miss, VersionedRecord, Versions
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.versioned_columns import Blocks, Ints, compose, decode_blocks, spread
-from vsc.runtime.state.versioned_layout import Meta, Rows
+from vsc.runtime.state.versioned_layout import Meta, RowKeys
 
 __all__ = ["distinct_keys", "get_many", "lookup_columns", "versions_many"]
 
@@ -39,7 +39,7 @@ class _Loaded:
 
 
 def get_many(
-    kv: OrderedKV, rows: Rows, meta: Meta, keys: Sequence[bytes], as_of: Ints | None
+    kv: OrderedKV, rows: RowKeys, meta: Meta, keys: Sequence[bytes], as_of: Ints | None
 ) -> list[VersionedRecord | Miss]:
     """Answer many look-ups as single records; see `VersionedStore.get_many`."""
     distinct, index = distinct_keys(keys)
@@ -63,7 +63,7 @@ def distinct_keys(keys: Sequence[bytes]) -> tuple[list[bytes], Ints]:
 
 
 def lookup_columns(
-    kv: OrderedKV, rows: Rows, meta: Meta, keys: Sequence[bytes], index: Ints, as_of: Ints | None
+    kv: OrderedKV, rows: RowKeys, meta: Meta, keys: Sequence[bytes], index: Ints, as_of: Ints | None
 ) -> Lookups:
     """Answer many look-ups as columns; see `VersionedStore.lookup_columns`."""
     index = np.asarray(index, np.int64)
@@ -99,7 +99,9 @@ def lookup_columns(
     return Lookups(kinds, np.where(found, loaded.times[hit], -1), np.where(found, loaded.valid_to[hit], -1), values)
 
 
-def versions_many(kv: OrderedKV, rows: Rows, meta: Meta, keys: Sequence[bytes], from_ts: Ints, to_ts: Ints) -> Versions:
+def versions_many(
+    kv: OrderedKV, rows: RowKeys, meta: Meta, keys: Sequence[bytes], from_ts: Ints, to_ts: Ints
+) -> Versions:
     """Return many keys' versions as columns; see `VersionedStore.versions_many`."""
     start, end = np.asarray(from_ts, np.int64), np.asarray(to_ts, np.int64)
     loaded = _load(kv, rows, meta.horizon, keys, start, end)
@@ -140,7 +142,7 @@ def _last_not_after(loaded: _Loaded, key: Ints, time: Ints) -> Ints:
     return np.where((at >= 0) & (loaded.key[at] == key), at, -1)
 
 
-def _load(kv: OrderedKV, rows: Rows, horizon: int, keys: Sequence[bytes], start: Ints, end: Ints) -> _Loaded:
+def _load(kv: OrderedKV, rows: RowKeys, horizon: int, keys: Sequence[bytes], start: Ints, end: Ints) -> _Loaded:
     """Fetch each key's head, and the chunks that may hold versions valid within ``[start, end]`` of that key."""
     prefix = rows.head
     fetched = kv.get_many([prefix + key for key in keys])
@@ -163,7 +165,7 @@ def _load(kv: OrderedKV, rows: Rows, horizon: int, keys: Sequence[bytes], start:
 
 
 def _chunks_wanted(
-    rows: Rows, horizon: int, keys: Sequence[bytes], heads: Blocks, owner: Ints, behind: Ints, start: Ints, end: Ints
+    rows: RowKeys, horizon: int, keys: Sequence[bytes], heads: Blocks, owner: Ints, behind: Ints, start: Ints, end: Ints
 ) -> tuple[list[bytes], list[int], list[int]]:
     """Return row keys, owners and uppers of the chunks to fetch for the heads at `behind`."""
     wanted: list[bytes] = []

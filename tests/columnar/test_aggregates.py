@@ -23,15 +23,15 @@ from tests.columnar.topologies import (
     versioned,
     windows,
 )
-from tests.oracle.records.task import RecordTask
+from tests.oracle.records.stage import RecordStage
 from vsc.plan.expressions import Call, Cast, Literal
 from vsc.plan.nodes import AggregateCall, Materialize, Plan, Window
 from vsc.plan.types import BIGINT, DOUBLE, ArrayType
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.task import StageTask
+from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.state.kv import MemoryKV
 
-TASKS = {"records": RecordTask, "columns": StageTask}
+TASKS = {"records": RecordStage, "columns": LaterStage}
 TUMBLING = Window("tumbling", 5, 5, 3)
 
 

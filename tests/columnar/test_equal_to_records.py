@@ -23,10 +23,10 @@ from tests.columnar.topologies import (
     tables,
     windows,
 )
-from tests.oracle.records.task import RecordTask
+from tests.oracle.records.stage import RecordStage
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.task import StageTask
+from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.state.kv import MemoryKV
 
 KEYS = ["a", "a\0", "b", ""]
@@ -61,9 +61,9 @@ def assert_equal(
     shuffle = random.Random(seed)
     kv, other = MemoryKV(), MemoryKV()
     options = RunOptions(on_error="drop")
-    records = RecordTask(plan, 1, kv, options, observe)
+    records = RecordStage(plan, 1, kv, options, observe)
     one_by_one = collected(run(records, history, parts[0], shuffle))
-    in_columns = collected(run(StageTask(plan, 1, other, options, observe), history, parts[1], shuffle))
+    in_columns = collected(run(LaterStage(plan, 1, other, options, observe), history, parts[1], shuffle))
     assert in_columns[0] == one_by_one[0]
     assert in_columns[1] == one_by_one[1]
     assert state(plan, other, TIMES) == state(plan, kv, TIMES)

@@ -10,12 +10,12 @@ import pytest
 
 from tests.columnar.test_equal_to_records import KEYS, LIMITS
 from tests.columnar.topologies import Record, batches, collected
-from tests.oracle.records.task import RecordTask
+from tests.oracle.records.stage import RecordStage
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.stores import store_prefix
-from vsc.runtime.operators.task import StageTask
 from vsc.runtime.records import Batch
 from vsc.runtime.state.kv import MemoryKV, prefix_end
 from vsc.runtime.state.kv_base import store_root
@@ -54,7 +54,7 @@ def topology(join: str, left: str, right: str) -> Plan:
     )
 
 
-TASKS = {"records": RecordTask, "columns": StageTask}
+TASKS = {"records": RecordStage, "columns": LaterStage}
 
 
 class Stages:

@@ -27,14 +27,14 @@ from tests.columnar.topologies import (
     state,
     unversioned,
 )
-from tests.oracle.records.task import RecordTask
+from tests.oracle.records.stage import RecordStage
 from vsc.plan.expressions import Call
 from vsc.plan.expressions import Column as Ref
 from vsc.plan.nodes import AggregateCall, Column, Filter, Map, Plan, Schema, Window
 from vsc.plan.types import BIGINT, STRING, TIMESTAMP, ArrayType
 from vsc.runtime.metrics import Dropped, Group
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.task import StageTask
+from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.state.kv import MemoryKV
 
 LIMITS = [(1, 0), (2, 3), (4, 1), (9, 20), (3, 100)]
@@ -95,8 +95,8 @@ def test_equal_with_failing_records(kind: str, seed: int) -> None:
     records, rng = history(seed, big=seed % 4 == 3), random.Random(seed)
     observe, options = frozenset(plan.stages[1].nodes), RunOptions(on_error="drop")
     found = []
-    for one in (lambda kv: RecordTask(plan, 1, kv, options, observe),
-                lambda kv: StageTask(plan, 1, kv, options, observe)):  # fmt: skip
+    for one in (lambda kv: RecordStage(plan, 1, kv, options, observe),
+                lambda kv: LaterStage(plan, 1, kv, options, observe)):  # fmt: skip
         kv = MemoryKV()
         rows, metrics = collected(run(one(kv), records, cut(rng, records), random.Random(seed)))
         found.append((rows, metrics, state(plan, kv, TIMES)))
@@ -135,7 +135,7 @@ def test_a_batch_asks_the_store_once_a_key(kind: Any, final: bool) -> None:
     b.aggregate("x", "s", Window(kind, 3, 0, 2), final=final)
     plan, kv = b.plan(), Counted()
     records: list[Record] = [("s", KEYS[i % 3], i // 2, (i, "a")) for i in range(600)]
-    stage = StageTask(plan, 1, kv, RunOptions(), frozenset({"x"}))
+    stage = LaterStage(plan, 1, kv, RunOptions(), frozenset({"x"}))
     for begin in (0, 300):
         kv.asked = 0
         stage.process(batches([(i, records[i]) for i in range(begin, begin + 300)], random.Random(1)))

@@ -17,16 +17,16 @@ from tests.columnar.topologies import (
     state,
     versioned,
 )
-from tests.oracle.records.task import RecordTask
+from tests.oracle.records.stage import RecordStage
 from vsc.plan.expressions import Call
 from vsc.plan.nodes import Column, Map, Plan, Schema
 from vsc.plan.types import DOUBLE
 from vsc.runtime.errors import ExpressionError
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.task import StageTask
+from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.state.kv import MemoryKV
 
-TASKS = {"records": RecordTask, "columns": StageTask}
+TASKS = {"records": RecordStage, "columns": LaterStage}
 HISTORY = [("t", "a", 1, (1, "x")), ("s", "a", 1, (0, "y")), ("t", "a", 2, (2, "x")), ("s", "a", 2, (3, "y"))]
 
 
@@ -43,7 +43,7 @@ def dividing() -> Plan:
 
 def test_the_first_failure_is_raised_and_nothing_is_written() -> None:
     plan, kv = dividing(), MemoryKV()
-    stage = StageTask(plan, 1, kv, RunOptions(), frozenset({"joined"}))
+    stage = LaterStage(plan, 1, kv, RunOptions(), frozenset({"joined"}))
     with pytest.raises(ExpressionError, match=r"'shares': .* failed on record 1 of"):
         stage.process(batches(list(enumerate(HISTORY)), random.Random(0)))
     assert list(kv.scan(b"", None)) == []

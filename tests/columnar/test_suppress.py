@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import difference, oracle, shipped
+from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
-from vsc.runtime.local import EpochRow
 
 STREAM = "stream s (k string, v bigint, at bigint) from memory () key k timestamp at;"
 TABLE = "table t (k string, v bigint, at bigint, gone boolean) from memory () key k timestamp at delete when gone"

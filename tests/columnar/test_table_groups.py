@@ -7,9 +7,9 @@ import random
 import pytest
 
 from tests.oracle import Deleted, difference, oracle, shipped
+from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
-from vsc.runtime.local import EpochRow
 from vsc.runtime.operators.aggregate.table_groups import TableGroupColumns
 
 COLUMNS = "(k string, g string, n bigint, x double, d decimal(9,2), at bigint) from memory () key k timestamp at"

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.oracle import Deleted, Ran, shipped
+from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Column, Plan
-from vsc.runtime.local import EpochRow
 from vsc.runtime.records import Batch
 from vsc.testing import StoreView, TopologyTestDriver
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.examples.expected import at
+from tests.oracle.epochs import EpochRow, order_epoch
 from vsc.plan.nodes import Node, Source
-from vsc.runtime.local import EpochRow, order_epoch
 from vsc.testing import TopologyTestDriver, timestamp_column
 
 Row = dict[str, Any]

@@ -1,7 +1,7 @@
 """Random records for a random topology: few nasty keys, nulls, tombstones, out of order, late, some of them bad.
 
 A history is a list of epochs, each the rows that it reads, from which source partition, at which offset: what
-`vsc.runtime.local.order_epoch` puts in D12's order. Values are Python's, as `TopologyTestDriver.pipe` takes them.
+`tests.oracle.epochs.order_epoch` puts in D12's order. Values are Python's, as `TopologyTestDriver.pipe` takes them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from tests.generated.shapes import Generated, SourceShape
-from vsc.runtime.local import EpochRow
+from tests.oracle.epochs import EpochRow
 
 __all__ = ["History", "RecordSizes", "Values", "history"]
 

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from tests.operators.driving import dropped
-from tests.operators.test_stage_task import Stores, rows, seen
+from tests.operators.test_later_stage import Stores, rows, seen
+from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import BufferFullError, StateError
-from vsc.runtime.local import EpochRow, LocalRuntime
+from vsc.runtime.local import LocalRuntime
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.state.kv import MemoryKV
 from vsc.testing import TopologyTestDriver

@@ -14,8 +14,9 @@ from itertools import pairwise
 import pytest
 
 from tests.oracle import chunks
+from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
-from vsc.runtime.local import EpochRow, LocalRuntime
+from vsc.runtime.local import LocalRuntime
 from vsc.runtime.state.kv import MemoryKV, OverlayKV
 
 STREAM = "stream s (k string, v bigint, at bigint) from memory () key k timestamp at;"

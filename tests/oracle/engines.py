@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.oracle.records.task import RecordTask
+from tests.oracle.records.stage import RecordStage
 from vsc.plan.nodes import Plan
+from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.result import StageResult
-from vsc.runtime.operators.task import StageTask
 from vsc.runtime.records import Batch
 
 __all__ = ["Ran", "by_record", "on_columns"]
@@ -35,12 +35,12 @@ class Ran:
 
 def by_record(ran: Ran, *arguments: Any, partition: int = 0) -> Any:
     """The task of a stage that takes records one by one."""
-    return _Watched(ran.records, ran, RecordTask(*arguments, partition), arguments[1])
+    return _Watched(ran.records, ran, RecordStage(*arguments, partition), arguments[1])
 
 
 def on_columns(ran: Ran, *arguments: Any, partition: int = 0) -> Any:
     """The task of a stage as it is shipped."""
-    return _Watched(ran.columns, ran, StageTask(*arguments, partition), arguments[1])
+    return _Watched(ran.columns, ran, LaterStage(*arguments, partition), arguments[1])
 
 
 class _Watched:

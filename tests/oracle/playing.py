@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.engines import Ran, by_record, on_columns
+from tests.oracle.epochs import EpochRow, order_epoch
 from tests.oracle.stores import Stores
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import ExpressionError
-from vsc.runtime.local import EpochRow, LocalRuntime, order_epoch
+from vsc.runtime.local import LocalRuntime
+from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.result import StageResult
-from vsc.runtime.operators.source.task import SourceRows, SourceTask
-from vsc.runtime.operators.task import RunOptions, StageTask
+from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
 from vsc.runtime.records import Batch, Metrics, Origin
 from vsc.runtime.values import from_python, to_array
 
@@ -142,7 +144,7 @@ def _chunk(plan: Plan, source: str, part: str, own: Sequence[EpochRow]) -> tuple
     return source, SourceRows(origin, columns, offsets, times, deleted if deleted.any() else None)
 
 
-class _InSteps(SourceTask):
+class _InSteps(StageZero):
     """Gives rows the order in which they come, one in each call."""
 
     step = -1
@@ -163,7 +165,7 @@ class _Play:
         observe: Iterable[str],
         partitions: int,
         on_error: str,
-        task: Callable[..., StageTask],
+        task: Callable[..., LaterStage],
         in_steps: bool = False,
     ) -> None:
         self._plan, self._observe, self._partitions = plan, frozenset(observe), partitions
@@ -191,7 +193,7 @@ class _Play:
 
     def _started(self) -> LocalRuntime:
         runtime = LocalRuntime(
-            self._plan, self._stores, self._observe, self._partitions, self._options, stage_task=self._task
+            self._plan, self._stores, self._observe, self._partitions, self._options, later_stage=self._task
         )
         runtime.metrics = self._metrics
         if self._steps is not None:

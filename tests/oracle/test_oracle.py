@@ -10,10 +10,10 @@ import pytest
 
 from tests.oracle import Deleted, difference, oracle, shipped
 from tests.oracle.engines import by_record
+from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan, Source
-from vsc.runtime.local import EpochRow
-from vsc.runtime.operators.task import StageTask
+from vsc.runtime.operators.later_stage import LaterStage
 
 SOURCES = {
     "s": "stream s (k string, f string, n bigint, at bigint) from memory () key k timestamp at;",
@@ -111,5 +111,5 @@ def test_the_wrong_engine_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AssertionError):
         shipped(plan, history, ["x"])
     monkeypatch.undo()
-    monkeypatch.setattr(StageTask, "process", lambda self, inputs, drain: pytest.fail("not by record"))
+    monkeypatch.setattr(LaterStage, "process", lambda self, inputs, drain: pytest.fail("not by record"))
     oracle(plan, history[:1], ["x"])

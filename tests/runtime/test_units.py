@@ -10,7 +10,8 @@ import pytest
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Source
 from vsc.plan.types import TIMESTAMP
-from vsc.runtime.operators.task import RunOptions, SourceRows, SourceTask
+from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
 from vsc.runtime.records import Origin
 from vsc.runtime.units import likely_unit, unit_help
 from vsc.runtime.values import to_array
@@ -47,7 +48,7 @@ def test_the_clause_that_is_told_gives_the_times_that_were_meant(
     (column,) = plan.node("s").schema.value
     values = [number * 1000 for number in raw] if column.type == TIMESTAMP else raw
     rows = SourceRows(Origin("s", 0, ""), (to_array(values, column.type),), np.arange(len(raw)))
-    ((_, batch),) = SourceTask(plan, RunOptions(), frozenset({"s"})).process("s", rows).batches
+    ((_, batch),) = StageZero(plan, RunOptions(), frozenset({"s"})).process("s", rows).batches
     assert batch.timestamps.tolist() == meant
 
 

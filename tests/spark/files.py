@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.oracle.epochs import EpochRow
 from vsc.plan.nodes import Node, Plan, Source
-from vsc.runtime.local import EpochRow
 from vsc.runtime.values import arrow_type, from_python, to_array, to_python, to_values
 
 __all__ = ["sink_files", "sink_records", "write_rows"]

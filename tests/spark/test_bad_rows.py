@@ -11,7 +11,7 @@ import pytest
 from tests.spark.support import compiled, parquet_rows, run_once
 from vsc.runtime.errors import BadRowError
 from vsc.runtime.spark import start
-from vsc.runtime.spark.running import QueryFailedError
+from vsc.runtime.spark.running_query import QueryFailedError
 
 pytestmark = pytest.mark.spark
 

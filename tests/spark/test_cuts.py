@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 
+from tests.oracle.epochs import EpochRow, order_epoch
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.plan.nodes import Plan, Source
-from vsc.runtime.local import EpochRow, order_epoch
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.counters import EpochReport
 from vsc.testing import TopologyTestDriver

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from vsc.runtime.errors import SinkError
-from vsc.runtime.spark.epoch_files import EpochFiles, Rows
+from vsc.runtime.spark.epoch_files import EpochFiles, Tally
 
 ASIDE = "_vsc-abcd-0"
 EPOCHS = {0: ["a", "b"], 1: [], 2: ["c"], 3: ["d", "e"]}
@@ -122,7 +122,7 @@ def sink(disk: Disk, append: bool = False, checkpoint: str = "abcd") -> EpochFil
 
 
 def write(disk: Disk, files: EpochFiles, epoch: int, contents: list[str], digest: int = 7) -> None:
-    rows = Rows(len(contents), digest if contents else 0)
+    rows = Tally(len(contents), digest if contents else 0)
     files.write(epoch, lambda: rows, lambda path: disk.save(path, contents))
 
 
@@ -195,14 +195,14 @@ def test_a_repeated_epoch_writes_nothing() -> None:
     run(disk, [])
     before, disk.steps = dict(disk.content), 0
     files = sink(disk)
-    files.write(3, lambda: Rows(2, 3), lambda path: pytest.fail("it was written again"))
+    files.write(3, lambda: Tally(2, 3), lambda path: pytest.fail("it was written again"))
     assert (disk.content, disk.steps) == (before, 1)  # the folder is made, if it is not there
 
 
 @pytest.mark.parametrize(
-    ("rows", "words"), [(Rows(2, 4), "other content in its 2 rows"), (Rows(0, 0), "with 2 rows, now it has 0")]
+    ("rows", "words"), [(Tally(2, 4), "other content in its 2 rows"), (Tally(0, 0), "with 2 rows, now it has 0")]
 )
-def test_a_repeated_epoch_of_other_content_is_refused(rows: Rows, words: str) -> None:
+def test_a_repeated_epoch_of_other_content_is_refused(rows: Tally, words: str) -> None:
     disk = Disk()
     run(disk, [])
     before = dict(disk.content)
@@ -305,5 +305,5 @@ def test_files_keep_the_order_of_their_numbers() -> None:
         folder = path.removeprefix(f"{disk.root}/")
         disk.content |= {f"{folder}/{name}": name for name in names}
 
-    EpochFiles(disk, "abcd", "0", "the sink").write(0, lambda: Rows(6, 0), make)
+    EpochFiles(disk, "abcd", "0", "the sink").write(0, lambda: Tally(6, 0), make)
     assert [disk.content[name] for name in disk.names() if name.startswith("part-")] == names

@@ -21,11 +21,11 @@ from tests.generated.seeds import seeds
 from tests.generated.shapes import Generated, SourceShape
 from tests.generated.topology import Sizes, generate
 from tests.oracle import by_key
+from tests.oracle.epochs import order_epoch
 from tests.spark.files import sink_records, write_rows
 from tests.spark.support import run_once
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Node, Plan
-from vsc.runtime.local import order_epoch
 from vsc.testing import Record, TopologyTestDriver
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

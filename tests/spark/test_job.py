@@ -9,7 +9,7 @@ import pytest
 
 from tests.spark.support import compiled
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.views import find_store
 from vsc.runtime.operators.views.question import question
 from vsc.runtime.spark import start

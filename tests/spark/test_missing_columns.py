@@ -18,7 +18,7 @@ from tests.spark.support import compiled, parquet_rows, run_once
 from vsc.runtime.errors import MissingColumnError, SourceError
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.spark import start
-from vsc.runtime.spark.running import QueryFailedError
+from vsc.runtime.spark.running_query import QueryFailedError
 from vsc.testing import TopologyTestDriver
 
 pytestmark = pytest.mark.spark

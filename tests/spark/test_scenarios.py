@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
+from tests.oracle.epochs import EpochRow, order_epoch
 from tests.spark.support import parquet_rows, run_epochs, write_json
 from vsc.compiler import compile_topology
 from vsc.plan import expressions
 from vsc.plan.nodes import Column, Connector, Item, Node, Plan, Sink, Source
 from vsc.plan.types import BIGINT, BOOLEAN
-from vsc.runtime.local import EpochRow, order_epoch
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.scenario import Scenario, load
 from vsc.scenario.model import Delete, Drain, Pipe

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from tests.oracle.epochs import EpochRow, order_epoch
 from tests.spark.support import compiled, parquet_rows, run_epochs, write_json
 from vsc.plan import Plan
-from vsc.runtime.local import EpochRow, order_epoch
 from vsc.testing import TopologyTestDriver
 
 pytestmark = pytest.mark.spark

@@ -16,7 +16,7 @@ import vsc
 from tests.spark.support import parquet_rows, write_json
 from vsc.runtime.errors import ConfigurationError, ExpressionError, VscRuntimeError
 from vsc.runtime.spark import QueryFailedError
-from vsc.runtime.spark.running import RunningQuery
+from vsc.runtime.spark.running_query import RunningQuery
 
 pytestmark = pytest.mark.spark
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.oracle.epochs import EpochRow, order_epoch
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
-from vsc.runtime.local import EpochRow, order_epoch
 from vsc.testing import TopologyTestDriver
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

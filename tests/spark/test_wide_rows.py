@@ -14,11 +14,11 @@ import pytest
 
 from tests.spark.one_stage import OneStage
 from tests.spark.support import compiled
-from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.records import Batch, Order, Origin
-from vsc.runtime.spark import pack, wire
+from vsc.runtime.spark import stage_zero, wire
 from vsc.runtime.spark.pace import Pace
-from vsc.runtime.spark.pack import Pack
+from vsc.runtime.spark.stage_zero import StageZeroTask
 from vsc.runtime.spark.wire import SINK, slots
 
 CHUNK, BLOB, FLUSH = 128 << 10, 512, 256 << 10
@@ -41,8 +41,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "CHUNK_BYTES", CHUNK)
     monkeypatch.setattr(wire, "BLOB_BYTES", BLOB)
     monkeypatch.setattr(wire.pieces, "__defaults__", (BLOB,))
-    monkeypatch.setattr(pack, "FLUSH_BYTES", FLUSH)
-    monkeypatch.setattr(pack, "GATHERED_BYTES", FLUSH)
+    monkeypatch.setattr(stage_zero, "FLUSH_BYTES", FLUSH)
+    monkeypatch.setattr(stage_zero, "GATHERED_BYTES", FLUSH)
 
 
 def test_a_source_task_gives_on_what_it_has_read_in_bounded_batches() -> None:
@@ -56,10 +56,10 @@ def test_a_source_task_gives_on_what_it_has_read_in_bounded_batches() -> None:
             pads = pa.array(["x" * WIDE] * 20)
             times = pa.array([0] * 20, pa.int64())
             taken += 20
-            yield pa.RecordBatch.from_arrays([ids, pads, times], names=["a", "b", pack.TIME])
+            yield pa.RecordBatch.from_arrays([ids, pads, times], names=["a", "b", stage_zero.TIME])
 
     given, sizes = 0, []
-    for batch in Pack(plan, "s", 2, RunOptions())(read()):
+    for batch in StageZeroTask(plan, "s", 2, RunOptions())(read()):
         sizes.append(batch.column("payload").nbytes)
         for dest, payload in zip(batch.column("dest").to_pylist(), batch.column("payload").to_pylist(), strict=True):
             given += len(Batch.from_ipc(payload, plan.node("copied").schema)) if dest == SINK else 0

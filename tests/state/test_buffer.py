@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vsc.runtime.errors import StateError
-from vsc.runtime.state.buffer import Buffered, TimeOrderedBuffer
+from vsc.runtime.state.grace_buffer import Buffered, TimeOrderedBuffer
 from vsc.runtime.state.kv import MemoryKV, OverlayKV, apply_changelog
 from vsc.runtime.state.suppressed import Suppressed
 

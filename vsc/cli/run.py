@@ -193,7 +193,7 @@ def _on_spark(
     args: argparse.Namespace, plan: Plan, conf: Mapping[str, str], given: Mapping[str, str], messages: Messages
 ) -> int:
     from vsc.runtime.errors import VscRuntimeError
-    from vsc.runtime.operators.task import RunOptions
+    from vsc.runtime.operators.context import RunOptions
     from vsc.runtime.spark.query import check
     from vsc.runtime.spark.runner import Run
 

@@ -45,9 +45,9 @@ def _check_local_dir(path: str, here: bool) -> None:
 def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, str]) -> None:
     """Raises CheckpointError for what the files of a local checkpoint show to be wrong, read without Spark."""
     from vsc.runtime.errors import CheckpointError
-    from vsc.runtime.spark.checkpoint import look
+    from vsc.runtime.spark.checkpoint import checked_identity
     from vsc.runtime.spark.hadoop import local_path
-    from vsc.runtime.spark.kept import check_epoch
+    from vsc.runtime.spark.kept_epochs import check_epoch
     from vsc.runtime.spark.local_files import LocalFiles
 
     path = args.checkpoint
@@ -62,7 +62,7 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, st
     if problem is not None:
         raise CheckpointError(f"the checkpoint {path} cannot be written: {problem}", "give a folder that can")
     files = LocalFiles(folder)
-    fresh = look(files, path, plan, args.partitions) is None
+    fresh = checked_identity(files, path, plan, args.partitions) is None
     if args.back_to is not None:
         if fresh:
             raise CheckpointError(

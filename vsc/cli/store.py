@@ -18,7 +18,7 @@ from vsc.cli.problems import tell
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
     from vsc.runtime.operators.views import Question, StoreInfo
-    from vsc.runtime.spark.look import State
+    from vsc.runtime.spark.epoch_state import EpochState
 
 __all__ = ["add_arguments", "execute"]
 
@@ -73,9 +73,9 @@ def execute(args: argparse.Namespace) -> int:
 def _look_ahead(args: argparse.Namespace) -> None:
     """Refuses what a local checkpoint alone shows to be wrong."""
     from vsc.runtime.errors import VscRuntimeError
+    from vsc.runtime.spark.epoch_state import identity_of
     from vsc.runtime.spark.hadoop import is_local, local_path
     from vsc.runtime.spark.local_files import LocalFiles
-    from vsc.runtime.spark.look import identity_of
 
     if not is_local(args.checkpoint):
         return
@@ -111,15 +111,15 @@ def _asked(args: argparse.Namespace, plan: Plan) -> tuple[StoreInfo, Question]:
 
 
 def _look(args: argparse.Namespace, spark: Any) -> int:
-    from vsc.runtime.spark.look import State
+    from vsc.runtime.spark.epoch_state import EpochState
 
-    state = State.open(spark, args.checkpoint, args.at_epoch)
+    state = EpochState.open(spark, args.checkpoint, args.at_epoch)
     print_payload(_answer(args, state))
     tell(f"of epoch {state.epoch}")
     return 0
 
 
-def _answer(args: argparse.Namespace, state: State) -> str:
+def _answer(args: argparse.Namespace, state: EpochState) -> str:
     from vsc.cli.store_text import rows_text, sizes_text
 
     if args.action == "list":

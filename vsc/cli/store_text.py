@@ -18,7 +18,7 @@ from vsc.runtime.times import time_text
 from vsc.runtime.values import displayed
 
 if TYPE_CHECKING:
-    from vsc.runtime.spark.look import StoreSize
+    from vsc.runtime.spark.epoch_state import StoreSize
 
 __all__ = ["rows_text", "sizes_text"]
 

@@ -22,9 +22,9 @@ from vsc.plan import expressions
 from vsc.plan.nodes import Column, Node, Plan, Source
 from vsc.runtime.local import LocalRuntime
 from vsc.runtime.metrics import Missed
+from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.layout import owner
-from vsc.runtime.operators.source.task import SourceRows
-from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.operators.source.stage_zero import SourceRows
 from vsc.runtime.records import Batch, Origin
 from vsc.runtime.state.kv import OrderedKV, RocksKV
 from vsc.runtime.times import event_time

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from vsc.plan.nodes import Aggregate, Plan
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.views.catalog import StoreInfo
-from vsc.runtime.state.buffer import TimeOrderedBuffer
+from vsc.runtime.state.grace_buffer import TimeOrderedBuffer
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.suppressed import Suppressed
-from vsc.runtime.state.versioned_layout import Rows, decode_meta
+from vsc.runtime.state.versioned_layout import RowKeys, decode_meta
 
 __all__ = ["Pulse", "pulse"]
 
@@ -26,7 +26,7 @@ def pulse(plan: Plan, store: StoreInfo, kv: OrderedKV) -> Pulse:
     """The pulse of a store in the map of its stage and partition."""
     match store.kind:
         case "versioned":
-            data = kv.get(Rows(store.prefix).meta)
+            data = kv.get(RowKeys(store.prefix).meta)
             return Pulse(_time(-1 if data is None else decode_meta(data).observed), 0)
         case "windows" | "sessions":
             state = AggregateState(kv, store.prefix, False)

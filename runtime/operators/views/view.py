@@ -1,17 +1,16 @@
-"""One store, opened for reading: its rows for a question, its size, its clock."""
+"""What one store, opened for reading, tells: its rows for a question, its size, its clock."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from vsc.plan.nodes import Plan
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.views.catalog import StoreInfo
 from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 
-__all__ = ["Entry", "StoreView", "byte_size", "open_view"]
+__all__ = ["Entry", "StoreView", "byte_size"]
 
 
 class Entry(NamedTuple):
@@ -36,21 +35,6 @@ class StoreView(Protocol):
 
     def answer(self, question: Question) -> Iterator[Entry]:
         """The rows that are asked for, by key; the versions of one key newest first."""
-
-
-def open_view(plan: Plan, store: StoreInfo, kv: OrderedKV) -> StoreView:
-    """Opens `store` in the map of its stage and partition. Nothing is written."""
-    if store.is_table:
-        from vsc.runtime.operators.views.tables import open_table_view
-
-        return open_table_view(plan, store, kv)
-    if store.kind in ("groups", "windows", "sessions"):
-        from vsc.runtime.operators.views.groups import GroupsView
-
-        return GroupsView(plan, store, kv)
-    from vsc.runtime.operators.views.waiting import open_waiting_view
-
-    return open_waiting_view(plan, store, kv)
 
 
 def byte_size(store: StoreInfo, kv: OrderedKV) -> int:

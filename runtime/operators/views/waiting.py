@@ -8,7 +8,7 @@ from vsc.plan.nodes import Answer, Plan, StreamTableJoin, Suppress
 from vsc.runtime.operators.views.catalog import StoreInfo
 from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.operators.views.view import Entry, StoreView
-from vsc.runtime.state.buffer import TimeOrderedBuffer
+from vsc.runtime.state.grace_buffer import TimeOrderedBuffer
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.rows import RowCodec

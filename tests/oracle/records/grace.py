@@ -13,7 +13,7 @@ from vsc.plan.nodes import Schema
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.state.buffer import TimeOrderedBuffer
+from vsc.runtime.state.grace_buffer import TimeOrderedBuffer
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
 

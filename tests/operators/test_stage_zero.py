@@ -12,9 +12,9 @@ from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import BadRowError, ExpressionError
 from vsc.runtime.metrics import BadRow
+from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.event_times import EventTimes
-from vsc.runtime.operators.source.task import SourceRows, SourceTask
-from vsc.runtime.operators.task import RunOptions
+from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
 from vsc.runtime.records import Batch, Origin
 
 TEXT = """
@@ -50,11 +50,11 @@ def table(
 
 
 def batches(plan: Plan, source: str, rows: SourceRows, observe: frozenset[str] = frozenset()) -> dict[str, Batch]:
-    return dict(SourceTask(plan, RunOptions(), observe).process(source, rows).batches)
+    return dict(StageZero(plan, RunOptions(), observe).process(source, rows).batches)
 
 
 def test_floors_times_and_keeps_a_running_maximum(plan: Plan) -> None:
-    task = SourceTask(plan, RunOptions())
+    task = StageZero(plan, RunOptions())
     result = task.process("s", stream(["a", "b", "c"], [1, 2, 3], [5999, 2000, 7001]))
     batch = dict(result.batches)["s"]
     assert batch.timestamps.tolist() == [5, 2, 7]
@@ -68,7 +68,7 @@ def test_floors_times_and_keeps_a_running_maximum(plan: Plan) -> None:
 
 
 def test_a_call_without_usable_rows_keeps_the_clock(plan: Plan) -> None:
-    task = SourceTask(plan, RunOptions())
+    task = StageZero(plan, RunOptions())
     assert task.process("s", stream([None], [1], [0])).clock is None
     assert task.process("s", stream([], [], []), 4).clock == 4
 
@@ -78,7 +78,7 @@ def test_drops_and_counts_in_the_order_unreadable_key_time(plan: Plan) -> None:
         [None, None, "a", "b", "c"], [1, 1, 1, 1, 1], [-1, 0, None, -1, 3000],
         unreadable=np.array([True, False, False, False, False]),
     )  # fmt: skip
-    result = SourceTask(plan, RunOptions()).process("s", rows)
+    result = StageZero(plan, RunOptions()).process("s", rows)
     assert result.metrics.as_dict()["dropped_records"] == {
         "s": {"unreadable": 1, "null_key": 1, "null_timestamp": 1, "negative_timestamp": 1}
     }
@@ -88,12 +88,12 @@ def test_drops_and_counts_in_the_order_unreadable_key_time(plan: Plan) -> None:
 
 
 def test_a_floored_negative_time_is_negative(plan: Plan) -> None:
-    result = SourceTask(plan, RunOptions()).process("s", stream(["a"], [1], [-1]))
+    result = StageZero(plan, RunOptions()).process("s", stream(["a"], [1], [-1]))
     assert result.metrics.as_dict()["dropped_records"] == {"s": {"negative_timestamp": 1}}
 
 
 def test_a_bad_row_can_stop_the_run(plan: Plan) -> None:
-    task = SourceTask(plan, RunOptions(on_bad_row="fail"))
+    task = StageZero(plan, RunOptions(on_bad_row="fail"))
     with pytest.raises(BadRowError, match="source 's': row 11 of p0 has a null key column"):
         task.process("s", stream(["a", None], [1, 1], [0, 0]))
 
@@ -144,7 +144,7 @@ def test_a_re_key_drops_records_without_value_and_null_keys(plan: Plan) -> None:
         Origin("s", 1, ""), (pa.array(["a", "b", "c"]), pa.array(["x", None, None], pa.string())), np.arange(3),
         np.array([1, 2, 3]), np.array([False, False, True]),
     )  # fmt: skip
-    result = SourceTask(compile_topology(text, path="t.vdsl"), RunOptions()).process("s", rows)
+    result = StageZero(compile_topology(text, path="t.vdsl"), RunOptions()).process("s", rows)
     (out,) = (batch for name, batch in result.batches if name == "j#rekey")
     assert out.keys[0].to_pylist() == ["x"]
     assert result.metrics.as_dict()["dropped_records"] == {"j": {"null_join_key": 1, "no_value": 1}}
@@ -163,8 +163,8 @@ def test_a_failure_behind_rows_without_value_names_its_own_row() -> None:
         np.array([1, 2, 3, 4]), np.array([True, False, False, False]),
     )  # fmt: skip
     with pytest.raises(ExpressionError, match="record 2 of p of source 's'"):
-        SourceTask(topology, RunOptions(), frozenset({"m"})).process("s", rows)
-    result = SourceTask(topology, RunOptions(on_error="drop"), frozenset({"m"})).process("s", rows)
+        StageZero(topology, RunOptions(), frozenset({"m"})).process("s", rows)
+    result = StageZero(topology, RunOptions(on_error="drop"), frozenset({"m"})).process("s", rows)
     batch = dict(result.batches)["m"]
     assert batch.order.offset.tolist() == [0, 1, 3]
     assert batch.values[0].to_pylist() == [None, 2.0, 5.0]
@@ -173,7 +173,7 @@ def test_a_failure_behind_rows_without_value_names_its_own_row() -> None:
 
 def test_rows_too_far_in_the_future_are_counted_and_move_no_clock(plan: Plan) -> None:
     rows = stream(["a", "b", "c", "d"], [1, 2, 3, 4], [1_000, 9_001_000, 5_999, 8_000_000])
-    result = SourceTask(plan, RunOptions(), latest={"s": 5}).process("s", rows)
+    result = StageZero(plan, RunOptions(), latest={"s": 5}).process("s", rows)
     batch = dict(result.batches)["s"]
     assert batch.timestamps.tolist() == batch.order.time.tolist() == [1, 5]
     assert batch.order.offset.tolist() == [10, 12]
@@ -186,15 +186,15 @@ def test_rows_too_far_in_the_future_are_counted_and_move_no_clock(plan: Plan) ->
 
 def test_the_bound_itself_is_not_too_far_and_other_sources_have_none(plan: Plan) -> None:
     rows = stream(["a", "b"], [1, 2], [5_999, 5_000])
-    result = SourceTask(plan, RunOptions(), latest={"s": 5, "t": 0}).process("s", rows)
+    result = StageZero(plan, RunOptions(), latest={"s": 5, "t": 0}).process("s", rows)
     assert (len(dict(result.batches)["s"]), result.seen) == (2, EventTimes(2, 5, 5))
-    result = SourceTask(plan, RunOptions(), latest={"s": 5}).process("t", table(["a"], ["v"], [False], [2**52]))
+    result = StageZero(plan, RunOptions(), latest={"s": 5}).process("t", table(["a"], ["v"], [False], [2**52]))
     assert (result.clock, result.seen) == (2**52, EventTimes(1, 2**52, 2**52))
 
 
 def test_a_record_s_own_time_is_bounded_too(plan: Plan) -> None:
     rows = table(["a", "b"], ["v", "w"], [False, True], [7, 8], deleted=np.array([False, True]))
-    result = SourceTask(plan, RunOptions(), latest={"t": 7}).process("t", rows)
+    result = StageZero(plan, RunOptions(), latest={"t": 7}).process("t", rows)
     assert dict(result.batches)["t"].timestamps.tolist() == [7]
     assert result.metrics.as_dict()["dropped_records"] == {"t": {"in_the_future": 1}}
 
@@ -205,7 +205,7 @@ def test_event_times_of_several_batches_are_merged() -> None:
 
 
 def test_a_row_too_far_in_the_future_stops_the_run_if_asked_to(plan: Plan) -> None:
-    task = SourceTask(plan, RunOptions(on_bad_row="fail"), latest={"s": 5})
+    task = StageZero(plan, RunOptions(on_bad_row="fail"), latest={"s": 5})
     wanted = r"source 's': row 10 of p0 has the event time 1970-01-01 00:00:00.006, later than .* \(in_the_future\)"
     with pytest.raises(BadRowError, match=wanted):
         task.process("s", stream(["a"], [1], [6_000]))

@@ -9,11 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.oracle.records.task import RecordTask
+from tests.oracle.epochs import EpochRow, order_epoch
+from tests.oracle.records.stage import RecordStage
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan, Source
-from vsc.runtime.local import EpochRow, LocalRuntime, order_epoch
-from vsc.runtime.operators.task import RunOptions, SourceRows, SourceTask, StageTask
+from vsc.runtime.local import LocalRuntime
+from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.later_stage import LaterStage
+from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
 from vsc.runtime.records import MOVED, Batch, Origin
 from vsc.runtime.state.kv import MemoryKV, OrderedKV
 from vsc.runtime.values import to_array
@@ -178,7 +181,7 @@ stream j = left join s with t select 10 / n as q, t.v;
 
 
 def stage_inputs(plan: Plan, keys: list[str], numbers: list[int], start: int) -> list[tuple[str, Batch]]:
-    task = SourceTask(plan, RunOptions())
+    task = StageZero(plan, RunOptions())
     count = len(keys)
     times = np.arange(start, start + count)
     words = SourceRows(
@@ -192,7 +195,7 @@ def stage_inputs(plan: Plan, keys: list[str], numbers: list[int], start: int) ->
 def test_batches_of_all_sizes_give_what_records_give(failing: bool) -> None:
     topology = compile_topology(ENGINES_TEXT, path="t.vdsl")
     options = RunOptions(on_error="drop")
-    tasks = [task(topology, 1, MemoryKV(), options, frozenset({"j", "t"})) for task in (StageTask, RecordTask)]
+    tasks = [task(topology, 1, MemoryKV(), options, frozenset({"j", "t"})) for task in (LaterStage, RecordStage)]
     rng = random.Random(1)
     start, found = 0, [dict[str, list[Any]](), dict[str, list[Any]]()]
     for count in (3, 700, 2, 900, 5):
@@ -211,8 +214,8 @@ def test_batches_of_all_sizes_give_what_records_give(failing: bool) -> None:
 
 def test_what_waits_is_counted_and_comes_out_in_order() -> None:
     topology = plan()
-    stage = StageTask(topology, 1, MemoryKV(), RunOptions(), frozenset({"j"}))
-    source = SourceTask(topology, RunOptions())
+    stage = LaterStage(topology, 1, MemoryKV(), RunOptions(), frozenset({"j"}))
+    source = StageZero(topology, RunOptions())
     fed = [EpochRow("s", "", i, {"k": "a", "v": "b", "a": "c"}, t) for i, t in enumerate((0, 1, 8, 9))]
     ((_, chunk),) = rows(topology, fed)
     result = stage.process(source.process("s", chunk).batches)
@@ -228,10 +231,10 @@ def test_what_waits_is_counted_and_comes_out_in_order() -> None:
     assert stage.held == 0
 
 
-@pytest.mark.parametrize("task", [RecordTask, StageTask])
+@pytest.mark.parametrize("task", [RecordStage, LaterStage])
 def test_what_the_end_brings_out_of_several_partitions_has_one_order(task: Any) -> None:
     topology = plan()
-    source = SourceTask(topology, RunOptions())
+    source = StageZero(topology, RunOptions())
     times = {"a": 5, "b": 5, "c": 6}
     fed = [EpochRow("s", "", i, {"k": k, "v": "b", "a": "c"}, time) for i, (k, time) in enumerate(times.items())]
     drained: list[Batch] = []

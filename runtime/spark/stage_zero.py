@@ -21,8 +21,9 @@ from pyspark.sql import DataFrame
 
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import SourceError
+from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.partition_folders import FolderValue, folder_values
-from vsc.runtime.operators.task import RunOptions, SourceRows, SourceTask
+from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
 from vsc.runtime.records import Batch, Int64s, Mask, Origin
 from vsc.runtime.spark.control import clock_rows, stages_in_step
 from vsc.runtime.spark.counters import TaskCounters
@@ -32,7 +33,7 @@ from vsc.runtime.spark.routing import Router
 from vsc.runtime.spark.wire import WIRE_DDL, record_batches, size_of, slots
 from vsc.runtime.values import arrow_type
 
-__all__ = ["BAD", "CORRUPT", "INDEX", "PART", "START", "TIME", "Pack", "pack"]
+__all__ = ["BAD", "CORRUPT", "INDEX", "PART", "START", "TIME", "StageZeroTask", "stage_zero"]
 
 PART = "_vsc_part"
 """Column: the source partition of the row (a file's path, in the form of a URL); with `INDEX` only in its first row."""
@@ -55,7 +56,7 @@ GATHERED_ROWS, GATHERED_BYTES = 1 << 15, 64 << 20
 
 
 @dataclass(frozen=True)
-class Pack:
+class StageZeroTask:
     """For mapInArrow over the rows of source `source`: declared columns, then those of the above that there are."""
 
     plan: Plan
@@ -70,25 +71,25 @@ class Pack:
         here = context.partitionId() % self.partitions if context is not None else 0
         counters = TaskCounters(0, here)
         router = Router(self.plan, 0, self.partitions)
-        packer = _Packer(self, counters)
+        files = _Files(self, counters)
         keys = slots(self.partitions)
         for batch in _gathered(batches):
-            packer.add(batch)
-            if packer.full:
-                for node, records in packer.take():
+            files.add(batch)
+            if files.full:
+                for node, records in files.take():
                     yield from record_batches(router.route(node, records, here, counters), keys)
-        for node, records in packer.take():
+        for node, records in files.take():
             yield from record_batches(router.route(node, records, here, counters), keys)
         router.finish(counters)
-        counters.mark("pack", started)
+        counters.mark("process", started)
         last = [counters.row()]
         stages = stages_in_step(self.plan)
         if stages and Pace.here().calls:
-            last += clock_rows(self.source, packer.highest, stages, self.partitions)
+            last += clock_rows(self.source, files.highest, stages, self.partitions)
         yield from record_batches(last, keys)
 
 
-def pack(frame: DataFrame, work: Pack) -> DataFrame:
+def stage_zero(frame: DataFrame, work: StageZeroTask) -> DataFrame:
     """The blobs of a source's rows.
 
     PySpark looks the columns of mapInArrow up by name and reads a name with a dot or a backtick in it as a path, so the
@@ -101,17 +102,17 @@ def pack(frame: DataFrame, work: Pack) -> DataFrame:
     return frame.toDF(*names, *frame.columns[declared:]).mapInArrow(work, WIRE_DDL)
 
 
-class _Packer:
+class _Files:
     """Runs stage 0 file by file, and keeps its records until there are enough of them."""
 
-    def __init__(self, pack: Pack, counters: TaskCounters) -> None:
-        node = pack.plan.node(pack.source)
+    def __init__(self, task: StageZeroTask, counters: TaskCounters) -> None:
+        node = task.plan.node(task.source)
         assert isinstance(node.operation, Source)
         self._source: Source = node.operation
-        self._name = pack.source
+        self._name = task.source
         self._types = [arrow_type(c.type) for c in self._source.columns]
-        observe = frozenset(sink.node for sink in pack.plan.sinks)
-        self._task = SourceTask(pack.plan, pack.options, observe, Pace.here().latest)
+        observe = frozenset(sink.node for sink in task.plan.sinks)
+        self._stage = StageZero(task.plan, task.options, observe, Pace.here().latest)
         self._counters = counters
         self._batches: dict[str, list[Batch]] = {}
         self._part: str | None = None
@@ -146,7 +147,7 @@ class _Packer:
         origin = Origin(self._name, self._source.rank, unquote(self._part or ""))
         offsets = np.arange(self._row + 1, self._row + n + 1, dtype=np.int64)
         self._row += n
-        result = self._task.process(self._name, self._source_rows(rows, origin, offsets), self._clock)
+        result = self._stage.process(self._name, self._source_rows(rows, origin, offsets), self._clock)
         self._clock = result.clock
         if result.clock is not None:
             self.highest = max(self.highest, result.clock)

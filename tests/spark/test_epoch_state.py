@@ -18,8 +18,8 @@ from tests.spark.support import compiled, run_once, write_json
 from vsc.cli import store as command
 from vsc.runtime.errors import CheckpointError, ConfigurationError, StateError
 from vsc.runtime.spark import read_store, start
+from vsc.runtime.spark.epoch_state import EpochState
 from vsc.runtime.spark.failures import translated
-from vsc.runtime.spark.look import State
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +69,7 @@ def answer(spark: SparkSession, checkpoint: Path, *arguments: str) -> str:
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     args = parser.parse_args([*arguments, "--checkpoint", str(checkpoint)])
-    return command._answer(args, State.open(spark, args.checkpoint, args.at_epoch))
+    return command._answer(args, EpochState.open(spark, args.checkpoint, args.at_epoch))
 
 
 def test_a_store_is_a_data_frame(spark: SparkSession, looked: Path) -> None:

@@ -1,4 +1,4 @@
-"""A stage on Spark: the stateful processor of one vsc partition, around the operators' `StageTask`.
+"""A stage on Spark: the stateful processor of one vsc partition, around the operators' `LaterStage`.
 
 Guarantees: what a call reads and writes is one epoch of one partition; its state follows the state protocol; rows
 that are for a later stage, a sink or the driver pass through unchanged. Nothing is opened in `init`, which Spark also
@@ -21,9 +21,10 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import LocalStoreError
+from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.in_step import InStep
+from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.result import StageResult
-from vsc.runtime.operators.task import RunOptions, StageTask
 from vsc.runtime.operators.views import stores_of
 from vsc.runtime.operators.views.pulse import pulse
 from vsc.runtime.records import Batch
@@ -41,7 +42,7 @@ from vsc.runtime.state.sizes import updated_sizes
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, ValueState
 
-__all__ = ["StageProcessor", "epoch"]
+__all__ = ["LaterStageProcessor", "epoch"]
 
 BATCH_ID = "streaming.sql.batchId"
 
@@ -95,7 +96,7 @@ def _spill_much(state: PartitionState, name: str) -> None:
         state.spill(name)
 
 
-class StageProcessor(StatefulProcessor):
+class LaterStageProcessor(StatefulProcessor):
     """One stage (number >= 1) of a plan; the grouping key is a slot, that is, a vsc partition."""
 
     def __init__(
@@ -176,7 +177,7 @@ class StageProcessor(StatefulProcessor):
         with opened(folder, manifest) as base:
             state = PartitionState.open(self._blobs, base, manifest)
             name = attempt_name(epoch(), self._stage, partition)
-            task = StageTask(self._plan, self._stage, state.kv, self._options, self._observe, partition=partition)
+            task = LaterStage(self._plan, self._stage, state.kv, self._options, self._observe, partition=partition)
             counters.mark("open", started)
             in_step = InStep(state.kv, {n.name: n.schema for n in self._plan.nodes})
             for result in self._results(task, in_step, mine, partial(_spill_much, state, name)):
@@ -198,7 +199,7 @@ class StageProcessor(StatefulProcessor):
         yield from self._given_out(out)
 
     def _results(
-        self, task: StageTask, in_step: InStep, rows: list[WireRow], between: Callable[[], None]
+        self, task: LaterStage, in_step: InStep, rows: list[WireRow], between: Callable[[], None]
     ) -> Iterator[StageResult]:
         """What the stage makes of the records that may go on, in one portion or more; calls `between` them."""
         told = [row.payload for row in rows if not row.port]

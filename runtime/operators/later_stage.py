@@ -1,8 +1,8 @@
-"""One stage of a plan at work on one vsc partition: batches in, batches out, all state in a key-value store.
+"""A stage other than 0 at work on one vsc partition: batches in, batches out, all state in a key-value store.
 
-Sort once, encode keys once, run each node once over the whole batch. `StageTask` guarantees that what comes out depends
-on the records and their order only: not on how they were cut into batches and calls, nor on a restart over the same
-store. It is what the record-by-record operators of `tests/oracle` give.
+Sort once, encode keys once, run each node once over the whole batch. What comes out depends on the records and their
+order only: not on how they were cut into batches and calls, nor on a restart over the same store. It is what the
+record-by-record operators of `tests/oracle` give.
 
 Not for routing: the caller partitions each node's records by key (`partition_of`) and carries them to their stages.
 """
@@ -25,18 +25,17 @@ from vsc.runtime.operators.columns.moments import Moments, Routes, processing, t
 from vsc.runtime.operators.context import RunOptions, expression_error
 from vsc.runtime.operators.layout import hands_out, moved, path_depth
 from vsc.runtime.operators.result import StageResult, drained
-from vsc.runtime.operators.run import StageRun
-from vsc.runtime.operators.source.task import SourceRows, SourceTask
+from vsc.runtime.operators.run import StageBatch
 from vsc.runtime.operators.stores import TableStore, open_table
 from vsc.runtime.operators.waiting import held_back, holds_back
 from vsc.runtime.records import Batch, Int64s, Order, Origin, processing_order, unified_origins
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.values import arrow_type
 
-__all__ = ["RunOptions", "SourceRows", "SourceTask", "StageResult", "StageTask"]
+__all__ = ["LaterStage"]
 
 
-class StageTask:
+class LaterStage:
     """A stage other than 0, for one partition.
 
     `kv` holds all of its state; nothing else survives a call. `observe` names the nodes whose records the caller wants
@@ -104,7 +103,7 @@ class StageTask:
         origins, order = _concatenated_order([batch for _, batch in inputs])
         order = order.take(permutation)
         failures = Failures(self._options.on_error, Metrics())
-        run = StageRun(self._plan, self._stage, self._kv, self._routes, spaces, lambda: _roots(order), failures)
+        run = StageBatch(self._plan, self._stage, self._kv, self._routes, spaces, lambda: _roots(order), failures)
         run.process(flows)
         return self._done(run, failures, origins, order)
 
@@ -112,7 +111,7 @@ class StageTask:
         """Lets out what waits in node `name`, the `place`-th that holds something: each is a cause of its own."""
         failures = Failures(self._options.on_error, Metrics())
         order = Order.empty(1)
-        run = StageRun(self._plan, self._stage, self._kv, self._routes, KeySpaces(), lambda: _roots(order), failures)
+        run = StageBatch(self._plan, self._stage, self._kv, self._routes, KeySpaces(), lambda: _roots(order), failures)
         step, waiting = run.waiting(name)
         if not waiting:
             return StageResult((), failures.metrics)
@@ -120,7 +119,7 @@ class StageTask:
         run.release(name, step, waiting)
         return self._done(run, failures, origins, order)
 
-    def _done(self, run: StageRun, failures: Failures, origins: tuple[Origin, ...], order: Order) -> StageResult:
+    def _done(self, run: StageBatch, failures: Failures, origins: tuple[Origin, ...], order: Order) -> StageResult:
         self._check(failures, origins, order)
         batches = self._batches(origins, order, run.flows)
         run.commit()

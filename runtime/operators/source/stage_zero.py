@@ -28,7 +28,7 @@ from vsc.runtime.operators.source.stateless import Stateless, settled
 from vsc.runtime.records import Batch, Int64s, Mask, Order, Origin
 from vsc.runtime.times import time_text
 
-__all__ = ["SourceRows", "SourceTask"]
+__all__ = ["SourceRows", "StageZero"]
 
 _NO_BOUNDS: Mapping[str, int] = {}
 
@@ -77,7 +77,7 @@ class SourceRows:
         )
 
 
-class SourceTask:
+class StageZero:
     """Stage 0 of a plan: sources, and what is stateless behind them. Keeps nothing between calls.
 
     `observe` names the nodes whose records the caller wants beside those that later stages read. `latest`: by source,

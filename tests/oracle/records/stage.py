@@ -21,13 +21,13 @@ from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.values import to_values
 
-__all__ = ["RecordTask"]
+__all__ = ["RecordStage"]
 
 
-class RecordTask:
+class RecordStage:
     """A stage other than 0, for one partition.
 
-    Takes and gives what `vsc.runtime.operators.task.StageTask` does.
+    Takes and gives what `vsc.runtime.operators.later_stage.LaterStage` does.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class RecordTask:
         self._built: StageGraph | None = None
 
     def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
-        """See `StageTask.process`."""
+        """See `LaterStage.process`."""
         present = [
             (name, replace(batch, order=batch.order.deepened(self._depth))) for name, batch in inputs if len(batch)
         ]

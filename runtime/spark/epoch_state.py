@@ -23,15 +23,15 @@ from vsc.runtime.operators.views.question import question
 from vsc.runtime.records import partition_of
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import IDENTITY, Identity, read_identity
-from vsc.runtime.spark.look_reader import ENCODED, RowReader, SizeReader, row_ddl
 from vsc.runtime.spark.protocol import Manifest
 from vsc.runtime.spark.sealed import ReadableFiles
-from vsc.runtime.spark.session import look_configuration
+from vsc.runtime.spark.session import read_configuration
 from vsc.runtime.spark.ship import ship
+from vsc.runtime.spark.store_readers import ENCODED, RowReader, SizeReader, row_ddl
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.values import to_values
 
-__all__ = ["State", "StoreSize", "identity_of", "read_store"]
+__all__ = ["EpochState", "StoreSize", "identity_of", "read_store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def read_store(
     Raises CheckpointError where there is no checkpoint or the epoch is not kept, ConfigurationError for a store, a key
     or a time that makes no sense; an action raises StateError (quoted by Spark) where the state is damaged.
     """
-    state = State.open(spark, checkpoint, at_epoch)
+    state = EpochState.open(spark, checkpoint, at_epoch)
     info = find_store(state.plan, store)
     asked = question(
         info, key=key, from_key=from_key, to_key=to_key, as_of=as_of,
@@ -110,7 +110,7 @@ def kept_epochs(files: ReadableFiles) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class EpochState:
     """What one epoch left, opened for reading."""
 
     spark: SparkSession
@@ -120,7 +120,7 @@ class State:
     epoch: int
 
     @classmethod
-    def open(cls, spark: SparkSession, checkpoint: str, at_epoch: int | None = None) -> State:
+    def open(cls, spark: SparkSession, checkpoint: str, at_epoch: int | None = None) -> EpochState:
         """Opens the state after epoch `at_epoch`, or the newest committed one; CheckpointError where there is none."""
         with usable(CheckpointError, f"the checkpoint {checkpoint}", "give the folder of a checkpoint"):
             files = Files(spark, checkpoint)
@@ -141,7 +141,7 @@ class State:
         spark.streams.active  # noqa: B018
         ship(spark)
         own = spark.newSession()
-        for name, value in look_configuration().items():
+        for name, value in read_configuration().items():
             own.conf.set(name, value)
         return cls(own, files, plan, partitions, epoch)
 

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import orc
 from pyarrow import parquet as pq
 
-from vsc.runtime.spark.unfit import read_error
+from vsc.runtime.spark.file_errors import read_error
 
 TABLE = pa.table({
     "l": pa.array([1], pa.int64()),
