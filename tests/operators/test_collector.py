@@ -11,7 +11,7 @@ import pytest
 from tests.columnar.topologies import Builder, batches
 from vsc.runtime.operators.collector import collector_paused
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.task import StageTask
+from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.state.kv import MemoryKV
 
 
@@ -35,7 +35,7 @@ def test_a_stage_pauses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     b = Builder()
     b.source("s", "stream")
     b.aggregate("made", "s")
-    task = StageTask(b.plan(), 1, MemoryKV(), RunOptions(), frozenset({"made"}))
+    task = LaterStage(b.plan(), 1, MemoryKV(), RunOptions(), frozenset({"made"}))
     seen, processed = [], task._processed
 
     def watched(inputs: Any) -> Any:
