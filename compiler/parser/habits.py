@@ -25,6 +25,8 @@ def sql_clause(place: Place) -> Explanation | None:
         return _refused(place, "there is no `having`", _having(place))
     if word == "over" and called:
         return _refused(place, "there are no window functions", _over(place))
+    if word == "over" and following == "(":
+        return _refused(place, "there is no `over`", "put windows behind the groups: `window tumbling (size = 5 minutes)`")
     if word == "filter" and called and place.word_at(place.index + 2).lower() == "where":
         return _refused(place, "an aggregate takes no `filter`", _filter(place))
     if (word == "order" and following == "by") or (word == "limit" and following.isdigit()):

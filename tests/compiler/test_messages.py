@@ -224,6 +224,8 @@ def test_clauses_of_sql_are_answered_with_text_that_compiles(wrong: str, help: s
         ("stream x = map p select distinct n;", "there is no `select distinct`"),
         ("stream x = map p select n, row_number() over (partition by a order by at) as r;",
          "there are no window functions"),
+        ("table t = aggregate payments over (5 minutes) group by currency select currency, count(*) as n;",
+         "there is no `over`"),
     ],
 )  # fmt: skip
 def test_other_clauses_of_sql(text: str, message: str) -> None:
