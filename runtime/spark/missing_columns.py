@@ -6,7 +6,7 @@ to the last, the names are read (the footer, the header, the first rows' keys) u
 takes one. Files that cannot be read are left to the query, which says so.
 
 Who writes JSON may leave nulls out (Spark does). There a missing column is an error only if it looks like a mistake: if
-it is part of the key, or the event time, or if the files have a name that is nearly the same. Otherwise it is told.
+it is part of the key, or the event time, or if the files have names that are not declared. Otherwise it is told.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _tell(node: Node, options: Options, missing: list[str], there: list[str], fi
     what = f"{options.place}: there is no column {names} in {where}"
     error = MissingColumnError(f"{what}. {_there(missing, near, there)}", _help(near))
     lenient = options.text("format") == "json" and _mode(options) != "error"
-    if not lenient or near or needed & set(missing):
+    if not lenient or unused or needed & set(missing):
         raise error
     _log.warning(f"{what}: null until a row has it")
 
