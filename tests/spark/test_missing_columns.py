@@ -94,7 +94,7 @@ def test_json_may_leave_nulls_out_but_not_keys_and_times(
     with pytest.raises(MissingColumnError, match="no column 'amount'"):
         run(spark, tmp_path / "3", topology("json", more=", missing_columns = 'error'"))
     write(tmp_path / "4/in/a.json", "json", [{"id": "a", "price": 7, "at": 1}])
-    with pytest.raises(MissingColumnError, match="no column 'amount' in .*There are: at, id, price"):
+    with pytest.raises(MissingColumnError, match=r"no column 'amount' in .*There are: at, id, price"):
         run(spark, tmp_path / "4", topology("json"))
     write(tmp_path / "2/in/a.json", "json", [{"customer": "a", "amount": 1, "at": 1}])
     with pytest.raises(MissingColumnError) as caught:
