@@ -26,7 +26,9 @@ def sql_clause(place: Place) -> Explanation | None:
     if word == "over" and called:
         return _refused(place, "there are no window functions", _over(place))
     if word == "over" and following == "(":
-        return _refused(place, "there is no `over`", "put windows behind the groups: `window tumbling (size = 5 minutes)`")
+        return _refused(
+            place, "there is no `over`", "windows stand behind the groups: `window tumbling (size = 1 hour)`"
+        )
     if word == "filter" and called and place.word_at(place.index + 2).lower() == "where":
         return _refused(place, "an aggregate takes no `filter`", _filter(place))
     if (word == "order" and following == "by") or (word == "limit" and following.isdigit()):
