@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from vsc.plan.nodes import AggregateCall
 from vsc.plan.types import DataType, DecimalType, ScalarType
+from vsc.runtime.operators.aggregate.collecting import CollectListColumns, CollectSetColumns
 from vsc.runtime.operators.aggregate.distinct import CountDistinctColumns
 from vsc.runtime.operators.aggregate.exact_floats import ExactFloatColumns
 from vsc.runtime.operators.aggregate.numbers import is_float
@@ -16,7 +17,10 @@ from vsc.runtime.operators.aggregate.states import ColumnAccumulator
 from vsc.runtime.operators.aggregate.sums import CountColumns, ExactSumColumns, FloatSumColumns
 from vsc.runtime.operators.aggregate.winners import ExtremeByColumns, ExtremeColumns, FirstLastColumns
 
-__all__ = ["column_accumulator"]
+__all__ = ["KEEPING", "column_accumulator"]
+
+KEEPING = (CountDistinctColumns, CollectListColumns, CollectSetColumns)
+"""Those that keep entries beside their cells."""
 
 _NARROW = 18
 """Decimals up to this precision are numbers of 64 bits."""
@@ -36,6 +40,10 @@ def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator | 
             return FloatSumColumns(call.function == "avg")
         case "sum" | "avg" if _narrow(of[0]):
             return ExactSumColumns(of[0], call.type, call.function == "avg")
+        case "collect_list":
+            return CollectListColumns(of[0], table)
+        case "collect_set":
+            return CollectSetColumns(of[0], table)
         case _ if table:
             return None  # what keeps every row
         case "min" | "max" if can_be_ranked(of[0]):

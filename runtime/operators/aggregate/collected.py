@@ -15,12 +15,13 @@ from vsc.runtime.operators.aggregate.entries import At, Entries, packed
 from vsc.runtime.operators.aggregate.order import order_bytes
 from vsc.runtime.state.rows import RowCodec
 
-__all__ = ["CollectList", "CollectSet", "KeptExtreme", "KeptExtremeBy", "KeptFirstLast"]
+__all__ = ["IDENT", "PLACE", "VALUE", "CollectList", "CollectSet", "KeptExtreme", "KeptExtremeBy", "KeptFirstLast"]
 
 _COUNT = struct.Struct("<q")
 _ARRIVAL = struct.Struct(">Q")
 _MAX = 2**64 - 1
-_PLACE, _IDENT, _VALUE = b"p", b"i", b"v"
+PLACE, IDENT, VALUE = b"p", b"i", b"v"
+"""What entries begin with: the row at a place, the place of an identity, a row behind its value."""
 
 
 class _Entries:
@@ -77,19 +78,19 @@ class _Placed(_Entries):
     """Rows at places: `_place` says where a row belongs, and what is kept of it."""
 
     def _keep(self, place: bytes, data: bytes, at: At, entries: Entries) -> None:
-        entries.put(_PLACE + place, data)
+        entries.put(PLACE + place, data)
         if at.ident:
-            entries.put(_IDENT + at.ident + place)
+            entries.put(IDENT + at.ident + place)
 
     def _take(self, at: At, entries: Entries) -> tuple[bytes, bytes] | None:
         """Removes the row with the identity: its place, and what was kept of it."""
-        found = entries.first(_IDENT + at.ident)
+        found = entries.first(IDENT + at.ident)
         if found is None:
             return None
         place = found[0]
-        data = entries.get(_PLACE + place)
-        entries.delete(_IDENT + at.ident + place)
-        entries.delete(_PLACE + place)
+        data = entries.get(PLACE + place)
+        entries.delete(IDENT + at.ident + place)
+        entries.delete(PLACE + place)
         assert data is not None
         return place, data
 
@@ -121,7 +122,7 @@ class KeptExtremeBy(_Placed):
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
         """The value of the row that is first or last in order; null if there is none."""
-        found = entries.first(_PLACE, reverse=self._greatest)
+        found = entries.first(PLACE, reverse=self._greatest)
         return None if found is None else self._row.decode(found[1])[0]
 
 
@@ -142,7 +143,7 @@ class KeptFirstLast(_Placed):
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
         """The value of the first or the last row; null without one."""
-        found = entries.first(_PLACE, reverse=self._last)
+        found = entries.first(PLACE, reverse=self._last)
         return None if found is None else self._row.decode(found[1])[0]
 
 
@@ -164,7 +165,7 @@ class CollectList(_Placed):
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
         """The values as a list."""
-        return [self._row.decode(data)[0] for _, data in entries.scan(_PLACE)]
+        return [self._row.decode(data)[0] for _, data in entries.scan(PLACE)]
 
 
 class CollectSet(_Placed):
@@ -182,42 +183,42 @@ class CollectSet(_Placed):
         """Takes a row in. Of a stream only the first row of a value is kept."""
         if args[0] is None:
             return
-        value, arrival = _VALUE + self._order(args[0]), _ARRIVAL.pack(at.arrival)
+        value, arrival = VALUE + self._order(args[0]), _ARRIVAL.pack(at.arrival)
         known = entries.first(value) is not None
         if not known:
-            entries.put(_PLACE + arrival, self._row.encode(args))
+            entries.put(PLACE + arrival, self._row.encode(args))
         if not known or at.ident:
             entries.put(value + arrival, self._row.encode(args))
         if at.ident:
-            entries.put(_IDENT + at.ident + arrival)
+            entries.put(IDENT + at.ident + arrival)
 
     def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
         """Takes a row back; if another row has its value, that one's appearance counts."""
-        found = None if args[0] is None else entries.first(_IDENT + at.ident)
+        found = None if args[0] is None else entries.first(IDENT + at.ident)
         if found is None:
             return
-        arrival, value = found[0], _VALUE + self._order(args[0])
-        entries.delete(_IDENT + at.ident + arrival)
+        arrival, value = found[0], VALUE + self._order(args[0])
+        entries.delete(IDENT + at.ident + arrival)
         entries.delete(value + arrival)
-        if entries.get(_PLACE + arrival) is not None:
-            entries.delete(_PLACE + arrival)
+        if entries.get(PLACE + arrival) is not None:
+            entries.delete(PLACE + arrival)
             following = entries.first(value)
             if following is not None:
-                entries.put(_PLACE + following[0], following[1])
+                entries.put(PLACE + following[0], following[1])
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
         """Takes in the rows of another group."""
-        for arrival, data in list(others.scan(_PLACE)):
-            value = _VALUE + self._order(self._row.decode(data)[0])
+        for arrival, data in list(others.scan(PLACE)):
+            value = VALUE + self._order(self._row.decode(data)[0])
             known = entries.first(value)
             if known is not None and known[0] < arrival:
                 continue
             if known is not None:
                 entries.delete(value + known[0])
-                entries.delete(_PLACE + known[0])
+                entries.delete(PLACE + known[0])
             entries.put(value + arrival, data)
-            entries.put(_PLACE + arrival, data)
+            entries.put(PLACE + arrival, data)
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
         """The values as a list."""
-        return [self._row.decode(data)[0] for _, data in entries.scan(_PLACE)]
+        return [self._row.decode(data)[0] for _, data in entries.scan(PLACE)]

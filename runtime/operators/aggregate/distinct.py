@@ -42,9 +42,10 @@ class CountDistinctColumns:
         self._beside: Beside | None = None
         self._changed: tuple[Int64s, list[bytes], Int64s, Int64s] | None = None
 
-    def open(self, beside: Beside) -> None:
+    def open(self, beside: Beside, state: State) -> State:
         """See `KeepingAccumulator`."""
         self._beside = beside
+        return state
 
     def load(self, cells: Sequence[pa.Array]) -> State:
         """See `ColumnAccumulator`."""

@@ -7,15 +7,14 @@ for which groups a record belongs to: that is `groups` (without window) and `win
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate, Column, Item, Node, Schema
-from vsc.runtime.operators.aggregate.accumulators import column_accumulator
+from vsc.runtime.operators.aggregate.accumulators import KEEPING, column_accumulator
 from vsc.runtime.operators.aggregate.calls import Calls
-from vsc.runtime.operators.aggregate.distinct import CountDistinctColumns
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.aggregate.states import (
     Beside,
@@ -42,10 +41,7 @@ def can_be_folded(node: Node, operation: Aggregate) -> bool:
     table = operation.over == "table"
     if not table and node.store is not None and node.store.kind != "unversioned":
         return False
-    found = [column_accumulator(call, table) for call in operation.calls]
-    if operation.window is not None and any(isinstance(a, CountDistinctColumns) for a in found):
-        return False
-    return all(a is not None for a in found)
+    return all(column_accumulator(call, table) is not None for call in operation.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +83,7 @@ class Folding:
             self._accumulators.append(found)
             self._cells.append(len(accumulator.types))
             self._args.append(slice(len(args), len(args) + len(call.args)))
-            if isinstance(found, CountDistinctColumns):
+            if isinstance(found, KEEPING):
                 self._keeping.append((len(self._args) - 1, found))
             args.extend(Item(call.text, arg, call.text) for arg in call.args)
         self._evaluated = Evaluation(node.name, args, [operation.row])
@@ -121,10 +117,12 @@ class Folding:
         """The same for rows of columns where `asked`, null elsewhere."""
         return self._evaluated.where(columns, times, asked)
 
-    def open(self, beside: Beside) -> None:
-        """Where the groups that will be folded keep the entries of their calls."""
+    def open(self, beside: Beside, start: Groups) -> Groups:
+        """The groups, with what they keep beside their cells, at the places that `beside` names."""
+        states = list(start.states)
         for number, accumulator in self._keeping:
-            accumulator.open(beside.of(number))
+            states[number] = accumulator.open(beside.of(number), states[number])
+        return replace(start, states=tuple(states))
 
     def writes(self, chosen: Mask) -> Writes:
         """What has changed among the entries of the `chosen` groups."""

@@ -58,7 +58,7 @@ class GroupColumns:
         start, segments = self._folding.load(data), Segments(group, len(touched))
         known = np.array([row is not None for row in data], dtype=np.bool_)
         entries = self._state.entries
-        self._folding.open(Beside(self._state.kv, [entries + kb for kb in self._touched], known))
+        start = self._folding.open(Beside(self._state.below, [entries + kb for kb in self._touched], known), start)
         running, self._ended = self._folding.fold(start, segments, self._folding.arriving(flow, args, self._state))
         places = segments.unsorted()
         now = running.take(places)

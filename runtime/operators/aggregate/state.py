@@ -90,6 +90,11 @@ class AggregateState:
         self._kept = _read_meta(kv.get(self._meta))
         self._reset()
 
+    @property
+    def below(self) -> OrderedKV:
+        """What is written to, without what waits in `kv`: for whole batches, in which nothing may wait there."""
+        return self._base
+
     def get(self, group: bytes) -> bytes | None:
         """A group's row, or None."""
         return self.kv.get(self.groups + group)

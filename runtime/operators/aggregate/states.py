@@ -36,23 +36,26 @@ State = tuple[Any, ...]
 class Rows:
     """The records that are added: the arguments of a call (or of all), event times, numbers of arrival.
 
-    `sign` is -1 where one is taken back, 0 where nothing happens; None: all are added.
+    `sign` is -1 where one is taken back, 0 where nothing happens; None: all are added. `ident` tells the rows of a
+    table apart; None for a stream.
     """
 
     args: tuple[pa.Array, ...]
     time: Int64s
     arrival: Int64s
     sign: Int64s | None = None
+    ident: npt.NDArray[np.object_] | None = None
 
     def take(self, places: Int64s) -> Rows:
         """The records at `places`."""
         chosen = pa.array(places)
         sign = None if self.sign is None else self.sign[places]
-        return Rows(tuple(c.take(chosen) for c in self.args), self.time[places], self.arrival[places], sign)
+        ident = None if self.ident is None else self.ident[places]
+        return Rows(tuple(c.take(chosen) for c in self.args), self.time[places], self.arrival[places], sign, ident)
 
     def of(self, args: slice) -> Rows:
         """The records with the arguments of one call."""
-        return Rows(self.args[args], self.time, self.arrival, self.sign)
+        return Rows(self.args[args], self.time, self.arrival, self.sign, self.ident)
 
     def signed(self, values: Int64s) -> Int64s:
         """What the records add, given the values that they have."""
@@ -99,8 +102,8 @@ class ColumnAccumulator(Protocol):
 class KeepingAccumulator(ColumnAccumulator, Protocol):
     """One call that keeps entries beside its cells: see `aggregate.entries`."""
 
-    def open(self, beside: Beside) -> None:
-        """Where the groups of the batch keep their entries; called before `fold`."""
+    def open(self, beside: Beside, state: State) -> State:
+        """Where the groups of the batch keep their entries; called before `fold`. Gives the groups' states."""
 
     def writes(self, chosen: Mask) -> Writes:
         """What has changed beside the cells of the `chosen` groups."""

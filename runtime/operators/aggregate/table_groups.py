@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from vsc.runtime.metrics import Dropped
@@ -93,8 +94,8 @@ class TableGroupColumns:
         stored = lives.first & known[lives.group]
         begun = start.take(np.where(stored, lives.group, len(data)))
         prefixes = [self._state.entries + self._touched[g] for g in lives.group.tolist()]
-        folding.open(Beside(self._state.kv, prefixes, stored))
-        added = Rows(args, np.repeat(flow.time, 2), self._arrivals(lives.sign), lives.sign)
+        begun = folding.open(Beside(self._state.below, prefixes, stored), begun)
+        added = Rows(args, np.repeat(flow.time, 2), self._arrivals(lives.sign), lives.sign, self._idents(flow))
         running, ended = folding.fold(begun, lives.segments, added)
         self._ended = lives, ended, known
         return self._sent(flow, lives.segments, begun, running)
@@ -131,6 +132,15 @@ class TableGroupColumns:
         turn = pa.array(np.arange(2 * len(flow)).reshape(2, -1).T.reshape(-1))
         columns = zip(old.columns, new.columns, strict=True)
         return tuple(pa.concat_arrays([one, other]).take(turn) for one, other in columns), steps
+
+    def _idents(self, flow: Flow) -> npt.NDArray[np.object_]:
+        """For each event what tells its row from all others of the table; nothing where there is no row."""
+        found = np.full(2 * len(flow), b"", dtype=object)
+        for side, columns in enumerate(self._travelled.columns(flow.values)):
+            there = true_rows(flow.values[side])
+            names, numbers = self._travelled.idents([column.filter(pa.array(there)) for column in columns])
+            found[np.flatnonzero(there) * 2 + side] = [names[number] for number in numbers.tolist()]
+        return found
 
     def _arrivals(self, sign: Int64s) -> Int64s:
         arrival = np.zeros(len(sign), dtype=np.int64)

@@ -19,6 +19,7 @@ from vsc.runtime.metrics import HELD_RECORDS, Dropped, Group
 from vsc.runtime.operators.aggregate.folding import Folding, Groups
 from vsc.runtime.operators.aggregate.records.windows import bounds_key
 from vsc.runtime.operators.aggregate.state import AggregateState, window_key
+from vsc.runtime.operators.aggregate.states import Beside
 from vsc.runtime.operators.aggregate.window_clock import Reached, WindowClock
 from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, chosen, taken
@@ -30,6 +31,7 @@ from vsc.runtime.operators.operators import count
 from vsc.runtime.operators.tables.store import TableColumns
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.kv_base import prefix_end
 from vsc.runtime.values import arrow_type, to_array
 
 __all__ = ["WindowColumns"]
@@ -81,6 +83,7 @@ class WindowColumns:
         self._keys: list[bytes] = []
         self._puts: list[tuple[bytes, bytes]] = []
         self._deletes: list[bytes] = []
+        self._ranges: list[tuple[bytes, bytes]] = []
         self._gone: list[bytes] = []
 
     def process(self, flow: Flow) -> Flow:
@@ -97,7 +100,7 @@ class WindowColumns:
         windows, group = self._windows(flow, clock, reached)
         segments = Segments(group, len(windows.kb))
         added = self._folding.arriving(flow, args, self._state).take(reached.record)
-        before = self._folding.load(windows.rows)
+        before = self._folding.open(self._beside(windows), self._folding.load(windows.rows))
         running, ended = self._folding.fold(before, segments, added)
         closing = self._account(windows, clock)
         state = self._state
@@ -115,7 +118,7 @@ class WindowColumns:
 
     def commit(self) -> None:
         """Writes the windows that have changed, and removes those that are forgotten."""
-        self._state.write(self._puts, self._deletes)
+        self._state.write(self._puts, self._deletes, self._ranges)
 
     # ------------------------------------------------------------------------------------------------ what is changed
 
@@ -170,13 +173,28 @@ class WindowColumns:
             if place <= forgotten:
                 self._deletes += [row_key, state.groups + window_key(kb, start)]
                 self._gone.append(self._result_key(kb, start))
-        kept = np.flatnonzero((windows.first >= 0) & (windows.start > forgotten))
+                if self._folding.keeps:
+                    prefix = self._entries(kb, start)
+                    self._ranges.append((prefix, prefix_end(prefix) or b""))
+        chosen = (windows.first >= 0) & (windows.start > forgotten)
+        puts, deletes = self._folding.writes(chosen)
+        self._puts += puts
+        self._deletes += deletes
+        kept = np.flatnonzero(chosen)
         starts, fresh = windows.start.tolist(), windows.fresh.tolist()
         for number, row in zip(kept.tolist(), self._folding.store(ended.take(kept)), strict=True):
             kb, start = windows.kb[number], starts[number]
             self._puts.append((state.groups + window_key(kb, start), row))
             if fresh[number]:
                 self._puts.append((state.index(start, start, kb), b""))
+
+    def _beside(self, windows: _Windows) -> Beside:
+        starts = windows.start.tolist()
+        prefixes = [self._entries(kb, start) for kb, start in zip(windows.kb, starts, strict=True)]
+        return Beside(self._state.below, prefixes, ~windows.fresh & ((windows.first >= 0) | self._final))
+
+    def _entries(self, kb: bytes, start: int) -> bytes:
+        return self._state.entries + window_key(kb, start)
 
     def _result_key(self, kb: bytes, start: int) -> bytes:
         return kb + bounds_key(start, start + self._window.size)

@@ -7,12 +7,13 @@ from tests.oracle.records.building import Built, Consumer, Parts
 from tests.oracle.records.graph_getters import getter, pair
 from tests.oracle.records.put import TablePut
 from vsc.plan.nodes import Aggregate, Filter, Map, Materialize, Node, Source, Suppress, TableTableJoin, ToTable
-from vsc.runtime.operators import evaluate, old_values, suppress
+from vsc.runtime.operators import evaluate, old_values
 from vsc.runtime.operators.aggregate.records.build import aggregate_operator
 from vsc.runtime.operators.aggregate.records.results import Results
 from vsc.runtime.operators.aggregate.records.windows import WindowedAggregate
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.put import ChangeConsumer
+from vsc.runtime.operators.suppress.records import Suppress as Suppressing
 
 __all__ = ["table_operator"]
 
@@ -100,6 +101,6 @@ def _suppress(parts: Parts, node: Node, operation: Suppress, put: TablePut | Non
     held = parts.suppressed(node.name)
     old = parts.old_wanted(node.name)
     schema = parts.schema(node)
-    holding = suppress.Suppress(node.name, operation, schema, held, put, old, parts.context, forward)
+    holding = Suppressing(node.name, operation, schema, held, put, old, parts.context, forward)
     parts.waiting[node.name] = holding
     return holding.process

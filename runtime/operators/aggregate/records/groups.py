@@ -13,6 +13,7 @@ from vsc.runtime.operators.aggregate.records.results import Result, Results
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.records import Int64s
 from vsc.runtime.state.keys import KeyCodec
 
 __all__ = ["StreamGroups", "TableGroups", "Travelled"]
@@ -85,6 +86,10 @@ class Travelled:
     def columns(self, changes: Sequence[pa.Array]) -> tuple[list[pa.Array], list[pa.Array]]:
         """The columns of the rows to take back, and of those to add, which are there where the change says so."""
         return [changes[i] for i in self._old], [changes[i] for i in self._new]
+
+    def idents(self, rows: Sequence[pa.Array]) -> tuple[Sequence[bytes], Int64s]:
+        """What tells rows apart: each once, and which one is that of each row."""
+        return self._keys.encode_columns([rows[i] for i in self._ident])
 
     def ident(self, row: Row) -> bytes:
         """What tells the row from all others of its table: its key there."""
