@@ -23,7 +23,7 @@ help:
 	@echo 'make newest  the fast Spark tests on pyspark $(PYSPARK_NEWEST)'
 	@echo 'make soak    kill -9 at random points, 50 times; options in SOAK, such as SOAK="--kills 5"'
 	@echo 'make bench   the benchmarks, on pyspark $(PYSPARK_NEWEST)'
-	@echo 'make fmt     format the code and mend what can be mended'
+	@echo 'make fmt     format code and topologies, and fix what can be fixed'
 	@echo 'make clean   remove environments, caches and output'
 
 setup: $(READY)
@@ -78,6 +78,8 @@ bench: $(READY_NEWEST)
 fmt: $(READY)
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
+	$(BIN)/vsc fmt examples tests/golden tests/messy
+	$(BIN)/python -m tests.docs.blocks
 
 clean:
 	rm -rf $(VENV) $(NEWEST) build dist out *.egg-info spark-warehouse metastore_db derby.log \

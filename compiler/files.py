@@ -10,7 +10,7 @@ import os
 
 from vsc.compiler.source import SourceFile
 
-__all__ = ["FileError", "MissingFileError", "holds_plan", "read_text", "source_file"]
+__all__ = ["FileError", "MissingFileError", "decode", "holds_plan", "read_text", "source_file"]
 
 _UNNAMED = "topology.vdsl"
 """What messages call a topology that is in no file."""
@@ -62,6 +62,11 @@ def read_text(path: str) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise FileError(f"{path} cannot be read: {reason}") from None
+    return decode(data, path)
+
+
+def decode(data: bytes, path: str) -> str:
+    """The text of what was read from `path`, in UTF-8, with or without a byte order mark. Raises `FileError`."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

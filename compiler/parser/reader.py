@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
@@ -15,7 +15,16 @@ from vsc.compiler.parser.variables import REFERENCE
 from vsc.compiler.source import Span
 from vsc.plan.record import record
 
-__all__ = ["MAX_CHARACTERS", "Parsed", "ParsedExpression", "parse", "parse_expression", "variables_in"]
+__all__ = [
+    "MAX_CHARACTERS",
+    "Parsed",
+    "ParsedExpression",
+    "Read",
+    "parse",
+    "parse_expression",
+    "read_statements",
+    "variables_in",
+]
 
 MAX_CHARACTERS = 4_000_000
 """Longer texts are refused: no one has written them by hand, and reading them would take minutes."""
@@ -39,16 +48,31 @@ class ParsedExpression:
     findings: tuple[Finding, ...]
 
 
+class Builder(Protocol):
+    """What the tree is made by: see `vsc.compiler.parser.expressions` for the members."""
+
+    findings: list[Finding]
+    flawed: bool
+
+    def build(self, action: str, span: Span, children: list[Any]) -> Any:
+        """The piece of the tree that the rule with this `action` stands for."""
+
+
+@record
+class Read:
+    """The tokens of a file, its statements as a builder has made them, and what is wrong with its text."""
+
+    tokens: Tokens
+    statements: tuple[Any, ...]
+    findings: tuple[Finding, ...]
+
+
 def parse(text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> Parsed:
     """The tree of a file. `variables` are the values for ``${name}`` outside of connector options."""
-    if len(text) > MAX_CHARACTERS:
-        message = f"the file has {len(text):,} characters; more than {MAX_CHARACTERS:,} are not read"
-        finding = Finding("VSC015", Span(0, 0), message, (), "split the topology into several files")
-        return Parsed(syntax.File((), ()), (finding,))
-    if text[:1] in ("{", "[") and _is_json(text):
-        help = "check the topology itself; a plan that `vsc compile` has made goes to `vsc run`"
-        return Parsed(syntax.File((), ()), (Finding("VSC005", Span(0, 1), "this is JSON, not a topology", (), help),))
-    reader = _Reader(text, variables)
+    refused = _refused(text)
+    if refused is not None:
+        return Parsed(syntax.File((), ()), (refused,))
+    reader = _Reader(text, _building(variables))
     statements, broken = reader.file()
     if not reader.findings and not any(isinstance(s, syntax.SourceDecl | syntax.DerivedDecl) for s in statements):
         help = "declare a source, as in `stream NAME (id bigint) from files (path = '...', format = 'json');`"
@@ -58,9 +82,19 @@ def parse(text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> Parsed:
     return Parsed(syntax.File(tuple(statements), tuple(broken)), tuple(findings))
 
 
+def read_statements(text: str, builder: Callable[[Tokens], Builder]) -> Read:
+    """The statements of a file as another `builder` makes them; the findings are those of `parse`."""
+    refused = _refused(text)
+    if refused is not None:
+        return Read(Tokens(text), (), (refused,))
+    reader = _Reader(text, builder)
+    statements, _ = reader.file()
+    return Read(reader.tokens, tuple(statements), tuple(sorted(reader.findings, key=lambda finding: finding.span)))
+
+
 def parse_expression(text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> ParsedExpression:
     """The tree of one expression, from the first character to the last."""
-    reader = _Reader(text, variables)
+    reader = _Reader(text, _building(variables))
     value = reader.whole("expression")
     findings = tuple(sorted(reader.findings, key=lambda finding: finding.span))
     return ParsedExpression(None if findings else value, findings)
@@ -71,6 +105,21 @@ def variables_in(text: str) -> frozenset[str]:
     tokens, _ = tokenize(text)
     words = map(tokens.word, range(len(tokens.kinds)))
     return frozenset(name for word in words for name in REFERENCE.findall(word))
+
+
+def _refused(text: str) -> Finding | None:
+    """Why the text is not read at all, if so."""
+    if len(text) > MAX_CHARACTERS:
+        message = f"the file has {len(text):,} characters; more than {MAX_CHARACTERS:,} are not read"
+        return Finding("VSC015", Span(0, 0), message, (), "split the topology into several files")
+    if text[:1] in ("{", "[") and _is_json(text):
+        help = "check the topology itself; a plan that `vsc compile` has made goes to `vsc run`"
+        return Finding("VSC005", Span(0, 1), "this is JSON, not a topology", (), help)
+    return None
+
+
+def _building(variables: Mapping[str, str]) -> Callable[[Tokens], StatementBuilder]:
+    return lambda tokens: StatementBuilder(tokens, variables, _read_literal)
 
 
 def _is_json(text: str) -> bool:
@@ -85,7 +134,7 @@ def _is_json(text: str) -> bool:
 
 def _read_literal(text: str) -> syntax.Literal | syntax.Duration | None:
     """The literal that `text` is, or None."""
-    reader = _Reader(text, _NO_VARIABLES)
+    reader = _Reader(text, _building(_NO_VARIABLES))
     value = reader.whole("option_value")
     if reader.findings or not isinstance(value, syntax.Literal | syntax.Duration):
         return None
@@ -95,10 +144,10 @@ def _read_literal(text: str) -> syntax.Literal | syntax.Duration | None:
 class _Reader:
     """Reads one text."""
 
-    def __init__(self, text: str, variables: Mapping[str, str]) -> None:
+    def __init__(self, text: str, builder: Callable[[Tokens], Builder]) -> None:
         self.tables = load_tables()
         self.tokens, self.findings = tokenize(text)
-        self.builder = StatementBuilder(self.tokens, variables, _read_literal)
+        self.builder = builder(self.tokens)
         self.semicolon = self.tables.number["SEMICOLON"]
 
     def whole(self, start: str) -> Any:
@@ -108,7 +157,7 @@ class _Reader:
         self.findings += self.builder.findings
         return value
 
-    def file(self) -> tuple[list[syntax.Statement], list[syntax.Name]]:
+    def file(self) -> tuple[list[Any], list[syntax.Name]]:
         """The statements, and the names that the unreadable ones would have declared."""
         tokens, statements, broken = self.tokens, [], []
         index = 0

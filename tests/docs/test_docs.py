@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs import blocks
 from tests.docs.functions import pages
+from vsc.cli import main
 from vsc.compiler import check_topology
 from vsc.scenario import load, play
 
@@ -28,6 +30,18 @@ TOPOLOGIES = [
 @pytest.mark.parametrize("text", TOPOLOGIES)
 def test_a_topology_in_a_document_compiles(text: str) -> None:
     assert check_topology(text, path="document.vdsl", variables={}) == ()
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in blocks.PAGES])
+def test_the_topologies_in_a_document_are_formatted(page: Path) -> None:
+    """`python -m tests.docs.blocks` formats them."""
+    for block in blocks.blocks(page):
+        assert block == blocks.formatted(block)
+
+
+def test_the_examples_are_formatted(capsys: pytest.CaptureFixture[str]) -> None:
+    folders = [str(ROOT / name) for name in ("examples", "tests/golden", "tests/messy")]
+    assert main(["fmt", "--check", *folders]) == 0, capsys.readouterr().err
 
 
 def test_the_python_in_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:

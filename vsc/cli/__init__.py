@@ -26,6 +26,7 @@ __all__ = ["COMMANDS", "main"]
 COMMANDS = {
     "inspect": "write the source statement for data files that are there",
     "check": "find what is wrong with topologies",
+    "fmt": "format topologies",
     "compile": "turn a topology into its plan, or show it in another form",
     "run": "run a topology on Spark",
     "explain": "show the page of a diagnostic code, or list all codes",

@@ -19,7 +19,7 @@ __all__ = ["add_arguments", "execute"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
-    parser.add_argument("files", metavar="FILE", nargs="+", help="a topology (.vdsl)")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="a topology (.vdsl), or - for standard input")
     parser.add_argument(
         "--format",
         choices=("text", "concise", "json", "sarif", "github"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import stat
 import sys
 from collections.abc import Iterable, Mapping
@@ -14,8 +15,10 @@ from vsc.cli.problems import Problem, discard, tell
 from vsc.compiler import files
 
 __all__ = [
+    "STDIN",
     "add_variables",
     "print_payload",
+    "read_stdin",
     "read_text",
     "read_texts",
     "unknown_variables",
@@ -25,6 +28,10 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+STDIN = "<stdin>"
+"""What messages call standard input."""
 
 
 def add_variables(parser: argparse.ArgumentParser) -> None:
@@ -78,12 +85,23 @@ def read_text(path: str) -> str:
         raise UsageError(error.message, error.help) from None
 
 
+def read_stdin() -> str:
+    """The text on standard input, as `read_text`."""
+    try:
+        return files.decode(sys.stdin.buffer.read() if sys.stdin is not None else b"", STDIN)
+    except files.FileError as error:
+        raise UsageError(error.message, error.help) from None
+
+
 def read_texts(paths: Iterable[str]) -> tuple[dict[str, str], list[UsageError]]:
-    """The texts of the files that can be read, and what is wrong with the others."""
+    """The texts of the files that can be read (``-`` is standard input), and what is wrong with the others."""
     texts, unread = {}, []
     for path in dict.fromkeys(paths):
         try:
-            texts[path] = read_text(path)
+            if path == "-":
+                texts[STDIN] = read_stdin()
+            else:
+                texts[path] = read_text(path)
         except UsageError as error:
             unread.append(error)
     return texts, unread
@@ -107,7 +125,7 @@ def print_payload(text: str) -> None:
 
 
 def write_file(path: str, text: str) -> None:
-    """Writes a file whole or not at all. Raises `UsageError`."""
+    """Writes a file whole or not at all; one that was there keeps its permissions. Raises `UsageError`."""
     try:
         if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
             with open(path, "w", encoding="utf-8") as file:  # a pipe, a terminal
@@ -118,6 +136,8 @@ def write_file(path: str, text: str) -> None:
         try:
             with open(beside, "x", encoding="utf-8", newline="\n") as file:
                 file.write(text)
+            if os.path.exists(target):
+                shutil.copymode(target, beside)
             os.replace(beside, target)
         finally:
             if os.path.exists(beside):
