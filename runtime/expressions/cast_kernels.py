@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.types import DataType, DecimalType, ScalarType
-from vsc.runtime.expressions.kernels import Uncertain
+from vsc.runtime.expressions.forms import Uncertain
 from vsc.runtime.values import INTEGER_BITS, arrow_type
 
 __all__ = ["cast_column"]

@@ -6,7 +6,7 @@ from typing import ClassVar, NoReturn
 
 from vsc.runtime.errors import VscRuntimeError
 
-__all__ = ["ColumnFailure", "ExpressionFailure", "fail"]
+__all__ = ["ExpressionFailure", "fail"]
 
 
 class ExpressionFailure(VscRuntimeError):
@@ -20,20 +20,6 @@ class ExpressionFailure(VscRuntimeError):
 
     def __reduce__(self) -> tuple[type[ExpressionFailure], tuple[str]]:
         return ExpressionFailure, (self.reason,)
-
-
-class ColumnFailure(VscRuntimeError):
-    """An expression has no value for a row of a column; `row` is the first such row."""
-
-    code: ClassVar[str] = "VSC902"
-
-    def __init__(self, row: int, reason: str) -> None:
-        super().__init__(f"row {row}: {reason}")
-        self.row = row
-        self.reason = reason
-
-    def __reduce__(self) -> tuple[type[ColumnFailure], tuple[int, str]]:
-        return ColumnFailure, (self.row, self.reason)
 
 
 def fail(error_class: str, text: str) -> NoReturn:

@@ -1,8 +1,6 @@
-"""The strict functions: those that are null when any argument is, evaluated on values that are not.
+"""The catalogue of the runtime: how each function and operator of `vsc.plan.functions` is evaluated.
 
-`BUILDERS` maps a function's name to what makes its implementation for one call in a plan; building looks at types and
-constants once, so that a row costs only the function itself. What is lazy or looks at nulls is in
-`vsc.runtime.expressions.row`.
+One record each: the function of its arguments' values, and a kernel for whole columns if there is one.
 """
 
 from __future__ import annotations
@@ -11,20 +9,24 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow.compute as pc
+
 from vsc.plan.expressions import Call, Expr, Literal
 from vsc.plan.functions import SHA2_BITS
 from vsc.plan.types import BINARY, ArrayType, MapType, StructType
-from vsc.runtime.expressions import calendar, text
-from vsc.runtime.expressions.failure import fail
+from vsc.runtime.expressions import calendar, kernels, text
+from vsc.runtime.expressions.failure import ExpressionFailure, fail
+from vsc.runtime.expressions.forms import Form, Kernel, Lazy, all_of, divisor_first, in_turn, seeing, stepwise
+from vsc.runtime.expressions.hashing import SEED, hasher
 from vsc.runtime.expressions.json_text import reader, writer
-from vsc.runtime.expressions.numbers import absolute, binary, negated, rounded, whole
-from vsc.runtime.expressions.ordering import comparison
+from vsc.runtime.expressions.lazy import CASE, COALESCE, IN, LOGIC
+from vsc.runtime.expressions.numbers import absolute, binary, instant, negated, rounded, whole
+from vsc.runtime.expressions.ordering import comparison, sort_key
 from vsc.runtime.expressions.patterns import pattern_reader
 
-__all__ = ["BUILDERS", "instant"]
+__all__ = ["FUNCTIONS"]
 
 Function = Callable[..., Any]
-Builder = Callable[[Call], Function]
 
 
 def _constant(expr: Expr) -> Any:
@@ -32,8 +34,9 @@ def _constant(expr: Expr) -> Any:
     return expr.value if isinstance(expr, Literal) else None
 
 
-def _plain(function: Function) -> Builder:
-    return lambda call: function
+def _same(function: Function, kernel: Kernel | None = None, looks: Any = in_turn) -> Form:
+    """The form of a function that is the same for every call."""
+    return Form(lambda call: function, kernel, looks)
 
 
 # ---------------------------------------------------------------------------------------------------------- numbers
@@ -47,11 +50,21 @@ def _arithmetic(call: Call) -> Function:
     return binary(call.function, call.type)
 
 
-def instant(micros: int) -> int:
-    """A timestamp, in microseconds; fails on one that has no room in 64 bits."""
-    if -(2**63) <= micros < 2**63:
-        return micros
-    fail("ARITHMETIC_OVERFLOW", "long overflow")
+def _try_divide(call: Call) -> Function:
+    divide = binary("divide", call.type)
+
+    def tried(dividend: Any, divisor: Any) -> Any:
+        try:
+            return divide(dividend, divisor)
+        except ExpressionFailure:
+            return None
+
+    return tried
+
+
+def _extreme(call: Call) -> Function:
+    choose, key = max if call.function == "greatest" else min, sort_key(call.type)
+    return lambda *values: choose((v for v in values if v is not None), key=key, default=None)
 
 
 def _round(call: Call) -> Function:
@@ -162,82 +175,97 @@ def _field(call: Call) -> Function:
     return lambda value, written: value[place]
 
 
-def _compare(call: Call) -> Function:
-    return comparison(call.function, call.args[0].type)
+def _hash(call: Call) -> Function:
+    hashers = [hasher(arg.type) for arg in call.args]
+
+    def hashed(*values: Any) -> int:
+        seed = SEED
+        for one, value in zip(hashers, values, strict=True):
+            seed = one(value, seed)
+        return seed
+
+    return hashed
 
 
-def _abs(call: Call) -> Function:
-    return absolute(call.type)
+# --------------------------------------------------------------------------------------------------------- catalogue
+
+_COMPARISON = Form(lambda call: comparison(call.function, call.args[0].type), kernels.comparison)
+_WHOLE = Form(lambda call: whole(call.function, call.args[0].type, call.type))
+_EXTREME = Form(_extreme, looks=seeing)
 
 
-def _negate(call: Call) -> Function:
-    return negated(call.type)
+def _clock(unit: int, modulus: int) -> Form:
+    return _same(lambda micros: micros // unit % modulus, kernels.clock(unit, modulus))
 
 
-def _whole(call: Call) -> Function:
-    return whole(call.function, call.args[0].type, call.type)
+def _date_part(place: int, function: Function) -> Form:
+    return _same(lambda days: calendar.civil(days)[place], kernels.date_part(function))
 
 
-def _length(value: str | bytes) -> int:
-    return len(value)
-
-
-def _part(i: int) -> Builder:
-    return _plain(lambda days: calendar.civil(days)[i])
-
-
-def _clock(unit: int, modulus: int) -> Builder:
-    return _plain(lambda micros: micros // unit % modulus)
-
-
-BUILDERS: dict[str, Builder] = {
-    "abs": _abs,
-    "add": _arithmetic,
-    "ceil": _whole,
-    "concat": _concat,
-    "contains": _plain(lambda value, part: part in value),
-    "date_add": _plain(lambda days, more: _wrapped(days + more)),
-    "date_trunc": _truncate,
-    "datediff": _plain(lambda end, start: _wrapped(end - start)),
-    "day": _part(2),
-    "element": _element,
-    "element_at": _element_at,
-    "ends_with": _plain(lambda value, part: value.endswith(part)),
-    "eq": _compare,
-    "floor": _whole,
-    "from_json": lambda call: reader(call.type),
-    "ge": _compare,
-    "get_field": _field,
-    "gt": _compare,
-    "hour": _clock(calendar.SECOND * 3600, 24),
-    "le": _compare,
-    "length": _plain(_length),
-    "like": _like,
-    "lower": _plain(str.lower),
-    "lt": _compare,
-    "md5": _plain(_md5),
-    "minute": _clock(calendar.SECOND * 60, 60),
-    "month": _part(1),
-    "multiply": _arithmetic,
-    "ne": _compare,
-    "negate": _negate,
-    "not": _plain(lambda value: not value),
-    "replace": _plain(text.replace),
-    "round": _round,
+FUNCTIONS: dict[str, Form | Lazy] = {
+    "abs": Form(lambda call: absolute(call.type), kernels.absolute),
+    "add": Form(_arithmetic, kernels.arithmetic, stepwise),
+    "and": LOGIC,
+    "array": _same(lambda *items: list(items), looks=seeing),
+    "case": CASE,
+    "ceil": _WHOLE,
+    "coalesce": COALESCE,
+    "concat": Form(_concat, kernels.concat, all_of),
+    "contains": _same(lambda value, part: part in value, kernels.search(pc.match_substring)),
+    "date_add": _same(lambda days, more: _wrapped(days + more)),
+    "date_trunc": Form(_truncate, kernels.truncate),
+    "datediff": _same(lambda end, start: _wrapped(end - start)),
+    "day": _date_part(2, pc.day),
+    "divide": Form(_arithmetic, kernels.divide, divisor_first),
+    "element": Form(_element),
+    "element_at": Form(_element_at),
+    "ends_with": _same(lambda value, part: value.endswith(part), kernels.search(pc.ends_with)),
+    "eq": _COMPARISON,
+    "floor": _WHOLE,
+    "from_json": Form(lambda call: reader(call.type)),
+    "ge": _COMPARISON,
+    "get_field": Form(_field, kernels.get_field),
+    "greatest": _EXTREME,
+    "gt": _COMPARISON,
+    "hour": _clock(calendar.HOUR, 24),
+    "if": CASE,
+    "in": IN,
+    "is_not_null": _same(lambda value: value is not None, kernels.is_null, seeing),
+    "is_null": _same(lambda value: value is None, kernels.is_null, seeing),
+    "le": _COMPARISON,
+    "least": _EXTREME,
+    "length": _same(len, kernels.length),
+    "like": Form(_like),
+    "lower": _same(str.lower, kernels.case_of(pc.ascii_lower)),
+    "lt": _COMPARISON,
+    "md5": _same(_md5),
+    "minute": _clock(calendar.MINUTE, 60),
+    "modulo": Form(_arithmetic, kernels.modulo, divisor_first),
+    "month": _date_part(1, pc.month),
+    "multiply": Form(_arithmetic, kernels.arithmetic, stepwise),
+    "ne": _COMPARISON,
+    "negate": Form(lambda call: negated(call.type), kernels.negate),
+    "not": _same(lambda value: not value, lambda call, args: pc.invert(*args)),
+    "or": LOGIC,
+    "replace": _same(text.replace),
+    "round": Form(_round),
     "second": _clock(calendar.SECOND, 60),
-    "sha2": _plain(_sha2),
-    "size": _plain(len),
-    "split": _split,
-    "starts_with": _plain(lambda value, part: value.startswith(part)),
-    "substring": _plain(text.substring),
-    "subtract": _arithmetic,
-    "timestamp_millis": _plain(lambda millis: instant(millis * 1000)),
-    "to_date": _to_date,
-    "to_json": lambda call: writer(call.args[0].type),
-    "to_timestamp": _to_timestamp,
-    "trim": _plain(lambda value: value.strip(" ")),
-    "unix_millis": _plain(lambda micros: micros // 1000),
-    "upper": _plain(str.upper),
-    "year": _part(0),
+    "sha2": _same(_sha2),
+    "size": _same(len, kernels.size),
+    "split": Form(_split),
+    "starts_with": _same(lambda value, part: value.startswith(part), kernels.search(pc.starts_with)),
+    "struct": _same(lambda *fields: fields, looks=seeing),
+    "substring": _same(text.substring, kernels.substring),
+    "subtract": Form(_arithmetic, kernels.arithmetic, stepwise),
+    "timestamp_millis": _same(lambda millis: instant(millis * 1000), kernels.timestamp_millis),
+    "to_date": Form(_to_date),
+    "to_json": Form(lambda call: writer(call.args[0].type)),
+    "to_timestamp": Form(_to_timestamp),
+    "trim": _same(lambda value: value.strip(" "), lambda call, args: pc.utf8_trim(args[0], characters=" ")),
+    "try_divide": Form(_try_divide, looks=divisor_first),
+    "unix_millis": _same(lambda micros: micros // 1000, kernels.unix_millis),
+    "upper": _same(str.upper, kernels.case_of(pc.ascii_upper)),
+    "xxhash64": Form(_hash, looks=seeing),
+    "year": _date_part(0, pc.year),
 }
-"""What makes the implementation of each strict function."""
+"""How each is evaluated, by its name. Not here: ``event_time``, a leaf as columns are, and ``nullif``, an ``if``."""

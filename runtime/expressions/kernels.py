@@ -1,8 +1,6 @@
 """Arrow and numpy kernels for single operators and functions, each only where it agrees exactly with the row function.
 
-A kernel takes whole columns (or a constant as a scalar, never constants alone) and gives a column. It raises Uncertain
-where a value fails, or might not come out as row by row: then the rows decide. An operator without a kernel here is
-evaluated row by row over its argument columns.
+See `vsc.runtime.expressions.forms.Kernel` for what they take and give.
 """
 
 from __future__ import annotations
@@ -17,34 +15,9 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call, Expr, Literal
 from vsc.plan.types import ArrayType, DataType, DecimalType, ScalarType, StructType
-from vsc.runtime.expressions.calendar import SECOND
+from vsc.runtime.expressions.calendar import DAY, HOUR, MINUTE, SECOND
+from vsc.runtime.expressions.forms import Kernel, Uncertain, full
 from vsc.runtime.values import INTEGER_BITS, arrow_type
-
-__all__ = ["KERNELS", "Column", "Kernel", "Uncertain", "full", "mask_of"]
-
-Column = pa.Array | pa.Scalar
-"""An evaluated argument: a column, or a constant."""
-
-Kernel = Callable[[Call, list[Any]], Any]
-"""``kernel(call, arguments) -> column``."""
-
-
-class Uncertain(Exception):
-    """This kernel cannot answer for these values: evaluate row by row."""
-
-
-def full(column: Any, length: int) -> pa.Array:
-    """`column` as an array, a constant repeated `length` times."""
-    if not isinstance(column, pa.Scalar):
-        return column
-    # Arrow cannot repeat a list no times.
-    return pa.repeat(column, length) if length else pa.array([], column.type)
-
-
-def mask_of(column: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which rows of a boolean column are true; null is not."""
-    found: npt.NDArray[np.bool_] = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
-    return found
 
 
 def _name(type: DataType) -> str:
@@ -83,7 +56,8 @@ _CHECKED = {"add": pc.add_checked, "subtract": pc.subtract_checked, "multiply": 
 _UNCHECKED = {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}
 
 
-def _arithmetic(call: Call, args: list[Any]) -> Any:
+def arithmetic(call: Call, args: list[Any]) -> Any:
+    """``+ - *`` of two or more; not where Spark cuts digits of a decimal off."""
     if _name(call.args[1].type) == "interval":
         return _shift(call, args)
     found = args[0]
@@ -112,7 +86,8 @@ def _shift(call: Call, args: list[Any]) -> Any:
     return _checked(_CHECKED[call.function], args[0].view(pa.int64()), step).view(arrow_type(call.type))
 
 
-def _divide(call: Call, args: list[Any]) -> Any:
+def divide(call: Call, args: list[Any]) -> Any:
+    """``/`` of floating-point numbers."""
     if _name(call.type) not in ("double", "float"):
         raise Uncertain
     zero = pc.and_kleene(pc.equal(args[1], 0.0), pc.is_valid(args[0]))
@@ -121,7 +96,8 @@ def _divide(call: Call, args: list[Any]) -> Any:
     return pc.divide(*args)
 
 
-def _modulo(call: Call, args: list[Any]) -> Any:
+def modulo(call: Call, args: list[Any]) -> Any:
+    """``%`` of integers."""
     if _name(call.type) not in INTEGER_BITS:
         raise Uncertain
     left, right = (full(arg, _length(args)) for arg in args)
@@ -133,13 +109,15 @@ def _modulo(call: Call, args: list[Any]) -> Any:
     return _with_nulls_of(np.fmod(dividend, divisor), left.type, left, right)
 
 
-def _negate(call: Call, args: list[Any]) -> Any:
+def negate(call: Call, args: list[Any]) -> Any:
+    """Unary minus, not of decimals."""
     if isinstance(call.type, DecimalType):
         raise Uncertain
     return _checked(pc.negate_checked if _name(call.type) in INTEGER_BITS else pc.negate, *args)
 
 
-def _abs(call: Call, args: list[Any]) -> Any:
+def absolute(call: Call, args: list[Any]) -> Any:
+    """``abs``, not of decimals."""
     if isinstance(call.type, DecimalType):
         raise Uncertain
     return _checked(pc.abs_checked if _name(call.type) in INTEGER_BITS else pc.abs, *args)
@@ -180,26 +158,21 @@ def compare(function: str, type: DataType, left: Any, right: Any) -> Any:
             return pc.invert(compare("lt", type, left, right))
 
 
-def _compare(call: Call, args: list[Any]) -> Any:
+def comparison(call: Call, args: list[Any]) -> Any:
+    """``= <> < <= > >=``."""
     return compare(call.function, call.args[0].type, *args)
 
 
-def _in(call: Call, args: list[Any]) -> Any:
-    value, *options = args
-    found = compare("eq", call.args[0].type, value, options[0])
-    for option in options[1:]:
-        found = pc.or_kleene(found, compare("eq", call.args[0].type, value, option))
-    return found
-
-
-def _is_null(call: Call, args: list[Any]) -> Any:
+def is_null(call: Call, args: list[Any]) -> Any:
+    """``is null`` and ``is not null``."""
     return pc.is_null(*args) if call.function == "is_null" else pc.is_valid(*args)
 
 
 # ------------------------------------------------------------------------------------------------------------- text
 
 
-def _concat(call: Call, args: list[Any]) -> Any:
+def concat(call: Call, args: list[Any]) -> Any:
+    """``||`` of texts or binaries."""
     if isinstance(call.type, ArrayType):
         raise Uncertain
     separator = pa.scalar("" if _name(call.type) == "string" else b"", arrow_type(call.type))
@@ -212,7 +185,8 @@ def _constant(expr: Expr) -> Any:
     raise Uncertain
 
 
-def _substring(call: Call, args: list[Any]) -> Any:
+def substring(call: Call, args: list[Any]) -> Any:
+    """Of text, from a constant position that counts from the start."""
     position = _constant(call.args[1])
     length = _constant(call.args[2]) if len(call.args) == 3 else None
     if _name(call.type) != "string" or position < 0 or (length is not None and length < 0):
@@ -221,7 +195,9 @@ def _substring(call: Call, args: list[Any]) -> Any:
     return pc.utf8_slice_codeunits(args[0], start, None if length is None else start + length)
 
 
-def _case_of(function: Callable[..., Any]) -> Kernel:
+def case_of(function: Callable[..., Any]) -> Kernel:
+    """``upper`` and ``lower`` of ASCII: other letters are not the same in Java and in Arrow."""
+
     def kernel(call: Call, args: list[Any]) -> Any:
         if not pc.all(pc.string_is_ascii(args[0])).as_py():
             raise Uncertain
@@ -230,11 +206,13 @@ def _case_of(function: Callable[..., Any]) -> Kernel:
     return kernel
 
 
-def _search(function: Callable[..., Any]) -> Kernel:
+def search(function: Callable[..., Any]) -> Kernel:
+    """A search for a constant."""
     return lambda call, args: function(args[0], pattern=_constant(call.args[1]))
 
 
-def _text_length(call: Call, args: list[Any]) -> Any:
+def length(call: Call, args: list[Any]) -> Any:
+    """Of text or binary."""
     if _name(call.args[0].type) == "string":
         return pc.utf8_length(args[0])
     return pc.binary_length(args[0])
@@ -243,7 +221,9 @@ def _text_length(call: Call, args: list[Any]) -> Any:
 # ------------------------------------------------------------------------------------------------------------- time
 
 
-def _clock(unit: int, modulus: int) -> Kernel:
+def clock(unit: int, modulus: int) -> Kernel:
+    """A part of the time of day."""
+
     def kernel(call: Call, args: list[Any]) -> Any:
         micros = args[0].view(pa.int64())
         return _with_nulls_of((_numbers(micros) // unit % modulus).astype(np.int32), pa.int32(), micros)
@@ -251,19 +231,22 @@ def _clock(unit: int, modulus: int) -> Kernel:
     return kernel
 
 
-def _unix_millis(call: Call, args: list[Any]) -> Any:
+def unix_millis(call: Call, args: list[Any]) -> Any:
+    """Rounded down."""
     micros = args[0].view(pa.int64())
     return _with_nulls_of(_numbers(micros) // 1000, pa.int64(), micros)
 
 
-def _timestamp_millis(call: Call, args: list[Any]) -> Any:
+def timestamp_millis(call: Call, args: list[Any]) -> Any:
+    """Not where it overflows."""
     return _checked(pc.multiply_checked, args[0], pa.scalar(1000, pa.int64())).view(arrow_type(call.type))
 
 
-_STEPS = {"millisecond": 1000, "second": SECOND, "minute": 60 * SECOND, "hour": 3600 * SECOND, "day": 86400 * SECOND}
+_STEPS = {"millisecond": 1000, "second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
 
 
-def _truncate(call: Call, args: list[Any]) -> Any:
+def truncate(call: Call, args: list[Any]) -> Any:
+    """``date_trunc`` to units of one length."""
     step = _STEPS.get(_constant(call.args[0]))
     if step is None:
         raise Uncertain
@@ -277,7 +260,9 @@ def _truncate(call: Call, args: list[Any]) -> Any:
 _FIRST_DAY, _LAST_DAY = -719162, 2932896  # the years 1 to 9999
 
 
-def _date_part(function: Callable[..., Any]) -> Kernel:
+def date_part(function: Callable[..., Any]) -> Kernel:
+    """A part of the date, in the years that Arrow knows."""
+
     def kernel(call: Call, args: list[Any]) -> Any:
         days = _numbers(args[0].view(pa.int32()))
         if len(days) and (days.min() < _FIRST_DAY or days.max() > _LAST_DAY):
@@ -290,7 +275,8 @@ def _date_part(function: Callable[..., Any]) -> Kernel:
 # ---------------------------------------------------------------------------------------------------- nested values
 
 
-def _get_field(call: Call, args: list[Any]) -> Any:
+def get_field(call: Call, args: list[Any]) -> Any:
+    """Field of a struct."""
     struct = call.args[0].type
     if not isinstance(struct, StructType):
         raise Uncertain
@@ -298,49 +284,8 @@ def _get_field(call: Call, args: list[Any]) -> Any:
     return pc.struct_field(args[0], [place])
 
 
-def _size(call: Call, args: list[Any]) -> Any:
+def size(call: Call, args: list[Any]) -> Any:
+    """Of an array."""
     if not isinstance(call.args[0].type, ArrayType):
         raise Uncertain
     return pc.list_value_length(args[0])
-
-
-KERNELS: dict[str, Kernel] = {
-    "abs": _abs,
-    "add": _arithmetic,
-    "concat": _concat,
-    "contains": _search(pc.match_substring),
-    "date_trunc": _truncate,
-    "day": _date_part(pc.day),
-    "divide": _divide,
-    "ends_with": _search(pc.ends_with),
-    "eq": _compare,
-    "ge": _compare,
-    "get_field": _get_field,
-    "gt": _compare,
-    "hour": _clock(3600 * SECOND, 24),
-    "in": _in,
-    "is_not_null": _is_null,
-    "is_null": _is_null,
-    "le": _compare,
-    "length": _text_length,
-    "lower": _case_of(pc.ascii_lower),
-    "lt": _compare,
-    "minute": _clock(60 * SECOND, 60),
-    "modulo": _modulo,
-    "month": _date_part(pc.month),
-    "multiply": _arithmetic,
-    "ne": _compare,
-    "negate": _negate,
-    "not": lambda call, args: pc.invert(*args),
-    "second": _clock(SECOND, 60),
-    "size": _size,
-    "starts_with": _search(pc.starts_with),
-    "substring": _substring,
-    "subtract": _arithmetic,
-    "timestamp_millis": _timestamp_millis,
-    "trim": lambda call, args: pc.utf8_trim(args[0], characters=" "),
-    "unix_millis": _unix_millis,
-    "upper": _case_of(pc.ascii_upper),
-    "year": _date_part(pc.year),
-}
-"""The kernel of each operator and function that has one; lazy ones are in `vsc.runtime.expressions.columns`."""

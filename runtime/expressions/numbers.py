@@ -16,7 +16,7 @@ from vsc.plan.types import DataType, DecimalType, ScalarType
 from vsc.runtime.expressions.failure import fail
 from vsc.runtime.values import INTEGER_BITS
 
-__all__ = ["EXACT", "absolute", "binary", "fit_decimal", "negated", "rounded", "to_float32", "whole"]
+__all__ = ["EXACT", "absolute", "binary", "fit_decimal", "instant", "negated", "rounded", "to_float32", "whole"]
 
 EXACT = Context(prec=120, rounding=ROUND_HALF_UP, Emin=-999999, Emax=999999)
 """Exact for sums, products and remainders of two decimals of 38 digits."""
@@ -45,6 +45,13 @@ def _unit(scale: int) -> Decimal:
 
 
 _UNITS = [Decimal(1).scaleb(-scale) for scale in range(39)]
+
+
+def instant(micros: int) -> int:
+    """A timestamp, in microseconds; fails on one that has no room in 64 bits."""
+    if _LONG_MIN <= micros <= _LONG_MAX:
+        return micros
+    fail("ARITHMETIC_OVERFLOW", "long overflow")
 
 
 # --------------------------------------------------------------------------------------------------- two operands

@@ -52,7 +52,7 @@ def test_five_thousand_terms(text: str, values: list[object]) -> None:
     assert [function(row, None, None, None) for row in ROWS] == values
     types = [pa.int64(), pa.int32(), pa.float64(), pa.decimal128(12, 2), pa.string()]
     columns = tuple(pa.array(list(c), t) for c, t in zip(zip(*ROWS, strict=True), types, strict=True))
-    assert evaluate(expr, [Frame(schema, columns)]).to_pylist() == values
+    assert evaluate(expr, [Frame(schema, columns)])[0].to_pylist() == values
     with TopologyTestDriver(_topology(text)) as driver:
         for k, n, x, _, t in ROWS[::2]:
             driver.pipe("s", {"k": k, "n": n, "x": x, "t": t}, timestamp=k)

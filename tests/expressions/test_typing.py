@@ -12,11 +12,11 @@ from vsc.compiler.expressions import Scope, ScopeInput, Typed, coerce, common_ty
 from vsc.compiler.expressions.catalogue import RULES
 from vsc.compiler.parser import parse_expression
 from vsc.plan.expressions import Call, Cast, Column, Literal
-from vsc.plan.functions import AGGREGATES, FUNCTIONS
+from vsc.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS
 from vsc.plan.nodes import Column as SchemaColumn
 from vsc.plan.nodes import Schema
 from vsc.plan.types import BIGINT, DOUBLE, INT, STRING, TIMESTAMP, parse_type
-from vsc.runtime.expressions.row import FUNCTIONS as EVALUATED
+from vsc.runtime.expressions.functions import FUNCTIONS as EVALUATED
 
 
 def schema(key: str, value: str) -> Schema:
@@ -180,10 +180,10 @@ def test_aggregate_calls_are_known() -> None:
     assert not is_aggregate_call(parse_expression("abs(sum(n))").expression)  # type: ignore[arg-type]
 
 
-def test_the_sides_know_the_same_functions() -> None:
-    assert set(RULES) | {"event_time"} == {name for name, function in FUNCTIONS.items() if function.gives is None}
-    assert set(FUNCTIONS) - {"nullif"} <= EVALUATED  # nullif is lowered to if
-    assert not set(AGGREGATES) & set(FUNCTIONS)
+def test_every_function_is_typed_and_evaluated() -> None:
+    assert set(RULES) == {name for name, f in FUNCTIONS.items() if f.gives is None} - {"event_time"}
+    assert set(EVALUATED) == {*FUNCTIONS, *OPERATORS} - {"event_time", "nullif"}  # `nullif` becomes `if`
+    assert not set(AGGREGATES) & set(FUNCTIONS) and not set(OPERATORS) & set(FUNCTIONS)
 
 
 def test_typing_needs_no_heavy_module() -> None:

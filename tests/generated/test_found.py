@@ -9,7 +9,7 @@ import pyarrow as pa
 from tests.oracle import oracle, shipped
 from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
-from vsc.runtime.expressions.kernels import full
+from vsc.runtime.expressions.forms import full
 
 
 def rows(*found: tuple[str, dict[str, Any]]) -> list[EpochRow]:

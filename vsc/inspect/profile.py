@@ -17,7 +17,7 @@ from vsc.inspect.model import DataColumn, DataFile
 from vsc.inspect.wording import type_text, written
 from vsc.plan.nodes import Source
 from vsc.plan.types import TIMESTAMP
-from vsc.runtime.expressions import ColumnFailure, Frame, evaluate
+from vsc.runtime.expressions import Frame, evaluate
 from vsc.runtime.values import arrow_type
 
 __all__ = ["Profile", "Times", "profile"]
@@ -101,12 +101,9 @@ class _TimeReader:
             return np.full(count, _NONE)
         if column.type != self.type:
             column = column.cast(self.type)
-        try:
-            computed = evaluate(self.expr, [Frame(self.schema, (column,))])
-        except ColumnFailure as failure:
-            self.failed = self.failed or str(failure)
-            self.nulls += count
-            return np.full(count, _NONE)
+        computed, failures = evaluate(self.expr, [Frame(self.schema, (column,))])
+        for row, reason in failures.items():
+            self.failed = self.failed or f"row {row}: {reason}"
         numbers = (computed.view(pa.int64()) if self.expr.type == TIMESTAMP else computed).fill_null(_NONE)
         times: npt.NDArray[np.int64] = numbers.to_numpy(zero_copy_only=False)
         there = times != _NONE

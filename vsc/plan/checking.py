@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from vsc.plan import expressions as exprs
 from vsc.plan import nodes
-from vsc.plan.functions import FUNCTIONS, OPERATORS
+from vsc.plan.functions import CALLS
 from vsc.plan.types import DataType
 
 __all__ = ["Mistake", "first_mistake"]
@@ -235,7 +235,7 @@ def _is_value(value: object, of: DataType) -> bool:
 
 
 def _call(name: str, count: int, place: str) -> Iterator[Mistake]:
-    function = FUNCTIONS.get(name) or OPERATORS.get(name)
+    function = CALLS.get(name)
     if function is None:
         yield f"{place}/call", f"there is no function {name!r}"
     elif count < function.least or (function.most is not None and count > function.most):

@@ -14,6 +14,7 @@ from vsc.plan.types import BOOLEAN, DATE, INT, STRING, TIMESTAMP, ScalarType
 
 __all__ = [
     "AGGREGATES",
+    "CALLS",
     "FUNCTIONS",
     "OPERATORS",
     "SHA2_BITS",
@@ -153,6 +154,9 @@ OPERATORS = _by_name(
     Function("subtract(a, b, ...)", "`a - b`, as add", "overflow"),
 )  # fmt: skip
 """The operators, by the names that calls of a plan have, which are no words of the language."""
+
+CALLS = {**FUNCTIONS, **OPERATORS}
+"""What a `Call` of a plan may be."""
 
 AGGREGATES = _by_name(
     Function("avg(number)", "the mean, a double, or of decimals one with four digits more"),

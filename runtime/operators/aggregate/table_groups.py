@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from vsc.runtime.expressions import true_rows
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.folding import Folding, Groups
 from vsc.runtime.operators.aggregate.groups import numbered
 from vsc.runtime.operators.aggregate.records.groups import Travelled
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.aggregate.states import Beside, Rows
-from vsc.runtime.operators.columns.expressions import true_rows
 from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, Old
 from vsc.runtime.operators.columns.segments import Segments

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.nodes import Node, Plan, Subscribe
+from vsc.runtime.expressions import true_rows
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.evaluation import Evaluation
-from vsc.runtime.operators.columns.expressions import true_rows
 from vsc.runtime.operators.columns.failures import Failed, Failures
 from vsc.runtime.operators.columns.flow import Flow, blanked, taken
 from vsc.runtime.operators.columns.moments import Give

@@ -2,7 +2,7 @@
 
 What it guarantees: a row without key, without usable event time or that could not be read never gets further, and is
 counted with its reason; the others carry D12's order, for which this task keeps the running maximum of event time in
-the source partition. It works on whole columns; an expression that fails is sought row by row.
+the source partition. It works on whole columns.
 
 Not for reading: a connector (or the test driver) hands in the columns.
 """
@@ -18,8 +18,9 @@ import pyarrow as pa
 from vsc.plan.nodes import Node, Plan, Schema, Source
 from vsc.plan.types import TIMESTAMP
 from vsc.runtime.errors import BadRowError
+from vsc.runtime.expressions import true_rows
 from vsc.runtime.metrics import BadRow, Dropped, Group, Metrics
-from vsc.runtime.operators.columns.expressions import compute, nulled, true_rows
+from vsc.runtime.operators.columns.evaluation import Evaluation, nulled
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.layout import consumers, depth_first, hands_out, moved
 from vsc.runtime.operators.result import StageResult
@@ -168,11 +169,12 @@ class StageZero:
             if rows.deleted is not None and rows.record_time is not None:
                 own = rows.deleted
             schema = Schema((), source.columns)
-            computed = compute(node.name, [source.timestamp], schema, rows.columns, rows.record_time, ~own)
+            clock = np.zeros(len(rows), dtype=np.int64)  # which the clause cannot ask for
+            computed = Evaluation(node.name, [source.timestamp], [schema]).where(rows.columns, clock, ~own)
             times, null = _milliseconds(computed.columns[0], source.timestamp.expr.type == TIMESTAMP)
             if rows.record_time is not None:
                 times, null = np.where(own, rows.record_time, times), null & ~own
-            if computed.failures:
+            if computed.failed:
                 kept = settled(computed, len(rows), self._options, metrics, rows.origin, rows.offsets)
                 rows, times, null = rows.filter(kept), times[kept], null[kept]
         rows, times = self._drop(rows, null, Dropped.NULL_TIMESTAMP, metrics), times[~null]
@@ -187,9 +189,9 @@ class StageZero:
         if source.delete_when is None:
             return rows, times, present
         schema = Schema((), source.columns)
-        computed = compute(node.name, [source.delete_when], schema, rows.columns, times, present)
+        computed = Evaluation(node.name, [source.delete_when], [schema]).where(rows.columns, times, present)
         present = present & ~true_rows(computed.columns[0])
-        if computed.failures:
+        if computed.failed:
             kept = settled(computed, len(rows), self._options, metrics, rows.origin, rows.offsets)
             rows, times, present = rows.filter(kept), times[kept], present[kept]
         return rows, times, present

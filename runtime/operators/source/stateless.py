@@ -6,14 +6,16 @@ row that a filter refuses is always sent on as a tombstone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow.compute as pc
 
-from vsc.plan.nodes import Explode, Filter, Map, Merge, Node, Plan, Rekey
+from vsc.plan.nodes import Explode, Filter, Item, Map, Merge, Node, Plan, Rekey
+from vsc.runtime.expressions import true_rows
 from vsc.runtime.metrics import Dropped, Group, Metrics
-from vsc.runtime.operators.columns.expressions import Computed, compute, nulled, true_rows
+from vsc.runtime.operators.columns.evaluation import Computed, Evaluation, nulled
 from vsc.runtime.operators.context import RunOptions, expression_error
 from vsc.runtime.operators.layout import owner
 from vsc.runtime.operators.places import element_place, kept_columns, value_order
@@ -27,12 +29,16 @@ def settled(
 ) -> Mask:
     """Deals with failures as the options say: raises ExpressionError, or counts them and tells which rows are left."""
     kept = np.ones(rows, dtype=np.bool_)
-    for row, failure in computed.failures:
+    for row, failure in computed.failed.items():
         if options.on_error == "fail":
             raise expression_error(failure, origin, int(offsets[row]))
         metrics.count(owner(failure.node), Group.DROPPED_RECORDS, Dropped.EXPRESSION_FAILED)
         kept[row] = False
     return kept
+
+
+def _computed(node: Node, items: Sequence[Item], batch: Batch, asked: Mask) -> Computed:
+    return Evaluation(node.name, items, [batch.schema]).where(batch.columns, batch.timestamps, asked)
 
 
 class Stateless:
@@ -67,7 +73,7 @@ class Stateless:
     def _filter(self, node: Node, operation: Filter, batch: Batch) -> Batch:
         is_table = node.kind == "table"
         asked = batch.present if is_table else np.ones(len(batch), dtype=np.bool_)  # D14: nulls are asked too
-        computed = compute(node.name, [operation.predicate], batch.schema, batch.columns, batch.timestamps, asked)
+        computed = _computed(node, [operation.predicate], batch, asked)
         true = true_rows(computed.columns[0])
         kept = self._kept(computed, batch)
         if not is_table:
@@ -77,13 +83,13 @@ class Stateless:
         return replace(batch, schema=node.schema, present=present, values=values).filter(kept)
 
     def _map(self, node: Node, operation: Map, batch: Batch) -> Batch:
-        computed = compute(node.name, operation.items, batch.schema, batch.columns, batch.timestamps, batch.present)
+        computed = _computed(node, operation.items, batch, batch.present)
         return replace(batch, schema=node.schema, values=computed.columns).filter(self._kept(computed, batch))
 
     def _rekey(self, node: Node, operation: Rekey, batch: Batch) -> Batch:
         self._count(node, Dropped.NO_VALUE, ~batch.present)
         batch = batch.filter(batch.present)
-        computed = compute(node.name, operation.items, batch.schema, batch.columns, batch.timestamps, batch.present)
+        computed = _computed(node, operation.items, batch, batch.present)
         kept = self._kept(computed, batch)
         null = np.zeros(len(batch), dtype=np.bool_)
         for column in computed.columns:
@@ -98,7 +104,7 @@ class Stateless:
     def _explode(self, node: Node, operation: Explode, batch: Batch, place: int) -> Batch:
         self._count(node, Dropped.NO_VALUE, ~batch.present)
         batch = batch.filter(batch.present)
-        computed = compute(node.name, [operation.item], batch.schema, batch.columns, batch.timestamps, batch.present)
+        computed = _computed(node, [operation.item], batch, batch.present)
         (arrays,) = computed.columns
         kept = self._kept(computed, batch)
         if not kept.all():
@@ -113,7 +119,7 @@ class Stateless:
         return replace(many, schema=node.schema, order=order, values=values)
 
     def _kept(self, computed: Computed, batch: Batch) -> Mask:
-        if not computed.failures:
+        if not computed.failed:
             return np.ones(len(batch), dtype=np.bool_)
         return settled(computed, len(batch), self._options, self._metrics, batch.origins[0], batch.order.offset)
 

@@ -1,0 +1,179 @@
+"""What the records of the catalogue (`vsc.runtime.expressions.functions`) are made of: how a call is evaluated.
+
+A `Form` is a function of argument values, with a kernel for whole columns where one agrees exactly; `mapped` is the way
+over columns of every form without one. A `Lazy` operator does not look at all its arguments, and has its own way for
+both. Rows here are opaque: an argument is a function of a row, whatever a row is to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.expressions import Call, Expr
+from vsc.runtime.expressions.failure import ExpressionFailure
+from vsc.runtime.values import to_array, to_values
+
+__all__ = [
+    "Argument",
+    "Columns",
+    "Form",
+    "Kernel",
+    "Lazy",
+    "Uncertain",
+    "all_of",
+    "divisor_first",
+    "full",
+    "in_turn",
+    "mapped",
+    "seeing",
+    "stepwise",
+    "true_rows",
+]
+
+Argument = Callable[[Any], Any]
+"""The value of an argument, given a row."""
+
+Function = Callable[..., Any]
+
+Kernel = Callable[[Call, list[Any]], Any]
+"""``kernel(call, arguments) -> column``: the arguments are columns, or scalars if they are constant, but not all. It
+raises Uncertain where a value fails, or might not come out as it does for a single row."""
+
+
+class Uncertain(Exception):
+    """There is no answer for whole columns: the rows decide."""
+
+
+class Columns(Protocol):
+    """Columns in which expressions are evaluated (`vsc.runtime.expressions.columns`)."""
+
+    length: int
+
+    def array(self, expr: Expr) -> pa.Array:
+        """The column of `expr`."""
+
+    def value(self, expr: Expr) -> Any:
+        """The same, but a scalar if it is constant."""
+
+    def some(self, expr: Expr, rows: npt.NDArray[np.int64]) -> pa.Array:
+        """The column of `expr` for these rows only."""
+
+
+# ---------------------------------------------------------------------------------------- how a row looks at arguments
+
+
+def in_turn(function: Function, args: Sequence[Argument]) -> Argument:
+    """Null as soon as an argument is null; those after it are not looked at."""
+    if len(args) == 1:
+        (only,) = args
+        return lambda row: None if (a := only(row)) is None else function(a)
+    if len(args) == 2:
+        left, right = args
+        return lambda row: None if (a := left(row)) is None or (b := right(row)) is None else function(a, b)
+
+    def evaluate(row: Any) -> Any:
+        values = []
+        for arg in args:
+            if (value := arg(row)) is None:
+                return None
+            values.append(value)
+        return function(*values)
+
+    return evaluate
+
+
+def all_of(function: Function, args: Sequence[Argument]) -> Argument:
+    """Null if an argument is null; all are looked at."""
+    return lambda row: None if None in (values := [arg(row) for arg in args]) else function(*values)
+
+
+def seeing(function: Function, args: Sequence[Argument]) -> Argument:
+    """The function sees nulls."""
+    return lambda row: function(*[arg(row) for arg in args])
+
+
+def divisor_first(function: Function, args: Sequence[Argument]) -> Argument:
+    """As `in_turn`, but from the right: Spark looks at the divisor first."""
+    left, right = args
+    return lambda row: None if (b := right(row)) is None or (a := left(row)) is None else function(a, b)
+
+
+def stepwise(function: Function, args: Sequence[Argument]) -> Argument:
+    """A function of two from left to right; null as soon as an argument is null, those after it are not looked at."""
+    if len(args) == 2:
+        return in_turn(function, args)
+    first, *others = args
+
+    def evaluate(row: Any) -> Any:
+        value = first(row)
+        for arg in others:
+            if value is None or (other := arg(row)) is None:
+                return None
+            value = function(value, other)
+        return value
+
+    return evaluate
+
+
+# ------------------------------------------------------------------------------------------------------------- forms
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """`build` makes the function of argument values for one call in a plan: types and constants are looked at once.
+
+    `looks` is one of the ways above in which a row looks at the arguments: unless that is `seeing`, the call is null if
+    an argument is, and the function is not called.
+    """
+
+    build: Callable[[Call], Function]
+    kernel: Kernel | None = None
+    looks: Callable[[Function, Sequence[Argument]], Argument] = in_turn
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """An operator that does not look at all its arguments: for a row, and for columns (which may raise Uncertain)."""
+
+    row: Callable[[Call, Sequence[Argument]], Argument]
+    column: Callable[[Columns, Call], pa.Array]
+
+
+def mapped(form: Form, call: Call, args: Sequence[Any]) -> pa.Array:
+    """The form row by row over its evaluated arguments, of which at least one is a column. Uncertain if a row fails."""
+    columns = [(i, arg) for i, arg in enumerate(args) if not isinstance(arg, pa.Scalar)]
+    place = {i: itemgetter(number) for number, (i, _) in enumerate(columns)}
+    picks = [place[i] if i in place else _always(arg, call.args[i]) for i, arg in enumerate(args)]
+    evaluate = form.looks(form.build(call), picks)
+    rows = zip(*(to_values(column, call.args[i].type) for i, column in columns), strict=True)
+    try:
+        return to_array([evaluate(row) for row in rows], call.type)
+    except ExpressionFailure:
+        raise Uncertain from None
+
+
+def _always(scalar: pa.Scalar, expr: Expr) -> Argument:
+    (value,) = to_values(full(scalar, 1), expr.type)
+    return lambda row: value
+
+
+def full(column: Any, length: int) -> pa.Array:
+    """`column` as an array, a constant repeated `length` times."""
+    if not isinstance(column, pa.Scalar):
+        return column
+    # Arrow cannot repeat a list no times.
+    return pa.repeat(column, length) if length else pa.array([], column.type)
+
+
+def true_rows(column: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which rows of a boolean column are true; null is not."""
+    found: npt.NDArray[np.bool_] = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
+    return found
