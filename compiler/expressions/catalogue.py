@@ -225,6 +225,15 @@ def _concat(call: CallSite) -> Expr:
     return concatenate(call.args)
 
 
+@_types("concat_ws")
+def _concat_ws(call: CallSite) -> Expr:
+    texts = ArrayType(STRING)
+    args = [convert(a.expr, texts) if a.type == ArrayType(VOID) else a.expr for a in call.args]
+    return call.result(
+        tuple(a if a.type == texts and i else call.implied(i, STRING) for i, a in enumerate(args)), STRING
+    )
+
+
 @_types("length")
 def _length(call: CallSite) -> Expr:
     if call.type(0) == BINARY:

@@ -11,7 +11,6 @@ _CLOCKS = ("now", "current_timestamp", "current_date", "localtimestamp", "unix_t
 _ELSEWHERE = {
     "ceiling": "`ceil(x)`",
     "char_length": "`length(x)`",
-    "concat_ws": "`a || ', ' || b`",
     "date_format": "`cast(x as string)`, `year(x)`, `month(x)`, ..., or `date_trunc('month', x)`",
     "date_sub": "`date_add(x, -days)`",
     "dayofmonth": "`day(x)`",

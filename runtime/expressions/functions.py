@@ -211,6 +211,7 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "ceil": _WHOLE,
     "coalesce": COALESCE,
     "concat": Form(_concat, kernels.concat, all_of),
+    "concat_ws": _same(text.concat_ws, kernels.concat_ws, seeing),
     "contains": _same(lambda value, part: part in value, kernels.search(pc.match_substring)),
     "date_add": _same(lambda days, more: _wrapped(days + more)),
     "date_trunc": Form(_truncate, kernels.truncate),

@@ -179,6 +179,16 @@ def concat(call: Call, args: list[Any]) -> Any:
     return pc.binary_join_element_wise(*args, separator, null_handling="emit_null")
 
 
+def concat_ws(call: Call, args: list[Any]) -> Any:
+    """Of texts, not of arrays, of which one at least is never null."""
+    if any(isinstance(arg.type, ArrayType) for arg in call.args):
+        raise Uncertain
+    separator, *values = args
+    if not any(value.null_count == 0 if isinstance(value, pa.Array) else value.is_valid for value in values):
+        raise Uncertain  # Arrow leaves a row out if all its texts are null
+    return pc.binary_join_element_wise(*values, separator, null_handling="skip")
+
+
 def _constant(expr: Expr) -> Any:
     if isinstance(expr, Literal) and expr.value is not None:
         return expr.value

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from vsc.runtime.expressions.failure import fail
 
-__all__ = ["java_double", "java_float", "like_regex", "replace", "split", "split_regex", "substring"]
+__all__ = ["concat_ws", "java_double", "java_float", "like_regex", "replace", "split", "split_regex", "substring"]
 
 T = TypeVar("T", str, bytes)
 
@@ -70,6 +70,14 @@ def like_regex(pattern: str) -> re.Pattern[str]:
             parts.append("." if letter == "_" else re.escape(letter))
         at += 1
     return re.compile("".join(parts), re.DOTALL)
+
+
+def concat_ws(separator: str | None, *values: str | list[str | None] | None) -> str | None:
+    """The texts, and those in arrays, joined; nulls are left out."""
+    if separator is None:
+        return None
+    texts = [text for value in values for text in (value if isinstance(value, list) else (value,))]
+    return separator.join([text for text in texts if text is not None])
 
 
 def substring(text: T, position: int, length: int | None = None) -> T:

@@ -63,6 +63,7 @@ cast(g as int); cast(g as bigint); cast(i as string); cast(b as int); cast(n as 
 cast(d as double); cast(i as decimal(12,2)); cast(l as decimal(20,0)); cast(d as decimal(38,10))
 cast(d as decimal(11,2)); cast(q as timestamp); cast(t as date); cast(i as boolean)
 case when b then l + 1 when c then i else k end; if(k = 0, 0, i / k); coalesce(i, k, 0); coalesce(i / k, 0)
+concat_ws('-', s, p); concat_ws(p, s, n)
 b and i / k > 0; b or l + m > 0; (k <> 0) and (i / k > 1) and c; d * g; case when g > 1 then d end
 """
 KERNEL_EXPRESSIONS = [text for line in KERNEL_EXPRESSIONS.splitlines() if line for text in line.split("; ")]
@@ -83,7 +84,7 @@ HARMLESS = [2, 1, 0, 4]
     "text",
     [
         "k + 1", "k * k", "h + g", "g > h", "b and c", "s || p", "trim(s)", "unix_millis(t)", "t + 1 hour",
-        "k in (1, 2)",
+        "k in (1, 2)", "concat_ws('-', s, 'x')",
         "case when k <> 0 then 6 / k else 0 end", "coalesce(k, 7)", "cast(k as bigint) + m", "cast(d as double) * h",
         "hour(t)", "date_trunc('day', t)", "s is null", "k % 3", "st.a", "size(ai)", "event_time()", "1 + 2",
     ],

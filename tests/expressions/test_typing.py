@@ -47,7 +47,7 @@ def check(text: str, scope: Scope = ONE) -> Typed:
     [
         ("n + 1", "int"), ("n + 3000000000", "bigint"), ("n / 2", "double"), ("amount * 2.5", "decimal(15,3)"),
         ("amount / 3", "decimal(16,6)"), ("amount + n", "decimal(13,2)"), ("amount * 1e0", "double"),
-        ("n || 'x'", "string"),
+        ("n || 'x'", "string"), ("concat_ws('-', n, s, split(s, ','))", "string"),
         ("at + 1 hour", "timestamp"), ("coalesce(n, amount)", "decimal(12,2)"), ("coalesce(s, n)", "bigint"),
         ("case when n > 1 then 1 else 2.5 end", "decimal(11,1)"), ("array(1, null)", "array<int>"), ("-s", "double"),
         ("struct(n, amount, 1)", "struct<n:int,amount:decimal(12,2),col3:int>"), ("null + 1", "int"),
@@ -111,6 +111,7 @@ def test_names_in_a_join() -> None:
         ("cast(at as boolean)", ONE, "VSC223", "boolean", "cannot make a boolean of a value of type timestamp", None),
         ("date_trunc('fortnight', at)", ONE, "VSC225", "'fortnight'", "has no unit 'fortnight'", "week"),
         ("to_date(s, 'dd MMM')", ONE, "VSC225", "'dd MMM'", "does not know pattern letters 'MMM'", "yyyy"),
+        ("concat_ws(s, array(n))", ONE, "VSC221", "array(n)", "takes text here, not a value of type array<int>", None),
         ("split(s, '(a)')", ONE, "VSC225", "'(a)'", "does not take", None),
         ("s like 'a\\b'", ONE, "VSC225", "'a\\b'", "escape character", None),
         ("sha2(s, 1)", ONE, "VSC225", "1", "no length of 1 bits", "256"),

@@ -82,6 +82,7 @@ TOPICS: dict[str, tuple[Function, ...]] = {
     ),
     "Text": (
         Function("concat(value, ...)", "the values joined: texts, binaries or arrays"),
+        Function("concat_ws(separator, value, ...)", "the texts, or texts of arrays, joined by it; nulls are left out"),
         Function("contains(text, part)", "whether `part` occurs in the text", "", (STRING, STRING), BOOLEAN),
         Function("ends_with(text, part)", "whether the text ends with `part`", "", (STRING, STRING), BOOLEAN),
         Function("length(text)", "the number of characters, or of a binary's bytes"),
