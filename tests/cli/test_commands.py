@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -52,6 +53,25 @@ def test_findings_go_to_stderr_as_text_and_end_with_1(bad: str, capsys: pytest.C
     assert out == ""
     assert err.startswith("error[VSC016]: there is no type `strin`\n")
     assert f"--> {bad}:1:21" in err and err.endswith("1 file: 1 error\n")
+
+
+def test_check_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD.encode())))
+    assert main(["check", "-"]) == 1
+    assert "--> <stdin>:1:21" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff")))
+    assert main(["check", "-"]) == 2
+    assert capsys.readouterr().err.startswith("error: <stdin> is not UTF-8 text: byte 0xFF on line 1\n")
+
+
+def test_check_takes_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "sub").mkdir()
+    _file(tmp_path, "a.vdsl", BAD)
+    _file(tmp_path / "sub", "b.vdsl", WARNING)
+    assert main(["check", str(tmp_path), str(tmp_path / "a.vdsl")]) == 1
+    err = capsys.readouterr().err
+    assert f"{tmp_path}/a.vdsl:1:21" in err and f"{tmp_path}/sub/b.vdsl:1:8" in err
+    assert err.endswith("2 files: 1 error, 1 warning\n")
 
 
 @pytest.mark.parametrize("form", ["concise", "json", "sarif", "github"])
@@ -138,12 +158,12 @@ def test_a_refused_topology_writes_nothing(bad: str, tmp_path: Path, capsys: pyt
     ("arguments", "message"),
     [
         (["check", "{folder}/missing.vdsl"], "there is no file {folder}/missing.vdsl"),
-        (["check", "{folder}"], "{folder} is a directory"),
+        (["compile", "{folder}"], "{folder} is a directory"),
         (["check", "{folder}/latin1.vdsl"], "{folder}/latin1.vdsl is not UTF-8 text: byte 0xE9 on line 2"),
         (["check", "a\0b"], "cannot be read"),
         (["check", "x", "--var", "novalue"], "--var takes NAME=VALUE, not `novalue`"),
         (["check", "x", "--var", "1=2"], "--var takes NAME=VALUE, not `1=2`"),
-        (["check"], "the following arguments are required: FILE"),
+        (["check"], "the following arguments are required: PATH"),
         (["check", "x", "--form", "json"], "error: vsc check: unrecognized arguments: --form"),
         (["store", "list", "--checkpoint", "x", "--key", "1"], "help: vsc store list --help shows what it takes"),
         (["check", "x", "--format", "xml"], "invalid choice: 'xml'"),
@@ -198,7 +218,7 @@ def test_explain_alone_lists_all_codes(capsys: pytest.CaptureFixture[str]) -> No
     [
         ("chek x", "error: there is no command `chek`\n = help: did you mean `check`?\n"),
         ("frobnicate", "error: there is no command `frobnicate`\n"
-         " = help: there are inspect, check, fmt, compile, run, explain, test, store, doctor\n"),
+         " = help: there are inspect, check, fmt, compile, run, explain, test, store, init, completion, doctor\n"),
         ("check x --formt json",
          "error: vsc check: unrecognized arguments: --formt json\n = help: did you mean `--format`?\n"),
         ("explain VSC30",

@@ -19,7 +19,10 @@ def expected(root: Path) -> set[str]:
     for folder, inside in folders.items():
         modules |= {f"{inside}/{file.relative_to(root / folder)}" for file in (root / folder).rglob("*.py")}
     pages = {f"vsc/compiler/diagnostics/pages/{page.name}" for page in (root / "docs/diagnostics").glob("*.md")}
-    return modules | pages | set(DATA)
+    data = [
+        file for folder in ("vsc/completions", "vsc/template") for file in (root / folder).rglob("*") if file.is_file()
+    ]
+    return modules | pages | set(DATA) | {str(file.relative_to(root)) for file in data}
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(dist: Path, expected: set[str]) -> None:

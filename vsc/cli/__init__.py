@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
@@ -21,7 +21,7 @@ from vsc.cli.errors import UsageError
 from vsc.cli.problems import Problem, tell
 from vsc.extras import MissingExtra, required
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "main", "whole_parser"]
 
 COMMANDS = {
     "inspect": "write the source statement for data files that are there",
@@ -32,6 +32,8 @@ COMMANDS = {
     "explain": "show the page of a diagnostic code, or list all codes",
     "test": "run scenario files",
     "store": "look into the state of a checkpoint",
+    "init": "make a small project that runs",
+    "completion": "print the completion script for a shell",
     "doctor": "find what keeps Spark from running here",
 }
 
@@ -58,7 +60,7 @@ def _run(arguments: list[str]) -> int:
     module = _load(name) if name in COMMANDS else None
     if name is not None and module is None and arguments[0] == name:
         raise UsageError(f"there is no command `{name}`", _near(name, COMMANDS) or f"there are {', '.join(COMMANDS)}")
-    parser, options = _parser(name, module)
+    parser, commands = _parser({} if name is None or module is None else {name: module})
     try:
         args, unknown = parser.parse_known_args(arguments)
     except SystemExit:  # --help, --version
@@ -68,6 +70,7 @@ def _run(arguments: list[str]) -> int:
             ["vsc", *([name] if name and module else []), *filter(None, [getattr(args, "action", None)])]
         )
         given = " ".join(unknown)
+        options = commands[name]._option_string_actions if name and module else ()
         near = _near(unknown[0].partition("=")[0], options) if unknown[0].startswith("--") else None
         raise UsageError(f"{command}: unrecognized arguments: {given}", near or f"{command} --help shows what it takes")
     if module is None:
@@ -96,9 +99,13 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{self.prog}: {message}", f"{self.prog} --help shows what it takes")
 
 
-def _parser(chosen: str | None, module: ModuleType | None) -> tuple[argparse.ArgumentParser, Iterable[str]]:
-    """The parser, and the options of the chosen command."""
-    options: Iterable[str] = ()
+def whole_parser() -> argparse.ArgumentParser:
+    """The parser of the command line with the arguments of every command."""
+    return _parser({name: _load(name) for name in COMMANDS})[0]
+
+
+def _parser(modules: Mapping[str, ModuleType]) -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """The parser, and those of the commands; only the commands in `modules` have their arguments."""
     parser = _Parser(
         prog="vsc",
         description="Versioned stream topologies, compiled to Apache Spark Structured Streaming.",
@@ -106,12 +113,13 @@ def _parser(chosen: str | None, module: ModuleType | None) -> tuple[argparse.Arg
     )
     parser.add_argument("--version", action="version", version=f"vsc {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command")
+    parsers: dict[str, argparse.ArgumentParser] = {}
     for name, help in COMMANDS.items():
         command = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".", allow_abbrev=False)
-        if name == chosen and module is not None:
-            module.add_arguments(command)
-            options = command._option_string_actions
-    return parser, options
+        if name in modules:
+            modules[name].add_arguments(command)
+        parsers[name] = command
+    return parser, parsers
 
 
 def _bug(error: Exception, arguments: list[str]) -> int:

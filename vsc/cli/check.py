@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_variables, print_payload, read_texts, variables, warn_unknown
+from vsc.cli.common import add_variables, print_payload, read_texts, topologies, variables, warn_unknown
 from vsc.cli.problems import Problem, tell, use_color
 
 if TYPE_CHECKING:
@@ -19,7 +19,12 @@ __all__ = ["add_arguments", "execute"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
-    parser.add_argument("files", metavar="FILE", nargs="+", help="a topology (.vdsl), or - for standard input")
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        help="a topology, a folder with topologies (*.vdsl), or - for standard input",
+    )
     parser.add_argument(
         "--format",
         choices=("text", "concise", "json", "sarif", "github"),
@@ -33,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Checks the files; 2 if one cannot be read, 1 if one has errors (or warnings that are denied), else 0."""
     given = variables(args)
-    texts, unread = read_texts(args.files)
+    texts, unread = read_texts(topologies(args.paths))
     diagnostics = _check(texts, given)
     for error in unread:
         tell(Problem(error.message, error.help))

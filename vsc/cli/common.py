@@ -8,7 +8,7 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from vsc.cli.errors import UsageError
 from vsc.cli.problems import Problem, discard, tell
@@ -21,6 +21,7 @@ __all__ = [
     "read_stdin",
     "read_text",
     "read_texts",
+    "topologies",
     "unknown_variables",
     "variables",
     "warn_unknown",
@@ -105,6 +106,32 @@ def read_texts(paths: Iterable[str]) -> tuple[dict[str, str], list[UsageError]]:
         except UsageError as error:
             unread.append(error)
     return texts, unread
+
+
+def topologies(paths: Iterable[str]) -> Iterator[str]:
+    """The files that are meant, each once: of a folder all topologies in it, but not those in hidden folders.
+
+    Raises `UsageError` for a folder that holds none, or cannot be read.
+    """
+    seen: set[str] = set()
+    for path in paths:
+        found = sorted(_inside(path)) if os.path.isdir(path) else [path]
+        if not found:
+            raise UsageError(f"{path} holds no topology", "name a topology (.vdsl) or a folder with topologies")
+        yield from (one for one in found if one not in seen)
+        seen.update(found)
+
+
+def _inside(folder: str) -> Iterator[str]:
+    for inside, folders, names in os.walk(folder, onerror=_unreadable):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if name.endswith(".vdsl"):
+                yield os.path.normpath(os.path.join(inside, name))
+
+
+def _unreadable(error: OSError) -> None:
+    raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from error
 
 
 def print_payload(text: str) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from collections.abc import Iterable, Iterator
 
-from vsc.cli.common import STDIN, print_payload, read_stdin, read_text, write_file
+from vsc.cli.common import STDIN, print_payload, read_stdin, read_text, topologies, write_file
 from vsc.cli.errors import UsageError
 from vsc.cli.problems import Problem, tell, use_color
 
@@ -43,7 +41,7 @@ def execute(args: argparse.Namespace) -> int:
         return _stdin(args)
     changed = failed = same = 0
     done = "would be reformatted" if args.check or args.diff else "reformatted"
-    for path in _files(args.paths):
+    for path in topologies(args.paths):
         try:
             text = read_text(path)
             formatted = _formatted(text, path)
@@ -101,26 +99,3 @@ def _diff(text: str, formatted: str, path: str) -> str:
     before, after = (list(StringIO(one, newline="\n")) for one in (text, formatted))
     lines = unified_diff(before, after, path, f"{path} (formatted)")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
-def _files(paths: Iterable[str]) -> Iterator[str]:
-    """The files that are meant, each once; in folders all topologies, but not in hidden folders."""
-    seen: set[str] = set()
-    for path in paths:
-        found = sorted(_topologies(path)) if os.path.isdir(path) else [path]
-        if not found:
-            raise UsageError(f"{path} holds no topology", "name a topology (.vdsl) or a folder with topologies")
-        yield from (one for one in found if one not in seen)
-        seen.update(found)
-
-
-def _topologies(folder: str) -> Iterator[str]:
-    for inside, folders, files in os.walk(folder, onerror=_unreadable):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            if name.endswith(".vdsl"):
-                yield os.path.normpath(os.path.join(inside, name))
-
-
-def _unreadable(error: OSError) -> None:
-    raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from error
