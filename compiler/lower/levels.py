@@ -17,21 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vsc.plan import (
-    Aggregate,
-    Answer,
-    Explode,
-    Filter,
-    GroupChanges,
-    Map,
-    Merge,
-    Node,
-    Rekey,
-    Source,
-    StreamGlobalJoin,
-    Subscribe,
-    ToTable,
-)
+from vsc.plan import Node
 
 __all__ = ["find_levels", "is_made_of_stream"]
 
@@ -44,30 +30,23 @@ def find_levels(nodes: Sequence[Node]) -> dict[str, int]:
     moving: set[str] = set()  # nodes whose records do not stand where their key belongs
     for node in nodes:
         by_key = node.name in keyed
-        least = 1 if by_key or node.name in together or isinstance(node.operation, StreamGlobalJoin) else 0
+        least = 1 if by_key or node.name in together or node.operation.looks_up else 0
         above = [levels[name] + (1 if by_key and name in moving else 0) for name in node.inputs]
         level = levels[node.name] = max([least, *above])
         carried = any(name in moving and levels[name] == level for name in node.inputs)
-        if _changes_key(node) or (carried and not by_key):
+        if node.operation.moves or (carried and not by_key):
             moving.add(node.name)
     return levels
 
 
 def is_made_of_stream(node: Node) -> bool:
     """Whether a table begins with `node`: what it comes from are the records of a stream."""
-    return isinstance(node.operation, ToTable | Aggregate)
+    return node.kind == "table" and node.operation.reads == ("stream",)
 
 
 def _is_keyed(node: Node) -> bool:
     """Whether a node has to have the records of one key in one place."""
-    stateless = Source | Filter | Map | Merge | Explode | Rekey | StreamGlobalJoin
-    return node.kind == "table" or not isinstance(node.operation, stateless)
-
-
-def _changes_key(node: Node) -> bool:
-    """Whether the records leave through a repartition. A table's changes that are grouped always do in Kafka Streams,
-    even by the table's own key: what reads both the table and its aggregate sees the table's change first."""
-    return isinstance(node.operation, Rekey | Subscribe | Answer | GroupChanges)
+    return node.kind == "table" or node.operation.by_key
 
 
 def _meeting(nodes: Sequence[Node]) -> set[str]:
@@ -77,7 +56,7 @@ def _meeting(nodes: Sequence[Node]) -> set[str]:
     for node in nodes:
         ways = [behind[name] for name in node.inputs]
         behind[node.name] = frozenset({node.name}).union(*ways)
-        if isinstance(node.operation, Merge) and len(behind[node.name]) <= sum(map(len, ways)):
+        if len(node.inputs) > 1 and "streams" in node.operation.reads and len(behind[node.name]) <= sum(map(len, ways)):
             found.add(node.name)
     return found
 
@@ -88,7 +67,7 @@ def _read_together(nodes: Sequence[Node], keyed: set[str]) -> frozenset[str]:
     leading = set(by_key)
     found = set()
     for node in reversed(nodes):
-        if node.name in keyed or isinstance(node.operation, Source | Rekey) or node.name not in leading:
+        if node.name in keyed or not node.inputs or node.operation.moves or node.name not in leading:
             continue
         leading.update(node.inputs)
         if not by_key.isdisjoint(node.inputs):

@@ -6,43 +6,42 @@ comes and goes in the same batch never reaches the buffer's rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.plan.nodes import Schema
+from vsc.plan.nodes import Node, Plan, StreamTableJoin
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, taken
-from vsc.runtime.operators.columns.keyspace import KeySpace
-from vsc.runtime.operators.columns.moments import Give, Moments, turns
-from vsc.runtime.operators.operators import JoinColumns, count
+from vsc.runtime.operators.columns.moments import Moments, turns
+from vsc.runtime.operators.counting import count
+from vsc.runtime.operators.operator import Step
+from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.views.question import Question, Status
+from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.view import Beside, Contents, Entry, Pulse
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.grace_buffer import Buffered, TimeOrderedBuffer
+from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 
-__all__ = ["GraceColumns"]
+__all__ = ["WAITING", "Grace"]
 
 _END_OF_TIME = 2**63 - 1
 
 
-class GraceColumns:
-    """The records of stream `schema` that wait for `join`, in one batch. `space` holds the stream's keys."""
+class Grace(Step):
+    """The records that wait for `join`, in one batch."""
 
-    def __init__(
-        self,
-        name: str,
-        grace: int,
-        schema: Schema,
-        buffer: TimeOrderedBuffer,
-        space: KeySpace,
-        join: JoinColumns,
-        give: Give,
-        failures: Failures,
-    ) -> None:
-        self._name, self._grace, self._buffer, self._space = name, grace, buffer, space
-        self._join, self._give, self._failures = join, give, failures
-        self._rows = RowCodec([c.type for c in schema.value])
+    def __init__(self, site: Site, grace: int, join: Step) -> None:
+        stream = site.inputs[0]
+        self._name, self._grace, self._join = site.node.name, grace, join
+        self._buffer, self._space = TimeOrderedBuffer(site.kv, site.prefix), site.spaces.of(stream)
+        self._give, self._failures = site.give, site.failures
+        self._rows = RowCodec([c.type for c in stream.value])
 
     def process(self, flow: Flow) -> Flow:
         """Joins what is due, at the record that moved the clock, in the order of (event time, encoded key, arrival)."""
@@ -69,9 +68,6 @@ class GraceColumns:
         """Joins what has waited, each at its moment."""
         stored = [one for _, one in waiting]
         return self._join.process(self._flow(self._give(at, np.zeros(len(at), dtype=np.int64)), stored))
-
-    def commit(self) -> None:
-        """What has changed is written already."""
 
     def _keep(self, flow: Flow, late: Mask, rows: Int64s, clock: int) -> None:
         """Lets the records at `rows` wait."""
@@ -109,3 +105,46 @@ class GraceColumns:
         values = self._rows.decode_columns(pa.array([one.payload for one in stored], pa.binary()))
         there = np.ones(len(stored), dtype=np.bool_)
         return Flow(at, number, self._space, time, there, self._space.codec.decode_columns(keys), values)
+
+
+class _View:
+    """The records that wait, by event time; `due`: the stream time that lets one out."""
+
+    def __init__(self, plan: Plan, info: StoreInfo, kv: OrderedKV) -> None:
+        self._buffer = TimeOrderedBuffer(kv, info.prefix)
+        self._grace = _grace(plan.node(info.node)) or 0
+        self._keys = KeyCodec([c.type for c in info.key])
+        self._rows = RowCodec([c.type for c in info.value])
+
+    @property
+    def stream_time(self) -> int | None:
+        return None if self._buffer.stream_time < 0 else self._buffer.stream_time
+
+    def rows(self) -> int:
+        return len(self._buffer)
+
+    def answer(self, question: Question) -> Iterator[Entry]:
+        for time, key, payload in self._buffer.scan():
+            if question.wants(key):
+                extra = (time, time + self._grace)
+                yield Entry(Status.WAITING, key, self._keys.decode(key), self._rows.decode(payload), extra)
+
+
+def _grace(node: Node) -> int | None:
+    assert isinstance(node.operation, StreamTableJoin)
+    return node.operation.grace
+
+
+def _contents(plan: Plan, node: Node) -> Contents | None:
+    if _grace(node) is None:
+        return None
+    stream = plan.node(node.inputs[0])
+    return Contents("waiting", ("timestamp", "due"), node.schema.key, stream.schema.value, stream.name)
+
+
+def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:
+    buffer = TimeOrderedBuffer(kv, prefix)
+    return Pulse.of(buffer.stream_time, len(buffer))
+
+
+WAITING = Beside(b"", _contents, _View, _pulse)

@@ -8,8 +8,9 @@ the widths are therefore one for all nodes that hand their key on to one another
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
-from vsc.plan.nodes import Aggregate, Answer, GroupChanges, Node, Plan, Rekey, StreamGlobalJoin, Subscribe
+from vsc.plan.nodes import Node, Plan
 from vsc.runtime.state.keys import KeyCodec
 
 __all__ = ["partition_codecs", "partition_widths"]
@@ -30,7 +31,7 @@ def partition_widths(plan: Plan) -> dict[str, int]:
     for node in plan.nodes:
         for one, other in _of_one_key(node):
             first[root(one)] = root(other)
-    windowed = {root(n.name) for n in plan.nodes if isinstance(n.operation, Aggregate) and n.operation.window}
+    windowed = {root(n.name) for n in plan.nodes if n.operation.begins_windows}
     return {n.name: len(n.schema.key) - (_BOUNDS if root(n.name) in windowed else 0) for n in plan.nodes}
 
 
@@ -42,14 +43,8 @@ def partition_codecs(plan: Plan) -> dict[str, KeyCodec]:
 
 def _of_one_key(node: Node) -> Iterator[tuple[str, str]]:
     """The pairs of nodes that have to be partitioned alike on account of `node`."""
-    match node.operation:
-        case Rekey() | Subscribe() | GroupChanges():
-            return
-        case Answer():
-            yield node.inputs[0], node.inputs[1]
-        case Aggregate(window=window) if window is not None:
-            return
-        case StreamGlobalJoin():
-            yield node.name, node.inputs[0]
-        case _:
-            yield from ((node.name, name) for name in node.inputs)
+    operation = node.operation
+    meeting = node.inputs[:1] if operation.looks_up and not operation.by_key else node.inputs
+    yield from pairwise(meeting)
+    if meeting and not operation.moves and not operation.begins_windows:
+        yield node.name, meeting[0]

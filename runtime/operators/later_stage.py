@@ -27,7 +27,7 @@ from vsc.runtime.operators.layout import hands_out, moved, path_depth
 from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.run import StageBatch
 from vsc.runtime.operators.stores import TableStore, open_table
-from vsc.runtime.operators.waiting import held_back, holds_back
+from vsc.runtime.operators.views.catalog import held_back
 from vsc.runtime.records import Batch, Int64s, Order, Origin, processing_order, unified_origins
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.values import arrow_type
@@ -56,7 +56,7 @@ class LaterStage:
         self._schemas = {n.name: n.schema for n in plan.nodes}
         self._options = options
         self._depth = path_depth(plan, self._stage)
-        self._holding = [n for n in map(plan.node, self._stage.nodes) if holds_back(n.operation)]
+        self._holding = [n for n in map(plan.node, self._stage.nodes) if n.operation.waits]
         handed_out = hands_out(plan, self._stage, observe)
         reachable = dict.fromkeys([*self._stage.nodes, *(i.node for i in self._stage.inputs)])
         self._handed_out = [name for name in reachable if name in handed_out]

@@ -9,21 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vsc.plan.nodes import (
-    Answer,
-    Explode,
-    Filter,
-    GroupChanges,
-    Map,
-    Node,
-    Plan,
-    Rekey,
-    Source,
-    Stage,
-    StreamGlobalJoin,
-    StreamTableJoin,
-    Subscribe,
-)
+from vsc.plan.nodes import Node, Plan, Source, Stage
 
 __all__ = [
     "consumers",
@@ -70,13 +56,7 @@ def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
 
 def fed_by(node: Node) -> tuple[str, ...]:
     """The inputs whose records the node takes; of a stream-table join the stream alone."""
-    looks_up = isinstance(node.operation, StreamTableJoin | StreamGlobalJoin)
-    return node.inputs[:1] if looks_up else node.inputs
-
-
-def _moves(node: Node) -> bool:
-    """Whether the node gives its records another key: in Kafka they pass through a topic behind it."""
-    return isinstance(node.operation, Rekey | GroupChanges | Subscribe | Answer)
+    return node.inputs[:1] if node.operation.looks_up else node.inputs
 
 
 def moved(plan: Plan, stage: Stage) -> frozenset[str]:
@@ -84,7 +64,7 @@ def moved(plan: Plan, stage: Stage) -> frozenset[str]:
     found: set[str] = set()
     for name in stage.nodes:
         node = plan.node(name)
-        if _moves(node) or not found.isdisjoint(fed_by(node)):
+        if node.operation.moves or not found.isdisjoint(fed_by(node)):
             found.add(name)
     return frozenset(found)
 
@@ -110,7 +90,7 @@ def path_depth(plan: Plan, stage: Stage) -> int:
     elements: dict[str, int] = {}
     for node in (plan.node(name) for name in plan.stages[0].nodes):
         before = max((elements.get(name, 0) for name in node.inputs), default=0)
-        elements[node.name] = before + (2 if isinstance(node.operation, Explode) else 0)
+        elements[node.name] = before + (2 if node.operation.branches else 0)
     return stage.id + max(elements.values(), default=0)
 
 
@@ -169,7 +149,7 @@ def outside(plan: Plan, stage: Stage, name: str) -> int:
 def stored_ancestor(plan: Plan, name: str) -> Node | None:
     """The node whose store a look-up into table `name` reads: itself, or behind filters and maps; None without one."""
     node = plan.node(name)
-    while node.store is None and isinstance(node.operation, Filter | Map):
+    while node.store is None and node.operation.row_by_row:
         node = plan.node(node.inputs[0])
     return node if node.store is not None else None
 
@@ -190,7 +170,7 @@ def depth_first(plan: Plan, stage: Stage, start: str) -> list[str]:
     rekeyed: list[str] = []
 
     def visit(name: str, behind: bool) -> None:
-        behind = behind or isinstance(plan.node(name).operation, Rekey)
+        behind = behind or plan.node(name).operation.moves
         leaves = outside(plan, stage, name)
         steps = [(leaves, name, True)] + [(place[c.name], c.name, False) for c in consumers(plan, stage, name)]
         for _, step, own in sorted(steps, key=lambda s: (s[0], not s[2])):

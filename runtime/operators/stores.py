@@ -13,13 +13,12 @@ from vsc.plan.nodes import Node, Stage
 from vsc.runtime.metrics import Missed
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.api import Miss, OutcomeKind
-from vsc.runtime.state.grace_buffer import TimeOrderedBuffer
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.unversioned import TimestampedStore
 from vsc.runtime.state.versioned import VersionedStore
 
-__all__ = ["Found", "TableStore", "open_buffer", "open_table", "store_prefix"]
+__all__ = ["Found", "TableStore", "open_table", "store_prefix"]
 
 Found = tuple[Row, int, int | None]
 """A row that a look-up found: its value columns, valid from, valid to (None: it is the newest)."""
@@ -133,8 +132,3 @@ def open_table(kv: OrderedKV, stage: Stage, node: Node) -> TableStore:
         return _UnversionedTable(TimestampedStore(kv, prefix), rows)
     assert store.retention is not None
     return _VersionedTable(VersionedStore(kv, prefix, store.retention, store.segment, store.grace), rows)
-
-
-def open_buffer(kv: OrderedKV, stage: Stage, join: str) -> TimeOrderedBuffer:
-    """The grace buffer of a join in `stage`."""
-    return TimeOrderedBuffer(kv, store_prefix(stage, join))

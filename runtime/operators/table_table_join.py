@@ -1,70 +1,67 @@
-"""Primary-key join of two tables on whole columns: what each side's changes give, then the join's own store.
+"""Primary-key join of two tables (KIP-914): newest row against newest row, at the later time of both.
 
-`tests/oracle/records` has the same for one record.
+Each side's changes look into the other side; a versioned side drops what is not its key's newest. A look-up into a join
+without a store goes on into both sides.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from vsc.plan.nodes import TableTableJoin
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, Old
-from vsc.runtime.operators.operators import count
+from vsc.runtime.operators.counting import count
+from vsc.runtime.operators.operator import Operator, Step
+from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.lookups import Lookup, Pairs, TableRows
 from vsc.runtime.operators.tables.store import TableColumns
 from vsc.runtime.records import Mask
 
-__all__ = ["TableJoinColumns"]
+__all__ = ["OPERATOR"]
 
 
-@dataclass(frozen=True, slots=True)
-class TableJoinColumns:
-    """`left` and `right` look into the sides. `store`: the join's own, if it has one.
+def _pairs(site: Site, operation: TableTableJoin) -> Pairs:
+    return Pairs(operation.mode, site.evaluation(operation.items, 2), len(site.inputs[0].key))
 
-    `old` and `latest`: whether somebody asks for the result before a change, and whether a change is the newest one of
-    the store (a join without one is never versioned, so nobody does).
-    """
 
-    name: str
-    operation: TableTableJoin
-    pairs: Pairs
-    left: Lookup
-    right: Lookup
-    store: TableColumns | None
-    old: bool
-    latest: bool
-    failures: Failures
+class _TableTableJoin(Step):
+    def __init__(self, site: Site, operation: TableTableJoin) -> None:
+        self._site, self._operation, self._failures = site, operation, site.failures
+        self._pairs = _pairs(site, operation)
+        self._left, self._right = (site.look_up(name) for name in site.node.inputs)
+        self._old, self._latest = site.old, site.latest
 
-    def process(self, left: Flow | None, right: Flow | None) -> Flow:
-        """The changes of the result that those of the sides give; at least one of them has some."""
-        parts = [self._side(flow, flow is left) for flow in (left, right) if flow is not None]
+    def fed(self, feeding: Sequence[Flow | None]) -> Flow:
+        left, _ = feeding
+        parts = [self._side(flow, flow is left) for flow in feeding if flow is not None]
         changed = Flow.merged(parts)
-        return changed if self.store is None else self._kept(self.store, changed)
+        store = self._site.table
+        return self._site.opened(changed if store is None else self._kept(store, changed))
 
     def _kept(self, store: TableColumns, changed: Flow) -> Flow:
         accepted = store.put(changed)
-        count(self.failures.metrics, self.name, Dropped.EXPIRED, ~accepted)
-        return replace(changed, latest=store.latest(changed) if self.latest else None).select(accepted)
+        count(self._failures.metrics, self._site.node.name, Dropped.EXPIRED, ~accepted)
+        return replace(changed, latest=store.latest(changed) if self._latest else None).select(accepted)
 
     def _side(self, flow: Flow, is_left: bool) -> Flow:
-        operation = self.operation
+        operation = self._operation
         versioned = operation.left_versioned if is_left else operation.right_versioned
         if versioned and flow.latest is not None:
-            count(self.failures.metrics, self.name, Dropped.OUT_OF_ORDER, ~flow.latest)
+            count(self._failures.metrics, self._site.node.name, Dropped.OUT_OF_ORDER, ~flow.latest)
             flow = flow.select(flow.latest)
-        other = self.right(flow) if is_left else self.left(flow)
-        kept = self.failures.kept(flow.at, other.failed)
+        other = self._right(flow) if is_left else self._left(flow)
+        kept = self._failures.kept(flow.at, other.failed)
         sends = kept & self._sends(flow, other, is_left)
         flow, other = flow.select(sends), other.select(sends)
         result = self._pair(flow, TableRows.of(flow.present, flow.time, flow.values), other, is_left)
-        kept = self.failures.kept(flow.at, result.failed)
+        kept = self._failures.kept(flow.at, result.failed)
         flow, other, result = flow.select(kept), other.select(kept), result.select(kept)
         old = None
-        if self.old:
+        if self._old:
             before = flow.old
             own = (
                 TableRows.none_like(flow.values, flow.time)
@@ -77,12 +74,20 @@ class TableJoinColumns:
         return replace(flow, time=time, present=result.present, values=result.values, old=old, latest=None)
 
     def _pair(self, flow: Flow, own: TableRows, other: TableRows, is_left: bool) -> TableRows:
-        return self.pairs.rows(flow.keys, own, other) if is_left else self.pairs.rows(flow.keys, other, own)
+        return self._pairs.rows(flow.keys, own, other) if is_left else self._pairs.rows(flow.keys, other, own)
 
     def _sends(self, flow: Flow, other: TableRows, is_left: bool) -> Mask:
         """Where a change gives anything at all; a tombstone after which and before which there is nothing does not."""
-        mode = self.operation.mode
+        mode = self._operation.mode
         if mode == "inner" or (mode == "left" and not is_left):
             return other.present
         known = other.present | flow.present
         return known if flow.old is None else known | flow.old.present
+
+
+def _look_up(site: Site, operation: TableTableJoin, as_of: bool) -> Lookup:
+    pairs, (left, right) = _pairs(site, operation), (site.look_up(name) for name in site.node.inputs)
+    return lambda flow: pairs.rows(flow.keys, left(flow), right(flow))
+
+
+OPERATOR = Operator(_TableTableJoin, _look_up)

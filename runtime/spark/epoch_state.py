@@ -18,7 +18,8 @@ from pyspark.sql import functions as F
 from vsc.plan import Plan
 from vsc.runtime.errors import CheckpointError, StateError
 from vsc.runtime.operators.key_width import partition_codecs
-from vsc.runtime.operators.views import Question, StoreInfo, find_store, stores_of
+from vsc.runtime.operators.views import Question, StoreInfo
+from vsc.runtime.operators.views.catalog import find_store, stores_of
 from vsc.runtime.operators.views.question import question
 from vsc.runtime.records import partition_of
 from vsc.runtime.spark.hadoop import Files, usable
@@ -157,7 +158,7 @@ class EpochState:
         The rows are in order: by key, a key's versions newest first; what waits by when it is due. `limit` None: all.
         """
         frame = self.rows(store, asked)
-        if store.kind in ("waiting", "suppressed"):
+        if "due" in store.extra:
             frame = frame.orderBy("_due", ENCODED)
         elif store.is_table:
             frame = frame.orderBy(ENCODED, F.col("_valid_from").desc_nulls_last())

@@ -25,8 +25,7 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.in_step import InStep
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.result import StageResult
-from vsc.runtime.operators.views import stores_of
-from vsc.runtime.operators.views.pulse import pulse
+from vsc.runtime.operators.views.catalog import pulse, stores_of
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.control import clocks, is_drain, stages_in_step
 from vsc.runtime.spark.counters import StateSize, StoreState, TaskCounters

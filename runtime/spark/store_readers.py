@@ -15,7 +15,8 @@ from typing import ClassVar
 import pyarrow as pa
 
 from vsc.plan.nodes import Column, Plan
-from vsc.runtime.operators.views import Entry, Question, StoreInfo, open_view
+from vsc.runtime.operators.views import Entry, Question, StoreInfo
+from vsc.runtime.operators.views.catalog import open_view
 from vsc.runtime.operators.views.view import byte_size
 from vsc.runtime.spark.local_folder import spark_local
 from vsc.runtime.spark.protocol import Manifest, PartitionState

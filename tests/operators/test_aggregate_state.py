@@ -171,7 +171,7 @@ def test_the_end_of_the_input_goes_through_the_stages_in_their_order() -> None:
     for offset, (key, time) in enumerate((("a", 1), ("b", 3), ("a", 4), ("b", 11))):
         seen(runtime.process(rows(plan, [EpochRow("s", "", offset, {"k": key, "v": "x", "a": ""}, time)])), found)
     assert [r[0] for r in found["w"]] == ["a", "b"] and "x" not in found
-    tasks = [task for stage in runtime._tasks for task in stage]
+    tasks = [task for stage in runtime._later for task in stage]
     assert sum(task.held for task in tasks) == 1 + 2  # a window, and what became of two others
     found.clear()
     seen(runtime.drain(), found)

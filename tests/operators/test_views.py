@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.operators.views import Entry, StoreInfo, find_store, open_view, stores_of
+from vsc.runtime.operators.views import Entry, StoreInfo
+from vsc.runtime.operators.views.catalog import find_store, open_view, stores_of
 from vsc.runtime.operators.views.question import question
 from vsc.runtime.operators.views.view import byte_size
 from vsc.testing import TopologyTestDriver

@@ -10,7 +10,7 @@ import pytest
 from tests.spark.support import compiled
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.views import find_store
+from vsc.runtime.operators.views.catalog import find_store
 from vsc.runtime.operators.views.question import question
 from vsc.runtime.spark import start
 from vsc.runtime.spark.job import Run, as_text

@@ -91,7 +91,7 @@ def _look_ahead(args: argparse.Namespace) -> None:
 def _asked(args: argparse.Namespace, plan: Plan) -> tuple[StoreInfo, Question]:
     """The store and the question that the arguments mean."""
     from vsc.cli.store_key import read_key, read_time
-    from vsc.runtime.operators.views import find_store
+    from vsc.runtime.operators.views.catalog import find_store
     from vsc.runtime.operators.views.question import question
 
     store = find_store(plan, args.store)

@@ -23,24 +23,6 @@ Mistake = tuple[str, str]
 Scope = dict[tuple[int, str], DataType]
 """What an expression sees: columns by the number of their input and their name."""
 
-_INPUTS: dict[type, tuple[str, ...]] = {
-    nodes.Source: (),
-    nodes.ToTable: ("stream",),
-    nodes.Rekey: ("stream",),
-    nodes.Explode: ("stream",),
-    nodes.Aggregate: ("stream",),
-    nodes.Materialize: ("table",),
-    nodes.ToStream: ("table",),
-    nodes.Subscribe: ("table",),
-    nodes.GroupChanges: ("table",),
-    nodes.Suppress: ("table",),
-    nodes.StreamTableJoin: ("stream", "table"),
-    nodes.StreamGlobalJoin: ("stream", "table"),
-    nodes.Answer: ("stream", "table"),
-    nodes.TableTableJoin: ("table", "table"),
-}
-"""The kinds of an operation's inputs. Not here: `Filter` and `Map`, which read their own kind, and `Merge`."""
-
 _LITERALS: dict[str, type] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint", "interval"), int),
     "boolean": bool,
@@ -118,93 +100,22 @@ def _node(node: nodes.Node, before: dict[str, nodes.Node], path: str) -> Iterato
         reads = f"a {' and a '.join(wanted)}" if wanted else "nothing"
         yield f"{path}/inputs", f"{node.operation.op} reads {reads}, not {len(kinds)} inputs ({', '.join(kinds)})"
         return
-    if not _columns(node, inputs):
+    schemas = tuple(read.schema for read in inputs)
+    if not node.operation.fits(schemas, node.schema):
         yield f"{path}/schema", f"the columns of node {node.name!r} are not those that its operation makes"
-    for place, expr, scope in _expressions(node, inputs):
-        yield from _expression(expr, scope, f"{path}/operation/{place}")
+    for place, expr, seen in node.operation.expressions(schemas, node.schema):
+        yield from _expression(expr, _scope(seen), f"{path}/operation/{place}")
 
 
 def _kinds(node: nodes.Node, found: tuple[str, ...]) -> tuple[str, ...]:
     """The kinds of the inputs that a node has to have."""
-    match node.operation:
-        case nodes.Filter() | nodes.Map():
-            return (node.kind,)
-        case nodes.Merge():
-            return ("stream",) * max(1, len(found))
-        case operation:
-            return _INPUTS[type(operation)]
+    reads = node.operation.reads
+    return ("stream",) * max(1, len(found)) if "streams" in reads else tuple(
+        node.kind if kind == "own" else kind for kind in reads
+    )  # fmt: skip
 
 
-def _columns(node: nodes.Node, inputs: list[nodes.Node]) -> bool:
-    """Whether a node has the columns that follow from its operation, as far as they are the same everywhere."""
-    schema = node.schema
-    match node.operation:
-        case nodes.Source(columns=columns):
-            return sorted(columns, key=_name) == sorted((*schema.key, *schema.value), key=_name)
-        case nodes.Rekey(items=items):
-            return _made(items) == schema.key
-        case (
-            nodes.Map(items=items)
-            | nodes.StreamTableJoin(items=items)
-            | nodes.StreamGlobalJoin(items=items)
-            | nodes.TableTableJoin(items=items)
-            | nodes.Aggregate(items=items)
-        ):
-            return _made(items) == schema.value
-        case nodes.Filter() | nodes.Materialize() | nodes.ToStream() | nodes.Suppress():
-            return schema == inputs[0].schema
-        case nodes.Merge():
-            values = [sorted(read.schema.value, key=_name) for read in inputs]
-            return all(found == sorted(schema.value, key=_name) for found in values)
-        case _:
-            return True
-
-
-def _made(items: tuple[nodes.Item, ...]) -> tuple[nodes.Column, ...]:
-    return tuple(nodes.Column(item.name, item.expr.type) for item in items)
-
-
-def _name(column: nodes.Column) -> str:
-    return column.name
-
-
-def _expressions(node: nodes.Node, inputs: list[nodes.Node]) -> Iterator[tuple[str, exprs.Expr, Scope]]:
-    """The expressions of a node's operation: where each stands in it, and what it sees."""
-    left = _scope(*(read.schema for read in inputs[:1]))
-    both = _scope(*(read.schema for read in inputs))
-    match node.operation:
-        case nodes.Source() as source:
-            declared = _scope(nodes.Schema((), source.columns))
-            yield from _items("timestamp", source.timestamp, declared)
-            yield from _items("delete_when", source.delete_when, declared)
-        case nodes.Aggregate() as aggregate:
-            for index, call in enumerate(aggregate.calls):
-                for number, argument in enumerate(call.args):
-                    yield f"calls/{index}/args/{number}", argument, _scope(aggregate.row)
-            results = tuple(nodes.Column(f"#{i}", call.type) for i, call in enumerate(aggregate.calls))
-            yield from _items("items", aggregate.items, _scope(nodes.Schema(node.schema.key, results)))
-        case nodes.Answer() as answer:
-            yield from _items("items", answer.items, _scope(answer.left_schema, inputs[1].schema))
-        case nodes.StreamTableJoin(items=items) | nodes.TableTableJoin(items=items):
-            yield from _items("items", items, both)
-        case nodes.StreamGlobalJoin() as join:
-            yield from _items("on", join.on, left)
-            yield from _items("items", join.items, both)
-        case operation:
-            for name in ("predicate", "items", "delete_when", "item", "foreign_key", "group"):
-                yield from _items(name, getattr(operation, name, None), left)
-
-
-def _items(
-    place: str, items: nodes.Item | tuple[nodes.Item, ...] | None, scope: Scope
-) -> Iterator[tuple[str, exprs.Expr, Scope]]:
-    if isinstance(items, nodes.Item):
-        yield f"{place}/expr", items.expr, scope
-    else:
-        yield from ((f"{place}/{index}/expr", item.expr, scope) for index, item in enumerate(items or ()))
-
-
-def _scope(*schemas: nodes.Schema) -> Scope:
+def _scope(schemas: tuple[nodes.Schema, ...]) -> Scope:
     return {(number, c.name): c.type for number, s in enumerate(schemas) for c in (*s.key, *s.value)}
 
 

@@ -4,3 +4,7 @@
 `session_windows` and `sliding_windows` share. `calls` are the aggregate functions and their accumulators (`numbers`,
 `running`, `collected`), `state` is what lies in the store.
 """
+
+from vsc.runtime.operators.aggregate.step import OPERATOR
+
+__all__ = ["OPERATOR"]

@@ -17,7 +17,7 @@ from vsc.runtime.operators.aggregate.states import Beside
 from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, chosen
 from vsc.runtime.operators.columns.segments import Segments
-from vsc.runtime.operators.operators import count
+from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.tables.store import TableColumns
 from vsc.runtime.records import Int64s
 

@@ -33,9 +33,9 @@ from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, chosen
 from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.context import NodeFailure
+from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.layout import owner
-from vsc.runtime.operators.operators import count
 from vsc.runtime.values import to_array, to_values
 
 __all__ = ["KeyWindows", "MovingWindows"]

@@ -31,9 +31,11 @@ from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.kv_overlay import OverlayKV
 
-__all__ = ["FORMAT_VERSION", "AggregateState", "open_aggregate", "window_key"]
+__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "open_aggregate", "window_key"]
 
 FORMAT_VERSION: Final = 2
+SUFFIX: Final = b"a"
+"""What follows the node's prefix in that of its aggregate."""
 
 _BEGIN: Final = struct.pack("<4sHH", b"VSTA", FORMAT_VERSION, 0)
 _BEFORE: Final = struct.pack("<4sHH", b"VSTA", 1, 0)
@@ -52,7 +54,7 @@ def window_key(key: bytes, start: int) -> bytes:
 
 def open_aggregate(kv: OrderedKV, stage: Stage, node: Node, numbered: bool) -> AggregateState:
     """What the aggregate `node` keeps in `stage`."""
-    return AggregateState(kv, store_prefix(stage, node.name) + b"a", numbered)
+    return AggregateState(kv, store_prefix(stage, node.name) + SUFFIX, numbered)
 
 
 class AggregateState:

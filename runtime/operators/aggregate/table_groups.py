@@ -23,7 +23,7 @@ from vsc.runtime.operators.aggregate.states import Beside, Rows
 from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, Old
 from vsc.runtime.operators.columns.segments import Segments
-from vsc.runtime.operators.operators import count
+from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.tables.store import TableColumns
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv_base import prefix_end

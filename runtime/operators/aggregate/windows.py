@@ -26,8 +26,8 @@ from vsc.runtime.operators.columns.flow import Flow, chosen, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Give, turns
 from vsc.runtime.operators.columns.segments import Segments
+from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.layout import owner
-from vsc.runtime.operators.operators import count
 from vsc.runtime.operators.tables.store import TableColumns
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec

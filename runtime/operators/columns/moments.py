@@ -19,18 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vsc.plan.nodes import (
-    Aggregate,
-    Answer,
-    Explode,
-    GroupChanges,
-    Node,
-    Plan,
-    Stage,
-    StreamTableJoin,
-    Subscribe,
-    Suppress,
-)
+from vsc.plan.nodes import Plan, Stage
 from vsc.runtime.operators import layout
 from vsc.runtime.records import Int64s
 
@@ -179,20 +168,8 @@ class Routes:
             node = self._plan.node(name)
             feeding = [depths[read] for read in layout.fed_by(node) if read in depths]
             before = max(feeding, default=1)
-            if _opens(node) or len(set(feeding)) > 1:
+            if node.operation.branches or len(set(feeding)) > 1:
                 opened.add(name)
                 before += 1
             depths[name] = before
         return frozenset(opened)
-
-
-def _opens(node: Node) -> bool:
-    match node.operation:
-        case Explode() | Suppress() | Subscribe() | Answer() | GroupChanges():
-            return True
-        case StreamTableJoin(grace=grace):
-            return grace is not None
-        case Aggregate(window=window):
-            return window is not None
-        case _:
-            return False

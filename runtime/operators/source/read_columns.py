@@ -5,24 +5,9 @@ A pure function over the plan. A table keeps all its columns, since a look into 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 
-from vsc.plan.expressions import Expr
-from vsc.plan.nodes import (
-    Aggregate,
-    Explode,
-    Filter,
-    Item,
-    Map,
-    Merge,
-    Node,
-    Plan,
-    Rekey,
-    Source,
-    StreamGlobalJoin,
-    StreamTableJoin,
-)
+from vsc.plan.nodes import Node, Plan, Schema, Source
 from vsc.runtime.expressions import columns_of
 
 __all__ = ["read_columns"]
@@ -44,38 +29,18 @@ def read_columns(plan: Plan, source: str) -> frozenset[str]:
             return columns
         found = {c.name for c in node.schema.key}
         for consumer in consumers.get(name, ()):
-            own = _own(consumer)
-            found |= columns if own is None else own
-            if isinstance(consumer.operation, Filter | Rekey | Explode | Merge):  # they hand columns on as they are
+            found |= columns if consumer.operation.reads_all else _named(consumer, (node.schema,))
+            if consumer.operation.hands_columns_on:
                 found |= read(consumer.name)
         return columns & found
 
     operation = plan.node(source).operation
     assert isinstance(operation, Source)
-    clauses = [item for item in (operation.timestamp, operation.delete_when) if item is not None]
-    return read(source) | _columns(item.expr for item in clauses)
+    return read(source) | _named(plan.node(source), (Schema((), operation.columns),))
 
 
-def _own(node: Node) -> frozenset[str] | None:
-    """The columns of its stream that the node's own expressions read; None: all of them."""
-    match node.operation:
-        case Filter(item) | Explode(item):
-            return _items((item,))
-        case Map(items) | Rekey(items) | StreamTableJoin(items=items):
-            return _items(items)
-        case StreamGlobalJoin(on=on, items=items):
-            return _items((*on, *items))
-        case Aggregate(over="stream", calls=calls):
-            return _columns(arg for call in calls for arg in call.args)
-        case Merge():
-            return frozenset()
-        case _:
-            return None
-
-
-def _items(items: Iterable[Item]) -> frozenset[str]:
-    return _columns(item.expr for item in items)
-
-
-def _columns(exprs: Iterable[Expr]) -> frozenset[str]:
-    return frozenset(column.name for expr in exprs for column in columns_of(expr) if column.input == 0)
+def _named(node: Node, schemas: tuple[Schema, ...]) -> frozenset[str]:
+    """The columns of its first input, whose schema is `schemas[0]`, that the node's own expressions read."""
+    found = node.operation.expressions(schemas, node.schema)
+    columns = (column for _, expr, seen in found if seen[0] == schemas[0] for column in columns_of(expr))
+    return frozenset(column.name for column in columns if column.input == 0)

@@ -1,1 +1,31 @@
-"""`suppress` (KIP-328): holds the changes of a table back, so that only the last of several comes out."""
+"""`suppress` (KIP-328): holds the changes of a table back, so that only the last of several comes out.
+
+A look-up into a `suppress` without a store of its own goes on into its input, as if what is held back had not happened
+yet.
+"""
+
+from __future__ import annotations
+
+from vsc.plan.nodes import Suppress
+from vsc.runtime.operators.operator import Operator, Step
+from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.suppress.bounded import BoundedSuppress
+from vsc.runtime.operators.suppress.held import HELD
+from vsc.runtime.operators.suppress.unbounded import UnboundedSuppress
+from vsc.runtime.operators.tables.lookups import Lookup
+
+__all__ = ["OPERATOR"]
+
+
+def _build(site: Site, operation: Suppress) -> Step:
+    bounded = operation.max_records is not None or operation.max_bytes is not None
+    return BoundedSuppress(site, operation) if bounded else UnboundedSuppress(site, operation)
+
+
+def _look_up(site: Site, operation: Suppress, as_of: bool) -> Lookup:
+    step = site.step(site.node.name)
+    assert isinstance(step, BoundedSuppress | UnboundedSuppress)
+    return step.lookup(site.look_up(site.node.inputs[0]))
+
+
+OPERATOR = Operator(_build, _look_up, HELD)

@@ -6,17 +6,18 @@ The operator is that of `vsc.runtime.operators.suppress.records`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Node, Schema
 from vsc.plan.nodes import Suppress as Operation
 from vsc.runtime.operators.columns.flow import Flow, taken
 from vsc.runtime.operators.columns.loop import LoopContext, Sent, TableLoop
-from vsc.runtime.operators.columns.moments import Give, Moments, arrivals
+from vsc.runtime.operators.columns.moments import Moments, arrivals
+from vsc.runtime.operators.operator import Step
+from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.suppress.held import SUFFIX, opened
 from vsc.runtime.operators.suppress.records import Suppress
 from vsc.runtime.operators.tables.lookups import Lookup, TableRows
 from vsc.runtime.operators.tables.store import NO_RECORD
@@ -81,25 +82,12 @@ class _Watched(Suppressed):
         super().release(held)
 
 
-class BoundedSuppress:
-    """What one `suppress` holds, in one batch; its state is in `kv` under `prefix`, `schema` is that of its input.
+class BoundedSuppress(Step):
+    """What one `suppress` holds, in one batch."""
 
-    `make_loop` makes the loop that takes its changes, if there are any.
-    """
-
-    def __init__(
-        self,
-        node: Node,
-        schema: Schema,
-        kv: OrderedKV,
-        prefix: bytes,
-        make_loop: Callable[[], TableLoop],
-        old: bool,
-        give: Give,
-    ) -> None:
-        self._node, self._schema, self._kv, self._prefix = node, schema, kv, prefix
-        self._make_loop, self._old, self._give = make_loop, old, give
-        self._rows = RowCodec([c.type for c in schema.value])
+    def __init__(self, site: Site, operation: Operation) -> None:
+        self._site, self._operation, self._schema = site, operation, site.inputs[0]
+        self._rows = RowCodec([c.type for c in self._schema.value])
         self._held: Suppressed | None = None
         self._at: Moments | None = None
         self._made: tuple[TableLoop, Suppress] | None = None
@@ -123,9 +111,6 @@ class BoundedSuppress:
         loop.loop.each(waiting, at, operator.release)
         return loop.flow(at)
 
-    def commit(self) -> None:
-        """What has changed is written already."""
-
     def lookup(self, behind: Lookup) -> Lookup:
         """The look-up into this table; `behind` looks into its input."""
 
@@ -147,26 +132,24 @@ class BoundedSuppress:
 
     def _operator(self) -> tuple[TableLoop, Suppress]:
         if self._made is None:
-            operation = self._node.operation
-            assert isinstance(operation, Operation)
-            loop = self._make_loop()
-            held = _Watched(self._kv, self._prefix, loop.context, loop.sent)
+            site, loop = self._site, self._site.loop()
+            held = _Watched(site.kv, site.prefix + SUFFIX, loop.context, loop.sent)
             operator = Suppress(
-                self._node.name, operation, self._schema, held, loop.put, self._old, loop.context, loop.sent.table
+                site.node.name, self._operation, self._schema, held, loop.put, site.old, loop.context, loop.sent.table
             )
             self._held, self._made = held, (loop, operator)
         return self._made
 
     def _before(self, flow: Flow) -> tuple[np.ndarray, pa.BinaryArray]:
         """For which records the key is held back, and the row that was there before."""
-        held = self._held if self._held is not None else Suppressed(self._kv, self._prefix)
+        held = self._held if self._held is not None else opened(self._site)
         notes = held.notes if isinstance(held, _Watched) else {}
         now = np.zeros(len(flow), dtype=np.int64)
         moments = {key: [-1] for key in notes}
         if self._at is not None:
             later = [(key, state) for key, states in notes.items() for state in states[1:]]
             events, turn = (np.array([s[i] for _, s in later], dtype=np.int64) for i in (0, 1))
-            came, now = arrivals(self._give(self._at.take(events), turn), flow.at)
+            came, now = arrivals(self._site.give(self._at.take(events), turn), flow.at)
             for (key, _), moment in zip(later, came.tolist(), strict=True):
                 moments[key].append(moment)
         keys = flow.space.keys

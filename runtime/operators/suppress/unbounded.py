@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.plan.nodes import Node
 from vsc.plan.nodes import Suppress as Operation
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
-from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, Old, taken
-from vsc.runtime.operators.columns.keyspace import KeySpace
-from vsc.runtime.operators.columns.moments import Give, Moments, arrivals, turns
-from vsc.runtime.operators.operators import count
+from vsc.runtime.operators.columns.moments import Moments, arrivals, turns
+from vsc.runtime.operators.counting import count
+from vsc.runtime.operators.operator import Step
+from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.suppress.held import opened
 from vsc.runtime.operators.suppress.spans import Spans
 from vsc.runtime.operators.tables.lookups import Lookup, TableRows
 from vsc.runtime.operators.tables.pool import Pool
@@ -29,9 +29,9 @@ from vsc.runtime.operators.tables.search import Arrivals
 from vsc.runtime.operators.tables.store import NO_RECORD, TableColumns
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.suppressed import Suppressed, SuppressedRow
+from vsc.runtime.state.suppressed import SuppressedRow
 
-__all__ = ["SuppressColumns"]
+__all__ = ["UnboundedSuppress"]
 
 _MILLISECOND = 1000
 _UNKNOWN = -1
@@ -39,31 +39,18 @@ _UNKNOWN = -1
 _FAR = 2**63 - 1
 
 
-class SuppressColumns:
-    """What one `suppress` holds, in one batch. `space` holds its keys, `store` is its result table if there is one.
+class UnboundedSuppress(Step):
+    """What one `suppress` holds, in one batch."""
 
-    `old` and `latest`: whether somebody asks for the rows before its changes, and whether these are the newest.
-    """
-
-    def __init__(
-        self,
-        node: Node,
-        held: Suppressed,
-        space: KeySpace,
-        store: TableColumns | None,
-        old: bool,
-        latest: bool,
-        give: Give,
-        failures: Failures,
-    ) -> None:
-        assert isinstance(node.operation, Operation)
-        self._name, self._wait = node.name, node.operation.wait
-        self._windows = node.operation.until == "window_closes"
-        self._held, self._space, self._store = held, space, store
-        self._old, self._latest, self._give, self._failures = old, latest, give, failures
+    def __init__(self, site: Site, operation: Operation) -> None:
+        self._name, self._wait = site.node.name, operation.wait
+        self._windows = operation.until == "window_closes"
+        self._held, self._space, self._store = opened(site), site.space, site.table
+        self._old, self._latest, self._give, self._failures = site.old, site.latest, site.give, site.failures
+        node = site.node
         self._rows = RowCodec([c.type for c in node.schema.value])
         self._stored: list[SuppressedRow] = []
-        self._flow = Flow.empty(node.schema, space)
+        self._flow = Flow.empty(node.schema, self._space)
         self._spans = _spans_of(np.zeros(0, dtype=np.int64), [], np.zeros(0, dtype=np.int64))
         self._turn = np.zeros(0, dtype=np.int64)
 
@@ -100,9 +87,6 @@ class SuppressColumns:
         self._spans = _spans_of(number, self._stored, np.arange(len(number)))
         self._flow = replace(self._flow, at=at)
         return self._sent(at)
-
-    def commit(self) -> None:
-        """What has changed is written already."""
 
     # ---------------------------------------------------------------------------------------------- what becomes of it
 

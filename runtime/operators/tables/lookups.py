@@ -1,26 +1,21 @@
-"""Look-ups into a table in one batch: in its own store, or through what it is computed from.
-
-Every record sees the table as it was when it
-arrived.
-"""
+"""Look-ups into a table in one batch. Every record sees the table as it was when the record arrived."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Filter, Map, Node, Plan, Suppress, TableTableJoin
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation, Side
 from vsc.runtime.operators.columns.failures import Failed, shifted
 from vsc.runtime.operators.columns.flow import Flow, blanked, taken
-from vsc.runtime.operators.tables.store import NO_RECORD, TOMBSTONE, Reasons, TableColumns
+from vsc.runtime.operators.tables.store import NO_RECORD, Reasons, TableColumns
 from vsc.runtime.records import Int64s, Mask
 
-__all__ = ["Link", "Lookup", "Pairs", "TableRows", "lookup"]
+__all__ = ["Lookup", "Pairs", "TableRows", "missing", "stored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,43 +65,13 @@ Lookup = Callable[[Flow], TableRows]
 """The row of each record's key, as it was when the record arrived."""
 
 
-class Link:
-    """A filter or a map without a store, between a table that is looked into and the store that is behind it."""
-
-    __slots__ = ("_predicate", "_rows")
-
-    def __init__(self, plan: Plan, node: Node) -> None:
-        schema = plan.node(node.inputs[0]).schema
-        self._predicate = self._rows = None
-        if isinstance(node.operation, Filter):
-            self._predicate = Evaluation(node.name, [node.operation.predicate], [schema])
-        else:
-            assert isinstance(node.operation, Map)
-            self._rows = Evaluation(node.name, node.operation.items, [schema])
-
-    def apply(self, keys: tuple[pa.Array, ...], rows: TableRows) -> TableRows:
-        """What the rows become. One that a filter refuses counts as a tombstone: that is what the filter made of it."""
-        there = rows.present
-        if self._predicate is not None:
-            kept, failed = self._predicate.true(keys + rows.values, rows.time, there)
-            missed = np.where(there & ~kept, TOMBSTONE, rows.missed).astype(np.uint8)
-            return replace(rows, missed=missed, values=blanked(rows.values, kept), failed={**rows.failed, **failed})
-        assert self._rows is not None
-        computed = self._rows.where(keys + rows.values, rows.time, there)
-        failed = {**rows.failed, **computed.failed}
-        return replace(rows, missed=_missing(rows.missed, computed.failed), values=computed.columns, failed=failed)
-
-
 class Pairs:
     """The rows that a primary-key join makes of those of its two sides."""
 
     __slots__ = ("_items", "_key_width", "_mode")
 
-    def __init__(self, plan: Plan, node: Node, operation: TableTableJoin) -> None:
-        schemas = [plan.node(name).schema for name in node.inputs]
-        self._mode: Literal["inner", "left", "outer"] = operation.mode
-        self._items = Evaluation(node.name, operation.items, schemas)
-        self._key_width = len(schemas[0].key)
+    def __init__(self, mode: Literal["inner", "left", "outer"], items: Evaluation, key_width: int) -> None:
+        self._mode, self._items, self._key_width = mode, items, key_width
 
     def rows(self, keys: tuple[pa.Array, ...], left: TableRows, right: TableRows) -> TableRows:
         """The result for each record, at the later one of both rows' times; `keys` are the records' keys.
@@ -119,16 +84,16 @@ class Pairs:
         )
         before = {**right.failed, **left.failed}
         missed = np.where(there, 0, np.where(left.present, NO_RECORD, left.missed)).astype(np.uint8)
-        missed = _missing(missed, before)
+        missed = missing(missed, before)
         there = missed == 0
         if there.all():
             found = self._values(keys, left, right)
-            return TableRows(_missing(missed, found.failed), newest, found.columns, found.failed)
+            return TableRows(missing(missed, found.failed), newest, found.columns, found.failed)
         chosen = pa.array(there)
         found = self._values(tuple(c.filter(chosen) for c in keys), left.select(there), right.select(there))
         failed = {**shifted(found.failed, np.flatnonzero(there)), **before}
         values = taken(found.columns, np.where(there, np.cumsum(there) - 1, -1))
-        return TableRows(_missing(missed, failed), newest, values, failed)
+        return TableRows(missing(missed, failed), newest, values, failed)
 
     def _there(self, left: Mask, right: Mask) -> Mask:
         match self._mode:
@@ -150,7 +115,7 @@ class Pairs:
         return Side(columns, rows.time, None if rows.present.all() else ~rows.present)
 
 
-def _missing(missed: Reasons, failed: Failed) -> Reasons:
+def missing(missed: Reasons, failed: Failed) -> Reasons:
     """The same, without the rows that could not be computed."""
     if not failed:
         return missed
@@ -159,49 +124,12 @@ def _missing(missed: Reasons, failed: Failed) -> Reasons:
     return found
 
 
-def lookup(
-    plan: Plan,
-    tables: Mapping[str, TableColumns],
-    suppressed: Callable[[Node], Callable[[Lookup], Lookup]],
-    name: str,
-    as_of: bool = False,
-) -> Lookup:
-    """The look-up into table `name` over the stores of the stage; ValueError if there is none behind it.
+def stored(table: TableColumns, as_of: bool) -> Lookup:
+    """The look-up into a store: of the row valid at a record's time, else of the newest."""
 
-    `suppressed` gives for a `suppress` what makes a look-up into it of one into its input. `as_of`: the row valid at a
-    record's time, else the newest one.
-    """
-    table = tables.get(name)
-    if table is not None:
-        return _stored(table, as_of)
-    node = plan.node(name)
-    match node.operation:
-        case Filter() | Map():
-            return _linked(Link(plan, node), lookup(plan, tables, suppressed, node.inputs[0], as_of))
-        case TableTableJoin() as join:
-            left, right = (lookup(plan, tables, suppressed, read) for read in node.inputs)
-            return _joined(Pairs(plan, node, join), left, right)
-        case Suppress():
-            return suppressed(node)(lookup(plan, tables, suppressed, node.inputs[0]))
-        case _:
-            raise ValueError(f"table '{name}' has no store to look into")
-
-
-def _stored(table: TableColumns, as_of: bool) -> Lookup:
     def find(flow: Flow) -> TableRows:
         found = table.look_up(flow, as_of)
         values = found.pool.take(found.position)
         return TableRows(found.missed, found.valid_from, values, needed=found.needed)
 
     return find
-
-
-def _linked(link: Link, behind: Lookup) -> Lookup:
-    def find(flow: Flow) -> TableRows:
-        return link.apply(flow.keys, behind(flow))
-
-    return find
-
-
-def _joined(pairs: Pairs, left: Lookup, right: Lookup) -> Lookup:
-    return lambda flow: pairs.rows(flow.keys, left(flow), right(flow))

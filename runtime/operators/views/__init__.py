@@ -4,9 +4,8 @@ Everything here reads; nothing writes. What is read is an ordered map of one sta
 has it from: the checkpoint of a query (`vsc.runtime.spark.epoch_state`), or a test's own.
 """
 
-from vsc.runtime.operators.views.catalog import StoreInfo, find_store, stores_of
-from vsc.runtime.operators.views.opening import open_view
 from vsc.runtime.operators.views.question import Question, Status
+from vsc.runtime.operators.views.store import StoreInfo
 from vsc.runtime.operators.views.view import Entry, StoreView
 
-__all__ = ["Entry", "Question", "Status", "StoreInfo", "StoreView", "find_store", "open_view", "stores_of"]
+__all__ = ["Entry", "Question", "Status", "StoreInfo", "StoreView"]

@@ -7,79 +7,19 @@ what it is: ``hourly#windows``, ``closed#suppressed``, ``priced#waiting``, ``enr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Iterator
 
-from vsc.plan.nodes import Aggregate, Answer, Column, Node, Plan, Source, Stage, StreamTableJoin, Suppress
+from vsc.plan.nodes import Node, Plan, Source, Stage
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.layout import owner, stage_of_store
+from vsc.runtime.operators.operator import operator_of
 from vsc.runtime.operators.stores import store_prefix
+from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.tables import open_table_view, table_pulse
+from vsc.runtime.operators.views.view import Beside, Pulse, StoreView
+from vsc.runtime.state.kv_base import OrderedKV
 
-__all__ = ["AGGREGATE_PREFIX", "SUPPRESS_PREFIX", "Kind", "StoreInfo", "find_store", "stores_of"]
-
-Kind = Literal["versioned", "unversioned", "groups", "windows", "sessions", "waiting", "suppressed", "subscriptions"]
-
-AGGREGATE_PREFIX = b"a"
-SUPPRESS_PREFIX = b"s"
-
-_EXTRA: dict[Kind, tuple[str, ...]] = {
-    "versioned": ("valid_from", "valid_to"),
-    "unversioned": ("valid_from", "valid_to"),
-    "groups": ("timestamp", "rows"),
-    "windows": ("timestamp", "rows"),
-    "sessions": ("timestamp", "rows"),
-    "waiting": ("timestamp", "due"),
-    "suppressed": ("timestamp", "due"),
-    "subscriptions": ("timestamp",),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class StoreInfo:
-    """One store of a plan.
-
-    `node` is the node in the plan that keeps it, `owner` the user's node that this belongs to. `key` and `value` are
-    the columns of its rows, `partitioned` the node by whose key its rows are spread. `replicated`: every partition has
-    all rows (a global table). `canonical` is False for a table's further copies, in other stages that read it.
-    """
-
-    name: str
-    node: str
-    stage: int
-    kind: Kind
-    key: tuple[Column, ...]
-    value: tuple[Column, ...]
-    prefix: bytes
-    partitioned: str
-    replicated: bool = False
-    canonical: bool = True
-
-    @property
-    def owner(self) -> str:
-        """The node as the user wrote it."""
-        return owner(self.node)
-
-    @property
-    def extra(self) -> tuple[str, ...]:
-        """What its rows tell beside their columns, each a bigint or null: times in ms, a number of rows."""
-        return _EXTRA[self.kind]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What users read above its rows: the columns, the status, `extra`.
-
-        Where one of these is called as a column is, it is called ``_vsc_...`` instead, which no column may be.
-        """
-        own = tuple(column.name for column in (*self.key, *self.value))
-        taken = {name.lower() for name in own}
-        beside = ("_status", *(f"_{name}" for name in self.extra))
-        return (*own, *(f"_vsc{name}" if name in taken else name for name in beside))
-
-    @property
-    def is_table(self) -> bool:
-        """Whether it is a table's own store."""
-        return self.kind in ("versioned", "unversioned")
+__all__ = ["find_store", "held_back", "open_view", "pulse", "stores_of"]
 
 
 def stores_of(plan: Plan) -> tuple[StoreInfo, ...]:
@@ -110,45 +50,49 @@ def _names(stores: Iterable[StoreInfo]) -> str:
     return ", ".join(sorted({s.name for s in stores}))
 
 
-def _of_node(plan: Plan, stage: Stage, node: Node) -> list[StoreInfo]:
-    found = []
+def open_view(plan: Plan, store: StoreInfo, kv: OrderedKV) -> StoreView:
+    """Opens `store` in the map of its stage and partition. Nothing is written."""
+    if store.is_table:
+        return open_table_view(plan, store, kv)
+    return _beside(plan.node(store.node)).view(plan, store, kv)
+
+
+def pulse(plan: Plan, store: StoreInfo, kv: OrderedKV) -> Pulse:
+    """The pulse of a store in the map of its stage and partition."""
+    if store.is_table:
+        return table_pulse(store, kv)
+    node = plan.node(store.node)
+    return _beside(node).pulse(node, kv, store.prefix)
+
+
+def held_back(kv: OrderedKV, stage: Stage, node: Node) -> int:
+    """How many records, windows without final result or suppressed rows wait in `node`."""
+    beside = _beside(node)
+    return beside.pulse(node, kv, store_prefix(stage, node.name) + beside.suffix).held
+
+
+def _beside(node: Node) -> Beside:
+    beside = operator_of(node.operation).beside
+    assert beside is not None
+    return beside
+
+
+def _of_node(plan: Plan, stage: Stage, node: Node) -> Iterator[StoreInfo]:
+    prefix = store_prefix(stage, node.name)
     if node.store is not None:
         home = stage_of_store(plan, node.name)
-        found.append(
-            StoreInfo(
-                node.store.name, node.name, stage.id, node.store.kind, node.schema.key, node.schema.value,
-                store_prefix(stage, node.name), node.name, _replicated(plan, node), home is None or home.id == stage.id,
-            )
+        yield StoreInfo(
+            node.store.name, node.name, stage.id, node.store.kind, node.schema.key, node.schema.value,
+            ("valid_from", "valid_to"), prefix, node.name, _replicated(plan, node),
+            home is None or home.id == stage.id,
         )  # fmt: skip
-    beside = _beside(plan, stage, node)
-    return found if beside is None else [*found, beside]
-
-
-def _beside(plan: Plan, stage: Stage, node: Node) -> StoreInfo | None:
-    """What the node's operator keeps that is not the node's table."""
-    prefix = store_prefix(stage, node.name)
-    match node.operation:
-        case Aggregate(window=window):
-            kind: Kind = "groups" if window is None else "sessions" if window.kind == "session" else "windows"
-            key, value, prefix = node.schema.key, node.schema.value, prefix + AGGREGATE_PREFIX
-            return StoreInfo(f"{node.name}#{kind}", node.name, stage.id, kind, key, value, prefix, node.name)
-        case Suppress():
-            before = plan.node(node.inputs[0]).schema
-            prefix += SUPPRESS_PREFIX
-            name = f"{node.name}#suppressed"
-            return StoreInfo(name, node.name, stage.id, "suppressed", before.key, before.value, prefix, node.name)
-        case StreamTableJoin(grace=grace) if grace is not None:
-            stream = plan.node(node.inputs[0])
-            name, key, value = f"{node.name}#waiting", node.schema.key, stream.schema.value
-            return StoreInfo(name, node.name, stage.id, "waiting", key, value, prefix, stream.name)
-        case Answer(left_schema=left):
-            subscribe, right = (plan.node(name) for name in node.inputs)
-            columns = tuple(Column(f"left_{c.name}", c.type) for c in (*left.key, *left.value))
-            name = f"{owner(node.name)}#subscriptions"
-            key = right.schema.key
-            return StoreInfo(name, node.name, stage.id, "subscriptions", key, columns, prefix, subscribe.name)
-        case _:
-            return None
+    beside = operator_of(node.operation).beside
+    contents = None if beside is None else beside.contents(plan, node)
+    if beside is not None and contents is not None:
+        yield StoreInfo(
+            f"{owner(node.name)}#{contents.kind}", node.name, stage.id, contents.kind, contents.key, contents.value,
+            contents.extra, prefix + beside.suffix, contents.partitioned,
+        )  # fmt: skip
 
 
 def _replicated(plan: Plan, node: Node) -> bool:

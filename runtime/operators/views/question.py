@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.operators.views.catalog import StoreInfo
+from vsc.runtime.operators.views.store import StoreInfo
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import prefix_end
 from vsc.runtime.values import brief, from_python

@@ -8,17 +8,18 @@ from itertools import islice
 import numpy as np
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.views.catalog import StoreInfo
 from vsc.runtime.operators.views.question import Question, Status
-from vsc.runtime.operators.views.view import Entry, StoreView
+from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.view import Entry, Pulse, StoreView
 from vsc.runtime.state.api import NEVER, Miss
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.unversioned import TimestampedStore
 from vsc.runtime.state.versioned import VersionedStore
+from vsc.runtime.state.versioned_layout import RowKeys, decode_meta
 
-__all__ = ["open_table_view"]
+__all__ = ["open_table_view", "table_pulse"]
 
 _KEYS_AT_ONCE = 4096
 
@@ -33,6 +34,12 @@ def open_table_view(plan: Plan, store: StoreInfo, kv: OrderedKV) -> StoreView:
     kept = plan.node(store.node).store
     assert kept is not None and kept.retention is not None
     return _Versioned(store, VersionedStore(kv, store.prefix, kept.retention, kept.segment, kept.grace))
+
+
+def table_pulse(store: StoreInfo, kv: OrderedKV) -> Pulse:
+    """The pulse of a table's store; only a versioned one has a clock."""
+    data = kv.get(RowKeys(store.prefix).meta) if store.kind == "versioned" else None
+    return Pulse.of(-1 if data is None else decode_meta(data).observed)
 
 
 class _Versioned:

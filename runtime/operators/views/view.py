@@ -1,16 +1,18 @@
-"""What one store, opened for reading, tells: its rows for a question, its size, its clock."""
+"""Stores opened for reading: their rows for a question, their size, their clock."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from vsc.plan.nodes import Column, Node, Plan
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.views.catalog import StoreInfo
 from vsc.runtime.operators.views.question import Question, Status
+from vsc.runtime.operators.views.store import StoreInfo
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 
-__all__ = ["Entry", "StoreView", "byte_size"]
+__all__ = ["Beside", "Contents", "Entry", "Pulse", "StoreView", "byte_size"]
 
 
 class Entry(NamedTuple):
@@ -35,6 +37,44 @@ class StoreView(Protocol):
 
     def answer(self, question: Question) -> Iterator[Entry]:
         """The rows that are asked for, by key; the versions of one key newest first."""
+
+
+class Pulse(NamedTuple):
+    """What a store tells of itself at the end of every epoch, at the cost of one read.
+
+    `stream_time` in ms, None without a clock or before the first record; `held`: what waits for it to go on.
+    """
+
+    stream_time: int | None
+    held: int
+
+    @staticmethod
+    def of(stream_time: int, held: int = 0) -> Pulse:
+        """The same, of a clock that is negative before the first record."""
+        return Pulse(None if stream_time < 0 else stream_time, held)
+
+
+class Contents(NamedTuple):
+    """What a store beside a table holds, in the words of `StoreInfo`."""
+
+    kind: str
+    extra: tuple[str, ...]
+    key: tuple[Column, ...]
+    value: tuple[Column, ...]
+    partitioned: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What an operator keeps that is not its node's table, under the node's prefix and `suffix`.
+
+    `contents` says what that is, None for a node at which it keeps nothing; `view` opens it, `pulse` takes its pulse.
+    """
+
+    suffix: bytes
+    contents: Callable[[Plan, Node], Contents | None]
+    view: Callable[[Plan, StoreInfo, OrderedKV], StoreView]
+    pulse: Callable[[Node, OrderedKV, bytes], Pulse]
 
 
 def byte_size(store: StoreInfo, kv: OrderedKV) -> int:

@@ -37,7 +37,8 @@ from vsc.runtime.operators.aggregate.group_changes_row import travelling as chan
 from vsc.runtime.operators.foreign_key_join.subscribe_row import travelling as subscriptions_travelling
 from vsc.runtime.operators.places import element_place, kept_columns, value_order
 from vsc.runtime.operators.put import RecordConsumer
-from vsc.runtime.operators.stores import open_buffer, store_prefix
+from vsc.runtime.operators.stores import store_prefix
+from vsc.runtime.state.grace_buffer import TimeOrderedBuffer
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.subscriptions import SubscriptionStore
 
@@ -99,7 +100,7 @@ def _stream_table_join(parts: Parts, node: Node, operation: StreamTableJoin, for
     )  # fmt: skip
     if operation.grace is None:
         return join.process
-    buffer = open_buffer(parts.kv, parts.stage, node.name)
+    buffer = TimeOrderedBuffer(parts.kv, store_prefix(parts.stage, node.name))
     waiting = grace.GraceBuffer(node.name, operation.grace, stream.schema, buffer, join, parts.context)
     parts.waiting[node.name] = waiting
     return waiting.process

@@ -15,7 +15,7 @@ from vsc.runtime.operators.layout import hands_out, path_depth
 from vsc.runtime.operators.partition import encoded_keys
 from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.stores import TableStore
-from vsc.runtime.operators.waiting import held_back, holds_back
+from vsc.runtime.operators.views.catalog import held_back
 from vsc.runtime.records import Batch, Metrics, Order, Origin, processing_order, unified_origins
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
@@ -73,7 +73,7 @@ class RecordStage:
     @property
     def held(self) -> int:
         """How many records, windows without final result and suppressed rows wait in the stage."""
-        holding = [node for node in self._plan.nodes if node.name in self._stage.nodes and holds_back(node.operation)]
+        holding = [node for node in self._plan.nodes if node.name in self._stage.nodes and node.operation.waits]
         return sum(held_back(self._kv, self._stage, node) for node in holding)
 
     @property

@@ -1,36 +1,36 @@
-"""Aggregates, looked into: each group, window or session with the result that it has now."""
+"""What an aggregate keeps, looked into: each group, window or session with the result that it has now."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
 
-from vsc.plan.nodes import Aggregate, Plan
+from vsc.plan.nodes import Aggregate, Node, Plan
 from vsc.runtime.operators.aggregate.calls import Calls, Group
-from vsc.runtime.operators.aggregate.state import AggregateState
+from vsc.runtime.operators.aggregate.state import SUFFIX, AggregateState
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.views.catalog import StoreInfo
 from vsc.runtime.operators.views.question import Question, Status
-from vsc.runtime.operators.views.view import Entry
+from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.view import Beside, Contents, Entry, Pulse
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end
 
-__all__ = ["GroupsView"]
+__all__ = ["GROUPS"]
 
 _NUMBER = struct.Struct(">Q")
 _BOUNDS = 2
 _MILLISECOND = 1000
 
 
-class GroupsView:
+class _View:
     """The groups of one aggregate. `timestamp` is the time of a group's result, `rows` how many rows it holds."""
 
     def __init__(self, plan: Plan, info: StoreInfo, kv: OrderedKV) -> None:
         node = plan.node(info.node)
-        assert isinstance(node.operation, Aggregate)
-        self._window = node.operation.window
-        self._calls = Calls(node, node.operation)
+        operation = _operation(node)
+        self._window = operation.window
+        self._calls = Calls(node, operation)
         self._state = AggregateState(kv, info.prefix, self._calls.numbered)
         self._whole = KeyCodec([c.type for c in info.key])
         width = len(info.key) - (_BOUNDS if self._window is not None else 0)
@@ -76,3 +76,25 @@ class GroupsView:
         except NodeFailure:
             return Entry(Status.FAILED, encoded, key, None, extra)
         return Entry(status, encoded, key, row, extra)
+
+
+def _operation(node: Node) -> Aggregate:
+    assert isinstance(node.operation, Aggregate)
+    return node.operation
+
+
+def _contents(plan: Plan, node: Node) -> Contents:
+    window = _operation(node).window
+    kind = "groups" if window is None else "sessions" if window.kind == "session" else "windows"
+    return Contents(kind, ("timestamp", "rows"), node.schema.key, node.schema.value, node.name)
+
+
+def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:
+    operation = _operation(node)
+    if operation.window is None:
+        return Pulse(None, 0)
+    state = AggregateState(kv, prefix, False)
+    return Pulse.of(state.stream_time, state.open if operation.final else 0)
+
+
+GROUPS = Beside(SUFFIX, _contents, _View, _pulse)

@@ -10,32 +10,31 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import GroupChanges, Node, Plan
+from vsc.plan.nodes import GroupChanges
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.group_changes_row import travelling
-from vsc.runtime.operators.columns.evaluation import Evaluation
-from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, taken
-from vsc.runtime.operators.columns.moments import Give
-from vsc.runtime.operators.operators import count, null_rows
+from vsc.runtime.operators.counting import count, null_rows
+from vsc.runtime.operators.operator import Operator, Step
+from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 
-__all__ = ["GroupChangesColumns"]
+__all__ = ["OPERATOR"]
 
 Groups = tuple[Mask, tuple[pa.Array, ...]]
 """Where a row belongs to a group, and the groups' key columns."""
 
 
-class GroupChangesColumns:
+class _GroupChanges(Step):
     """Takes the changes of a table, with the rows before them."""
 
-    def __init__(self, plan: Plan, node: Node, operation: GroupChanges, give: Give, failures: Failures) -> None:
-        table = plan.node(node.inputs[0]).schema
-        self._name, self._versioned, self._give, self._failures = node.name, operation.versioned, give, failures
-        self._group = Evaluation(node.name, operation.group, [table])
-        self._columns = travelling(table, node.schema)
-        self._keys = KeyCodec([c.type for c in node.schema.key])
+    def __init__(self, site: Site, operation: GroupChanges) -> None:
+        self._name, self._versioned = site.node.name, operation.versioned
+        self._give, self._failures = site.give, site.failures
+        self._group = site.evaluation(operation.group)
+        self._columns = travelling(site.inputs[0], site.node.schema)
+        self._keys = KeyCodec([c.type for c in site.node.schema.key])
 
     def process(self, flow: Flow) -> Flow:
         """One record for a change within a group; for one from a group to another two, the old group's first."""
@@ -95,3 +94,6 @@ class GroupChangesColumns:
         at = self._give(flow.at.take(rows), again.astype(np.int64))
         there = np.ones(len(rows), dtype=np.bool_)
         return Flow(at, flow.key[rows], flow.space, flow.time[rows], there, keys, values)
+
+
+OPERATOR = Operator(_GroupChanges)

@@ -12,20 +12,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.plan.nodes import Node, Plan, Subscribe
+from vsc.plan.nodes import Subscribe
 from vsc.runtime.expressions import true_rows
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.columns.evaluation import Evaluation
-from vsc.runtime.operators.columns.failures import Failed, Failures
+from vsc.runtime.operators.columns.failures import Failed
 from vsc.runtime.operators.columns.flow import Flow, blanked, taken
-from vsc.runtime.operators.columns.moments import Give
+from vsc.runtime.operators.counting import count, null_rows
 from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction, no_key, travelling
-from vsc.runtime.operators.operators import count, null_rows
+from vsc.runtime.operators.operator import Operator, Step
+from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.values import to_array, to_values
 
-__all__ = ["SubscribeColumns"]
+__all__ = ["OPERATOR"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,16 @@ class _Keys:
     columns: tuple[pa.Array, ...]
 
 
-class SubscribeColumns:
+class _Subscribe(Step):
     """Takes the changes of the left table, with the rows before them."""
 
-    def __init__(self, plan: Plan, node: Node, operation: Subscribe, give: Give, failures: Failures) -> None:
-        self._give, self._failures, metrics = give, failures, failures.metrics
-        self._name, self._operation, self._metrics = node.name, operation, metrics
-        self._left = plan.node(node.inputs[0]).schema
-        self._foreign = Evaluation(node.name, operation.foreign_key, [self._left])
-        self._keys = KeyCodec([c.type for c in node.schema.key])
-        self._columns = travelling(plan, node)
+    def __init__(self, site: Site, operation: Subscribe) -> None:
+        self._give, self._failures, self._metrics = site.give, site.failures, site.failures.metrics
+        self._name, self._operation = site.node.name, operation
+        self._left = site.inputs[0]
+        self._foreign = site.evaluation(operation.foreign_key)
+        self._keys = KeyCodec([c.type for c in site.node.schema.key])
+        self._columns = travelling(site.plan, site.node)
 
     def process(self, flow: Flow) -> Flow:
         """The subscriptions, those of one change in their order; what they carry stands in their values."""
@@ -141,3 +141,6 @@ class SubscribeColumns:
         at = self._give(flow.at.take(rows), (order >= len(one)).astype(np.int64))
         there = np.ones(len(rows), dtype=np.bool_)
         return Flow(at, flow.key[rows], flow.space, flow.time[rows], there, keys, values)
+
+
+OPERATOR = Operator(_Subscribe)

@@ -5,30 +5,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Answer, Node, Plan
+from vsc.plan.nodes import Answer, Column, Node, Plan, Schema
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation, Side
-from vsc.runtime.operators.columns.failures import Failures, shifted
+from vsc.runtime.operators.columns.failures import shifted
 from vsc.runtime.operators.columns.flow import Flow, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace
-from vsc.runtime.operators.columns.moments import Give, Moments, arrivals, turns
+from vsc.runtime.operators.columns.moments import Moments, arrivals, turns
+from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction
 from vsc.runtime.operators.foreign_key_join.subscriptions import LeftKeys, Operations, answered, voided
-from vsc.runtime.operators.operators import count
-from vsc.runtime.operators.tables.lookups import Lookup, TableRows
+from vsc.runtime.operators.operator import Operator, Step
+from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.tables.lookups import TableRows
 from vsc.runtime.operators.tables.pool import Pool
+from vsc.runtime.operators.views.question import Question, Status
+from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.view import Beside, Contents, Entry, Pulse
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.subscriptions import SubscriptionStore
 
-__all__ = ["AnswerColumns"]
+__all__ = ["OPERATOR"]
 
 _PUTS = (Instruction.KEEP, Instruction.KEEP_IF_VALUE)
 _DELETES = (Instruction.DELETE, Instruction.DELETE_AND_ANSWER)
@@ -79,33 +85,24 @@ class _Answers:
         return _Answers(*(np.concatenate(pair) for pair in parts))
 
 
-class AnswerColumns:
-    """`roots` tells which source record is behind the events at given moments. `process` is called once."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        node: Node,
-        operation: Answer,
-        look_up: Lookup,
-        store: SubscriptionStore,
-        roots: Callable[[Moments], Int64s],
-        give: Give,
-        failures: Failures,
-    ) -> None:
-        self._name, self._operation = node.name, operation
-        self._failures, self._metrics = failures, failures.metrics
-        self._look_up, self._store, self._roots, self._give = look_up, store, roots, give
-        left, right = operation.left_schema, plan.node(node.inputs[1]).schema
+class _Answer(Step):
+    def __init__(self, site: Site, operation: Answer) -> None:
+        self._site, self._name, self._operation = site, site.node.name, operation
+        self._failures, self._metrics = site.failures, site.failures.metrics
+        self._look_up, self._store = site.look_up(site.node.inputs[1]), SubscriptionStore(site.kv, site.prefix)
+        self._roots, self._give = site.root, site.give
+        left, right = operation.left_schema, site.inputs[1]
         self._left_codec = KeyCodec([c.type for c in left.key])
         self._codec = RowCodec([c.type for c in left.value])
         self._left_width, self._right_width = len(left.key), len(right.key)
-        self._items = Evaluation(node.name, operation.items, [left, right])
+        self._items = Evaluation(self._name, operation.items, [left, right])
         self._keys: list[bytes] = []
         self._written: tuple[Flow, Operations, LeftKeys] | None = None
 
-    def process(self, subscriptions: Flow, changes: Flow) -> Flow:
+    def fed(self, feeding: Sequence[Flow | None]) -> Flow:
         """All answers, in order; those that a later change of their left row makes void are marked."""
+        none = (Flow.empty(schema, self._site.spaces.of(self._site.inputs[1])) for schema in self._site.inputs)
+        subscriptions, changes = (flow or empty for flow, empty in zip(feeding, none, strict=True))
         if self._operation.versioned and changes.latest is not None:
             count(self._metrics, self._name, Dropped.OUT_OF_ORDER, ~changes.latest)
             changes = changes.select(changes.latest)
@@ -244,3 +241,47 @@ class AnswerColumns:
         return self._items.run(
             Side(left, lefts.time[answers.left]), Side(right, right_time, absent if absent.any() else None)
         )
+
+
+class _View:
+    """The left rows that refer to a key of the right table."""
+
+    stream_time = None
+
+    def __init__(self, plan: Plan, info: StoreInfo, kv: OrderedKV) -> None:
+        width = len(_left(plan.node(info.node)).key)
+        self._store = SubscriptionStore(kv, info.prefix)
+        self._foreign = KeyCodec([c.type for c in info.key])
+        self._left = KeyCodec([c.type for c in info.value[:width]])
+        self._rows = RowCodec([c.type for c in info.value[width:]])
+
+    def rows(self) -> int:
+        return sum(1 for _ in self._store.scan())
+
+    def answer(self, question: Question) -> Iterator[Entry]:
+        for both, row, time in self._store.scan(question.key or question.low):
+            foreign, size = self._foreign.decode_first(both)
+            key = both[:size]
+            if question.wants(key):
+                value = self._left.decode(both[size:]) + self._rows.decode(row)
+                yield Entry(Status.ROW, key, foreign, value, (time,))
+            elif question.key is not None or (question.high is not None and key >= question.high):
+                return
+
+
+def _left(node: Node) -> Schema:
+    assert isinstance(node.operation, Answer)
+    return node.operation.left_schema
+
+
+def _contents(plan: Plan, node: Node) -> Contents:
+    left, (subscribe, right) = _left(node), (plan.node(name) for name in node.inputs)
+    columns = tuple(Column(f"left_{c.name}", c.type) for c in (*left.key, *left.value))
+    return Contents("subscriptions", ("timestamp",), right.schema.key, columns, subscribe.name)
+
+
+def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:
+    return Pulse(None, 0)
+
+
+OPERATOR = Operator(_Answer, beside=Beside(b"", _contents, _View, _pulse))

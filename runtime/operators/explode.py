@@ -1,0 +1,42 @@
+"""`explode`: one record for each element of an array.
+
+A null or an empty array gives none; a record without value is dropped and counted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.compute as pc
+
+from vsc.plan.nodes import Explode
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.columns.flow import Flow, chosen, taken
+from vsc.runtime.operators.columns.moments import turns
+from vsc.runtime.operators.counting import count
+from vsc.runtime.operators.operator import Operator, Step
+from vsc.runtime.operators.places import element_place
+from vsc.runtime.operators.site import Site
+
+__all__ = ["OPERATOR"]
+
+
+class _Explode(Step):
+    def __init__(self, site: Site, operation: Explode) -> None:
+        self._site, self._array = site, site.evaluation([operation.item])
+        self._place = element_place(site.inputs[0], operation.item.name)
+
+    def process(self, flow: Flow) -> Flow:
+        site = self._site
+        count(site.failures.metrics, site.node.name, Dropped.NO_VALUE, ~flow.present)
+        flow = flow.select(flow.present)
+        found = self._array.over(flow)
+        kept = site.failures.kept(flow.at, found.failed)
+        flow, (arrays,) = flow.select(kept), chosen(found.columns, kept)
+        causes = pc.list_parent_indices(arrays).to_numpy(zero_copy_only=False).astype(np.int64)
+        many, keys = taken(flow.values, causes), taken(flow.keys, causes)
+        values = (*many[: self._place], pc.list_flatten(arrays), *many[self._place + 1 :])
+        at, there = site.give(flow.at.take(causes), turns(causes)), np.ones(len(causes), dtype=np.bool_)
+        return Flow(at, flow.key[causes], flow.space, flow.time[causes], there, keys, values)
+
+
+OPERATOR = Operator(_Explode)

@@ -1,0 +1,57 @@
+"""`filter`: the records for which a condition is true; on a table, the other rows become tombstones.
+
+A stream's record without value is asked too: its value columns are null. A table's filter computes its rows from its
+input's, so a look-up into it goes on into the input; a row that it refuses counts as a tombstone there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vsc.plan.nodes import Filter
+from vsc.runtime.operators.columns.evaluation import Evaluation
+from vsc.runtime.operators.columns.failures import Failures
+from vsc.runtime.operators.columns.flow import Flow, blanked
+from vsc.runtime.operators.old_values import dedupes
+from vsc.runtime.operators.operator import Operator, Step
+from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.table import TableStep
+from vsc.runtime.operators.tables.lookups import Lookup, TableRows
+from vsc.runtime.operators.tables.store import TOMBSTONE
+
+__all__ = ["OPERATOR"]
+
+
+def _build(site: Site, operation: Filter) -> Step:
+    holds = site.evaluation([operation.predicate])
+    if site.node.kind == "table":
+        return TableStep(site, predicate=holds, dedupe=dedupes(site.plan, site.node))
+    return _StreamFilter(holds, site.failures)
+
+
+@dataclass(frozen=True, slots=True)
+class _StreamFilter(Step):
+    holds: Evaluation
+    failures: Failures
+
+    def process(self, flow: Flow) -> Flow:
+        true, failed = self.holds.true(flow.columns, flow.time, np.ones(len(flow), dtype=np.bool_))
+        return flow.select(self.failures.kept(flow.at, failed) & true)
+
+
+def _look_up(site: Site, operation: Filter, as_of: bool) -> Lookup:
+    holds, behind = site.evaluation([operation.predicate]), site.look_up(site.node.inputs[0], as_of)
+
+    def find(flow: Flow) -> TableRows:
+        rows = behind(flow)
+        there = rows.present
+        kept, failed = holds.true(flow.keys + rows.values, rows.time, there)
+        missed = np.where(there & ~kept, TOMBSTONE, rows.missed).astype(np.uint8)
+        return replace(rows, missed=missed, values=blanked(rows.values, kept), failed={**rows.failed, **failed})
+
+    return find
+
+
+OPERATOR = Operator(_build, _look_up)

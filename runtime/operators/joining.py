@@ -1,0 +1,66 @@
+"""A stream's records joined with a table's rows: the results have the records' own keys and times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.nodes import Item
+from vsc.runtime.metrics import RETENTION_NEEDED, Group
+from vsc.runtime.operators.columns.evaluation import Side
+from vsc.runtime.operators.columns.flow import Flow, blanked, chosen
+from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.tables.store import MISSED, Reasons
+from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.values import arrow_type
+
+__all__ = ["Joining"]
+
+
+class Joining:
+    """What a join of a stream does at one node: `left` keeps records without partner, `items` make the results."""
+
+    def __init__(self, site: Site, left: bool, as_of: bool, items: Sequence[Item]) -> None:
+        self._name, self._left, self._look_up = site.node.name, left, site.look_up(site.node.inputs[1], as_of)
+        self._failures, self._metrics = site.failures, site.failures.metrics
+        self._table = site.inputs[1]
+        self._items = site.evaluation(items, 2)
+
+    def joined(self, flow: Flow, asking: Flow) -> Flow:
+        """The results of records; `asking` are the same with the key that is looked up."""
+        rows = self._look_up(asking)
+        kept = self._failures.kept(flow.at, rows.failed)
+        self._count(rows.missed[kept], rows.needed)
+        if not self._left:
+            kept &= rows.present
+        flow, rows = flow.select(kept), rows.select(kept)
+        return self._made(flow, chosen(asking.keys, kept), rows.values, rows.time, rows.present)
+
+    def alone(self, flow: Flow, keys: tuple[pa.Array, ...]) -> Flow:
+        """The results of records that have no partner, since there is no key."""
+        values = tuple(pa.nulls(len(flow), arrow_type(c.type)) for c in self._table.value)
+        return self._made(flow, keys, values, flow.time, np.zeros(len(flow), dtype=np.bool_))
+
+    def _made(
+        self, flow: Flow, keys: tuple[pa.Array, ...], values: tuple[pa.Array, ...], valid_from: Int64s, found: Mask
+    ) -> Flow:
+        """The results of records; `keys` and `values` are the partners', where one was `found`."""
+        stream, table = self._items.wanted
+        width, columns = len(self._table.key), flow.columns
+        shown = {i: keys[i] for i in table if i < width}
+        if shown and not found.all():
+            shown = dict(zip(shown, blanked(list(shown.values()), found), strict=True))
+        right = [shown[i] if i < width else values[i - width] for i in table]
+        absent = None if found.all() else ~found
+        results = self._items.run(Side([columns[i] for i in stream], flow.time), Side(right, valid_from, absent))
+        return flow.with_rows(flow.present, results.columns).select(self._failures.kept(flow.at, results.failed))
+
+    def _count(self, missed: Reasons, needed: int) -> None:
+        counts = np.bincount(missed, minlength=len(MISSED)).tolist()
+        for reason, n in zip(MISSED[1:], counts[1:], strict=True):
+            assert reason is not None
+            self._metrics.count(self._name, Group.MISSED_LOOKUPS, reason, n)
+        if needed >= 0:
+            self._metrics.peak(self._name, RETENTION_NEEDED, needed)

@@ -1,0 +1,38 @@
+"""`rekey`: a stream under another key. What it gives leaves the stage.
+
+Records without value and those with a null in their new key are dropped and counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vsc.plan.nodes import Rekey
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.columns.flow import Flow
+from vsc.runtime.operators.counting import count, null_rows
+from vsc.runtime.operators.operator import Operator, Step
+from vsc.runtime.operators.places import kept_columns
+from vsc.runtime.operators.site import Site
+
+__all__ = ["OPERATOR"]
+
+
+class _Rekey(Step):
+    def __init__(self, site: Site, operation: Rekey) -> None:
+        self._name, self._failures, self._metrics = site.node.name, site.failures, site.failures.metrics
+        self._items = site.evaluation(operation.items)
+        self._kept = kept_columns(site.inputs[0], site.node.schema)
+
+    def process(self, flow: Flow) -> Flow:
+        count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
+        flow = flow.select(flow.present)
+        found = self._items.over(flow)
+        kept = self._failures.kept(flow.at, found.failed)
+        null = null_rows(found.columns, len(flow))
+        count(self._metrics, self._name, Dropped.NULL_JOIN_KEY, null & kept)
+        columns = flow.columns
+        return replace(flow, keys=found.columns, values=tuple(columns[i] for i in self._kept)).select(kept & ~null)
+
+
+OPERATOR = Operator(_Rekey)

@@ -1,0 +1,45 @@
+"""A join of a stream with a global table: the newest row by the key that `on` computes (KIP-99).
+
+A null in that key finds nothing: an inner join drops and counts the record, a left one keeps it without partner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vsc.plan.nodes import StreamGlobalJoin
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.columns.flow import Flow, chosen
+from vsc.runtime.operators.counting import count, null_rows
+from vsc.runtime.operators.joining import Joining
+from vsc.runtime.operators.operator import Operator, Step
+from vsc.runtime.operators.site import Site
+
+__all__ = ["OPERATOR"]
+
+
+class _StreamGlobalJoin(Step):
+    def __init__(self, site: Site, operation: StreamGlobalJoin) -> None:
+        self._site, self._left, self._on = site, operation.left, site.evaluation(operation.on)
+        self._join = Joining(site, operation.left, False, operation.items)
+
+    def process(self, flow: Flow) -> Flow:
+        name, failures = self._site.node.name, self._site.failures
+        count(failures.metrics, name, Dropped.NO_VALUE, ~flow.present)
+        flow = flow.select(flow.present)
+        found = self._on.over(flow)
+        kept = failures.kept(flow.at, found.failed)
+        null = null_rows(found.columns, len(flow)) & kept
+        there = kept & ~null
+        keys, asking = chosen(found.columns, there), flow.select(there)
+        number = self._site.spaces.of(self._site.inputs[1]).columns(keys, len(asking))
+        joined = self._join.joined(asking, replace(asking, key=number, keys=keys))
+        if not null.any():
+            return joined
+        if not self._left:
+            count(failures.metrics, name, Dropped.NULL_JOIN_KEY, null)
+            return joined
+        return Flow.merged([joined, self._join.alone(flow.select(null), chosen(found.columns, null))])
+
+
+OPERATOR = Operator(_StreamGlobalJoin)

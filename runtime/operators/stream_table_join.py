@@ -1,0 +1,36 @@
+"""A join of a stream with a table (KIP-914): the row valid at the record's time, or the newest of an unversioned table.
+
+The record's key is the table's. With `grace` the record waits first (see `grace`).
+"""
+
+from __future__ import annotations
+
+from vsc.plan.nodes import StreamTableJoin
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.columns.flow import Flow
+from vsc.runtime.operators.counting import count
+from vsc.runtime.operators.grace import WAITING, Grace
+from vsc.runtime.operators.joining import Joining
+from vsc.runtime.operators.operator import Operator, Step
+from vsc.runtime.operators.site import Site
+
+__all__ = ["OPERATOR"]
+
+
+class _StreamTableJoin(Step):
+    def __init__(self, site: Site, operation: StreamTableJoin) -> None:
+        self._name, self._metrics = site.node.name, site.failures.metrics
+        self._join = Joining(site, operation.left, operation.as_of, operation.items)
+
+    def process(self, flow: Flow) -> Flow:
+        count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
+        flow = flow.select(flow.present)
+        return self._join.joined(flow, flow)
+
+
+def _build(site: Site, operation: StreamTableJoin) -> Step:
+    join = _StreamTableJoin(site, operation)
+    return join if operation.grace is None else Grace(site, operation.grace, join)
+
+
+OPERATOR = Operator(_build, beside=WAITING)

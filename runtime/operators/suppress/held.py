@@ -1,0 +1,64 @@
+"""What a `suppress` keeps beside its table: the rows that it holds back, and how one looks into them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vsc.plan.nodes import Node, Plan
+from vsc.plan.nodes import Suppress as Operation
+from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.views.question import Question, Status
+from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.view import Beside, Contents, Entry, Pulse
+from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.state.rows import RowCodec
+from vsc.runtime.state.suppressed import Suppressed
+
+__all__ = ["HELD", "SUFFIX", "opened"]
+
+SUFFIX = b"s"
+
+
+def opened(site: Site) -> Suppressed:
+    """What the `suppress` of a site holds."""
+    return Suppressed(site.kv, site.prefix + SUFFIX)
+
+
+class _View:
+    """The rows that are held back, in the order in which they come out; `due`: the stream time that lets one out."""
+
+    def __init__(self, plan: Plan, info: StoreInfo, kv: OrderedKV) -> None:
+        operation = plan.node(info.node).operation
+        assert isinstance(operation, Operation)
+        self._held, self._wait = Suppressed(kv, info.prefix), operation.wait
+        self._keys = KeyCodec([c.type for c in info.key])
+        self._rows = RowCodec([c.type for c in info.value])
+
+    @property
+    def stream_time(self) -> int | None:
+        return None if self._held.stream_time < 0 else self._held.stream_time
+
+    def rows(self) -> int:
+        return self._held.count
+
+    def answer(self, question: Question) -> Iterator[Entry]:
+        for one in self._held.all():
+            if question.wants(one.key):
+                row = None if one.row is None else self._rows.decode(one.row)
+                status = Status.TOMBSTONE if row is None else Status.WAITING
+                extra = (one.timestamp, one.place + self._wait)
+                yield Entry(status, one.key, self._keys.decode(one.key), row, extra)
+
+
+def _contents(plan: Plan, node: Node) -> Contents:
+    before = plan.node(node.inputs[0]).schema
+    return Contents("suppressed", ("timestamp", "due"), before.key, before.value, node.name)
+
+
+def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:
+    held = Suppressed(kv, prefix)
+    return Pulse.of(held.stream_time, held.count)
+
+
+HELD = Beside(SUFFIX, _contents, _View, _pulse)

@@ -1,0 +1,24 @@
+"""`to_stream`: a table's changes as records; a tombstone is one without value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vsc.plan.nodes import ToStream
+from vsc.runtime.operators.columns.flow import Flow
+from vsc.runtime.operators.operator import Operator, Step
+from vsc.runtime.operators.site import Site
+
+__all__ = ["OPERATOR"]
+
+
+class _ToStream(Step):
+    def process(self, flow: Flow) -> Flow:
+        return replace(flow, old=None, latest=None)
+
+
+def _build(site: Site, operation: ToStream) -> Step:
+    return _ToStream()
+
+
+OPERATOR = Operator(_build)
