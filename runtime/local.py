@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.key_width import partition_codecs
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.layout import handed_on, is_broadcast, stage_of_store
-from vsc.runtime.operators.partition import split
+from vsc.runtime.operators.partition import partition_codecs, split
 from vsc.runtime.operators.source.event_times import latest_times
 from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
 from vsc.runtime.operators.stores import TableStore
@@ -50,7 +49,7 @@ class LocalRuntime:
         latest = {} if options.now is None else latest_times(plan, options.now)
         self._source = StageZero(plan, options, observed, latest)
         self._emits = [frozenset(s.emits) & observed for s in plan.stages]
-        self._routes = [handed_on(plan, s) for s in plan.stages]
+        self._routes = [handed_on(s) for s in plan.stages]
         self._codecs = {n.name: KeyCodec([c.type for c in n.schema.key]) for n in plan.nodes}
         self._partitioned = partition_codecs(plan)
         self._later = [

@@ -1,6 +1,7 @@
 """Lowering: from a checked topology to the plan. It cannot fail: if it could, a pass is missing."""
 
 from vsc.compiler.lower import logical, physical
+from vsc.compiler.lower.handing import completed
 from vsc.compiler.passes.check import CheckedTopology
 from vsc.plan import Plan
 
@@ -10,10 +11,5 @@ __all__ = ["lower"]
 def lower(checked: CheckedTopology) -> Plan:
     """The plan of a topology: the same for the same text, whatever the hash seed."""
     nodes = logical.nodes(checked)
-    return Plan(
-        checked.topology.name,
-        nodes,
-        logical.sinks(checked),
-        physical.stages(nodes),
-        checked.connectors.variables,
-    )
+    nodes, stages = completed(nodes, physical.stages(nodes))
+    return Plan(checked.topology.name, nodes, logical.sinks(checked), stages, checked.connectors.variables)

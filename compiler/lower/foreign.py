@@ -23,10 +23,11 @@ def foreign_key_join(checked: CheckedTopology, name: str, join: syntax.Join) -> 
     keeps = join.mode == "left"
     subscribe = Node(
         added_name(checked, name, "subscribe"), "stream", Schema(key, value),
-        Subscribe(shape.on, keeps, checked.statuses[left].versioned), (left,), line,
+        Subscribe(shape.on, keeps, checked.statuses[left].versioned), (left,), line, part_of=name,
     )  # fmt: skip
     answer = Node(
         added_name(checked, name, "answer"), "stream", shape.schema,
         Answer(keeps, checked.statuses[right].versioned, travelling, shape.items), (subscribe.name, right), line,
+        part_of=name,
     )  # fmt: skip
     return subscribe, answer

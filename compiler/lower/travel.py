@@ -37,7 +37,8 @@ def rekeyed(
     schema, items = key
     line = checked.source.position(checked.topology.nodes[node].span.start).line
     value = only(schema.value, used)
-    return Node(added_name(checked, node, "rekey"), "stream", Schema(schema.key, value), Rekey(items), (read,), line)
+    name = added_name(checked, node, "rekey")
+    return Node(name, "stream", Schema(schema.key, value), Rekey(items), (read,), line, part_of=node)
 
 
 def _columns(expr: Expr) -> Iterator[str]:

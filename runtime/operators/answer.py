@@ -87,7 +87,7 @@ class _Answers:
 
 class _Answer(Step):
     def __init__(self, site: Site, operation: Answer) -> None:
-        self._site, self._name, self._operation = site, site.node.name, operation
+        self._site, self._name, self._operation = site, site.name, operation
         self._failures, self._metrics = site.failures, site.failures.metrics
         self._look_up, self._store = site.look_up(site.node.inputs[1]), SubscriptionStore(site.kv, site.prefix)
         self._roots, self._give = site.root, site.give

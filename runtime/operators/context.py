@@ -7,7 +7,6 @@ from typing import Literal
 
 from vsc.runtime.errors import ExpressionError
 from vsc.runtime.metrics import Dropped, Group, Metrics
-from vsc.runtime.operators.layout import owner
 from vsc.runtime.records import Order, Origin
 
 __all__ = ["Context", "NodeFailure", "RunOptions", "expression_error"]
@@ -53,7 +52,7 @@ class Context:
 
     def dropped(self, node: str, reason: Dropped) -> None:
         """Counts one dropped record, under the name that the user gave to the operation."""
-        self.metrics.count(owner(node), Group.DROPPED_RECORDS, reason)
+        self.metrics.count(node, Group.DROPPED_RECORDS, reason)
 
     def failed(self, failure: NodeFailure) -> None:
         """Counts the record as dropped, or raises ExpressionError: as the options say."""
@@ -68,6 +67,6 @@ def expression_error(failure: NodeFailure, origin: Origin, offset: int) -> Expre
     """The error for an expression that failed on what came of the row at `offset` of `origin`."""
     where = f"record {offset} of {origin.part or 'its only partition'} of source '{origin.source}'"
     return ExpressionError(
-        f"'{owner(failure.node)}': {failure.text} failed on {where}: {failure.reason}",
+        f"'{failure.node}': {failure.text} failed on {where}: {failure.reason}",
         "guard the expression (try_cast, try_divide, case), or run with --on-error drop",
     )

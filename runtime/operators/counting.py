@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.runtime.metrics import Dropped, Group, Metrics
-from vsc.runtime.operators.layout import owner
 from vsc.runtime.records import Mask
 
 __all__ = ["count", "null_rows"]
@@ -16,7 +15,7 @@ __all__ = ["count", "null_rows"]
 
 def count(metrics: Metrics, node: str, reason: Dropped, bad: Mask) -> None:
     """Counts the records where `bad` is true as dropped."""
-    metrics.count(owner(node), Group.DROPPED_RECORDS, reason, int(np.count_nonzero(bad)))
+    metrics.count(node, Group.DROPPED_RECORDS, reason, int(np.count_nonzero(bad)))
 
 
 def null_rows(columns: Sequence[pa.Array], rows: int) -> Mask:

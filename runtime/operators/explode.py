@@ -27,7 +27,7 @@ class _Explode(Step):
 
     def process(self, flow: Flow) -> Flow:
         site = self._site
-        count(site.failures.metrics, site.node.name, Dropped.NO_VALUE, ~flow.present)
+        count(site.failures.metrics, site.name, Dropped.NO_VALUE, ~flow.present)
         flow = flow.select(flow.present)
         found = self._array.over(flow)
         kept = site.failures.kept(flow.at, found.failed)

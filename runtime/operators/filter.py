@@ -14,7 +14,6 @@ from vsc.plan.nodes import Filter
 from vsc.runtime.operators.columns.evaluation import Evaluation
 from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, blanked
-from vsc.runtime.operators.old_values import dedupes
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.table import TableStep
@@ -27,7 +26,7 @@ __all__ = ["OPERATOR"]
 def _build(site: Site, operation: Filter) -> Step:
     holds = site.evaluation([operation.predicate])
     if site.node.kind == "table":
-        return TableStep(site, predicate=holds, dedupe=dedupes(site.plan, site.node))
+        return TableStep(site, predicate=holds, dedupe=operation.dedupe)
     return _StreamFilter(holds, site.failures)
 
 

@@ -38,7 +38,7 @@ class Grace(Step):
 
     def __init__(self, site: Site, grace: int, join: Step) -> None:
         stream = site.inputs[0]
-        self._name, self._grace, self._join = site.node.name, grace, join
+        self._name, self._grace, self._join = site.name, grace, join
         self._buffer, self._space = TimeOrderedBuffer(site.kv, site.prefix), site.spaces.of(stream)
         self._give, self._failures = site.give, site.failures
         self._rows = RowCodec([c.type for c in stream.value])

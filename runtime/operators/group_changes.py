@@ -30,7 +30,7 @@ class _GroupChanges(Step):
     """Takes the changes of a table, with the rows before them."""
 
     def __init__(self, site: Site, operation: GroupChanges) -> None:
-        self._name, self._versioned = site.node.name, operation.versioned
+        self._name, self._versioned = site.name, operation.versioned
         self._give, self._failures = site.give, site.failures
         self._group = site.evaluation(operation.group)
         self._columns = travelling(site.inputs[0], site.node.schema)

@@ -23,7 +23,7 @@ class Joining:
     """What a join of a stream does at one node: `left` keeps records without partner, `items` make the results."""
 
     def __init__(self, site: Site, left: bool, as_of: bool, items: Sequence[Item]) -> None:
-        self._name, self._left, self._look_up = site.node.name, left, site.look_up(site.node.inputs[1], as_of)
+        self._name, self._left, self._look_up = site.name, left, site.look_up(site.node.inputs[1], as_of)
         self._failures, self._metrics = site.failures, site.failures.metrics
         self._table = site.inputs[1]
         self._items = site.evaluation(items, 2)

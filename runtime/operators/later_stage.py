@@ -23,7 +23,7 @@ from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes, processing, turns
 from vsc.runtime.operators.context import RunOptions, expression_error
-from vsc.runtime.operators.layout import hands_out, moved, path_depth
+from vsc.runtime.operators.layout import hands_out
 from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.run import StageBatch
 from vsc.runtime.operators.stores import TableStore, open_table
@@ -55,12 +55,12 @@ class LaterStage:
         self._plan, self._stage, self._kv, self._partition = plan, plan.stages[stage_id], kv, partition
         self._schemas = {n.name: n.schema for n in plan.nodes}
         self._options = options
-        self._depth = path_depth(plan, self._stage)
+        self._depth = self._stage.depth
         self._holding = [n for n in map(plan.node, self._stage.nodes) if n.operation.waits]
-        handed_out = hands_out(plan, self._stage, observe)
+        handed_out = hands_out(self._stage, observe)
         reachable = dict.fromkeys([*self._stage.nodes, *(i.node for i in self._stage.inputs)])
         self._handed_out = [name for name in reachable if name in handed_out]
-        self._moved = moved(plan, self._stage)
+        self._moved = self._stage.moved
         self._routes = Routes(plan, self._stage, handed_out)
 
     def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:

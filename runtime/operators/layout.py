@@ -15,24 +15,14 @@ __all__ = [
     "consumers",
     "depth_first",
     "emitter",
-    "fed_by",
     "handed_on",
     "hands_out",
     "is_broadcast",
-    "moved",
     "outside",
-    "owner",
-    "path_depth",
-    "provider",
     "readers",
     "scattered",
     "stage_of_store",
-    "stored_ancestor",
 ]
-
-
-_MADE = ("#rekey", "#changes", "#subscribe", "#answer")
-"""What the lowering adds to the name of a node for those that it makes of the same statement."""
 
 
 def consumers(plan: Plan, stage: Stage, name: str) -> list[Node]:
@@ -41,7 +31,7 @@ def consumers(plan: Plan, stage: Stage, name: str) -> list[Node]:
     A stream-table join takes its stream's records only: it looks into the table when it needs it.
     """
     nodes = {n.name: n for n in plan.nodes}
-    return [nodes[n] for n in stage.nodes if name in fed_by(nodes[n])]
+    return [nodes[n] for n in stage.nodes if name in nodes[n].taken]
 
 
 def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
@@ -49,24 +39,9 @@ def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
     return [
         (node, position)
         for node in consumers(plan, stage, name)
-        for position, fed in enumerate(fed_by(node))
+        for position, fed in enumerate(node.taken)
         if fed == name
     ]
-
-
-def fed_by(node: Node) -> tuple[str, ...]:
-    """The inputs whose records the node takes; of a stream-table join the stream alone."""
-    return node.inputs[:1] if node.operation.looks_up else node.inputs
-
-
-def moved(plan: Plan, stage: Stage) -> frozenset[str]:
-    """The nodes of `stage` whose records have got another key in it."""
-    found: set[str] = set()
-    for name in stage.nodes:
-        node = plan.node(name)
-        if node.operation.moves or not found.isdisjoint(fed_by(node)):
-            found.add(name)
-    return frozenset(found)
 
 
 def emitter(plan: Plan, name: str) -> Stage:
@@ -78,40 +53,12 @@ def scattered(plan: Plan, stage: Stage) -> frozenset[str]:
     """The nodes of `stage` whose records of one key come from several of its partitions, or source partitions."""
     if stage.id == 0:
         return frozenset(name for name in stage.nodes if plan.node(name).schema.key)
-    return moved(plan, stage)
+    return frozenset(stage.moved)
 
 
-def path_depth(plan: Plan, stage: Stage) -> int:
-    """How deep the path of every record is that enters `stage` (1 or later): a column for each stage before it.
-
-    One depth for all, so that a record's path, and with it its place, does not depend on what else there is. Stage 0
-    needs two more for each `explode` that a record passes: its place among what is handed out, and the element's.
-    """
-    elements: dict[str, int] = {}
-    for node in (plan.node(name) for name in plan.stages[0].nodes):
-        before = max((elements.get(name, 0) for name in node.inputs), default=0)
-        elements[node.name] = before + (2 if node.operation.branches else 0)
-    return stage.id + max(elements.values(), default=0)
-
-
-def provider(plan: Plan, name: str) -> int:
-    """The stage whose records of `name` later stages take as their input.
-
-    For a source it is stage 0, where it is parsed, even if a later stage (which stores it) emits what became of it.
-    """
-    if name in plan.stages[0].nodes:
-        return 0
-    return next(s.id for s in plan.stages if name in s.emits)
-
-
-def handed_on(plan: Plan, stage: Stage) -> dict[str, tuple[int, ...]]:
+def handed_on(stage: Stage) -> dict[str, tuple[int, ...]]:
     """The nodes that later stages read from `stage`, and the ids of those stages."""
-    found: dict[str, list[int]] = {}
-    for later in plan.stages:
-        for source in later.inputs:
-            if provider(plan, source.node) == stage.id:
-                found.setdefault(source.node, []).append(later.id)
-    return {name: tuple(ids) for name, ids in found.items()}
+    return {one.node: one.stages for one in stage.hands_on}
 
 
 def is_broadcast(plan: Plan, name: str) -> bool:
@@ -120,16 +67,9 @@ def is_broadcast(plan: Plan, name: str) -> bool:
     return isinstance(operation, Source) and operation.global_
 
 
-def hands_out(plan: Plan, stage: Stage, observe: Iterable[str]) -> frozenset[str]:
+def hands_out(stage: Stage, observe: Iterable[str]) -> frozenset[str]:
     """The nodes whose records `stage` returns: read by later stages, or emitted here and observed."""
-    return frozenset(handed_on(plan, stage)) | (frozenset(observe) & frozenset(stage.emits))
-
-
-def owner(name: str) -> str:
-    """The node that the user wrote, for one that the lowering made (``JOIN#rekey`` belongs to ``JOIN``)."""
-    for suffix in _MADE:
-        name = name.removesuffix(suffix)
-    return name
+    return frozenset(handed_on(stage)) | (frozenset(observe) & frozenset(stage.emits))
 
 
 def outside(plan: Plan, stage: Stage, name: str) -> int:
@@ -138,20 +78,12 @@ def outside(plan: Plan, stage: Stage, name: str) -> int:
     A re-keyed stream leaves for a repartition: in Kafka that is behind all that stays in the sub-topology, which the
     engine sees to; here it counts like every other consumer.
     """
-    later = {n for s in plan.stages if s.id in handed_on(plan, stage).get(name, ()) for n in s.nodes}
+    later = {n for s in plan.stages if s.id in handed_on(stage).get(name, ()) for n in s.nodes}
     inside = set(stage.nodes)
     for place, node in enumerate(plan.nodes):
-        if name in fed_by(node) and node.name in later and node.name not in inside:
+        if name in node.taken and node.name in later and node.name not in inside:
             return place
     return -1
-
-
-def stored_ancestor(plan: Plan, name: str) -> Node | None:
-    """The node whose store a look-up into table `name` reads: itself, or behind filters and maps; None without one."""
-    node = plan.node(name)
-    while node.store is None and node.operation.row_by_row:
-        node = plan.node(node.inputs[0])
-    return node if node.store is not None else None
 
 
 def stage_of_store(plan: Plan, name: str) -> Stage | None:

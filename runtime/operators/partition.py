@@ -6,10 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from vsc.plan.nodes import Plan
 from vsc.runtime.records import Batch, Int64s, partition_of
 from vsc.runtime.state.keys import KeyCodec
 
-__all__ = ["encoded_keys", "split"]
+__all__ = ["encoded_keys", "partition_codecs", "split"]
+
+
+def partition_codecs(plan: Plan) -> dict[str, KeyCodec]:
+    """For each node the codec of the key columns by which its records are partitioned."""
+    keys = {n.name: n.schema.key[: len(n.schema.key) - n.bounds] for n in plan.nodes}
+    return {name: KeyCodec([c.type for c in key]) for name, key in keys.items()}
 
 
 def encoded_keys(batch: Batch, codec: KeyCodec) -> tuple[list[bytes], Int64s]:

@@ -20,7 +20,7 @@ __all__ = ["OPERATOR"]
 
 class _Rekey(Step):
     def __init__(self, site: Site, operation: Rekey) -> None:
-        self._name, self._failures, self._metrics = site.node.name, site.failures, site.failures.metrics
+        self._name, self._failures, self._metrics = site.name, site.failures, site.failures.metrics
         self._items = site.evaluation(operation.items)
         self._kept = kept_columns(site.inputs[0], site.node.schema)
 

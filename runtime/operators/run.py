@@ -13,7 +13,6 @@ from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.columns.moments import Routes
-from vsc.runtime.operators.layout import fed_by
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.store import open_columns
@@ -87,7 +86,7 @@ class StageBatch:
 
     def _feeding(self, node: Node) -> list[Flow | None]:
         """The records that reach each input of the node; none at one that is looked into."""
-        taken = len(fed_by(node))
+        taken = len(node.taken)
         found: list[Flow | None] = []
         for port, name in enumerate(node.inputs):
             flow = self.flows.get(name) if port < taken else None

@@ -14,7 +14,6 @@ from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpace, KeySpaces
 from vsc.runtime.operators.columns.loop import TableLoop
 from vsc.runtime.operators.columns.moments import Moments, Routes
-from vsc.runtime.operators.old_values import asks_for_latest, wanted
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.operators.tables.lookups import Lookup, stored
@@ -45,6 +44,11 @@ class Site:
     step: Callable[[str], Step]
 
     @property
+    def name(self) -> str:
+        """Under what name the node is counted: the user's."""
+        return self.node.owner
+
+    @property
     def inputs(self) -> tuple[Schema, ...]:
         """The schemas of the node's inputs; a source has its own records as its input."""
         return tuple(self.plan.node(name).schema for name in self.node.inputs) or (self.node.schema,)
@@ -67,16 +71,16 @@ class Site:
     @property
     def old(self) -> bool:
         """Whether a reader of the table's changes needs the rows before them."""
-        return wanted(self.plan, self.stage, self.node.name)
+        return self.node.name in self.stage.old
 
     @property
     def latest(self) -> bool:
         """Whether a reader of the table's changes needs to know which of them are their key's newest."""
-        return asks_for_latest(self.plan, self.stage, self.node.name)
+        return self.node.name in self.stage.latest
 
     def evaluation(self, items: Sequence[Item], inputs: int = 1) -> Evaluation:
         """The expressions of the node, which see so many of its inputs."""
-        return Evaluation(self.node.name, items, self.inputs[:inputs])
+        return Evaluation(self.name, items, self.inputs[:inputs])
 
     def look_up(self, name: str, as_of: bool = False) -> Lookup:
         """The look-up into table `name`: in its store, or through what it is computed from.

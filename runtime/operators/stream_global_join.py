@@ -24,7 +24,7 @@ class _StreamGlobalJoin(Step):
         self._join = Joining(site, operation.left, False, operation.items)
 
     def process(self, flow: Flow) -> Flow:
-        name, failures = self._site.node.name, self._site.failures
+        name, failures = self._site.name, self._site.failures
         count(failures.metrics, name, Dropped.NO_VALUE, ~flow.present)
         flow = flow.select(flow.present)
         found = self._on.over(flow)

@@ -19,7 +19,7 @@ __all__ = ["OPERATOR"]
 
 class _StreamTableJoin(Step):
     def __init__(self, site: Site, operation: StreamTableJoin) -> None:
-        self._name, self._metrics = site.node.name, site.failures.metrics
+        self._name, self._metrics = site.name, site.failures.metrics
         self._join = Joining(site, operation.left, operation.as_of, operation.items)
 
     def process(self, flow: Flow) -> Flow:

@@ -41,7 +41,7 @@ class _Subscribe(Step):
 
     def __init__(self, site: Site, operation: Subscribe) -> None:
         self._give, self._failures, self._metrics = site.give, site.failures, site.failures.metrics
-        self._name, self._operation = site.node.name, operation
+        self._name, self._operation = site.name, operation
         self._left = site.inputs[0]
         self._foreign = site.evaluation(operation.foreign_key)
         self._keys = KeyCodec([c.type for c in site.node.schema.key])

@@ -37,7 +37,7 @@ class TableStep(Step):
         rows: Evaluation | None = None,
         dedupe: bool = False,
     ) -> None:
-        self._name, self._failures, self._store = site.node.name, site.failures, site.table
+        self._name, self._failures, self._store = site.name, site.failures, site.table
         self._predicate, self._deletes, self._rows, self._dedupe = predicate, deletes, rows, dedupe
         self._asked, self._latest = site.old or dedupe, site.latest
 

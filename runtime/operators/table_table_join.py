@@ -44,14 +44,14 @@ class _TableTableJoin(Step):
 
     def _kept(self, store: TableColumns, changed: Flow) -> Flow:
         accepted = store.put(changed)
-        count(self._failures.metrics, self._site.node.name, Dropped.EXPIRED, ~accepted)
+        count(self._failures.metrics, self._site.name, Dropped.EXPIRED, ~accepted)
         return replace(changed, latest=store.latest(changed) if self._latest else None).select(accepted)
 
     def _side(self, flow: Flow, is_left: bool) -> Flow:
         operation = self._operation
         versioned = operation.left_versioned if is_left else operation.right_versioned
         if versioned and flow.latest is not None:
-            count(self._failures.metrics, self._site.node.name, Dropped.OUT_OF_ORDER, ~flow.latest)
+            count(self._failures.metrics, self._site.name, Dropped.OUT_OF_ORDER, ~flow.latest)
             flow = flow.select(flow.latest)
         other = self._right(flow) if is_left else self._left(flow)
         kept = self._failures.kept(flow.at, other.failed)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pyarrow as pa
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.layout import provider
+from vsc.runtime.operators.layout import handed_on
 from vsc.runtime.spark.wire import WireRow, record_batches, slots
 
 __all__ = ["DRAIN", "START", "WAKE", "broadcast", "clock_rows", "clocks", "is_drain", "stages_in_step"]
@@ -33,7 +33,7 @@ def is_drain(payload: bytes) -> bool:
 
 def stages_in_step(plan: Plan) -> tuple[int, ...]:
     """The stages that read sources, so that records may have to wait in them for other sources."""
-    return tuple(s.id for s in plan.stages if s.id > 0 and any(provider(plan, i.node) == 0 for i in s.inputs))
+    return tuple(sorted({id for ids in handed_on(plan.stages[0]).values() for id in ids}))
 
 
 def clock_rows(source: str, time: int, stages: Iterable[int], partitions: int) -> list[WireRow]:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from vsc.plan import Plan
 from vsc.runtime.errors import CheckpointError, StateError
-from vsc.runtime.operators.key_width import partition_codecs
+from vsc.runtime.operators.partition import partition_codecs
 from vsc.runtime.operators.views import Question, StoreInfo
 from vsc.runtime.operators.views.catalog import find_store, stores_of
 from vsc.runtime.operators.views.question import question

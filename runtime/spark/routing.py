@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.in_step import Frontier
-from vsc.runtime.operators.key_width import partition_codecs
 from vsc.runtime.operators.layout import handed_on, is_broadcast
-from vsc.runtime.operators.partition import split
+from vsc.runtime.operators.partition import partition_codecs, split
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.delivery import delivery
@@ -25,7 +24,7 @@ class Router:
         self._partitions = partitions
         self._plan = plan
         this = next(s for s in plan.stages if s.id == stage)
-        self._stages = handed_on(plan, this)
+        self._stages = handed_on(this)
         self._codecs = partition_codecs(plan)
         self._delivery = delivery(plan)
         self._in_order = stage > 0

@@ -102,7 +102,7 @@ def test_what_is_no_topology_gets_one_error(tmp_path: Path, capsys: pytest.Captu
     picture = _file(tmp_path, "a.vdsl", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
     assert main(["check", picture]) == 2
     assert capsys.readouterr().err == f"error: {picture} is not a text file\n = help: name a topology (.vdsl)\n"
-    plan = _file(tmp_path, "b.vdsl", '{"format_version": 1,\n "nodes": [{"name": "a;b"}]}')
+    plan = _file(tmp_path, "b.vdsl", '{"format_version": 2,\n "nodes": [{"name": "a;b"}]}')
     assert main(["check", plan, "--format", "concise"]) == 1
     assert capsys.readouterr().out == f"{plan}:1:1: VSC005 error: this is JSON, not a topology\n"
     empty = _file(tmp_path, "c.vdsl", "")

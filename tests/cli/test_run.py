@@ -171,7 +171,7 @@ def test_a_plan_is_known_by_its_text_whatever_its_name(folder: Path, capsys: pyt
     ("text", "words"),
     [
         ("[[", "not JSON"),
-        ('{"a": 1}', "at /format_version: expected 1"),
+        ('{"a": 1}', "at /format_version: expected 2"),
         ("[" * 100_000, "not a plan"),
     ],
 )

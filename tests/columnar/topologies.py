@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from vsc.compiler.lower.handing import completed
 from vsc.plan.expressions import Call, Cast, Expr, Literal
 from vsc.plan.expressions import Column as Ref
 from vsc.plan.nodes import (
@@ -153,12 +154,13 @@ class Builder:
         sources = [n.name for n in self.nodes if isinstance(n.operation, Source)]
         stored = [n.name for n in self.nodes if n.name not in sources or n.kind == "table"]
         streams = tuple(name for name in sources if name not in stored)
-        stages = (
+        stages: tuple[Stage, ...] = (
             Stage(0, tuple(sources), (), streams),
             Stage(1, tuple(stored), tuple(StageInput(s) for s in sources), tuple(stored)),
         )
         assert len(names) == len(set(names))
-        return Plan("by_hand", tuple(self.nodes), (), stages)
+        nodes, stages = completed(self.nodes, stages)
+        return Plan("by_hand", nodes, (), stages)
 
 
 def versioned(name: str, retention: int, grace: int | None = None) -> Store:

@@ -113,10 +113,11 @@ def test_the_text_is_json_with_the_format_version_first_and_expressions_tagged()
     text = dump(_plan())
     document = json.loads(text)
     assert text.endswith("}\n") and not text.endswith("\n\n")
-    assert next(iter(document)) == "format_version" and document["format_version"] == 1
+    assert next(iter(document)) == "format_version" and document["format_version"] == 2
     assert document["nodes"][2]["operation"] == {
         "op": "filter",
         "predicate": {"name": "where", "expr": {"literal": True, "type": "boolean"}, "text": "true"},
+        "dedupe": False,
     }
     assert document["nodes"][4]["operation"]["items"][0]["expr"] == {
         "cast": {"column": "n", "input": 0, "type": "bigint"},
@@ -129,9 +130,9 @@ def test_the_text_is_json_with_the_format_version_first_and_expressions_tagged()
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("/format_version", 2, "at /format_version: expected 1, found 2"),
-        ("/format_version", True, "at /format_version: expected 1, found True"),
-        ("/format_version", ..., "at /format_version: expected 1, found null"),
+        ("/format_version", 1, "at /format_version: expected 2, found 1"),
+        ("/format_version", True, "at /format_version: expected 2, found True"),
+        ("/format_version", ..., "at /format_version: expected 2, found null"),
         ("/extra", 1, "at /extra: no such member"),
         ("/nodes/0/a~b", 1, "at /nodes/0/a~0b: no such member"),
         ("/name", ..., "at the top: member 'name' is missing"),
@@ -156,6 +157,14 @@ def test_the_text_is_json_with_the_format_version_first_and_expressions_tagged()
         ("/sinks/0/node", "nobody", "at /sinks/0/node/0: 'nobody' is not a node"),
         ("/stages/1/id", 2, "at /stages/1/id: expected 1, found 2"),
         ("/stages/1/inputs/0/node", "v", "at /stages/1/inputs/0: 'v' is not a node of an earlier stage"),
+        ("/stages/0/moved", ["v"], "at /stages/0/moved/0: 'v' is not a node of this stage"),
+        ("/stages/1/old", ["m"], "at /stages/1/old/0: 'm' is not a node of this stage"),
+        (
+            "/stages/0/hands_on",
+            [{"node": "ev", "stages": [0]}],
+            "at /stages/0/hands_on/0/stages/0: 0 is not a later stage",
+        ),
+        ("/nodes/0/bounds", 2, "at /nodes/0/bounds: 2 is not a number of key columns"),
         ("/stages/1/emits", ["t", "j", "u"], "at /stages: no stage emits node 'v'"),
         ("/stages/1/emits/0", "ev", "at /stages/1/emits/0: 'ev' is not a node of this stage alone"),
         ("/stages/1/inputs", [], "at /stages/1/nodes/1: 'j' reads 'j#rekey', which does not enter the stage"),

@@ -8,7 +8,7 @@ edited plan may well compute something else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from vsc.plan import expressions as exprs
 from vsc.plan import nodes
@@ -57,6 +57,12 @@ def _references(plan: nodes.Plan) -> Iterator[Mistake]:
         yield from _unknown(stage.nodes, seen, f"{path}/nodes", "a node")
         yield from _unknown((i.node for i in stage.inputs), placed, f"{path}/inputs", "a node of an earlier stage")
         yield from _unreachable(plan, stage, path)
+        for member in ("moved", "old", "latest"):
+            yield from _unknown(getattr(stage, member), set(stage.nodes), f"{path}/{member}", "a node of this stage")
+        for number, given in enumerate(stage.hands_on):
+            where = f"{path}/hands_on/{number}"
+            yield from _unknown((given.node,), set(stage.nodes), where, "a node of this stage")
+            yield from _unknown(given.stages, range(index + 1, len(plan.stages)), f"{where}/stages", "a later stage")
         yield from _unknown(stage.emits, set(stage.nodes) - emitted, f"{path}/emits", "a node of this stage alone")
         emitted.update(stage.emits)
         placed.update(stage.nodes)
@@ -74,7 +80,7 @@ def _unreachable(plan: nodes.Plan, stage: nodes.Stage, path: str) -> Iterator[Mi
             yield f"{path}/nodes/{index}", f"{name!r} reads {absent[0]!r}, which does not enter the stage"
 
 
-def _unknown(names: Iterable[str], known: set[str], path: str, what: str) -> Iterator[Mistake]:
+def _unknown(names: Iterable[object], known: Container[object], path: str, what: str) -> Iterator[Mistake]:
     return ((f"{path}/{index}", f"{name!r} is not {what}") for index, name in enumerate(names) if name not in known)
 
 
@@ -90,6 +96,8 @@ def _node(node: nodes.Node, before: dict[str, nodes.Node], path: str) -> Iterato
     ahead = node.operation.max_ahead if isinstance(node.operation, nodes.Source) else None
     if ahead is not None and ahead < 0:
         yield f"{path}/operation/max_ahead", f"{ahead} is negative"
+    if not 0 <= node.bounds <= len(node.schema.key):
+        yield f"{path}/bounds", f"{node.bounds} is not a number of key columns"
     names = [column.name for column in (*node.schema.key, *node.schema.value)]
     if len(set(names)) < len(names):
         yield f"{path}/schema", f"two columns of node {node.name!r} have one name"

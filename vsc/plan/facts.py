@@ -41,8 +41,8 @@ class Facts:
     Its columns: it `reads_all` of its first input, or what its expressions name, and where it `hands_columns_on`, what
     its readers read. `of_first` are the members with expressions over the first input, `of_both` those over all inputs.
 
-    Its table: computed `row_by_row` of the input's where it has no store; with `old_of_inputs` the row before a change
-    comes from the inputs, whether it has a store or not.
+    Its table: computed `row_by_row` of the input's; then its own store, if it has one, knows the rows before changes.
+    With `old_of_inputs` these come from the inputs, whether it has a store or not.
     """
 
     __slots__ = ()

@@ -44,6 +44,7 @@ __all__ = [
     "Explode",
     "Filter",
     "GroupChanges",
+    "HandOver",
     "Item",
     "Map",
     "Materialize",
@@ -69,13 +70,17 @@ __all__ = [
     "Window",
 ]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """The format version of the plan's JSON. A plan of another one is refused."""
 
 
 @record
 class Node:
-    """One named node. `inputs` are node names. `line` is where its statement stands in the source (1-based)."""
+    """One named node. `inputs` are node names. `line` is where its statement stands in the source (1-based).
+
+    `part_of` is the node that the user wrote, for one that the lowering has added. `bounds` is how many columns at the
+    end of the key do not count where records are partitioned by it: a window's start and end.
+    """
 
     name: str
     kind: Choice["stream", "table"]
@@ -85,6 +90,18 @@ class Node:
     line: int
     store: Store | None = None
     status: Status | None = None
+    part_of: str | None = None
+    bounds: int = 0
+
+    @property
+    def owner(self) -> str:
+        """The node as the user wrote it."""
+        return self.part_of or self.name
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The inputs whose records come to the node; it looks into the others."""
+        return self.inputs[:1] if self.operation.looks_up else self.inputs
 
 
 @record
@@ -111,6 +128,14 @@ class StageInput:
 
 
 @record
+class HandOver:
+    """Records of `node` that go from one stage to `stages`."""
+
+    node: str
+    stages: tuple[int, ...]
+
+
+@record
 class Stage:
     """A sub-topology. `nodes` in an order in which inputs come first; consumers of a node run in this order.
 
@@ -118,12 +143,22 @@ class Stage:
     state and no partitions. A source table's records are checked and parsed in stage 0, and enter its store in every
     stage that lists the node again. A node may stand in several stages (a table that is read in both); `emits` names
     those whose changes this stage hands on to sinks, observers and later stages: each node is in exactly one `emits`.
+
+    `hands_on`: what later stages take from this one; of a source that is what stage 0 has parsed, whoever emits it.
+    `moved` are the nodes whose records have got another key in it. `depth` is how deep the path of every record is that
+    enters it: one for all, so that a record's place does not depend on what else there is. `old` are its tables of
+    whose changes a reader here needs the row before, `latest` those of which one needs to know which are the newest.
     """
 
     id: int
     nodes: tuple[str, ...]
     inputs: tuple[StageInput, ...]
     emits: tuple[str, ...]
+    hands_on: tuple[HandOver, ...] = ()
+    moved: tuple[str, ...] = ()
+    depth: int = 0
+    old: tuple[str, ...] = ()
+    latest: tuple[str, ...] = ()
 
 
 @record

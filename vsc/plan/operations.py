@@ -70,7 +70,10 @@ class Source(Facts):
 
 @record
 class Filter(Facts):
-    """Keeps the records for which `predicate` is true; on a table the others become tombstones."""
+    """Keeps the records for which `predicate` is true; on a table the others become tombstones.
+
+    `dedupe` (D7): a tombstone of a key without a row is not sent on; so on an unversioned table that has a store.
+    """
 
     by_key = False
     reads = ("own",)
@@ -81,7 +84,12 @@ class Filter(Facts):
     fits = same_schema
 
     predicate: Item
+    dedupe: bool = False
     op: Choice["filter"] = "filter"
+
+    def asks_old(self, port: int) -> bool:
+        """To know whether there was a row."""
+        return self.dedupe
 
 
 @record

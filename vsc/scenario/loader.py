@@ -16,7 +16,6 @@ import yaml
 from vsc.compiler import TopologyError, compile_topology
 from vsc.compiler.diagnostics.model import Diagnostic
 from vsc.plan.nodes import Column, Node, Plan, Source
-from vsc.runtime.operators.layout import owner
 from vsc.scenario.document import Document, ScenarioError
 from vsc.scenario.model import Delete, Drain, Expectation, Pipe, Place, Question, Scenario, ScenarioFile, Step
 from vsc.scenario.values import read_time, read_value
@@ -125,7 +124,7 @@ class _Steps:
 
     def __init__(self, document: Document, plan: Plan) -> None:
         self._document = document
-        self._nodes = {n.name: n for n in plan.nodes if owner(n.name) == n.name}
+        self._nodes = {n.name: n for n in plan.nodes if n.part_of is None}
         self._sources = {name: n for name, n in self._nodes.items() if isinstance(n.operation, Source)}
         stored = [n for n in plan.nodes if n.store is not None]
         self._stores = {n.name: n for n in stored} | {n.store.name: n for n in stored if n.store is not None}

@@ -23,7 +23,6 @@ from vsc.plan.nodes import Column, Node, Plan, Source
 from vsc.runtime.local import LocalRuntime
 from vsc.runtime.metrics import Missed
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.layout import owner
 from vsc.runtime.operators.source.stage_zero import SourceRows
 from vsc.runtime.records import Batch, Origin
 from vsc.runtime.state.kv import OrderedKV, RocksKV
@@ -79,7 +78,7 @@ class TopologyTestDriver:
         _check_partitions(partitions)
         options = _options(on_bad_row, on_error, now)
         self._plan = compile(topology, variables)
-        self._nodes = {n.name: n for n in self._plan.nodes if owner(n.name) == n.name}
+        self._nodes = {n.name: n for n in self._plan.nodes if n.part_of is None}
         self._offsets = dict.fromkeys(self._nodes, 0)
         self._records: dict[str, list[Record]] = {name: [] for name in self._nodes}
         self._stores: list[RocksKV] = []

@@ -35,7 +35,6 @@ from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.layout import owner
 from vsc.runtime.values import to_array, to_values
 
 __all__ = ["KeyWindows", "MovingWindows"]
@@ -306,9 +305,9 @@ class MovingWindows:
         self._results.forget(kb + bounds_key(start, self._ends(place, start)))
 
     def _tell(self, metrics: Metrics) -> None:
-        metrics.count(owner(self._name), MetricGroup.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, self._late)
+        metrics.count(self._name, MetricGroup.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, self._late)
         if self._most:
-            metrics.peak(owner(self._name), HELD_RECORDS, self._most)
+            metrics.peak(self._name, HELD_RECORDS, self._most)
 
 
 def _found(starts: list[int], start: int) -> int:

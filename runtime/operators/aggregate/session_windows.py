@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from vsc.runtime.metrics import LONGEST_SESSION, Metrics
 from vsc.runtime.operators.aggregate.calls import Group
 from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows
-from vsc.runtime.operators.layout import owner
 
 __all__ = ["SessionColumns"]
 
@@ -96,4 +95,4 @@ class SessionColumns(MovingWindows):
     def _tell(self, metrics: Metrics) -> None:
         super()._tell(metrics)
         if self._longest >= 0:
-            metrics.peak(owner(self._name), LONGEST_SESSION, self._longest)
+            metrics.peak(self._name, LONGEST_SESSION, self._longest)

@@ -27,7 +27,6 @@ from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Give, turns
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.counting import count
-from vsc.runtime.operators.layout import owner
 from vsc.runtime.operators.tables.store import TableColumns
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
@@ -96,7 +95,7 @@ class WindowColumns:
         self._keys = flow.space.keys
         clock = self._advance(flow.time)
         reached = clock.reach(flow.time)
-        self._metrics.count(owner(self._name), Group.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, reached.late)
+        self._metrics.count(self._name, Group.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, reached.late)
         windows, group = self._windows(flow, clock, reached)
         segments = Segments(group, len(windows.kb))
         added = self._folding.arriving(flow, args, self._state).take(reached.record)
@@ -162,7 +161,7 @@ class WindowColumns:
         if records:
             self._state.open = int(is_open[-1])
             if (most := int(is_open.max())) > 0:
-                self._metrics.peak(owner(self._name), HELD_RECORDS, most)
+                self._metrics.peak(self._name, HELD_RECORDS, most)
         return closing
 
     def _keep(self, windows: _Windows, ended: Groups, forgotten: int) -> None:

@@ -15,7 +15,6 @@ import numpy as np
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.layout import owner
 from vsc.runtime.records import Mask
 
 __all__ = ["Failed", "Failures", "shifted"]
@@ -53,7 +52,7 @@ class Failures:
     def note(self, at: Moments, row: int, failure: NodeFailure) -> None:
         """Takes one failure."""
         if self.on_error == "drop":
-            self.metrics.count(owner(failure.node), Group.DROPPED_RECORDS, Dropped.EXPRESSION_FAILED)
+            self.metrics.count(failure.node, Group.DROPPED_RECORDS, Dropped.EXPRESSION_FAILED)
             return
         moment = tuple(int(level[row]) for level in at.levels)
         if self._first is None or moment < self._first[0]:

@@ -22,7 +22,6 @@ from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Give, Moments, turns
 from vsc.runtime.operators.context import Context, NodeFailure, RunOptions
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.layout import owner
 from vsc.runtime.operators.tables.store import TableColumns, VersionedColumns
 from vsc.runtime.records import Mask
 from vsc.runtime.values import to_array, to_values
@@ -229,7 +228,7 @@ class TableLoop:
             return changed
         accepted = self._store.put(changed)
         dropped = int(np.count_nonzero(~accepted))
-        self._failures.metrics.count(owner(self._node.name), Group.DROPPED_RECORDS, Dropped.EXPIRED, dropped)
+        self._failures.metrics.count(self._node.owner, Group.DROPPED_RECORDS, Dropped.EXPIRED, dropped)
         latest = self._store.latest(changed) if self._latest else None
         if changed.old is not None and asked.any():
             own, before = changed.old, self._store.before(changed)

@@ -166,7 +166,7 @@ class Routes:
         opened = set()
         for name in self._stage.nodes:
             node = self._plan.node(name)
-            feeding = [depths[read] for read in layout.fed_by(node) if read in depths]
+            feeding = [depths[read] for read in node.taken if read in depths]
             before = max(feeding, default=1)
             if node.operation.branches or len(set(feeding)) > 1:
                 opened.add(name)

@@ -22,7 +22,7 @@ from vsc.runtime.expressions import true_rows
 from vsc.runtime.metrics import BadRow, Dropped, Group, Metrics
 from vsc.runtime.operators.columns.evaluation import Evaluation, nulled
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.layout import consumers, depth_first, hands_out, moved
+from vsc.runtime.operators.layout import consumers, depth_first, hands_out
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.source.event_times import EventTimes
 from vsc.runtime.operators.source.stateless import Stateless, settled
@@ -97,8 +97,8 @@ class StageZero:
         self._options = options
         self._latest = latest
         self._nodes = {n.name: n for n in plan.nodes}
-        self._handed_out = hands_out(plan, self._stage, observe)
-        self._moved = moved(plan, self._stage)
+        self._handed_out = hands_out(self._stage, observe)
+        self._moved = self._stage.moved
         sources = [n for n in self._stage.nodes if isinstance(self._nodes[n].operation, Source)]
         self._walks = {name: depth_first(plan, self._stage, name) for name in sources}
 

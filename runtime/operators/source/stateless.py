@@ -17,7 +17,6 @@ from vsc.runtime.expressions import true_rows
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation, nulled
 from vsc.runtime.operators.context import RunOptions, expression_error
-from vsc.runtime.operators.layout import owner
 from vsc.runtime.operators.places import element_place, kept_columns, value_order
 from vsc.runtime.records import Batch, Int64s, Mask, Origin
 
@@ -32,13 +31,13 @@ def settled(
     for row, failure in computed.failed.items():
         if options.on_error == "fail":
             raise expression_error(failure, origin, int(offsets[row]))
-        metrics.count(owner(failure.node), Group.DROPPED_RECORDS, Dropped.EXPRESSION_FAILED)
+        metrics.count(failure.node, Group.DROPPED_RECORDS, Dropped.EXPRESSION_FAILED)
         kept[row] = False
     return kept
 
 
 def _computed(node: Node, items: Sequence[Item], batch: Batch, asked: Mask) -> Computed:
-    return Evaluation(node.name, items, [batch.schema]).where(batch.columns, batch.timestamps, asked)
+    return Evaluation(node.owner, items, [batch.schema]).where(batch.columns, batch.timestamps, asked)
 
 
 class Stateless:
@@ -124,4 +123,4 @@ class Stateless:
         return settled(computed, len(batch), self._options, self._metrics, batch.origins[0], batch.order.offset)
 
     def _count(self, node: Node, reason: Dropped, bad: Mask) -> None:
-        self._metrics.count(owner(node.name), Group.DROPPED_RECORDS, reason, int(np.count_nonzero(bad)))
+        self._metrics.count(node.owner, Group.DROPPED_RECORDS, reason, int(np.count_nonzero(bad)))

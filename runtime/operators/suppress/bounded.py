@@ -135,7 +135,7 @@ class BoundedSuppress(Step):
             site, loop = self._site, self._site.loop()
             held = _Watched(site.kv, site.prefix + SUFFIX, loop.context, loop.sent)
             operator = Suppress(
-                site.node.name, self._operation, self._schema, held, loop.put, site.old, loop.context, loop.sent.table
+                site.name, self._operation, self._schema, held, loop.put, site.old, loop.context, loop.sent.table
             )
             self._held, self._made = held, (loop, operator)
         return self._made

@@ -43,7 +43,7 @@ class UnboundedSuppress(Step):
     """What one `suppress` holds, in one batch."""
 
     def __init__(self, site: Site, operation: Operation) -> None:
-        self._name, self._wait = site.node.name, operation.wait
+        self._name, self._wait = site.name, operation.wait
         self._windows = operation.until == "window_closes"
         self._held, self._space, self._store = opened(site), site.space, site.table
         self._old, self._latest, self._give, self._failures = site.old, site.latest, site.give, site.failures

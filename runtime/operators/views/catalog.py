@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from vsc.plan.nodes import Node, Plan, Source, Stage
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.operators.layout import owner, stage_of_store
+from vsc.runtime.operators.layout import stage_of_store
 from vsc.runtime.operators.operator import operator_of
 from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.operators.views.store import StoreInfo
@@ -82,7 +82,7 @@ def _of_node(plan: Plan, stage: Stage, node: Node) -> Iterator[StoreInfo]:
     if node.store is not None:
         home = stage_of_store(plan, node.name)
         yield StoreInfo(
-            node.store.name, node.name, stage.id, node.store.kind, node.schema.key, node.schema.value,
+            node.store.name, node.name, node.owner, stage.id, node.store.kind, node.schema.key, node.schema.value,
             ("valid_from", "valid_to"), prefix, node.name, _replicated(plan, node),
             home is None or home.id == stage.id,
         )  # fmt: skip
@@ -90,8 +90,8 @@ def _of_node(plan: Plan, stage: Stage, node: Node) -> Iterator[StoreInfo]:
     contents = None if beside is None else beside.contents(plan, node)
     if beside is not None and contents is not None:
         yield StoreInfo(
-            f"{owner(node.name)}#{contents.kind}", node.name, stage.id, contents.kind, contents.key, contents.value,
-            contents.extra, prefix + beside.suffix, contents.partitioned,
+            f"{node.owner}#{contents.kind}", node.name, node.owner, stage.id, contents.kind, contents.key,
+            contents.value, contents.extra, prefix + beside.suffix, contents.partitioned,
         )  # fmt: skip
 
 

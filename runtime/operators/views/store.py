@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vsc.plan.nodes import Column
-from vsc.runtime.operators.layout import owner
 
 __all__ = ["StoreInfo"]
 
@@ -22,6 +21,7 @@ class StoreInfo:
 
     name: str
     node: str
+    owner: str
     stage: int
     kind: str
     key: tuple[Column, ...]
@@ -31,11 +31,6 @@ class StoreInfo:
     partitioned: str
     replicated: bool = False
     canonical: bool = True
-
-    @property
-    def owner(self) -> str:
-        """The node as the user wrote it."""
-        return owner(self.node)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from vsc.plan.nodes import Node, Plan, Schema, Stage
-from vsc.runtime.operators import layout, old_values
+from vsc.plan.nodes import Filter, Map, Node, Plan, Schema, Stage
 from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.stores import TableStore, open_table, store_prefix
 from vsc.runtime.state.kv import OrderedKV
@@ -61,12 +60,14 @@ class Parts:
 
     def old_wanted(self, name: str) -> bool:
         """Whether a consumer of table `name` in this stage asks for the row that was the newest before a change."""
-        return old_values.wanted(self.plan, self.stage, name)
+        return name in self.stage.old
 
     def behind(self, name: str) -> TableStore | None:
         """The store that a look-up into table `name` reads, if it is one store: its own or its stored ancestor's."""
-        found = layout.stored_ancestor(self.plan, name)
-        return None if found is None else self.tables.get(found.name)
+        node = self.nodes[name]
+        while node.store is None and isinstance(node.operation, Filter | Map):
+            node = self.nodes[node.inputs[0]]
+        return self.tables.get(node.name)
 
 
 def ports(built: Built, position: int) -> Consumer:

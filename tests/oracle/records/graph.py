@@ -39,7 +39,7 @@ class StageGraph:
         self.tables = self._parts.tables
         inputs = [i.node for i in stage.inputs]
         reachable = [*stage.nodes, *(i for i in inputs if i not in stage.nodes)]
-        moved = layout.moved(plan, stage)
+        moved = stage.moved
         self.collectors = {
             n: Collector(self._nodes[n].schema, context, n in moved) for n in reachable if n in handed_out
         }

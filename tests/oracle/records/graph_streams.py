@@ -50,16 +50,16 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
     match node.operation:
         case Filter(predicate):
             before = parts.schema(node)
-            holds = evaluate.condition(node.name, predicate, [before])
+            holds = evaluate.condition(node.owner, predicate, [before])
             return filter.StreamFilter(holds, len(before.value), parts.context, forward).process
         case Map(items):
-            values = evaluate.items(node.name, items, [parts.schema(node)])
+            values = evaluate.items(node.owner, items, [parts.schema(node)])
             return map.StreamMap(values, parts.context, forward).process
         case Rekey(items):
             before = parts.schema(node)
-            key = evaluate.items(node.name, items, [before])
+            key = evaluate.items(node.owner, items, [before])
             kept = kept_columns(before, node.schema)
-            return rekey.Rekey(node.name, key, kept, parts.context, forward).process
+            return rekey.Rekey(node.owner, key, kept, parts.context, forward).process
         case StreamTableJoin() as join:
             return _stream_table_join(parts, node, join, forward)
         case StreamGlobalJoin() as join:
@@ -70,18 +70,18 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             return tuple(merge.Merge(order, forward).process for order in orders)
         case Explode(item):
             before = parts.schema(node)
-            array = evaluate.items(node.name, [item], [before])
+            array = evaluate.items(node.owner, [item], [before])
             place = element_place(before, item.name)
-            return explode.Explode(node.name, array, place, parts.context, forward).process
+            return explode.Explode(node.owner, array, place, parts.context, forward).process
         case ToStream():
             return to_stream.ToStream(forward).process
         case GroupChanges(group, versioned=versioned):
             table = parts.schema(node)
-            mapped = evaluate.items(node.name, group, [table])
+            mapped = evaluate.items(node.owner, group, [table])
             columns = changes_travelling(table, node.schema)
             keys = KeyCodec([c.type for c in node.schema.key])
             return group_changes.GroupChanges(
-                node.name, mapped, keys, columns, versioned, parts.context, forward
+                node.owner, mapped, keys, columns, versioned, parts.context, forward
             ).process
         case Subscribe() as step:
             return _subscribe(parts, node, step, forward)
@@ -93,15 +93,15 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
 
 def _stream_table_join(parts: Parts, node: Node, operation: StreamTableJoin, forward: RecordConsumer) -> RecordConsumer:
     stream, table = (parts.nodes[name] for name in node.inputs)
-    values = evaluate.items(node.name, operation.items, [stream.schema, table.schema])
+    values = evaluate.items(node.owner, operation.items, [stream.schema, table.schema])
     join = stream_table_join.StreamTableJoin(
-        node.name, operation.left, operation.as_of, getter(parts, table.name), parts.behind(table.name),
+        node.owner, operation.left, operation.as_of, getter(parts, table.name), parts.behind(table.name),
         values, parts.context, forward,
     )  # fmt: skip
     if operation.grace is None:
         return join.process
     buffer = TimeOrderedBuffer(parts.kv, store_prefix(parts.stage, node.name))
-    waiting = grace.GraceBuffer(node.name, operation.grace, stream.schema, buffer, join, parts.context)
+    waiting = grace.GraceBuffer(node.owner, operation.grace, stream.schema, buffer, join, parts.context)
     parts.waiting[node.name] = waiting
     return waiting.process
 
@@ -111,16 +111,16 @@ def _stream_global_join(
 ) -> RecordConsumer:
     stream, table = (parts.nodes[name].schema for name in node.inputs)
     return stream_global_join.StreamGlobalJoin(
-        node.name, operation.left, evaluate.items(node.name, operation.on, [stream]),
+        node.owner, operation.left, evaluate.items(node.owner, operation.on, [stream]),
         KeyCodec([c.type for c in table.key]), getter(parts, node.inputs[1]),
-        evaluate.items(node.name, operation.items, [stream, table]), parts.context, forward,
+        evaluate.items(node.owner, operation.items, [stream, table]), parts.context, forward,
     ).process  # fmt: skip
 
 
 def _subscribe(parts: Parts, node: Node, operation: Subscribe, forward: RecordConsumer) -> Built:
     table = parts.schema(node)
     return subscribe.Subscribe(
-        node.name, evaluate.items(node.name, operation.foreign_key, [table]),
+        node.owner, evaluate.items(node.owner, operation.foreign_key, [table]),
         KeyCodec([c.type for c in node.schema.key]), operation.left, operation.versioned,
         subscriptions_travelling(parts.plan, node), parts.context, forward,
     ).process  # fmt: skip
@@ -129,8 +129,8 @@ def _subscribe(parts: Parts, node: Node, operation: Subscribe, forward: RecordCo
 def _answer(parts: Parts, node: Node, operation: Answer, forward: RecordConsumer) -> Built:
     right = parts.nodes[node.inputs[1]]
     step = answer.Answer(
-        node.name, operation.left, operation.versioned, operation.left_schema,
-        evaluate.items(node.name, operation.items, [operation.left_schema, right.schema]),
+        node.owner, operation.left, operation.versioned, operation.left_schema,
+        evaluate.items(node.owner, operation.items, [operation.left_schema, right.schema]),
         getter(parts, right.name), SubscriptionStore(parts.kv, store_prefix(parts.stage, node.name)),
         parts.context, forward,
     )  # fmt: skip

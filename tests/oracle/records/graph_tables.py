@@ -7,7 +7,7 @@ from tests.oracle.records.building import Built, Consumer, Parts
 from tests.oracle.records.graph_getters import getter, pair
 from tests.oracle.records.put import TablePut
 from vsc.plan.nodes import Aggregate, Filter, Map, Materialize, Node, Source, Suppress, TableTableJoin, ToTable
-from vsc.runtime.operators import evaluate, old_values
+from vsc.runtime.operators import evaluate
 from vsc.runtime.operators.aggregate.records.build import aggregate_operator
 from vsc.runtime.operators.aggregate.records.results import Results
 from vsc.runtime.operators.aggregate.records.windows import WindowedAggregate
@@ -34,7 +34,7 @@ def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
             return to_table.ToTable(table, holds, context).process
         case Filter(predicate):
             holds = evaluate.condition(node.name, predicate, [parts.schema(node)])
-            dedupe = old_values.dedupes(parts.plan, node)
+            dedupe = node.operation.dedupe
             return filter.TableFilter(holds, dedupe, old, put, context, forward).process
         case Map(items):
             values = evaluate.items(node.name, items, [parts.schema(node)])

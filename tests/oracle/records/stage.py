@@ -11,7 +11,7 @@ import numpy as np
 from tests.oracle.records.graph import StageGraph
 from vsc.plan.nodes import Plan, Schema
 from vsc.runtime.operators.context import Context, RunOptions
-from vsc.runtime.operators.layout import hands_out, path_depth
+from vsc.runtime.operators.layout import hands_out
 from vsc.runtime.operators.partition import encoded_keys
 from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.stores import TableStore
@@ -42,8 +42,8 @@ class RecordStage:
         self._plan, self._kv, self._partition = plan, kv, partition
         self._stage = plan.stages[stage_id]
         self._context = Context(options)
-        self._handed_out = hands_out(plan, self._stage, observe)
-        self._depth = path_depth(plan, self._stage)
+        self._handed_out = hands_out(self._stage, observe)
+        self._depth = self._stage.depth
         self._schemas = {n.name: n.schema for n in plan.nodes}
         inputs = [i.node for i in self._stage.inputs]
         self._codecs = {name: KeyCodec([c.type for c in self._schemas[name].key]) for name in inputs}

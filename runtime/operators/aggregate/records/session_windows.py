@@ -9,7 +9,6 @@ from vsc.runtime.metrics import LONGEST_SESSION
 from vsc.runtime.operators.aggregate.calls import Group
 from vsc.runtime.operators.aggregate.records.windows import Span, WindowedAggregate
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.layout import owner
 
 __all__ = ["SessionWindows"]
 
@@ -38,7 +37,7 @@ class SessionWindows(WindowedAggregate):
         self._calls.add(merged, args, state.arrive(time), state.kv, self._scope(kb, span.start))
         merged.time = span.end
         self._write(kb, span, merged, fresh=not (found and joined))
-        self._context.metrics.peak(owner(self._name), LONGEST_SESSION, span.end - span.start)
+        self._context.metrics.peak(self._name, LONGEST_SESSION, span.end - span.start)
         if not self._final:
             # Kafka sends it without an old row, even where a record of the same moment joins a session of one moment.
             self._sent.append(self._result(kb, key, span, merged, None)._replace(sure=True))

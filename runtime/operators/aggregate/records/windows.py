@@ -21,7 +21,6 @@ from vsc.runtime.operators.aggregate.records.results import Result, Results
 from vsc.runtime.operators.aggregate.state import AggregateState, window_key
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.layout import owner
 from vsc.runtime.state.keys import KeyCodec
 
 __all__ = ["Held", "Span", "WindowedAggregate", "bounds_key"]
@@ -201,7 +200,7 @@ class WindowedAggregate:
         for _ in range(self._late):
             context.dropped(self._name, Dropped.WINDOW_CLOSED)
         if self._state.open:
-            context.metrics.peak(owner(self._name), HELD_RECORDS, self._state.open)
+            context.metrics.peak(self._name, HELD_RECORDS, self._state.open)
         for result in self._sent:
             self._results.send(result)
         for result in self._gone:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vsc.compiler import compile_topology
-from vsc.runtime.operators.key_width import partition_widths
+from vsc.plan import Plan
 from vsc.testing import TopologyTestDriver
 
 TOPOLOGY = """
@@ -19,8 +19,12 @@ table by_g = aggregate w group by g select sum(n) as n;
 """
 
 
+def widths_of(plan: Plan) -> dict[str, int]:
+    return {node.name: len(node.schema.key) - node.bounds for node in plan.nodes}
+
+
 def test_what_meets_a_windowed_table_is_partitioned_without_the_bounds() -> None:
-    widths = partition_widths(compile_topology(TOPOLOGY))
+    widths = widths_of(compile_topology(TOPOLOGY))
     assert {name: widths[name] for name in ("w", "o", "r", "j", "p", "other")} == dict.fromkeys(
         ("w", "o", "r", "j", "p", "other"), 1
     )
@@ -31,7 +35,7 @@ def test_other_keys_of_three_columns_count_whole() -> None:
     text = (
         "table t (a int, b timestamp, c timestamp, n int) from memory () key a, b, c; table f = filter t where n > 0;"
     )
-    assert partition_widths(compile_topology(text)) == {"t": 3, "f": 3}
+    assert widths_of(compile_topology(text)) == {"t": 3, "f": 3}
 
 
 def test_a_stream_finds_the_rows_of_a_windowed_table_in_any_number_of_partitions() -> None:

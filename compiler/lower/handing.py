@@ -1,0 +1,132 @@
+"""What follows from a whole plan for each of its nodes and stages, so that the runtime need not work it out again.
+
+* Which stage hands what to which, and how deep the paths of records are.
+* By how many of its key columns a node's records are partitioned. The rows of a windowed table stand where their group
+  is, wherever their window is; what is joined with such a table, and all that takes its key over, is partitioned alike.
+* Who asks for the row before a change, and for whether a change is its key's newest. These are Kafka's rules
+  (KTable.enableSendingOldValues): a table sends old rows if a reader needs them, and one without a store of its own
+  passes the wish on to what it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from vsc.plan import Filter, HandOver, Node, Stage
+
+__all__ = ["completed"]
+
+_BOUNDS = 2
+"""The key columns of a window: its start and its end."""
+
+
+def completed(nodes: Sequence[Node], stages: Sequence[Stage]) -> tuple[tuple[Node, ...], tuple[Stage, ...]]:
+    """The nodes and stages with all that follows from the others."""
+    by_name = {node.name: node for node in nodes}
+    bounds = _bounds(nodes)
+    found = tuple(_deduping(replace(node, bounds=bounds[node.name]), by_name) for node in nodes)
+    by_name = {node.name: node for node in found}
+    elements = _elements(by_name, stages[0])
+    return found, tuple(_stage(stage, by_name, stages, elements) for stage in stages)
+
+
+def _stage(stage: Stage, by_name: Mapping[str, Node], stages: Sequence[Stage], elements: int) -> Stage:
+    readers: dict[str, list[tuple[Node, int]]] = {}
+    moved: list[str] = []
+    for node in (by_name[name] for name in stage.nodes):
+        for port, name in enumerate(node.taken):
+            readers.setdefault(name, []).append((node, port))
+        if node.operation.moves or not set(moved).isdisjoint(node.taken):
+            moved.append(node.name)
+
+    def asked(asks: Callable[[Node, int], bool], passes: Callable[[Node], bool], name: str) -> bool:
+        return any(asks(n, port) or (passes(n) and asked(asks, passes, n.name)) for n, port in readers.get(name, ()))
+
+    tables = [name for name in stage.nodes if by_name[name].kind == "table"]
+    return replace(
+        stage,
+        hands_on=_hands_on(stage, stages),
+        moved=tuple(moved),
+        depth=stage.id + elements if stage.id else 0,
+        old=tuple(name for name in tables if asked(_asks_old, _passes_old, name)),
+        latest=tuple(name for name in tables if asked(_asks_latest, _is_computed, name)),
+    )
+
+
+def _hands_on(stage: Stage, stages: Sequence[Stage]) -> tuple[HandOver, ...]:
+    found: dict[str, list[int]] = {}
+    for later in stages:
+        for name in (entry.node for entry in later.inputs):
+            giving = stages[0] if name in stages[0].nodes else next(s for s in stages if name in s.emits)
+            if giving is stage:
+                found.setdefault(name, []).append(later.id)
+    return tuple(HandOver(name, tuple(ids)) for name, ids in found.items())
+
+
+def _elements(by_name: Mapping[str, Node], first: Stage) -> int:
+    """How much deeper paths are for what makes several records of one in stage 0: its place, and each one's own."""
+    found: dict[str, int] = {}
+    for node in (by_name[name] for name in first.nodes):
+        before = max((found.get(name, 0) for name in node.inputs), default=0)
+        found[node.name] = before + (2 if node.operation.branches else 0)
+    return max(found.values(), default=0)
+
+
+# ------------------------------------------------------------------------------------------------------ partitioning
+
+
+def _bounds(nodes: Sequence[Node]) -> dict[str, int]:
+    first = {node.name: node.name for node in nodes}
+
+    def root(name: str) -> str:
+        while first[name] != name:
+            name = first[name]
+        return name
+
+    for node in nodes:
+        for one, other in _of_one_key(node):
+            first[root(one)] = root(other)
+    windowed = {root(node.name) for node in nodes if node.operation.begins_windows}
+    return {node.name: _BOUNDS if root(node.name) in windowed else 0 for node in nodes}
+
+
+def _of_one_key(node: Node) -> Iterator[tuple[str, str]]:
+    """The pairs of nodes that have to be partitioned alike on account of `node`."""
+    operation = node.operation
+    meeting = node.inputs if operation.by_key else node.taken
+    yield from pairwise(meeting)
+    if meeting and not operation.moves and not operation.begins_windows:
+        yield node.name, meeting[0]
+
+
+# ------------------------------------------------------------------------------------------------------- rows before
+
+
+def _deduping(node: Node, by_name: Mapping[str, Node]) -> Node:
+    if not isinstance(node.operation, Filter) or node.kind != "table":
+        return node
+    table = by_name[node.inputs[0]]
+    versioned = table.status is not None and table.status.versioned
+    while table.store is None and table.operation.row_by_row:
+        table = by_name[table.inputs[0]]
+    dedupe = not versioned and table.store is not None
+    return replace(node, operation=replace(node.operation, dedupe=dedupe))
+
+
+def _is_computed(node: Node) -> bool:
+    return node.kind == "table" and node.store is None and node.operation.row_by_row
+
+
+def _asks_old(node: Node, port: int) -> bool:
+    knows = node.store is not None and node.operation.row_by_row  # its own store knows what it held
+    return not knows and node.operation.asks_old(port)
+
+
+def _passes_old(node: Node) -> bool:
+    return _is_computed(node) or node.operation.old_of_inputs
+
+
+def _asks_latest(node: Node, port: int) -> bool:
+    return node.operation.asks_latest(port)
