@@ -8,6 +8,7 @@ the text of a connector option's string.
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 from typing import Literal as Choice
 
 from vsc.compiler.source import Span
@@ -320,9 +321,32 @@ class Window:
 # ------------------------------------------------------------------------------------------------------- operations
 
 
+class Facts:
+    """What an operation says of itself to the passes.
+
+    `word` is what it begins with, `reads` the only kind of node that it takes (None: not one only), `makes` the kind
+    that it makes (None: it depends on its inputs). The table that it makes has the windows of its input where it
+    `keeps_windows`, and is a function of the input's rows where it goes `row_by_row`.
+    """
+
+    __slots__ = ()
+
+    word: str
+    reads: Choice["stream", "table"] | None = None
+    makes: Choice["stream", "table"] | None = None
+    keeps_windows = False
+    row_by_row = False
+
+    inputs: Any = property(lambda self: (self.input,), doc="The nodes that it reads, as they are written.")
+    materialize: Any = None
+
+
 @record
-class Filter:
+class Filter(Facts):
     """``filter X where EXPR [MATERIALIZE]``."""
+
+    word = "filter"
+    row_by_row = keeps_windows = True
 
     input: Input
     predicate: Expression
@@ -331,8 +355,11 @@ class Filter:
 
 
 @record
-class Map:
+class Map(Facts):
     """``map X select ITEMS [MATERIALIZE]``."""
+
+    word = "map"
+    row_by_row = keeps_windows = True
 
     input: Input
     items: tuple[Item, ...]
@@ -341,8 +368,11 @@ class Map:
 
 
 @record
-class Explode:
+class Explode(Facts):
     """``explode S by EXPR as NAME``."""
+
+    word = "explode"
+    reads = makes = "stream"
 
     input: Input
     expr: Expression
@@ -351,8 +381,11 @@ class Explode:
 
 
 @record
-class Rekey:
+class Rekey(Facts):
     """``rekey S by EXPR [as NAME], ...``."""
+
+    word = "rekey"
+    reads = makes = "stream"
 
     input: Input
     keys: tuple[KeyItem, ...]
@@ -360,16 +393,23 @@ class Rekey:
 
 
 @record
-class Merge:
+class Merge(Facts):
     """``merge S1, S2, ...``."""
+
+    word = "merge"
+    reads = makes = "stream"
 
     inputs: tuple[Input, ...]
     span: Span
 
 
 @record
-class ToTable:
+class ToTable(Facts):
     """``to_table S [delete when EXPR] [MATERIALIZE]``."""
+
+    word = "to_table"
+    reads = "stream"
+    makes = "table"
 
     input: Input
     delete_when: Expression | None
@@ -378,16 +418,22 @@ class ToTable:
 
 
 @record
-class ToStream:
+class ToStream(Facts):
     """``to_stream T``."""
+
+    word = "to_stream"
+    reads = "table"
+    makes = "stream"
 
     input: Input
     span: Span
 
 
 @record
-class Join:
+class Join(Facts):
     """``[left|outer] join A with B [on ...] [grace ...] select ITEMS [MATERIALIZE]``: every kind of join."""
+
+    word = "join"
 
     mode: Choice["inner", "left", "outer"]
     left: Input
@@ -399,10 +445,18 @@ class Join:
     span: Span
     mode_span: Span
 
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """Its left and its right side."""
+        return self.left, self.right
+
 
 @record
-class Aggregate:
+class Aggregate(Facts):
     """``aggregate X group by ... [WINDOW] select ITEMS [MATERIALIZE]``."""
+
+    word = "aggregate"
+    makes = "table"
 
     input: Input
     group: tuple[KeyItem, ...]
@@ -413,8 +467,12 @@ class Aggregate:
 
 
 @record
-class Suppress:
+class Suppress(Facts):
     """``suppress T until window closes`` (`limit` None) or ``until time limit D``, with its bounds."""
+
+    word = "suppress"
+    reads = makes = "table"
+    keeps_windows = True
 
     input: Input
     limit: Duration | Variable | None
@@ -423,11 +481,15 @@ class Suppress:
 
 
 @record
-class Materialize:
+class Materialize(Facts):
     """``materialize T [as NAME] [versioned (...) | unversioned]`` as a node of its own."""
 
+    word = "materialize"
+    reads = makes = "table"
+    keeps_windows = True
+
     input: Input
-    clause: MaterializeClause
+    materialize: MaterializeClause
     span: Span
 
 

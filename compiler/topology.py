@@ -110,10 +110,5 @@ def inputs_of(declaration: Declaration) -> tuple[syntax.Input, ...]:
     """The inputs that a declaration reads, in the order in which they are written."""
     if isinstance(declaration, syntax.SourceDecl):
         return ()
-    match declaration.operation:
-        case syntax.Join(left=left, right=right):
-            return (left, right)
-        case syntax.Merge(inputs=inputs):
-            return inputs
-        case operation:
-            return (operation.input,)
+    found: tuple[syntax.Input, ...] = declaration.operation.inputs
+    return found

@@ -13,20 +13,13 @@ from vsc.compiler.passes.check import CheckedTopology
 from vsc.compiler.passes.kinds import join_form
 from vsc.compiler.passes.shapes import Shape
 from vsc.plan import (
-    Explode,
-    Filter,
-    Map,
-    Materialize,
-    Merge,
     Node,
     Operation,
-    Rekey,
     Sink,
     Source,
     StreamGlobalJoin,
     StreamTableJoin,
     TableTableJoin,
-    ToStream,
     ToTable,
 )
 
@@ -70,35 +63,16 @@ def _lowered(checked: CheckedTopology, name: str, ranks: dict[str, int]) -> Iter
             added, operation, read = aggregate(checked, name, written)
             yield from added
             inputs = (read,)
-        case written:
-            operation = _simple(checked, name, written, shape)
-    yield _node(checked, name, shape, operation, inputs, line)
-
-
-def _simple(checked: CheckedTopology, name: str, written: syntax.Operation, shape: Shape) -> Operation:
-    """The operation of a statement that is one node."""
-    match written:
-        case syntax.Filter():
-            assert shape.condition is not None
-            return Filter(shape.condition)
-        case syntax.Map():
-            return Map(shape.items)
-        case syntax.Rekey():
-            return Rekey(shape.items)
-        case syntax.Explode():
-            return Explode(shape.items[0])
-        case syntax.Merge():
-            return Merge()
-        case syntax.ToTable():
-            return ToTable(shape.condition)
-        case syntax.ToStream():
-            return ToStream()
-        case syntax.Materialize():
-            return Materialize()
         case syntax.Suppress():
-            return checked.windows.suppressed[name]
-        case other:
-            raise AssertionError(f"{type(other).__name__} is more than one node")
+            operation = checked.windows.suppressed[name]
+        case _:
+            assert shape.operation is not None
+            operation = shape.operation
+            if shape.rekeyed is not None:
+                moved = rekeyed(checked, name, shape.rekeyed, inputs[0])
+                yield moved
+                inputs = (moved.name,)
+    yield _node(checked, name, shape, operation, inputs, line)
 
 
 def _node(

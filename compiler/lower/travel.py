@@ -31,12 +31,16 @@ def only(columns: Iterable[Column], names: frozenset[str]) -> tuple[Column, ...]
 
 
 def rekeyed(
-    checked: CheckedTopology, node: str, key: tuple[Schema, tuple[Item, ...]], read: str, used: frozenset[str]
+    checked: CheckedTopology,
+    node: str,
+    key: tuple[Schema, tuple[Item, ...]],
+    read: str,
+    used: frozenset[str] | None = None,
 ) -> Node:
-    """The stream `read` under its new key, with the columns that `node` reads: others need not travel."""
+    """The stream `read` under its new key, with the columns that `node` reads (None: all); others need not travel."""
     schema, items = key
     line = checked.source.position(checked.topology.nodes[node].span.start).line
-    value = only(schema.value, used)
+    value = schema.value if used is None else only(schema.value, used)
     name = added_name(checked, node, "rekey")
     return Node(name, "stream", Schema(schema.key, value), Rekey(items), (read,), line, part_of=node)
 

@@ -61,7 +61,7 @@ def aggregate_shape(source: SourceFile, operation: syntax.Aggregate, schema: Sch
     items = tuple(Item(item.name, _with_names(item.expr, renamed), item.text) for item in found.items)
     columns = zip(group, found.schema.key, strict=False)
     group = tuple(replace(item, name=column.name) for item, column in columns)
-    return Shape(found.schema, items, group=group, calls=calls.calls), findings
+    return Shape(found.schema, items=items, group=group, calls=calls.calls), findings
 
 
 def _group_input(read: ScopeInput, plain: Mapping[str, str], key: tuple[Column, ...]) -> ScopeInput:

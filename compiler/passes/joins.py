@@ -55,7 +55,7 @@ def join_shape(
         return None, findings
     moved = rekeyed is not None and rekeyed[0] != left
     on = key.on if form != "stream-table" else ()
-    return Shape(found.schema, found.items, rekeyed=rekeyed if moved else None, on=on), findings
+    return Shape(found.schema, items=found.items, rekeyed=rekeyed if moved else None, on=on), findings
 
 
 def _meeting_key(

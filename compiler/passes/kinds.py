@@ -20,26 +20,6 @@ Kind = Choice["stream", "table", "global table"]
 Kinds = Mapping[str, Kind]
 JoinForm = Choice["stream-table", "stream-global", "table-table"]
 
-_READS: dict[type, tuple[str, Kind]] = {
-    syntax.Explode: ("explode", "stream"),
-    syntax.Rekey: ("rekey", "stream"),
-    syntax.Merge: ("merge", "stream"),
-    syntax.ToTable: ("to_table", "stream"),
-    syntax.ToStream: ("to_stream", "table"),
-    syntax.Suppress: ("suppress", "table"),
-    syntax.Materialize: ("materialize", "table"),
-}
-_MAKES: dict[type, Kind] = {
-    syntax.Explode: "stream",
-    syntax.Rekey: "stream",
-    syntax.Merge: "stream",
-    syntax.ToTable: "table",
-    syntax.ToStream: "stream",
-    syntax.Aggregate: "table",
-    syntax.Suppress: "table",
-    syntax.Materialize: "table",
-}
-
 
 def check_kinds(topology: Topology, order: tuple[str, ...]) -> tuple[Kinds, tuple[Finding, ...]]:
     """The kind of every node of `order` of which it is certain, and what does not fit."""
@@ -87,7 +67,7 @@ def _made(kinds: Kinds, operation: syntax.Operation) -> Kind | None:
             form = join_form(kinds, operation)
             return None if form is None else "table" if form == "table-table" else "stream"
         case _:
-            return _MAKES[type(operation)]
+            return operation.makes
 
 
 def _mismatch(topology: Topology, declaration: syntax.DerivedDecl, made: Kind) -> Finding:
@@ -96,8 +76,7 @@ def _mismatch(topology: Topology, declaration: syntax.DerivedDecl, made: Kind) -
     if isinstance(operation, syntax.Filter | syntax.Map | syntax.Join):
         deciding = operation.left if isinstance(operation, syntax.Join) else operation.input
         labels = (_declared(topology, deciding, made),)
-    word = type(operation).__name__.lower()
-    what = {"totable": "`to_table`", "tostream": "`to_stream`"}.get(word, f"this `{word}`")
+    what = f"`{operation.word}`" if "_" in operation.word else f"this `{operation.word}`"
     return Finding(
         "VSC106", declaration.kind_span, f"{what} makes a {made}, not a {declaration.kind}", labels,
         f"write `{made} {declaration.name.text} = ...`",
@@ -110,15 +89,13 @@ def _mismatch(topology: Topology, declaration: syntax.DerivedDecl, made: Kind) -
 def _wrong_inputs(topology: Topology, kinds: Kinds, operation: syntax.Operation) -> list[Finding]:
     if isinstance(operation, syntax.Join):
         return _wrong_join(topology, kinds, operation)
-    inputs = operation.inputs if isinstance(operation, syntax.Merge) else (operation.input,)
     found = []
-    for read in inputs:
-        kind = kinds.get(read.name.text)
-        word, wanted = _READS.get(type(operation), ("", None))
+    for read in operation.inputs:
+        kind, wanted = kinds.get(read.name.text), operation.reads
         if kind == "global table":
             found.append(_global(topology, read.name))
         elif kind is not None and wanted is not None and kind != wanted:
-            found.append(_wrong_kind(topology, read, word, wanted, kind))
+            found.append(_wrong_kind(topology, read, operation.word, wanted, kind))
     return found
 
 

@@ -6,7 +6,8 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
@@ -23,7 +24,21 @@ from vsc.compiler.passes.windows import Windows
 from vsc.compiler.source import SourceFile, Span
 from vsc.compiler.topology import Topology
 from vsc.compiler.words import article
-from vsc.plan import Column, Item, Schema, expressions
+from vsc.plan import (
+    Column,
+    Explode,
+    Filter,
+    Item,
+    Map,
+    Materialize,
+    Merge,
+    Operation,
+    Rekey,
+    Schema,
+    ToStream,
+    ToTable,
+    expressions,
+)
 from vsc.plan.record import record
 from vsc.plan.types import BIGINT, BOOLEAN, INT, SMALLINT, TIMESTAMP, TINYINT, ArrayType
 
@@ -117,31 +132,22 @@ class _Schemas:
 
     def derived(self, operation: syntax.Operation) -> ShapeResult:
         """The shape of what an operation makes; None with nothing to say where an input has none."""
-        if isinstance(operation, syntax.Join):
-            return self._join(operation)
-        if isinstance(operation, syntax.Merge):
-            return self._merge(operation)
-        read = self.shapes.get(operation.input.name.text)
-        if read is None:
+        shapes = [self.shapes.get(read.name.text) for read in operation.inputs]
+        if shapes[0] is None:
             return None, []
-        scope = Scope((scope_input(operation.input, 0, read.schema),))
-        match operation:
-            case syntax.Filter(predicate=predicate):
-                condition, findings = self._condition("where", predicate, scope)
-                return Shape(read.schema, condition=condition), findings
-            case syntax.Map():
-                return self._map(operation, read.schema, scope)
-            case syntax.Explode():
-                return self._explode(operation, read.schema, scope)
-            case syntax.Rekey():
-                return self._rekey(operation, read.schema, scope)
-            case syntax.ToTable():
-                return self._to_table(operation, read.schema, scope)
-            case syntax.Aggregate():
-                stream = self.kinds.get(operation.input.name.text) == "stream"
-                return aggregate_shape(self.source, operation, read.schema, stream)
-            case syntax.ToStream() | syntax.Suppress() | syntax.Materialize():
-                return Shape(read.schema), []
+        scope = Scope((scope_input(operation.inputs[0], 0, shapes[0].schema),))
+        return _SHAPES[type(operation)](self, operation, shapes[0].schema, scope)
+
+    def _filter(self, operation: syntax.Filter, schema: Schema, scope: Scope) -> ShapeResult:
+        condition, findings = self._condition("where", operation.predicate, scope)
+        return Shape(schema, None if condition is None else Filter(condition)), findings
+
+    def _aggregate(self, operation: syntax.Aggregate, schema: Schema, scope: Scope) -> ShapeResult:
+        stream = self.kinds.get(operation.input.name.text) == "stream"
+        return aggregate_shape(self.source, operation, schema, stream)
+
+    def _as_it_is(self, operation: syntax.Operation, schema: Schema, scope: Scope) -> ShapeResult:
+        return Shape(schema, _AS_IT_IS.get(type(operation))), []
 
     def _condition(self, name: str, expr: syntax.Expression, scope: Scope) -> tuple[Item | None, list[Finding]]:
         typed = type_expression(expr, scope)
@@ -162,7 +168,7 @@ class _Schemas:
         own = frozenset((name, column.name) for column in schema.key)
         rules = ItemRules(schema.key, own, ((name, schema.value),), change, self._bounds(operation.input))
         found = select(self.source, operation.items, scope, rules)
-        return None if found.schema is None else Shape(found.schema, found.items), list(found.findings)
+        return None if found.schema is None else Shape(found.schema, Map(found.items)), list(found.findings)
 
     def _explode(self, operation: syntax.Explode, schema: Schema, scope: Scope) -> ShapeResult:
         typed = type_expression(operation.expr, scope)
@@ -180,7 +186,7 @@ class _Schemas:
             value = (*value, Column(name, element))
         findings = _beside((*schema.key, *value), [(name, operation.alias.span)])
         item = Item(name, typed.expr, self.source.slice(operation.expr.span))
-        return Shape(Schema(schema.key, value), (item,)), findings
+        return Shape(Schema(schema.key, value), Explode(item)), findings
 
     def _rekey(self, operation: syntax.Rekey, schema: Schema, scope: Scope) -> ShapeResult:
         items, findings = new_key(self.source, operation.keys, scope)
@@ -190,7 +196,7 @@ class _Schemas:
         names = {column.name for column in key}
         value = tuple(column for column in (*schema.key, *schema.value) if column.name not in names)
         places = [(item.name, part.span) for item, part in zip(items, operation.keys, strict=True)]
-        return Shape(Schema(key, value), items), _beside(value, places)
+        return Shape(Schema(key, value), Rekey(items)), _beside(value, places)
 
     def _to_table(self, operation: syntax.ToTable, schema: Schema, scope: Scope) -> ShapeResult:
         findings: list[Finding] = []
@@ -204,34 +210,30 @@ class _Schemas:
                         f"declare it with `key COLUMN`, or give it one: `rekey {name} by ...`")
             )  # fmt: skip
             return None, findings
-        return Shape(schema, condition=condition), findings
+        return Shape(schema, ToTable(condition)), findings
 
-    def _merge(self, operation: syntax.Merge) -> ShapeResult:
+    def _merge(self, operation: syntax.Merge, schema: Schema, scope: Scope) -> ShapeResult:
         shapes = [self.shapes.get(read.name.text) for read in operation.inputs]
-        first = shapes[0]
-        if first is None:
-            return None, []
         findings = []
         for read, shape in zip(operation.inputs[1:], shapes[1:], strict=True):
             stream = self.kinds.get(read.name.text) == "stream"  # all else is refused as that
             if not stream or shape is None:
                 continue
             head = operation.inputs[0]
-            differs = difference(read.name.text, shape.schema, head.name.text, first.schema)
+            differs = difference(read.name.text, shape.schema, head.name.text, schema)
             if differs is not None:
                 label = Label(head.span, "the first stream of this `merge`")
                 findings.append(Finding("VSC218", read.span, differs[0], (label,), differs[1]))
-        return Shape(first.schema), findings
+        return Shape(schema, Merge()), findings
 
-    def _join(self, join: syntax.Join) -> ShapeResult:
-        left, right = self.shapes.get(join.left.name.text), self.shapes.get(join.right.name.text)
-        form = join_form(self.kinds, join)
-        if left is None or right is None or form is None:
+    def _join(self, join: syntax.Join, left: Schema, scope: Scope) -> ShapeResult:
+        right, form = self.shapes.get(join.right.name.text), join_form(self.kinds, join)
+        if right is None or form is None:
             return None, []
         fixed = self._bounds(join.left) if form == "table-table" else frozenset[str]()
         if form == "table-table" and not join.on and fixed != self._bounds(join.right):
             return None, []  # refused already: one has windows, the other has none
-        return join_shape(self.source, join, form, left.schema, right.schema, fixed)
+        return join_shape(self.source, join, form, left, right.schema, fixed)
 
     def _bounds(self, read: syntax.Input) -> frozenset[str]:
         """The key columns of an input that are the bounds of its window."""
@@ -243,3 +245,20 @@ def _beside(columns: Iterable[Column], named: Sequence[tuple[str, Span]]) -> lis
     new = {name for name, _ in named}
     others: list[tuple[str, Span | None]] = [(column.name, None) for column in columns if column.name not in new]
     return [finding for finding, _ in equal_names([*others, *named], "VSC203")]
+
+
+_AS_IT_IS: dict[type, Operation] = {syntax.ToStream: ToStream(), syntax.Materialize: Materialize()}
+_SHAPES: dict[type, Callable[[_Schemas, Any, Schema, Scope], ShapeResult]] = {
+    syntax.Filter: _Schemas._filter,
+    syntax.Map: _Schemas._map,
+    syntax.Explode: _Schemas._explode,
+    syntax.Rekey: _Schemas._rekey,
+    syntax.Merge: _Schemas._merge,
+    syntax.ToTable: _Schemas._to_table,
+    syntax.ToStream: _Schemas._as_it_is,
+    syntax.Join: _Schemas._join,
+    syntax.Aggregate: _Schemas._aggregate,
+    syntax.Suppress: _Schemas._as_it_is,
+    syntax.Materialize: _Schemas._as_it_is,
+}
+"""The shape of what a statement makes, given the schema of its first input and the scope of its expressions."""

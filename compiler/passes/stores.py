@@ -79,19 +79,8 @@ def clause_of(declaration: Declaration) -> syntax.MaterializeClause | None:
     """The `materialize` clause of a declaration, if it has one."""
     if isinstance(declaration, syntax.SourceDecl):
         return declaration.materialize
-    match declaration.operation:
-        case syntax.Materialize(clause=clause):
-            return clause
-        case (
-            syntax.Filter(materialize=clause)
-            | syntax.Map(materialize=clause)
-            | syntax.ToTable(materialize=clause)
-            | syntax.Join(materialize=clause)
-            | syntax.Aggregate(materialize=clause)
-        ):
-            return clause
-        case _:
-            return None
+    found: syntax.MaterializeClause | None = declaration.operation.materialize
+    return found
 
 
 def default_segment(retention: int) -> int:
