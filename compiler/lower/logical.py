@@ -64,7 +64,7 @@ def _lowered(checked: CheckedTopology, name: str, ranks: dict[str, int]) -> Iter
             yield from added
             inputs = (read,)
         case syntax.Suppress():
-            operation = checked.windows.suppressed[name]
+            operation = checked.suppressed[name]
         case _:
             assert shape.operation is not None
             operation = shape.operation

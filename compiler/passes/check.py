@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vsc.compiler.diagnostics.codes import CODES
@@ -15,11 +16,13 @@ from vsc.compiler.passes.retention import check_retention
 from vsc.compiler.passes.schemas import check_schemas
 from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores, check_stores
+from vsc.compiler.passes.suppress import check_suppress
 from vsc.compiler.passes.usage import check_usage
 from vsc.compiler.passes.versioning import Statuses, check_versioning
 from vsc.compiler.passes.windows import Windows, check_windows
 from vsc.compiler.source import SourceFile
 from vsc.compiler.topology import Topology
+from vsc.plan import Suppress
 
 __all__ = ["CheckedTopology", "check"]
 
@@ -39,6 +42,7 @@ class CheckedTopology:
     statuses: Statuses
     connectors: Connectors
     windows: Windows
+    suppressed: Mapping[str, Suppress]
     seal: object
 
     def __post_init__(self) -> None:
@@ -54,12 +58,13 @@ def check(
     order = topology.order()
     kinds, of_kinds = check_kinds(topology, order)
     stores, of_stores = check_stores(topology, order, kinds)
-    statuses, of_versioning = check_versioning(topology, order, kinds, stores)
-    windows, of_windows = check_windows(topology, order, kinds, statuses)
+    windows, of_windows = check_windows(topology, order, kinds)
+    statuses, of_versioning = check_versioning(topology, order, kinds, stores, windows)
+    suppressed, of_suppress = check_suppress(topology, order, kinds, statuses, windows)
     shapes, of_schemas = check_schemas(source, topology, order, kinds, windows)
     connectors, of_connectors = check_connectors(topology, kinds)
     findings = (
-        *before, *cyclic, *of_kinds, *of_stores, *of_versioning, *of_windows, *of_schemas,
+        *before, *cyclic, *of_kinds, *of_stores, *of_versioning, *of_windows, *of_suppress, *of_schemas,
         *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses),
         *check_formats(topology, kinds, shapes, stores, connectors),
@@ -68,7 +73,9 @@ def check(
     )  # fmt: skip
     if any(_is_error(finding) for finding in findings):
         return None, findings
-    checked = CheckedTopology(source, topology, order, kinds, shapes, stores, statuses, connectors, windows, _SEAL)
+    checked = CheckedTopology(
+        source, topology, order, kinds, shapes, stores, statuses, connectors, windows, suppressed, _SEAL
+    )
     return checked, findings
 
 

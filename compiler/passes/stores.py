@@ -168,8 +168,8 @@ def _stored_behind(topology: Topology, table: str, clauses: Mapping[str, Clause]
         if isinstance(declaration, syntax.SourceDecl):
             break
         match declaration.operation:
-            case syntax.Filter(input=read) | syntax.Map(input=read) | syntax.Suppress(input=read):
-                table = read.name.text
+            case operation if operation.row_by_row or isinstance(operation, syntax.Suppress):
+                table = operation.inputs[0].name.text
             case syntax.Join(on=on) if not on:
                 return set()
             case _:

@@ -6,30 +6,29 @@ on the answer is refused or warned about here: VSC301 to 303, 306, 311, 312.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.stores import Stores
+from vsc.compiler.passes.windows import Windows
 from vsc.compiler.topology import Topology
 from vsc.plan import Status
 
-__all__ = ["Statuses", "check_versioning", "decided_label", "way_labels"]
+__all__ = ["Statuses", "check_versioning", "way_labels"]
 
 Statuses = Mapping[str, Status]
 
 
 def check_versioning(
-    topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores
+    topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores, windows: Windows
 ) -> tuple[Statuses, tuple[Finding, ...]]:
     """The status of every table of `order` of which it is certain; streams have none."""
     statuses: dict[str, Status] = {}
-    windowed: set[str] = set()
+    windowed = windows.begun.keys()
     findings: list[Finding] = []
     for name in order:
-        if _is_windowed(topology, name, windowed):
-            windowed.add(name)
         if kinds.get(name) in ("table", "global table"):
             status = _status(topology, name, stores, statuses, windowed)
             if status is not None:
@@ -39,14 +38,13 @@ def check_versioning(
     return statuses, tuple(findings)
 
 
-def decided_label(topology: Topology, stores: Stores, status: Status) -> Label:
+def _decided_label(topology: Topology, stores: Stores, statuses: Statuses, status: Status) -> Label:
     """A label on what decided a status: the clause, or the name of the node that has none."""
     node = status.decided_by
     clause = stores.clauses.get(node)
     what = "versioned" if status.versioned else "unversioned"
-    if clause is None:
-        return Label(topology.nodes[node].name.span, f"`{node}` is {what}: {_own_words(status)}")
-    return Label(clause.span, f"`{node}` is {what}: {_own_words(status)}")
+    place = topology.nodes[node].name.span if clause is None else clause.span
+    return Label(place, f"`{node}` is {what}: {statuses[node].reason}")
 
 
 def way_labels(topology: Topology, table: str, status: Status) -> tuple[Label, ...]:
@@ -62,7 +60,9 @@ def way_labels(topology: Topology, table: str, status: Status) -> tuple[Label, .
 # ---------------------------------------------------------------------------------------------------------- status
 
 
-def _status(topology: Topology, name: str, stores: Stores, statuses: Statuses, windowed: set[str]) -> Status | None:
+def _status(
+    topology: Topology, name: str, stores: Stores, statuses: Statuses, windowed: Collection[str]
+) -> Status | None:
     declaration = topology.nodes[name]
     if isinstance(declaration, syntax.SourceDecl):
         if declaration.kind == "global table":
@@ -73,8 +73,9 @@ def _status(topology: Topology, name: str, stores: Stores, statuses: Statuses, w
             return Status(False, "it is the result of `suppress`, which is never versioned", name)
         case _ if name in windowed and name in stores.clauses:
             return Status(False, "it is a windowed table, which is never versioned", name)
-        case syntax.Filter(input=read) | syntax.Map(input=read) if name not in stores.clauses:
-            return _inherited(statuses.get(read.name.text), read.name.text)
+        case operation if operation.row_by_row and name not in stores.clauses:
+            read = operation.inputs[0].name.text
+            return _inherited(statuses.get(read), read)
         case syntax.Aggregate() if name in windowed:
             return Status(False, "it is a windowed table, which is never versioned", name)
         case syntax.ToTable():
@@ -105,30 +106,11 @@ def _inherited(status: Status | None, read: str) -> Status | None:
     return status
 
 
-def _own_words(status: Status) -> str:
-    return status.reason.split("`: ", 1)[-1] if status.reason.startswith("it has the status of") else status.reason
-
-
-def _is_windowed(topology: Topology, name: str, windowed: set[str]) -> bool:
-    declaration = topology.nodes[name]
-    if isinstance(declaration, syntax.SourceDecl):
-        return False
-    match declaration.operation:
-        case syntax.Aggregate(window=window):
-            return window is not None
-        case syntax.Filter() | syntax.Map() | syntax.Materialize() | syntax.Suppress():
-            return declaration.operation.input.name.text in windowed
-        case syntax.Join(left=left, right=right, on=on):
-            return left.name.text in windowed and (bool(on) or right.name.text in windowed)
-        case _:
-            return False
-
-
 # ---------------------------------------------------------------------------------------------------------- refused
 
 
 def _refused(
-    topology: Topology, name: str, kinds: Kinds, stores: Stores, statuses: Statuses, windowed: set[str]
+    topology: Topology, name: str, kinds: Kinds, stores: Stores, statuses: Statuses, windowed: Collection[str]
 ) -> Iterator[Finding]:
     declaration = topology.nodes[name]
     clause = stores.clauses.get(name)
@@ -150,29 +132,31 @@ def _refused(
         case syntax.Suppress(input=read):
             status = statuses.get(read.name.text)
             if status is not None and status.versioned:
-                yield _suppressed(topology, read, stores, status)
+                yield _suppressed(topology, read, stores, statuses, status)
         case syntax.Join(grace=grace, right=right) if grace is not None:
             status = statuses.get(right.name.text)
             stream_table = join_form(kinds, declaration.operation) == "stream-table"
             if stream_table and status is not None and not status.versioned:
-                yield _grace_unversioned(topology, declaration.operation, stores, status)
+                yield _grace_unversioned(topology, declaration.operation, stores, statuses, status)
         case _:
             return
 
 
-def _suppressed(topology: Topology, read: syntax.Input, stores: Stores, status: Status) -> Finding:
+def _suppressed(topology: Topology, read: syntax.Input, stores: Stores, statuses: Statuses, status: Status) -> Finding:
     name = read.name.text
-    labels = (decided_label(topology, stores, status), *way_labels(topology, name, status))
+    labels = (_decided_label(topology, stores, statuses, status), *way_labels(topology, name, status))
     return Finding(
         "VSC301", read.span, f"`suppress` cannot hold back the versioned table `{name}`", labels,
         f"suppress an unversioned copy: `table {name}_newest = materialize {name} unversioned;`",
     )  # fmt: skip
 
 
-def _grace_unversioned(topology: Topology, join: syntax.Join, stores: Stores, status: Status) -> Finding:
+def _grace_unversioned(
+    topology: Topology, join: syntax.Join, stores: Stores, statuses: Statuses, status: Status
+) -> Finding:
     assert join.grace is not None
     table, decider = join.right.name.text, status.decided_by
-    labels = (decided_label(topology, stores, status), *way_labels(topology, table, status))
+    labels = (_decided_label(topology, stores, statuses, status), *way_labels(topology, table, status))
     return Finding(
         "VSC303", join.grace.span, f"`grace` needs a versioned table, but `{table}` is unversioned", labels,
         f"materialize `{decider}` versioned, with a `retention` of at least this grace, or remove `grace`",
@@ -197,7 +181,7 @@ def _window_labels(topology: Topology, name: str) -> tuple[Label, ...]:
 
 
 def _doubtful(
-    topology: Topology, name: str, kinds: Kinds, stores: Stores, statuses: Statuses, windowed: set[str]
+    topology: Topology, name: str, kinds: Kinds, stores: Stores, statuses: Statuses, windowed: Collection[str]
 ) -> Iterator[Finding]:
     declaration = topology.nodes[name]
     if isinstance(declaration, syntax.SourceDecl) or name in windowed:
@@ -233,7 +217,7 @@ def _mixed_join(topology: Topology, name: str, kinds: Kinds, stores: Stores, sta
             case syntax.Join(left=left, right=right) as join if join_form(kinds, join) == "table-table":
                 found = {s.versioned for i in (left, right) if (s := statuses.get(i.name.text)) is not None}
                 return name if found == {True, False} else None
-            case syntax.Filter() | syntax.Map() | syntax.Materialize():
+            case operation if operation.row_by_row or isinstance(operation, syntax.Materialize):
                 name = topology.inputs(name)[0].name.text
                 if name in stores.clauses and stores.clauses[name].versioned:
                     return None
@@ -245,4 +229,4 @@ def _status_labels(topology: Topology, read: syntax.Input, stores: Stores, statu
     """What an input of a join is, and the way from the node that decided it."""
     name, status = read.name.text, statuses[read.name.text]
     own = Label(read.span, f"`{name}` is {'versioned' if status.versioned else 'unversioned'}")
-    return own, decided_label(topology, stores, status), *way_labels(topology, name, status)
+    return own, _decided_label(topology, stores, statuses, status), *way_labels(topology, name, status)

@@ -1,0 +1,111 @@
+"""What every `suppress` waits for and holds, and what is wrong with it.
+
+`until window closes` reaches as far as windows do (see `windows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.passes.kinds import Kinds
+from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options, too_long
+from vsc.compiler.passes.versioning import Statuses
+from vsc.compiler.passes.windows import Windows
+from vsc.compiler.topology import Topology
+from vsc.plan import Suppress
+from vsc.plan.record import record
+
+__all__ = ["check_suppress"]
+
+_CODES = OptionCodes(unknown="VSC124", value="VSC125", twice="VSC126")
+_COUNT = OptionSpec("whole number", "10000")
+
+
+def check_suppress(
+    topology: Topology, order: tuple[str, ...], kinds: Kinds, statuses: Statuses, windows: Windows
+) -> tuple[Mapping[str, Suppress], tuple[Finding, ...]]:
+    """What every right `suppress` does, and what is wrong with the others."""
+    pass_ = _Suppressing(kinds, statuses, windows, {}, [])
+    for name in (name for name in order if name in kinds):
+        declaration = topology.nodes[name]
+        if isinstance(declaration, syntax.DerivedDecl) and isinstance(declaration.operation, syntax.Suppress):
+            pass_.node(name, declaration.operation)
+    return pass_.suppressed, tuple(pass_.findings)
+
+
+@record
+class _Suppressing:
+    """What has been found so far, and how to find the next."""
+
+    kinds: Kinds
+    statuses: Statuses
+    windows: Windows
+    suppressed: dict[str, Suppress]
+    findings: list[Finding]
+
+    def node(self, name: str, operation: syntax.Suppress) -> None:
+        """Finds out about one node."""
+        specs = {
+            "max_records": _COUNT,
+            "max_bytes": _COUNT,
+            "when_full": OptionSpec("string", "'fail'", ("fail",) if operation.limit is None else ("emit", "fail")),
+        }
+        options, wrong = read_options(operation.options, specs, "`suppress`", _CODES)
+        wrong += [finding for n in ("max_records", "max_bytes") if n in options for finding in _too_few(options[n])]
+        given = {option.name.text for option in operation.options}
+        if "when_full" in options and not given & {"max_records", "max_bytes"}:
+            wrong.append(
+                Finding("VSC128", options["when_full"].span, "`when_full` needs a bound", (),
+                        "add `max_records = N` or `max_bytes = N`, or remove it")
+            )  # fmt: skip
+        wait = self._wait(operation, wrong)
+        self.findings.extend(wrong)
+        if wrong or wait is None:
+            return
+        records, size = (_number(options.get(n)) for n in ("max_records", "max_bytes"))
+        bounded = records is not None or size is not None
+        full = options["when_full"].value if "when_full" in options else None
+        text = full.value if isinstance(full, syntax.Literal) else "fail" if operation.limit is None else "emit"
+        self.suppressed[name] = Suppress(
+            "window_closes" if operation.limit is None else "time_limit", wait, records, size,
+            None if not bounded else "fail" if text == "fail" else "emit",
+        )  # fmt: skip
+
+    def _wait(self, operation: syntax.Suppress, wrong: list[Finding]) -> int | None:
+        if operation.limit is not None:
+            if isinstance(operation.limit, syntax.Variable):
+                return None
+            if (finding := too_long(operation.limit, "VSC125")) is not None:
+                wrong.append(finding)
+            elif operation.limit.milliseconds < 0:
+                wrong.append(Finding("VSC125", operation.limit.span, "a time limit cannot be negative", (),
+                                     "let it be zero or more"))  # fmt: skip
+            return operation.limit.milliseconds
+        name = operation.input.name.text
+        window = self.windows.tables.get(name)
+        if window is None:
+            doubtful = name in self.windows.doubtful or name not in self.kinds
+            status = self.statuses.get(name)
+            if not doubtful and not (status is not None and status.versioned):  # a versioned table is refused as such
+                wrong.append(
+                    Finding("VSC130", operation.input.span, f"`{name}` has no windows to close", (),
+                            f"aggregate with a `window`, or write `suppress {name} until time limit 1 minute`")
+                )  # fmt: skip
+            return None
+        return window.grace + (window.size if window.kind == "session" else 0)
+
+
+def _too_few(option: syntax.Option) -> list[Finding]:
+    number = _number(option)
+    if number is None or number > 0:
+        return []
+    return [Finding("VSC125", option.value.span, f"`{option.name.text}` is at least 1", (),
+                    f"write `{option.name.text} = {_COUNT.example}`, or remove it")]  # fmt: skip
+
+
+def _number(option: syntax.Option | None) -> int | None:
+    if option is None or not isinstance(option.value, syntax.Literal) or not isinstance(option.value.value, int):
+        return None
+    return option.value.value
