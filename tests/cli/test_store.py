@@ -30,7 +30,7 @@ sink t to noop (); sink u to noop ();
 
 def store(*types: str) -> StoreInfo:
     key = tuple(Column(f"k{i}", parse_type(t)) for i, t in enumerate(types))
-    return StoreInfo("s", "s", 1, "versioned", key, (), b"", "s")
+    return StoreInfo("s", "s", "s", 1, "versioned", key, (), ("valid_from", "valid_to"), b"", "s")
 
 
 @pytest.mark.parametrize(
