@@ -247,7 +247,7 @@ class EpochFiles:
         return SinkError(
             f"{self._place}: epoch {epoch} was written before with {what}",
             "its input, the options or vsc itself have changed in between: restore what was there; or, to have the "
-            f"epoch written anew, remove {self._all_of(epoch)}",
+            f"epoch written again, remove {self._all_of(epoch)}",
         )
 
     def _all_of(self, epoch: int) -> str:

@@ -83,9 +83,9 @@ def parsed(files: ReadableFiles, name: str, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise damaged(files, name, "it is cut or no JSON") from error
+        raise damaged(files, name, "it is truncated or not JSON") from error
     if not isinstance(found, dict):
-        raise damaged(files, name, "it is no JSON object")
+        raise damaged(files, name, "it is not a JSON object")
     return found
 
 

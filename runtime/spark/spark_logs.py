@@ -226,7 +226,7 @@ class SparkLogs:
         try:
             found = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise self._damaged(name, "it is cut or no JSON", epoch) from error
+            raise self._damaged(name, "it is truncated or not JSON", epoch) from error
         return found if isinstance(found, dict) else {}
 
     def _read_through(self, name: str, epoch: int | None) -> None:

@@ -55,7 +55,7 @@ class SubscriptionStore:
         if found is not None and found != _MARK:
             raise StateError(
                 f"what lies here are not subscriptions of format version {FORMAT_VERSION}, or they are damaged",
-                "use the version of vsc that wrote them, or build the state anew",
+                "use the version of vsc that wrote them, or rebuild the state",
             )
 
     def put(self, foreign_key: bytes, subscription: Subscription) -> None:

@@ -173,7 +173,7 @@ def _read_meta(data: bytes | None) -> tuple[int, int, int]:
     if len(data) != _META.size or data[:4] != _MAGIC or struct.unpack_from("<H", data, 4)[0] != FORMAT_VERSION:
         raise StateError(
             f"what lies here is not the buffer of a suppress in format version {FORMAT_VERSION}, or it is damaged",
-            "use the version of vsc that wrote it, or build the state anew",
+            "use the version of vsc that wrote it, or rebuild the state",
         )
     _, _, _, time, count, size = _META.unpack(data)
     return time, count, size

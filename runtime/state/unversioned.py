@@ -46,7 +46,7 @@ class TimestampedStore:
         if found is not None and found != _MARK:
             raise StateError(
                 f"what lies here is not an unversioned store of format version {FORMAT_VERSION}, or it is damaged",
-                "use the version of vsc that wrote it, or build the state anew",
+                "use the version of vsc that wrote it, or rebuild the state",
             )
 
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> None:

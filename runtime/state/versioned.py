@@ -264,7 +264,7 @@ class VersionedStore:
             raise StateError(
                 f"the versioned store was written with a history retention of {meta.retention} ms and a grace of "
                 f"{meta.grace} ms, and is opened with {self._retention} ms and {self._grace} ms",
-                "open it with the values that it was written with, or build the state anew",
+                "open it with the values that it was written with, or rebuild the state",
             )
         return meta
 

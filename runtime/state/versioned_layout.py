@@ -127,7 +127,7 @@ def decode_meta(data: bytes) -> Meta:
     if version != FORMAT_VERSION or len(data) != _META.size:
         raise StateError(
             f"the versioned store has format version {version}; this vsc reads format version {FORMAT_VERSION}",
-            "use the version of vsc that wrote it, or build the state anew",
+            "use the version of vsc that wrote it, or rebuild the state",
         )
     _, _, flags, observed, dropped, retention, grace = _META.unpack(data)
     return Meta(retention, grace, observed, dropped, bool(flags & 1))

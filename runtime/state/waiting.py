@@ -117,7 +117,7 @@ def _read_meta(data: bytes | None) -> tuple[int, int]:
     if len(data) != _META.size or data[:4] != _MAGIC or struct.unpack_from("<H", data, 4)[0] != FORMAT_VERSION:
         raise StateError(
             f"what lies here are not waiting records of format version {FORMAT_VERSION}, or they are damaged",
-            "use the version of vsc that wrote them, or build the state anew",
+            "use the version of vsc that wrote them, or rebuild the state",
         )
     _, _, _, sequence, count = _META.unpack(data)
     return sequence, count

@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--partitions",
         type=int,
         metavar="N",
-        help="partitions of the state: tasks at one time (default: 4; fixed once the checkpoint is made)",
+        help="partitions of the state: how many tasks can work on it at the same time (default: 4; fixed once the "
+        "checkpoint exists)",
     )
     parser.add_argument(
         "--trigger",

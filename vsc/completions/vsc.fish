@@ -94,7 +94,7 @@ complete -c vsc -n '_shtab_vsc_using run' -l checkpoint -xka "(__fish_complete_d
 complete -c vsc -n '_shtab_vsc_using run' -l master -x -d 'as for spark-submit (default: local[*])'
 complete -c vsc -n '_shtab_vsc_using run' -l conf -x -d 'a setting of Spark; may be given repeatedly'
 complete -c vsc -n '_shtab_vsc_using run' -l packages -x -d 'Maven coordinates of packages that Spark fetches, separated by commas'
-complete -c vsc -n '_shtab_vsc_using run' -l partitions -x -d 'partitions of the state: tasks at one time (default: 4; fixed once the checkpoint is made)'
+complete -c vsc -n '_shtab_vsc_using run' -l partitions -x -d 'partitions of the state: how many tasks can work on it at the same time (default: 4; fixed once the checkpoint exists)'
 complete -c vsc -n '_shtab_vsc_using run' -l trigger -x -d 'available-now: all input there is, then stop (default); once: the same in one batch; or a duration such as '"'"'10 seconds'"'"': a batch at that interval until it is stopped'
 complete -c vsc -n '_shtab_vsc_using run' -l max-idle -x -d 'with a duration as trigger: how long the other sources wait for one that has nothing new (default: 0)'
 complete -c vsc -n '_shtab_vsc_using run' -l var -x -d 'a value for ${NAME}; may be given repeatedly'

@@ -130,7 +130,7 @@ _shtab_vsc_run_options=(
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
   "*--conf[a setting of Spark\; may be given repeatedly]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
-  "--partitions[partitions of the state\: tasks at one time (default\: 4\; fixed once the checkpoint is made)]:N:"
+  "--partitions[partitions of the state\: how many tasks can work on it at the same time (default\: 4\; fixed once the checkpoint exists)]:N:"
   "--trigger[available-now\: all input there is, then stop (default)\; once\: the same in one batch\; or a duration such as \'10 seconds\'\: a batch at that interval until it is stopped]:WHEN:"
   "--max-idle[with a duration as trigger\: how long the other sources wait for one that has nothing new (default\: 0)]:D:"
   "*--var[a value for \$\{NAME\}\; may be given repeatedly]:NAME=VALUE:"

@@ -194,7 +194,7 @@ def _read_meta(data: bytes | None) -> tuple[int, int, int, int, int, int]:
     if len(data) != _META.size or not data.startswith(_BEGIN):
         raise StateError(
             f"what lies here is not the state of an aggregate in format version {FORMAT_VERSION}, or it is damaged",
-            "use the version of vsc that wrote it, or build the state anew",
+            "use the version of vsc that wrote it, or rebuild the state",
         )
     time, arrivals, closed, highest, count, forgotten = _META.unpack_from(data)[1:]
     return time, arrivals, closed, highest, count, forgotten

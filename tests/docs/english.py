@@ -1,0 +1,67 @@
+"""What users read, as texts with their places: documents, and the strings of messages and help texts.
+
+Documents are Markdown without code; strings are the literals of the package that are no docstrings, with ``{}`` for
+what an f-string fills in.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    page
+    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "bench/README.md", "vsc/template/*.md")
+    for page in ROOT.glob(pattern)
+)
+MODULES = sorted(
+    module for folder in ("compiler", "runtime", "vsc", "grammar") for module in (ROOT / folder).rglob("*.py")
+)
+_CODE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
+_SPAN = re.compile(r"`[^`\n]*`")
+
+STILTED = {
+    r"(?<!there )(?<!There )\b(?:is|are) no (?!longer|further|later|more\b|earlier)": "is not a ...",
+    r"\bwhich is no\b": "unknown ...",
+    r"\bmend(?:s|ed|ing)?\b": "fix",
+    r"\blets? (?:\w+ ){0,3}out\b": "emit",
+    r"\bwhat waits\b": "what is held",
+    r"\b(?:is|are|be) told\b(?! apart)": "is reported",
+    r"\b(?:expensive|needed) are\b": "the verb early: small batches are expensive",
+    r"\bunless given\b": "by default",
+    r"\bat one time\b": "at the same time",
+    r"\banew\b": "again",
+    r"\bspelt wrongly\b": "misspelt",
+    r"\bof (?:up to )?some (?:hundred|GiB|MiB|seconds|minutes)\b": "a few",
+    r"\bwhatever has become of\b": "whatever happened to",
+    r"\bgives? rise to\b": "causes",
+    r"\bis called (?:as|like)\b": "has the name of",
+    r"\bnot used rightly\b": "used wrongly",
+    r"\bof others\b": "for others",
+    r"\bas it happens\b": "in no particular order",
+}
+"""Phrases that must not come back, and what to write."""
+
+
+def prose(page: Path) -> str:
+    """A document with code and names in backticks left blank, so that places stay."""
+    text = _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code.group()), page.read_text(encoding="utf-8"))
+    return _SPAN.sub(lambda span: "`" + "x" * (len(span.group()) - 2) + "`", text)
+
+
+def messages(module: Path) -> Iterator[tuple[int, str]]:
+    """The strings of a module that hold several words, with their lines."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        text = None
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside | documented:
+            text = node.value
+        if text is not None and text.count(" ") > 1:
+            yield node.lineno, text
