@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
-from vsc.runtime.operators.layout import handed_on, is_broadcast, stage_of_store
+from vsc.runtime.operators.layout import handed_on, is_broadcast
 from vsc.runtime.operators.partition import partition_codecs, split
 from vsc.runtime.operators.source.event_times import latest_times
 from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
-from vsc.runtime.operators.stores import TableStore
+from vsc.runtime.operators.views import Entry, Question, StoreInfo
+from vsc.runtime.operators.views.catalog import open_view
 from vsc.runtime.records import Batch, Metrics, Origin, partition_of
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
@@ -50,10 +51,10 @@ class LocalRuntime:
         self._source = StageZero(plan, options, observed, latest)
         self._emits = [frozenset(s.emits) & observed for s in plan.stages]
         self._routes = [handed_on(s) for s in plan.stages]
-        self._codecs = {n.name: KeyCodec([c.type for c in n.schema.key]) for n in plan.nodes}
         self._partitioned = partition_codecs(plan)
+        self._stores = {(s.id, p): open_kv(s.id, p) for s in plan.stages[1:] for p in range(partitions)}
         self._later = [
-            [later_stage(plan, s.id, open_kv(s.id, p), options, observed, partition=p) for p in range(partitions)]
+            [later_stage(plan, s.id, self._stores[s.id, p], options, observed, partition=p) for p in range(partitions)]
             for s in plan.stages[1:]
         ]
         self.metrics = Metrics()
@@ -69,18 +70,13 @@ class LocalRuntime:
         """The end of the input: everything that waits for stream time to go on comes out."""
         return self._run((), drain=True)
 
-    def table(self, name: str, key: Sequence[object]) -> TableStore | None:
-        """The store of table `name` in the partition of `key` (internal values), None if it has no store."""
-        stage = stage_of_store(self._plan, name)
-        if stage is None or self._plan.node(name).store is None:
-            return None
-        codec = self._partitioned[name]
+    def look_up(self, store: StoreInfo, key: Sequence[object], as_of: int | None) -> Entry:
+        """What a table's store has for `key` (internal values), newest or valid at `as_of`."""
+        codec = self._partitioned[store.node]
         partition = int(partition_of([codec.encode(key[: len(codec.types)])], self._partitions)[0])
-        return self._later[stage.id - 1][partition].table(name)
-
-    def encode_key(self, name: str, key: Sequence[object]) -> bytes:
-        """A key of node `name`, as its store has it."""
-        return self._codecs[name].encode(key)
+        view = open_view(self._plan, store, self._stores[store.stage, partition])
+        encoded = KeyCodec([c.type for c in store.key]).encode(key)
+        return next(view.answer(Question(encoded, as_of=as_of)))
 
     def _run(self, rows: Sequence[tuple[str, SourceRows]], drain: bool) -> dict[str, Batch]:
         seen: dict[str, list[Batch]] = {}

@@ -26,7 +26,6 @@ from vsc.runtime.operators.context import RunOptions, expression_error
 from vsc.runtime.operators.layout import hands_out
 from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.run import StageBatch
-from vsc.runtime.operators.stores import TableStore, open_table
 from vsc.runtime.operators.views.catalog import held_back
 from vsc.runtime.records import Batch, Int64s, Order, Origin, processing_order, unified_origins
 from vsc.runtime.state.kv import OrderedKV
@@ -84,13 +83,6 @@ class LaterStage:
             for name, batch in result.batches:
                 found.setdefault(name, []).append(batch)
         return StageResult(tuple((name, Batch.concat(parts)) for name, parts in found.items()), metrics)
-
-    def table(self, name: str) -> TableStore:
-        """The store of table `name` in this stage; KeyError if it has none here."""
-        node = self._plan.node(name)
-        if node.store is None or name not in self._stage.nodes:
-            raise KeyError(name)
-        return open_table(self._kv, self._stage, node)
 
     @property
     def held(self) -> int:

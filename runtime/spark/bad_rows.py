@@ -1,27 +1,31 @@
 """Rows of sources that are dropped as bad: how many a run takes, and the first one that could not be read.
 
 Guarantees: a batch with more bad rows than `--max-bad` allows is refused before anything of it shows in a sink; of each
-source and run, the first unreadable row is told.
+source and run, the first unreadable row is told; a source none of whose rows could be used is an error, at the end of a
+run.
 """
 
 from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from vsc.plan.nodes import Plan, Source
-from vsc.runtime.errors import BadRowError, ConfigurationError
-from vsc.runtime.metrics import Dropped, Group
+from vsc.runtime.errors import BadRowError, ConfigurationError, UnusableInputError
+from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.progress_text import counted
 
-__all__ = ["BadRows", "MaxBad"]
+__all__ = ["BadRows", "MaxBad", "check_usable"]
 
 _BOUND = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 _OF_THE_ROW = {"unreadable", "null_key", "null_timestamp", "negative_timestamp", "in_the_future"}
+_BY_THE_TABLE = {Dropped.EXPIRED.value, Dropped.OUT_OF_ORDER.value}
+"""Why a table refuses rows that are good in themselves; all other reasons at a source are of the row alone."""
 _log = logging.getLogger(__name__)
 
 
@@ -63,13 +67,11 @@ class BadRows:
         """BadRowError for the first source that has too many of them in an epoch."""
         if self._most is None:
             return
-        dropped = report.metrics.as_dict()[Group.DROPPED_RECORDS.value]
         for name, place in self._places.items():
-            found = dropped.get(name)
-            reasons = {r: n for r, n in found.items() if r in _OF_THE_ROW} if isinstance(found, dict) else {}
+            reasons = {r: n for r, n in _dropped(report.metrics, name).items() if r in _OF_THE_ROW}
             bad, read = sum(reasons.values()), report.read.get(name, 0)
             if bad and not self._most.allows(bad, read):
-                why = ", ".join(f"{n:,} {reason}" for reason, n in sorted(reasons.items(), key=lambda of: -of[1]))
+                why = _why(reasons)
                 first = min(row for (of, reason), row in report.metrics.examples().items() if of == name)
                 what = f"{counted(bad, 'bad row')} among the {counted(read, 'row')} of batch {report.epoch} ({why})"
                 raise BadRowError(
@@ -84,3 +86,30 @@ class BadRows:
             if reason == Dropped.UNREADABLE and name in self._places and name not in self._told:
                 self._told.add(name)
                 _log.warning(f"{self._places[name]}: {row}. Such rows are dropped, and counted as unreadable")
+
+
+def check_usable(plan: Plan, read: Mapping[str, int], metrics: Metrics) -> None:
+    """UnusableInputError for the first source of which rows were read, and all of them dropped."""
+    for node in plan.nodes:
+        if not isinstance(node.operation, Source):
+            continue
+        reasons = {r: n for r, n in _dropped(metrics, node.name).items() if r not in _BY_THE_TABLE}
+        rows = read.get(node.name, 0)
+        if rows and sum(reasons.values()) >= rows:
+            all_of = "the only row" if rows == 1 else f"all {counted(rows, 'row')}"
+            raise UnusableInputError(
+                f"{Options.of_source(node).place}: {all_of} that this run read of it had to be dropped "
+                f"({_why(reasons)})",
+                "compare its columns, key, timestamp, format and options with its files; then run with a new "
+                "checkpoint, as this one has read them. --on-bad-row fail names the first bad row",
+            )
+
+
+def _dropped(metrics: Metrics, node: str) -> dict[str, int]:
+    """How many records the node has dropped, by reason."""
+    found = metrics.as_dict()[Group.DROPPED_RECORDS.value].get(node)
+    return found if isinstance(found, dict) else {}
+
+
+def _why(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {reason}" for reason, n in sorted(reasons.items(), key=lambda of: -of[1]))

@@ -25,7 +25,7 @@ import time
 import uuid
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -52,18 +52,6 @@ _CLAIMS = "vsc/claims"
 _POLL_SECONDS = 0.1
 _MOST = 10_000
 """Characters of a claim that are looked at."""
-
-
-class Claim(Protocol):
-    """What a running query holds."""
-
-    def check(self) -> None:
-        """CheckpointError if the claim was lost to another query."""
-        ...
-
-    def release(self) -> None:
-        """Lets go of it; more than once is allowed."""
-        ...
 
 
 def claim(spark: SparkSession, files: Files) -> Claim:
@@ -166,7 +154,7 @@ class _LocalClaim:
         return found
 
     def check(self) -> None:
-        """A lock of the operating system is not lost."""
+        """CheckpointError if the claim was lost to another query. A lock of the operating system is not lost."""
 
     def release(self) -> None:
         """Closes the file, which frees the lock. The file stays: removing it could take it from under a waiting one."""
@@ -281,6 +269,10 @@ class _BeatingClaim:
                 if self._files.exists(path):
                     found[path] = ""
         return found
+
+
+Claim = _LocalClaim | _BeatingClaim
+"""What a running query holds."""
 
 
 def released_after(query: StreamingQuery, held: Claim) -> None:

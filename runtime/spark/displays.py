@@ -16,7 +16,7 @@ from typing import IO, Any, Literal
 from vsc.runtime.spark.progress import Activity, Batch, Display, Finished, Phase
 from vsc.runtime.spark.progress_text import batch_text, ending, notes, stopping_text
 
-__all__ = ["Both", "JsonDisplay", "LinesDisplay", "SilentDisplay", "display"]
+__all__ = ["Both", "JsonDisplay", "LinesDisplay", "display"]
 
 Style = Literal["auto", "bar", "lines", "json", "none"]
 
@@ -35,26 +35,10 @@ def display(style: Style, stream: IO[str]) -> Display:
         case "json":
             return JsonDisplay(stream)
         case _:
-            return SilentDisplay()
+            return Display()
 
 
-class SilentDisplay:
-    """Shows nothing."""
-
-    def doing(self, activity: Activity) -> None:
-        """Nothing."""
-
-    def batch(self, event: Batch) -> None:
-        """Nothing."""
-
-    def finished(self, event: Finished) -> None:
-        """Nothing."""
-
-    def close(self) -> None:
-        """Nothing."""
-
-
-class Both:
+class Both(Display):
     """Two displays at once."""
 
     def __init__(self, first: Display, second: Display) -> None:
@@ -81,7 +65,7 @@ class Both:
             one.close()
 
 
-class LinesDisplay:
+class LinesDisplay(Display):
     """One line a batch, a few at the end."""
 
     def __init__(self, stream: IO[str] | None = None) -> None:
@@ -102,15 +86,12 @@ class LinesDisplay:
         """What there was in all; the last line holds what a user should act on."""
         self._show(*ending(event))
 
-    def close(self) -> None:
-        """Nothing."""
-
     def _show(self, *lines: str) -> None:
         self._stream.write("".join(f"{line}\n" for line in lines))
         self._stream.flush()
 
 
-class JsonDisplay:
+class JsonDisplay(Display):
     """One JSON object a line: see ``docs/running.md``. `logged`: with a time and a level, as the lines of a log."""
 
     def __init__(self, stream: IO[str], logged: bool = False) -> None:
@@ -133,9 +114,6 @@ class JsonDisplay:
         """``{"event": "finished", ...}``."""
         names = ("batches", "input_rows", "output_rows", "duration_ms", "held", "waiting", "dropped")
         self._show("finished", (*names, "late", "missed"), event)
-
-    def close(self) -> None:
-        """Nothing."""
 
     def _show(self, kind: str, names: tuple[str, ...], event: Batch | Finished) -> None:
         line: dict[str, Any] = {name: getattr(event, name) for name in names}

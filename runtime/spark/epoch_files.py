@@ -21,69 +21,19 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from vsc.runtime.errors import SinkError
+from vsc.runtime.spark.hadoop import Files
 
-__all__ = ["EpochFiles", "Folder", "Tally"]
+__all__ = ["EpochFiles", "Tally"]
 
 LIST_FORMAT = 1
 _LIST = "._commit"
 _KEPT = 2
 _NUMBER = re.compile(r"\d{1,18}")
 _DIGITS = re.compile(r"(\d+)")
-
-
-class Folder(Protocol):
-    """The target folder; `vsc.runtime.spark.hadoop.Files` is one. Names are relative to it."""
-
-    root: str
-
-    def path(self, name: str = "") -> str:
-        """The full path of `name`."""
-        ...
-
-    def exists(self, name: str = "") -> bool:
-        """Whether there is such a file or folder."""
-        ...
-
-    def names(self, name: str = "") -> list[str]:
-        """The names in a folder, sorted; none if it does not exist."""
-        ...
-
-    def sizes(self, name: str = "") -> Mapping[str, int]:
-        """The files in a folder, sorted by name, with their lengths in bytes; none if it does not exist."""
-        ...
-
-    def size(self, name: str) -> int | None:
-        """The length of a file in bytes; None if it does not exist."""
-        ...
-
-    def files(self, name: str = "") -> list[str]:
-        """The relative paths of all files below a folder."""
-        ...
-
-    def read(self, name: str) -> str:
-        """The text of a file."""
-        ...
-
-    def write(self, name: str, text: str) -> None:
-        """Writes a file so that it is there whole or not at all."""
-        ...
-
-    def rename(self, old: str, new: str) -> None:
-        """Renames a file; FileExistsError where that would overwrite one."""
-        ...
-
-    def delete(self, name: str) -> None:
-        """Deletes a file, or a folder with all that is in it, if it is there."""
-        ...
-
-    def make(self, name: str = "") -> None:
-        """Makes a folder and those above it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +77,7 @@ class EpochFiles:
     folder. `place` names the sink in messages.
     """
 
-    def __init__(self, folder: Folder, checkpoint: str, sink: str, place: str) -> None:
+    def __init__(self, folder: Files, checkpoint: str, sink: str, place: str) -> None:
         self._folder = folder
         self._checkpoint = checkpoint
         self._mark = f"{checkpoint}-{sink}"

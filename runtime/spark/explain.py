@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.spark.hadoop import default_is_local
 from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.pipeline import pipeline
 from vsc.runtime.spark.query import check
@@ -30,7 +31,7 @@ def spark_plans(plan: Plan, spark: SparkSession, variables: Mapping[str, str]) -
 
     Up to the rows that foreachBatch gives to the sinks. Raises what `start` raises before it looks at a checkpoint.
     """
-    resolved = check(plan, variables, "available-now")
+    resolved = check(plan, variables, "available-now", default_local=default_is_local(spark))
     with (
         tempfile.TemporaryDirectory(prefix="vsc-explain-") as control,
         configured(spark, query_configuration(PARTITIONS)),

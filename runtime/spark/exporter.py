@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.metrics import Group, Metrics
-from vsc.runtime.spark.progress import Activity, Batch, Finished
+from vsc.runtime.spark.progress import Batch, Display
 
 __all__ = ["PrometheusDisplay", "address"]
 
@@ -34,8 +34,8 @@ def address(text: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-class PrometheusDisplay(Collector):
-    """A `Display` whose screen is an HTTP endpoint. `port` is the one that it listens on."""
+class PrometheusDisplay(Display, Collector):
+    """Its screen is an HTTP endpoint. `port` is the one that it listens on."""
 
     def __init__(self, host: str, port: int) -> None:
         """Listens; ConfigurationError where the address cannot be used."""
@@ -64,12 +64,6 @@ class PrometheusDisplay(Collector):
             self._read.update(event.read)
             self._written.update(event.written)
             self._metrics.merge(event.metrics)
-
-    def doing(self, activity: Activity) -> None:
-        """Nothing: an epoch's numbers are there when it ends."""
-
-    def finished(self, event: Finished) -> None:
-        """Nothing changes: what there was stays to be read until `close`."""
 
     def close(self) -> None:
         """Stops listening."""

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from vsc.runtime.errors import VscRuntimeError
 
-__all__ = ["Files", "is_local", "local_path", "usable"]
+__all__ = ["Files", "default_is_local", "is_local", "local_path", "usable"]
 
 
 MAX_BYTES = 64 << 20
@@ -34,9 +34,16 @@ def _first_line(text: str) -> str:
     return next(iter(text.strip().splitlines()), "for an unknown reason")
 
 
-def is_local(path: str) -> bool:
-    """Whether `path` is on the local file system as far as its text tells: no scheme, or ``file:``."""
-    return path.startswith("file:") or "://" not in path
+def is_local(path: str, default: bool = True) -> bool:
+    """Whether `path` is on the local file system. `default`: the file system of a path without a scheme is."""
+    return path.startswith("file:") or (default and "://" not in path)
+
+
+def default_is_local(spark: SparkSession) -> bool:
+    """Whether the default file system, that of paths without a scheme, is the local one."""
+    jvm: Any = spark._jvm
+    uri = jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(spark._jsc.hadoopConfiguration())
+    return str(uri.getScheme()) == "file"
 
 
 def local_path(path: str) -> str:

@@ -33,6 +33,7 @@ _SAID = re.compile(
 """What a cluster's client and the JVM itself say before they give up; the exceptions that follow tell less."""
 
 
+_PACKAGES = "spark.jars.packages"
 _ALWAYS = {"spark.sql.session.timeZone": "UTC", "spark.executorEnv.TZ": "UTC"}
 """Settings that a run has whatever it is given: see docs/time.md."""
 
@@ -52,7 +53,7 @@ def launched(
     logging.getLogger("py4j").addHandler(logging.NullHandler())
     try:
         with _output_to(log), _signals_for_us_alone(interrupts):
-            settings = {**_defaults(master), **_packages(packages), **conf, **_ALWAYS}
+            settings = {**_defaults(master), **conf, **_packages(packages, conf), **_ALWAYS}
             spark = _session(name, master, settings, interrupts)
     except (PySparkException, Exception) as error:
         if interrupts.at_once:
@@ -112,8 +113,10 @@ def _defaults(master: str) -> dict[str, str]:
     return found
 
 
-def _packages(packages: Sequence[str]) -> dict[str, str]:
-    return {"spark.jars.packages": ",".join(packages)} if packages else {}
+def _packages(packages: Sequence[str], conf: Mapping[str, str]) -> dict[str, str]:
+    """`packages` beside those that `conf` names."""
+    named = [*packages, *filter(None, [conf.get(_PACKAGES)])]
+    return {_PACKAGES: ",".join(named)} if named else {}
 
 
 @contextlib.contextmanager

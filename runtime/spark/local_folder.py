@@ -17,13 +17,12 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from vsc.runtime.errors import LocalStoreError, StateError
 from vsc.runtime.spark.protocol import Manifest, PartitionState
-from vsc.runtime.state.kv import LowerKV, RocksKV
+from vsc.runtime.state.kv import RocksKV
 
-__all__ = ["Disk", "LocalFolders", "LocalStore", "RocksDisk", "new_run", "opened", "spark_local", "sweep"]
+__all__ = ["LocalFolders", "RocksDisk", "new_run", "opened", "spark_local", "sweep"]
 
 
 def new_run() -> str:
@@ -31,35 +30,18 @@ def new_run() -> str:
     return f"{time.time_ns():016x}-{uuid.uuid4().hex[:8]}"
 
 
-class LocalStore(LowerKV, Protocol):
-    """A store on a local disk, open."""
-
-    def close(self) -> None:
-        """Makes everything durable and lets go of the folder."""
-        ...
-
-
-class Disk(Protocol):
-    """What is on a local disk, by folder."""
-
-    def open(self, folder: Path) -> LocalStore:
-        """The store in `folder`, made if it is not there. StateError when it is damaged."""
-        ...
-
-    def remove(self, folder: Path) -> None:
-        """Removes the folder and what is in it, as far as that goes."""
-        ...
-
-
 class RocksDisk:
-    """The real one: a RocksDB in each folder."""
+    """What is on a local disk: a RocksDB in each folder."""
 
     def open(self, folder: Path) -> RocksKV:
-        """Without a write-ahead log: what a kill takes is in the changelogs."""
+        """The store in `folder`, made if it is not there; StateError when it is damaged.
+
+        It has no write-ahead log: what a kill takes is in the changelogs.
+        """
         return RocksKV(folder, durable=False)
 
     def remove(self, folder: Path) -> None:
-        """Removes the folder."""
+        """Removes the folder and what is in it, as far as that goes."""
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -123,9 +105,9 @@ def spark_local() -> Path:
 
 
 @contextlib.contextmanager
-def opened(folder: Path, manifest: Manifest, disk: Disk = _ROCKS) -> Iterator[LocalStore]:
+def opened(folder: Path, manifest: Manifest, disk: RocksDisk = _ROCKS) -> Iterator[RocksKV]:
     """The store in `folder`, closed afterwards; made anew when it is damaged or is no prefix of the chain."""
-    base: LocalStore | None = None
+    base: RocksKV | None = None
     try:
         base = disk.open(folder)
         usable = PartitionState.fits(base, manifest)

@@ -1,16 +1,28 @@
-"""What an epoch gives its sinks: records that came out of Python workers as blobs (`vsc.runtime.spark.wire`)."""
+"""What an epoch gives its sinks: blobs of records become rows again, with the system columns that a sink asks for.
+
+Guarantees: the rows of a key stand in one task, in the order of D12 (`vsc.runtime.spark.delivery`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
-from vsc.plan.nodes import Node
+from vsc.plan.nodes import Node, Schema
 from vsc.runtime.records import Batch
-from vsc.runtime.spark.unpack import sink_blobs, sink_rows
+from vsc.runtime.spark.delivery import merged
+from vsc.runtime.spark.sources import quoted
+from vsc.runtime.spark.wire import SINK
 
-__all__ = ["Output"]
+__all__ = ["CHANGE", "TIMESTAMP", "Output", "Unpack"]
+
+CHANGE = "_change"
+TIMESTAMP = "_timestamp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +35,58 @@ class Output:
     def rows(self, sink: str, node: Node, timestamp: bool = False) -> DataFrame:
         """The rows for a sink of `node`: key and value columns, for a table both system columns; with `timestamp` the
         event time of a stream's too."""
-        return sink_rows(self.blobs, sink, node, timestamp, node.name in self.shuffled)
+        return _sink_rows(self._blobs(sink), node, timestamp, node.name in self.shuffled)
 
     def records(self, sink: str, node: Node) -> list[Batch]:
         """The records for a sink of `node`, brought here; none is the empty list."""
-        return [Batch.from_ipc(bytes(r.payload), node.schema) for r in sink_blobs(self.blobs, sink).collect()]
+        return [Batch.from_ipc(bytes(r.payload), node.schema) for r in self._blobs(sink).collect()]
+
+    def _blobs(self, sink: str) -> DataFrame:
+        """The payloads for one sink, and their places."""
+        return self.blobs.where((F.col("dest") == SINK) & (F.col("port") == sink)).select("payload", "place")
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """For mapInArrow over payloads: the rows of a sink. `change` and `timestamp` add columns of those names.
+
+    `shuffled`: the payloads come by the place of their first record, and overlap.
+    """
+
+    schema: Schema
+    change: bool
+    timestamp: bool
+    shuffled: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows, a batch at a time."""
+        found = (Batch.from_ipc(p.as_buffer(), self.schema) for batch in batches for p in batch.column(0))
+        for records in merged(found) if self.shuffled else found:
+            yield self.rows(records)
+
+    def rows(self, records: Batch) -> pa.RecordBatch:
+        """The rows of one batch of records."""
+        arrays = list(records.columns)
+        if self.change:
+            arrays.append(pa.array(np.where(records.present, "upsert", "delete"), pa.string()))
+        if self.timestamp:
+            arrays.append(pa.array(records.timestamps, pa.int64()))
+        return pa.RecordBatch.from_arrays(arrays, names=self.names)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, in their order."""
+        found = [c.name for c in (*self.schema.key, *self.schema.value)]
+        return found + [CHANGE] * self.change + [TIMESTAMP] * self.timestamp
+
+    @property
+    def ddl(self) -> str:
+        """The columns as Spark's DDL."""
+        found = [f"{quoted(c.name)} {c.type}" for c in (*self.schema.key, *self.schema.value)]
+        return ", ".join(found + [f"{CHANGE} string"] * self.change + [f"{TIMESTAMP} bigint"] * self.timestamp)
+
+
+def _sink_rows(blobs: DataFrame, node: Node, timestamp: bool, shuffled: bool) -> DataFrame:
+    table = node.kind == "table"
+    unpack = Unpack(node.schema, table, table or timestamp, shuffled)
+    return (blobs.sortWithinPartitions("place") if shuffled else blobs).select("payload").mapInArrow(unpack, unpack.ddl)

@@ -19,15 +19,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import TaskContext
 
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.operators.in_step import Frontier
+from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.unread import Rest
+from vsc.runtime.spark.unread import FileInput, Rest
 
 __all__ = ["PROPERTY", "Pace", "Pacer", "Wait"]
 
@@ -108,38 +108,6 @@ class Pace:
         return {place: records for place, records in sorted(after.items()) if records}
 
 
-class Input(Protocol):
-    """A source, as far as it can be asked what is left of it."""
-
-    def rest(self) -> Rest:
-        """What it has still to bring behind the running epoch."""
-        ...
-
-
-class Record(Protocol):
-    """What the checkpoint keeps of the epochs."""
-
-    def pace(self, epoch: int) -> str | None:
-        """The pace that was kept for an epoch."""
-        ...
-
-    def keep_pace(self, epoch: int, pace: str) -> None:
-        """Keeps the pace of an epoch, before it runs."""
-        ...
-
-    def report(self, epoch: int) -> EpochReport | None:
-        """What an epoch did."""
-        ...
-
-    def newest(self) -> EpochReport | None:
-        """What the newest epoch did."""
-        ...
-
-    def request_wake(self) -> None:
-        """Asks for an epoch."""
-        ...
-
-
 class Pacer:
     """Decides the pace of each epoch of one query.
 
@@ -150,8 +118,8 @@ class Pacer:
 
     def __init__(
         self,
-        record: Record,
-        inputs: Callable[[], Mapping[str, Input | None]],
+        record: Checkpoint,
+        inputs: Callable[[], Mapping[str, FileInput | None]],
         tell: Callable[[str], None],
         max_idle: float = 0.0,
         elapsed: Callable[[], float] = time.monotonic,
@@ -160,7 +128,7 @@ class Pacer:
     ) -> None:
         self._record, self._find, self._tell, self._max_idle, self._elapsed = record, inputs, tell, max_idle, elapsed
         self._now, self._latest = now, latest
-        self._inputs: Mapping[str, Input | None] = {}
+        self._inputs: Mapping[str, FileInput | None] = {}
         self._positions: dict[str, int] = {}
         self._active: dict[str, float] = {}
         self._pace = Pace()

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Protocol
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.metrics import Dropped, Group, Metrics
@@ -195,21 +194,17 @@ def sink_names(plan: Plan) -> dict[str, str]:
     return found
 
 
-class Display(Protocol):
-    """Shows events."""
+class Display:
+    """Shows events. This one shows nothing."""
 
     def doing(self, activity: Activity) -> None:
         """What the run is doing; called often, with an equal `activity` as long as that goes on."""
-        ...
 
     def batch(self, event: Batch) -> None:
         """An epoch is done."""
-        ...
 
     def finished(self, event: Finished) -> None:
         """The run is over."""
-        ...
 
     def close(self) -> None:
         """Nothing more comes; also after a failure."""
-        ...

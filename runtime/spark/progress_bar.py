@@ -18,7 +18,7 @@ from rich.console import Console, ConsoleOptions
 from rich.live import Live
 from rich.text import Text
 
-from vsc.runtime.spark.progress import Activity, Batch, Finished, Phase
+from vsc.runtime.spark.progress import Activity, Batch, Display, Finished, Phase
 from vsc.runtime.spark.progress_text import counted, ending, lag_texts, stopping_text
 
 __all__ = ["BarDisplay"]
@@ -29,7 +29,7 @@ _PAUSE_SECONDS = 1.0
 """Between two batches nothing runs for a moment: only after that time is a run called idle."""
 
 
-class BarDisplay:
+class BarDisplay(Display):
     """Draws itself anew several times a second; at the end the summary takes its place."""
 
     def __init__(self, stream: IO[str]) -> None:

@@ -32,6 +32,7 @@ from vsc.runtime.spark.disks import places_of
 from vsc.runtime.spark.epoch import EpochWriter
 from vsc.runtime.spark.failures import explained
 from vsc.runtime.spark.going_back import go_back
+from vsc.runtime.spark.hadoop import default_is_local
 from vsc.runtime.spark.job import Run, Time, as_text, clock_of
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
 from vsc.runtime.spark.missing_columns import MissingColumns
@@ -70,7 +71,8 @@ class Opened:
     @classmethod
     def of(cls, job: Run, spark: SparkSession) -> Opened:
         """Raises what `start` does for a plan or a checkpoint that is refused; nothing is written."""
-        resolved = check(job.plan, job.variables, job.trigger, job.max_idle, job.max_bad)
+        local = default_is_local(spark)
+        resolved = check(job.plan, job.variables, job.trigger, job.max_idle, job.max_bad, local)
         opened = Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions)
         return cls(job, resolved, opened, _now(), TimeWarnings(job.plan))
 
@@ -139,9 +141,17 @@ def start(
 
 
 def check(
-    plan: Plan, variables: Mapping[str, str], trigger: str, max_idle: str | None = None, max_bad: str | None = None
+    plan: Plan,
+    variables: Mapping[str, str],
+    trigger: str,
+    max_idle: str | None = None,
+    max_bad: str | None = None,
+    default_local: bool = True,
 ) -> Plan:
-    """Refuses what can be refused without Spark; returns the plan with its variables resolved."""
+    """Refuses what can be refused without Spark; returns the plan with its variables resolved.
+
+    `default_local`: paths without a scheme are on this machine.
+    """
     if max_bad is not None:
         MaxBad.of(max_bad)
     spark_trigger(trigger)
@@ -151,7 +161,7 @@ def check(
             "use it with a duration as trigger, such as --trigger '10 seconds'",
         )
     resolved = resolve_plan(plan, variables)
-    check_sources(resolved)
+    check_sources(resolved, default_local)
     check_sinks(resolved)
     return resolved
 

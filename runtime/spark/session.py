@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator, Mapping
 
 from pyspark.errors import PySparkRuntimeError
@@ -11,11 +12,13 @@ from pyspark.sql import SparkSession
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.wire import ROWS_A_BATCH
 
-__all__ = ["configured", "query_configuration", "read_configuration", "settled", "usable"]
+__all__ = ["configured", "query_configuration", "read_configuration", "settled", "tell_overridden", "usable"]
 
 _STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _WHOLE_FILES = 1 << 50
+_PARTITIONS = "spark.sql.shuffle.partitions"
 _MOST_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+_log = logging.getLogger(__name__)
 
 
 def usable(spark: SparkSession | None) -> SparkSession:
@@ -38,7 +41,7 @@ def query_configuration(partitions: int) -> dict[str, str]:
     """The settings of a query with that many vsc partitions."""
     return {
         # One shuffle partition for each vsc partition, and nobody merges or splits them.
-        "spark.sql.shuffle.partitions": str(partitions),
+        _PARTITIONS: str(partitions),
         "spark.sql.adaptive.enabled": "false",
         # transformWithState needs RocksDB; format 2 keeps a late zombie attempt from overwriting the winner's state.
         "spark.sql.streaming.stateStore.providerClass": _STATE_PROVIDER,
@@ -53,11 +56,21 @@ def query_configuration(partitions: int) -> dict[str, str]:
         "spark.sql.files.maxPartitionBytes": str(_WHOLE_FILES),
         "spark.sql.files.openCostInBytes": str(_WHOLE_FILES),
         "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.files.ignoreMissingFiles": "false",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_A_BATCH),
         # None, unless asked for: Spark then sizes the batch up again after every row, half of what reading costs it.
         _MOST_BYTES: str((1 << 31) - 1),
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
+
+
+def tell_overridden(given: Mapping[str, str]) -> None:
+    """Warns of the settings in `given` that a query does not heed, as it sets them itself."""
+    for name, own in query_configuration(0).items():
+        if name == _PARTITIONS and name in given:
+            _log.warning("--conf %s has no effect: --partitions says how many there are", name)
+        elif name != _MOST_BYTES and given.get(name, own).lower() != own.lower():
+            _log.warning("--conf %s=%s has no effect: vsc sets it to %s", name, given[name], own)
 
 
 def read_configuration() -> dict[str, str]:

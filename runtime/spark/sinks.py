@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol
 
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
@@ -30,22 +29,23 @@ _FIRST = "part-00000-"
 """What the files of Spark's first task begin with."""
 
 
-class EpochSink(Protocol):
-    """Where one sink statement's rows go."""
+class EpochSink:
+    """Where one sink statement's rows go. What is said here holds for a target of which nothing can be known later."""
 
-    id: str
+    def __init__(self, sink: Sink, node: Node) -> None:
+        self.id = sink.id
+        self._node = node
 
     def prepare(self) -> None:
         """Looks at the target and repairs what a crash left, before the query starts. SinkError if it is refused."""
-        ...
 
     def lost(self) -> str | None:
         """What to say of a target that holds nothing of what earlier epochs, if any, wrote. After `prepare`."""
-        ...
+        return None
 
     def is_new(self, epoch: int) -> bool:
         """Whether `write` computes the epoch's output: not if it was written before."""
-        ...
+        return True
 
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Writes the sink's rows of an epoch's output; the same epoch again changes nothing.
@@ -53,11 +53,10 @@ class EpochSink(Protocol):
         `rows` tells how many they are, and their digest; of a new epoch only once its output has been computed. It
         raises if the epoch is refused: nothing may be seen of it before.
         """
-        ...
+        raise NotImplementedError
 
     def back_to(self, epoch: int) -> None:
         """Removes what epochs after that one wrote, as far as the sink can: they come again. Before `prepare`."""
-        ...
 
 
 def check_sinks(plan: Plan) -> None:
@@ -98,50 +97,20 @@ def make_sinks(spark: SparkSession, plan: Plan, checkpoint: str) -> list[EpochSi
     return found
 
 
-class NoopSink:
+class NoopSink(EpochSink):
     """Makes every row in Spark and throws it away: to measure."""
-
-    def __init__(self, sink: Sink, node: Node) -> None:
-        self.id = sink.id
-        self._node = node
-
-    def prepare(self) -> None:
-        """Nothing."""
-
-    def lost(self) -> str | None:
-        """Nothing: no row is kept."""
-        return None
-
-    def is_new(self, epoch: int) -> bool:
-        """Always."""
-        return True
 
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Makes the rows."""
         output.rows(self.id, self._node).write.format("noop").mode("append").save()
 
-    def back_to(self, epoch: int) -> None:
-        """Nothing."""
 
-
-class ConsoleSink:
+class ConsoleSink(EpochSink):
     """Prints an epoch's rows on stdout as a table, in the order in which they came about."""
 
     def __init__(self, sink: Sink, node: Node) -> None:
-        self.id = sink.id
-        self._node = node
+        super().__init__(sink, node)
         self._timestamp = Options.of_sink(sink).flag("with_timestamp")
-
-    def prepare(self) -> None:
-        """Nothing."""
-
-    def lost(self) -> str | None:
-        """Nothing: nobody knows what became of it."""
-        return None
-
-    def is_new(self, epoch: int) -> bool:
-        """Always: nobody knows what has been printed."""
-        return True
 
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Prints the rows, if there are any."""
@@ -152,17 +121,13 @@ class ConsoleSink:
         records = records.take(processing_order([records]))
         print(table_text(self._node, records, self._timestamp), flush=True)
 
-    def back_to(self, epoch: int) -> None:
-        """Nothing: what was printed stays printed."""
 
-
-class FilesSink:
+class FilesSink(EpochSink):
     """Files of one epoch appear once, whole, under names that carry the checkpoint's id and the epoch: `EpochFiles`."""
 
     def __init__(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> None:
-        self.id = sink.id
+        super().__init__(sink, node)
         self._spark = spark
-        self._node = node
         self._options = Options.of_sink(sink)
         self._format = self._options.text("format")
         self._timestamp = self._options.flag("with_timestamp")

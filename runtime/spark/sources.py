@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -24,7 +25,7 @@ from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.stage_zero import BAD, CORRUPT, INDEX, PART, START, TIME
 from vsc.runtime.spark.zones import OPTION, check_zone, known_zone, timestamp_in_zone
 
-__all__ = ["FILE_OPTIONS", "FORMATS", "check_sources", "quoted", "source_frame"]
+__all__ = ["FILE_OPTIONS", "FORMATS", "check_sources", "empty_sources", "quoted", "source_frame"]
 
 FORMATS = ("parquet", "json", "csv", "orc")
 _LATER = {"kafka", "delta", "jdbc"}
@@ -43,8 +44,11 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def check_sources(plan: Plan) -> None:
-    """Refuses what can be refused without Spark: connectors that are not there, local paths that do not exist."""
+def check_sources(plan: Plan, default_local: bool = True) -> None:
+    """Refuses what can be refused without Spark: connectors that are not there, local paths that do not exist.
+
+    `default_local`: paths without a scheme are on this machine.
+    """
     for node in plan.nodes:
         if not isinstance(node.operation, Source):
             continue
@@ -63,17 +67,17 @@ def check_sources(plan: Plan) -> None:
         if kind not in ("files", "rate"):
             raise SourceError(f"{options.place} reads from {kind!r}, an unknown connector")
         if kind == "files":
-            _check_files(node, options)
+            _check_files(node, options, default_local)
         else:
             _check_rate(options)
 
 
-def _check_files(node: Node, options: Options) -> None:
+def _check_files(node: Node, options: Options, default_local: bool) -> None:
     form = options.text("format")
     if form not in FORMATS:
         raise SourceError(f"{options.place} has format {form!r}, which this version of vsc cannot read", _formats())
     path = options.text("path")
-    if is_local(path) and not glob.glob(local_path(path)) and not os.path.exists(local_path(path)):
+    if is_local(path, default_local) and not glob.glob(local_path(path)) and not os.path.exists(local_path(path)):
         raise _missing(options, path)
     if options.get("missing_columns") not in (None, "error", "null"):
         raise SourceError(
@@ -248,3 +252,14 @@ def _rate(spark: SparkSession, source: Source, options: Options) -> DataFrame:
     if source.timestamp is None:
         chosen.append(F.unix_millis(F.col("timestamp")).alias(TIME))
     return frame.select(*chosen)
+
+
+def empty_sources(spark: SparkSession, resolved: Plan, read: Mapping[str, int]) -> Iterator[str]:
+    """A line for each files source that has no file; only of those that brought nothing is it asked."""
+    for node in resolved.nodes:
+        source = node.operation
+        if isinstance(source, Source) and source.connector.kind == "files" and not read.get(node.name):
+            options = Options.of_source(node)
+            path = options.text("path")
+            if not Files(spark, path).has_data():
+                yield f"{options.place} has nothing to read: there are no files in {path!r}"

@@ -1,7 +1,7 @@
 """The values that a store of versions takes and gives, shared by every store and by whoever calls one.
 
 Times are integers of milliseconds since the epoch; a version is valid on ``[valid_from, valid_to)``. Not for rows as
-they lie on disk (`blocks`), nor for what a value's bytes mean (`rows`).
+they lie on disk (`versioned_layout`), nor for what a value's bytes mean (`rows`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 NEVER: Final = np.iinfo(np.int64).max
-"""``valid_to`` of a version that nothing has superseded, in whole columns (in single records it is None)."""
+"""``valid_to`` in columns where nothing newer is known (`PutOutcome` and `VersionedRecord` have None there)."""
 
 
 class OutcomeKind(StrEnum):
@@ -67,7 +67,7 @@ class PutOutcome:
 class PutOutcomes:
     """What became of many writes, in their order.
 
-    `kinds` is uint8[n] (0 latest, 1 superseded, 2 expired), `valid_to` int64[n] (-1 where there is none).
+    `kinds` is uint8[n] (0 latest, 1 superseded, 2 expired), `valid_to` int64[n] (`NEVER` where there is none).
     """
 
     kinds: npt.NDArray[np.uint8]
@@ -78,7 +78,7 @@ class PutOutcomes:
 
     def __getitem__(self, row: int) -> PutOutcome:
         until = int(self.valid_to[row])
-        return PutOutcome(_KINDS[int(self.kinds[row])], None if until < 0 else until)
+        return PutOutcome(_KINDS[int(self.kinds[row])], None if until == NEVER else until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ class Lookups:
     """The answers to many look-ups, in their order, as columns.
 
     `kinds` is uint8[n]: 0 found, else an index into `LOOKUP_MISSES`. `valid_from` and `valid_to` are int64[n]
-    (`valid_to` is `NEVER` for a newest version; both are -1 where nothing was found), `values` has n elements, null
-    where nothing was found.
+    (`valid_to` is `NEVER` for a newest version), `values` has n elements; where nothing was found they are -1, `NEVER`
+    and null.
     """
 
     kinds: npt.NDArray[np.uint8]

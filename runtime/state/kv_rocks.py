@@ -222,7 +222,7 @@ class _Scan(Iterator[tuple[bytes, bytes]]):
         self._kv = kv
         self._rows: Iterator[tuple[bytes, bytes]] | None = rows
         self._options = options  # the iterator points to the bound in there, but does not keep it
-        self._start = start  # RocksDB's own lower bound does not hold for scans that go backwards
+        self._start = start  # rocksdict's `set_iterate_lower_bound` sets the upper one
 
     def __next__(self) -> tuple[bytes, bytes]:
         if self._rows is None:

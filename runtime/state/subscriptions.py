@@ -22,15 +22,15 @@ import pyarrow.compute as pc
 
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
+from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.timed_rows import packed
 
 __all__ = ["FORMAT_VERSION", "Subscription", "SubscriptionStore"]
 
 FORMAT_VERSION: Final = 1
 
-_META: Final = struct.Struct("<4sH")
 _TIME: Final = struct.Struct("<q")
-_MARK: Final = _META.pack(b"VSUB", FORMAT_VERSION)
+_META: Final = MetaRow(b"VSUB", FORMAT_VERSION, "the store of a foreign-key join's subscriptions")
 
 
 class Subscription(NamedTuple):
@@ -52,24 +52,7 @@ class SubscriptionStore:
         self._kv, self._meta, self._rows = kv, root + b"m", root + b"s"
         found = kv.get(self._meta)
         self._begun = found is not None
-        if found is not None and found != _MARK:
-            raise StateError(
-                f"what lies here are not subscriptions of format version {FORMAT_VERSION}, or they are damaged",
-                "use the version of vsc that wrote them, or rebuild the state",
-            )
-
-    def put(self, foreign_key: bytes, subscription: Subscription) -> None:
-        """Write a subscription; it takes the place of the one of its left key to the same foreign key."""
-        left_key, row, timestamp = subscription
-        puts = [(self._rows + foreign_key + left_key, _TIME.pack(timestamp) + row)]
-        if not self._begun:
-            puts.append((self._meta, _MARK))
-        self._kv.write(puts)
-        self._begun = True
-
-    def delete(self, foreign_key: bytes, left_key: bytes) -> None:
-        """Remove a subscription, if it is there."""
-        self._kv.write((), [self._rows + foreign_key + left_key])
+        _META.read(found)
 
     def write_columns(
         self,
@@ -84,7 +67,7 @@ class SubscriptionStore:
         """
         puts = list(zip(self._keys(*pairs), packed(rows, times), strict=True))
         if puts and not self._begun:
-            puts.append((self._meta, _MARK))
+            puts.append((self._meta, _META.row()))
             self._begun = True
         self._kv.write(puts, self._keys(*deleted))
 

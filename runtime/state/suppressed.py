@@ -20,13 +20,13 @@ from typing import Final, NamedTuple
 
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
+from vsc.runtime.state.meta_row import MetaRow
 
 __all__ = ["FORMAT_VERSION", "Suppressed", "SuppressedRow"]
 
 FORMAT_VERSION: Final = 1
 
-_MAGIC: Final = b"VSTP"
-_META: Final = struct.Struct("<4sHHqqq")
+_META: Final = MetaRow(b"VSTP", FORMAT_VERSION, "the buffer of a suppress", (-1, 0, 0))
 _ROW: Final = struct.Struct("<qqBI")
 _NUMBER: Final = struct.Struct(">Q")
 _FAR: Final = 2**63 - 1
@@ -53,7 +53,7 @@ class Suppressed:
         """Open the buffer that `kv` has under `prefix`; `StateError` when what lies there is something else."""
         root = store_root(prefix)
         self._kv, self._meta, self._rows, self._times = kv, root + b"m", root + b"k", root + b"t"
-        self.stream_time, self.count, self.bytes = _read_meta(kv.get(self._meta))
+        self.stream_time, self.count, self.bytes = _META.read(kv.get(self._meta))
         # No key comes out before this time: most records find so by a comparison.
         self._first = 0
 
@@ -148,7 +148,7 @@ class Suppressed:
         return rows
 
     def _meta_row(self) -> tuple[bytes, bytes]:
-        return self._meta, _META.pack(_MAGIC, FORMAT_VERSION, 0, self.stream_time, self.count, self.bytes)
+        return self._meta, _META.row(self.stream_time, self.count, self.bytes)
 
 
 def _encode(place: int, row: bytes | None, before: bytes | None, timestamp: int) -> bytes:
@@ -165,15 +165,3 @@ def _decode(key: bytes, data: bytes) -> SuppressedRow:
     end = _ROW.size + length
     row = data[_ROW.size : end] if flags & 1 else None
     return SuppressedRow(place, key, row, data[end:] if flags & 2 else None, timestamp)
-
-
-def _read_meta(data: bytes | None) -> tuple[int, int, int]:
-    if data is None:
-        return -1, 0, 0
-    if len(data) != _META.size or data[:4] != _MAGIC or struct.unpack_from("<H", data, 4)[0] != FORMAT_VERSION:
-        raise StateError(
-            f"what lies here is not the buffer of a suppress in format version {FORMAT_VERSION}, or it is damaged",
-            "use the version of vsc that wrote it, or rebuild the state",
-        )
-    _, _, _, time, count, size = _META.unpack(data)
-    return time, count, size

@@ -21,15 +21,15 @@ import pyarrow as pa
 
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
+from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.timed_rows import packed, unpacked
 
 __all__ = ["FORMAT_VERSION", "TimestampedStore"]
 
 FORMAT_VERSION: Final = 1
 
-_META: Final = struct.Struct("<4sH")
 _TIME: Final = struct.Struct("<q")
-_MARK: Final = _META.pack(b"VSTS", FORMAT_VERSION)
+_META: Final = MetaRow(b"VSTS", FORMAT_VERSION, "an unversioned store")
 
 
 class TimestampedStore:
@@ -43,22 +43,7 @@ class TimestampedStore:
         self._kv, self._meta, self._rows = kv, root + b"m", root + b"r"
         found = kv.get(self._meta)
         self._begun = found is not None
-        if found is not None and found != _MARK:
-            raise StateError(
-                f"what lies here is not an unversioned store of format version {FORMAT_VERSION}, or it is damaged",
-                "use the version of vsc that wrote it, or rebuild the state",
-            )
-
-    def put(self, key: bytes, value: bytes | None, timestamp: int) -> None:
-        """Write the value of `key`, or remove it for None."""
-        if value is None:
-            self._commit([], [self._rows + key])
-        else:
-            self._commit([(self._rows + key, _TIME.pack(timestamp) + value)], [])
-
-    def get(self, key: bytes) -> tuple[bytes, int] | None:
-        """Return (value, timestamp) of `key`, or None."""
-        return _decode(self._kv.get(self._rows + key))
+        _META.read(found)
 
     def put_columns(self, keys: Sequence[bytes], values: pa.BinaryArray, timestamps: npt.NDArray[np.int64]) -> None:
         """Write many in one atomic write, null removes; each key may stand there once."""
@@ -84,20 +69,12 @@ class TimestampedStore:
         start = len(self._rows)
         end = prefix_end(self._rows) if high is None else self._rows + high
         for key, data in self._kv.scan(self._rows + low, end):
-            found = _decode(data)
-            assert found is not None
-            yield key[start:], found[0], found[1]
+            if len(data) < _TIME.size:
+                raise StateError("a row of an unversioned store is damaged: it is too short")
+            yield key[start:], data[_TIME.size :], _TIME.unpack_from(data)[0]
 
     def _commit(self, puts: list[tuple[bytes, bytes]], deletes: Sequence[bytes]) -> None:
         if not self._begun:
-            puts.append((self._meta, _MARK))
+            puts.append((self._meta, _META.row()))
         self._kv.write(puts, deletes)
         self._begun = True
-
-
-def _decode(data: bytes | None) -> tuple[bytes, int] | None:
-    if data is None:
-        return None
-    if len(data) < _TIME.size:
-        raise StateError("a row of an unversioned store is damaged: it is too short")
-    return data[_TIME.size :], _TIME.unpack_from(data)[0]

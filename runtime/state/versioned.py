@@ -22,7 +22,7 @@ decides how often that is and nothing else: reads judge by the horizon, never by
 of keys that are not written any more are cleared by *due* rows: each head that will have something to let go has one,
 under the time of its newest version; when that time has passed, the head is rewritten or goes, some at each write.
 
-Invariants, which `check_invariants` (in `versioned_check`) tests:
+Invariants, which `tests/state/invariants.py` checks:
 
 1. A key's timestamps ascend strictly, over its chunks and then its head; none is negative or above stream time.
 2. The directory of a head ascends; its last entry is the head's first timestamp. A chunk's upper is greater than all
@@ -181,14 +181,16 @@ class VersionedStore:
         if from_ts is not None and to_ts is not None and from_ts > to_ts:
             raise ValueError(f"from_ts ({from_ts}) is greater than to_ts ({to_ts})")
         end = NEVER if to_ts is None else to_ts
-        start = self._meta.observed - self._retention
-        start = start if from_ts is None else max(start, from_ts)
-        history = self._history(key, self.horizon)
-        newest = history.newest()
-        found = [v for v in history.overlapping(start, end) if v[2] is not None] if newest is not None else []
-        if newest is not None and newest[1] <= end:
-            found.append(newest)
-        records = [VersionedRecord(value, at, until) for value, at, until in found if value is not None]
+        limit = self._meta.observed - self._retention
+        start = limit if from_ts is None else max(limit, from_ts)
+        found = self.versions_many([key], np.array([start], np.int64), np.array([end], np.int64))
+        records = [
+            VersionedRecord(value, at, None if until == NEVER else until)
+            for at, until, value in zip(
+                found.valid_from.tolist(), found.valid_to.tolist(), found.values.to_pylist(), strict=True
+            )
+            if value is not None and at <= end
+        ]
         return iter(records if ascending else records[::-1])
 
     def scan(self, as_of: int | None = None) -> Iterator[tuple[bytes, VersionedRecord]]:

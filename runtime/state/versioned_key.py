@@ -92,20 +92,6 @@ class KeyHistory:
             return None
         return block.values[at], block.times[at], block.times[at + 1] if at + 1 < len(block.times) else after
 
-    def overlapping(self, start: int, end: int) -> list[Found]:
-        """Return the versions whose validity overlaps ``[start, end]``, oldest first."""
-        head = self.head
-        if head is None or start > end:
-            return []
-        found: list[Found] = []
-        for upper in head.uppers[bisect_right(head.uppers, start) :]:
-            chunk = self._chunk(upper)
-            if chunk.times[0] > end:
-                return found
-            _collect(chunk, upper, start, end, found)
-        _collect(head, None, start, end, found)
-        return found
-
     def flush(self, horizon: int, writes: Writes) -> None:
         """Add to `writes` what has to be written, leaving out what ended at or before `horizon`."""
         head = self.head
@@ -170,12 +156,6 @@ class KeyHistory:
 def needs_due(versions: int, deleted: bool, chunks: int) -> bool:
     """Tell whether a head will have something to let go once its newest version is old."""
     return versions > 1 or deleted or chunks > 0
-
-
-def _collect(block: Block, upper: int | None, start: int, end: int, found: list[Found]) -> None:
-    times = block.times
-    for at in range(max(bisect_right(times, start) - 1, 0), bisect_right(times, end)):
-        found.append((block.values[at], times[at], times[at + 1] if at + 1 < len(times) else upper))
 
 
 def _forget(block: Block, horizon: int) -> None:

@@ -70,7 +70,7 @@ def plan_puts(
     """Work out what these writes do; see `VersionedStore.put_columns`."""
     n = len(times)
     kinds = np.full(n, KIND_EXPIRED, np.uint8)
-    valid_to = np.full(n, -1, np.int64)
+    valid_to = np.full(n, NEVER, np.int64)
     highest = np.maximum.accumulate(np.concatenate((np.array([meta.observed], np.int64), times)))
     taken = np.flatnonzero(times >= highest[:-1] - meta.grace)
     observed = int(highest[-1])
@@ -138,7 +138,7 @@ def _one_by_one(
             history = histories[key] = KeyHistory(kv, rows, name, fetched[key], batch.horizon_before)
         after = history.insert(time, value)
         kinds.append(KIND_LATEST if after is None else KIND_SUPERSEDED)
-        valid_to.append(-1 if after is None else after)
+        valid_to.append(NEVER if after is None else after)
     for history in histories.values():
         history.flush(batch.horizon, writes)
     return np.array(kinds, np.int64), np.array(valid_to, np.int64)
@@ -182,7 +182,7 @@ def _outcomes(merged: _Merged, new: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:
         after[todo] += 1
     has = after < len(starts)
     kinds = np.empty(len(new), np.uint8)
-    valid_to = np.full(len(new), -1, np.int64)
+    valid_to = np.full(len(new), NEVER, np.int64)
     kinds[arrival] = np.where(has, KIND_SUPERSEDED, KIND_LATEST)
     valid_to[arrival[has]] = group_time[after[has]]
     return kinds, valid_to

@@ -93,10 +93,10 @@ def lookup_columns(
     found = kinds == 0
     hit = np.where(found, at, 0)
     if not len(loaded.times):
-        nothing = np.full(len(index), -1, np.int64)
-        return Lookups(kinds, nothing, nothing, compose([loaded.blocks.values], np.zeros(len(index), np.int64), ~found))
+        nothing, never = np.full(len(index), -1, np.int64), np.full(len(index), NEVER, np.int64)
+        return Lookups(kinds, nothing, never, compose([loaded.blocks.values], np.zeros(len(index), np.int64), ~found))
     values = compose([loaded.blocks.values], loaded.element[hit], ~found)
-    return Lookups(kinds, np.where(found, loaded.times[hit], -1), np.where(found, loaded.valid_to[hit], -1), values)
+    return Lookups(kinds, np.where(found, loaded.times[hit], -1), np.where(found, loaded.valid_to[hit], NEVER), values)
 
 
 def versions_many(

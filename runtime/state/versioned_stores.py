@@ -7,12 +7,12 @@ several `VersionedStore` over one map.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self, cast
 
 from vsc.runtime.errors import StateError
+from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.kv_memory import MemoryKV
 from vsc.runtime.state.kv_rocks import RocksKV
 from vsc.runtime.state.versioned import VersionedStore, check_durations
@@ -22,7 +22,23 @@ __all__ = ["InMemoryVersionedStore", "RocksDBVersionedStore"]
 _PREFIX = b""
 
 
-class RocksDBVersionedStore(VersionedStore):
+class _Closable(VersionedStore):
+    """A store that is closed at the end of a ``with``."""
+
+    def close(self) -> None:
+        """Let go of what the store lies in; it raises `StateError` from then on. Closing twice is allowed."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class RocksDBVersionedStore(_Closable):
     """A versioned store in a RocksDB folder, made when it is not there. A context manager.
 
     `history_retention_ms`: how far back reads as of a time go. `segment_interval_ms`: how often what has passed the
@@ -51,67 +67,23 @@ class RocksDBVersionedStore(VersionedStore):
         """Close the folder; the store raises `StateError` from then on. Closing twice is allowed."""
         self._rocks.close()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class InMemoryVersionedStore(VersionedStore):
+class InMemoryVersionedStore(_Closable):
     """A versioned store in memory; arguments and behaviour are those of `RocksDBVersionedStore`, without the path."""
 
     def __init__(
         self, *, history_retention_ms: int, segment_interval_ms: int | None = None, grace_ms: int | None = None
     ) -> None:
         """Raises ValueError for wrong durations."""
-        self._closable = _ClosableKV()
-        super().__init__(self._closable, _PREFIX, history_retention_ms, segment_interval_ms, grace_ms)
+        super().__init__(MemoryKV(), _PREFIX, history_retention_ms, segment_interval_ms, grace_ms)
 
     def close(self) -> None:
         """Let go of everything; the store raises `StateError` from then on. Closing twice is allowed."""
-        self._closable.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        self._kv = cast(OrderedKV, _Closed())
 
 
-class _ClosableKV:
-    """A `MemoryKV` that can be closed, so that a store in memory behaves as one in a folder does."""
+class _Closed:
+    """What is left of a map in memory that was closed."""
 
-    __slots__ = ("_rows",)
-
-    def __init__(self) -> None:
-        self._rows: MemoryKV | None = MemoryKV()
-
-    def get(self, key: bytes) -> bytes | None:
-        return self._open().get(key)
-
-    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        return self._open().get_many(keys)
-
-    def scan(self, start: bytes, end: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
-        return self._open().scan(start, end, reverse)
-
-    def write(
-        self,
-        puts: Iterable[tuple[bytes, bytes]],
-        deletes: Iterable[bytes] = (),
-        delete_ranges: Iterable[tuple[bytes, bytes]] = (),
-    ) -> None:
-        self._open().write(puts, deletes, delete_ranges)
-
-    def close(self) -> None:
-        self._rows = None
-
-    def _open(self) -> MemoryKV:
-        if self._rows is None:
-            raise StateError("the store in memory is closed")
-        return self._rows
+    def __getattr__(self, name: str) -> NoReturn:
+        raise StateError("the store in memory is closed")

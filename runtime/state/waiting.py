@@ -20,9 +20,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from vsc.plan.types import ScalarType
-from vsc.runtime.errors import StateError
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
+from vsc.runtime.state.meta_row import MetaRow
 
 __all__ = ["FORMAT_VERSION", "Place", "Waiting", "WaitingBatches"]
 
@@ -30,8 +30,7 @@ FORMAT_VERSION: Final = 2
 
 _PREFIX: Final = b"#waiting"
 """No node's: those are numbers."""
-_MAGIC: Final = b"VSWT"
-_META: Final = struct.Struct("<4sHHqq")
+_META: Final = MetaRow(b"VSWT", FORMAT_VERSION, "the store of waiting records", (0, 0))
 _SEQUENCE: Final = struct.Struct(">Q")
 _PORT: Final = struct.Struct("<H")
 _COUNT: Final = struct.Struct("<q")
@@ -72,7 +71,7 @@ class WaitingBatches:
         """Open what `kv` has; `StateError` when what lies there is something else."""
         root = store_root(_PREFIX)
         self._kv, self._meta, self._rows = kv, root + b"m", root + b"w"
-        self._sequence, self._count = _read_meta(kv.get(self._meta))
+        self._sequence, self._count = _META.read(kv.get(self._meta))
 
     def __len__(self) -> int:
         """How many records wait."""
@@ -100,7 +99,7 @@ class WaitingBatches:
             puts.append((self._rows + one.place.encoded + _SEQUENCE.pack(sequence), value))
         self._sequence += len(added)
         self._count += sum(one.records for one in added) - sum(one.records for _, one in taken)
-        puts.append((self._meta, _META.pack(_MAGIC, FORMAT_VERSION, 0, self._sequence, self._count)))
+        puts.append((self._meta, _META.row(self._sequence, self._count)))
         self._kv.write(puts, [row_key for row_key, _ in taken])
 
     def _decode(self, row_key: bytes, value: bytes) -> Waiting:
@@ -109,15 +108,3 @@ class WaitingBatches:
         start = _PORT.size + length
         (records,) = _COUNT.unpack_from(value, start)
         return Waiting(value[_PORT.size : start].decode(), place, records, value[start + _COUNT.size :])
-
-
-def _read_meta(data: bytes | None) -> tuple[int, int]:
-    if data is None:
-        return 0, 0
-    if len(data) != _META.size or data[:4] != _MAGIC or struct.unpack_from("<H", data, 4)[0] != FORMAT_VERSION:
-        raise StateError(
-            f"what lies here are not waiting records of format version {FORMAT_VERSION}, or they are damaged",
-            "use the version of vsc that wrote them, or rebuild the state",
-        )
-    _, _, _, sequence, count = _META.unpack(data)
-    return sequence, count

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -264,3 +265,59 @@ def test_a_spark_that_does_not_start_ends_every_command_with_1(
     assert out == "" and "error[VSC907]: Spark did not start on local[1]: no JVM came up\n" in err
     log = Path(err.rstrip().rpartition(" ")[2])
     assert "SparkContext: Error" in log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("command", "here"),
+    [
+        ("run good.vdsl --var in=gone", "source 's' (line 1): there is no file or folder 'gone'"),
+        ("compile good.vdsl --emit spark --var in=gone", "source 's' (line 1): there is no file or folder 'gone'"),
+        ("store list", "ck is not a checkpoint of vsc"),
+    ],
+)
+def test_a_path_without_a_scheme_is_looked_for_where_spark_looks_for_it(
+    command: str, here: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_session(*_: object) -> None:
+        raise RuntimeError("Spark was started")
+
+    monkeypatch.setattr("vsc.runtime.spark.launch._session", no_session)
+    monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    arguments = [*command.split(), *([] if command.startswith("compile") else ["--checkpoint", "ck"])]
+    assert main(arguments) == 1
+    assert here in capsys.readouterr().err
+    assert main([*arguments, "--conf", "spark.hadoop.fs.defaultFS=hdfs://there/"]) == 1
+    assert "Spark was started" in capsys.readouterr().err
+    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+    assert main(arguments) == 1
+    assert "Spark was started" in capsys.readouterr().err
+
+
+def test_a_setting_that_vsc_makes_itself_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings: list[Any] = []
+
+    @contextmanager
+    def launched(name: str, master: str, conf: dict[str, str], *_: object) -> Iterator[None]:
+        settings.append(conf)
+        yield None
+
+    monkeypatch.setattr("vsc.runtime.spark.launch.launched", launched)
+    monkeypatch.setattr("vsc.runtime.spark.runner.run", lambda *_: None)
+    monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
+    conf = {
+        "spark.sql.shuffle.partitions": "8",
+        "spark.sql.ansi.enabled": "TRUE",
+        "spark.sql.session.timeZone": "Asia/Tokyo",
+        "spark.sql.execution.arrow.maxBytesPerBatch": "64m",
+        "spark.sql.caseSensitive": "true",
+    }
+    given = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
+    assert main(["run", "good.vdsl", "--checkpoint", "ck", "--var", "in=in", *given]) == 0
+    assert capsys.readouterr().err == (
+        "warning: --conf spark.sql.shuffle.partitions has no effect: --partitions says how many there are\n"
+        "warning: --conf spark.sql.session.timeZone=Asia/Tokyo has no effect: vsc sets it to UTC\n"
+    )
+    assert settings == [conf]

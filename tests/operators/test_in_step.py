@@ -231,7 +231,7 @@ def test_what_is_no_waiting_record_is_named() -> None:
     list(step.portions([("left", File("left", "a", (1,)).batch({(1, 1, "a", 0)}))], Frontier(0, 0, "")))
     (key,) = (key for key, _ in kv.scan(b"", None) if key.endswith(b"m"))
     kv.write([(key, b"something else")])
-    with pytest.raises(StateError, match="not waiting records of format version 2"):
+    with pytest.raises(StateError, match="not the store of waiting records of format version 2"):
         InStep(kv, {})
 
 

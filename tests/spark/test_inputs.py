@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.errors import CheckpointError, ConfigurationError, SinkError, SourceError, StateError
 from vsc.runtime.metrics import Dropped, Group, Metrics
-from vsc.runtime.spark import sources
+from vsc.runtime.spark import sources, start
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.hadoop import Files
@@ -30,6 +30,8 @@ stream kept = map rows select *;
 sink kept to files (path = '${{out}}', format = 'parquet', with_timestamp = true);
 """
 
+
+LOST = ("Corrupt", "Missing")
 
 RATE = """stream r (value bigint, at timestamp) from rate (rows_per_second = {rows}) timestamp at;
 sink r to {sink};"""
@@ -303,3 +305,29 @@ def test_a_file_is_one_tasks_however_big_it_is(spark: Any, tmp_path: Path) -> No
     finally:
         spark.conf.set(name, before)
     assert report.read == {"s": 5000}
+
+
+def test_a_file_that_goes_away_or_is_damaged_is_no_quiet_loss(spark: Any, tmp_path: Path) -> None:
+    given = {name: spark.conf.get(name, None) for name in (f"spark.sql.files.ignore{of}Files" for of in LOST)}
+    for name in given:
+        spark.conf.set(name, "true")
+    try:
+        case = Case(spark, tmp_path, topology("parquet", "id int, at bigint", ", 'maxFilesPerTrigger' = '1'"))
+        for i, name in enumerate(("a", "b")):
+            pq.write_table(pa.table({"id": pa.array([i], pa.int32()), "at": [i]}), case.input / f"{name}.parquet")
+            os.utime(case.input / f"{name}.parquet", (1_700_000_000 + i,) * 2)
+        variables = {"in": str(case.input), "out": str(tmp_path / "out")}
+        query = start(
+            case.plan, spark, checkpoint=str(tmp_path / "ck"), variables=variables,
+            on_epoch=lambda report: (case.input / "b.parquet").unlink(),
+        )  # fmt: skip
+        with pytest.raises(StreamingQueryException, match=r"b\.parquet"):
+            query.awaitTermination()
+        (case.input / "b.parquet").write_bytes(b"PAR1 is not all")
+        query = start(case.plan, spark, checkpoint=str(tmp_path / "ck"), variables=variables)
+        with pytest.raises(StreamingQueryException, match=r"b\.parquet"):
+            query.awaitTermination()
+        assert [row["id"] for row in parquet_rows(tmp_path / "out")] == [0]
+    finally:
+        for name, value in given.items():
+            spark.conf.unset(name) if value is None else spark.conf.set(name, value)

@@ -14,6 +14,7 @@ from tests.spark.support import compiled
 from vsc.runtime.errors import BadRowError, ConfigurationError, SourceError, UnusableInputError
 from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Metrics, Missed
 from vsc.runtime.spark import progress_bar
+from vsc.runtime.spark.bad_rows import check_usable
 from vsc.runtime.spark.counters import EpochReport, StateSize, StoreState, TaskCounters
 from vsc.runtime.spark.displays import JsonDisplay, display
 from vsc.runtime.spark.exporter import PrometheusDisplay, address
@@ -22,7 +23,6 @@ from vsc.runtime.spark.lag import source_lags
 from vsc.runtime.spark.progress import Activity, Display, Phase, Tracker, sink_names
 from vsc.runtime.spark.progress_bar import BarDisplay
 from vsc.runtime.spark.progress_text import counted, duration_text, stopping_text
-from vsc.runtime.spark.remarks import check_usable
 
 PLAN = compiled("stream priced (k string) from memory () key k; sink priced to noop ();")
 

@@ -52,6 +52,7 @@ def test_all_is_utc_on_a_machine_that_is_not(tmp_path: Path) -> None:
     env = {**os.environ, "TZ": "Europe/Berlin", "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
+    assert "--conf spark.sql.session.timeZone=Asia/Tokyo has no effect: vsc sets it to UTC" in done.stderr
 
     summer, winter = ("2024-07-01T12:00:00.000Z", 1_719_835_200_000), ("2024-01-01T12:00:00.000Z", 1_704_110_400_000)
     local = [("2024-01-01T11:00:00.000Z", 1_704_106_800_000), ("2024-07-01T10:00:00.000Z", 1_719_828_000_000)]

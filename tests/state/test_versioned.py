@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.state.invariants import check_invariants
 from vsc.runtime.errors import StateError
 from vsc.runtime.state import InMemoryVersionedStore, OutcomeKind, PutOutcome, RocksDBVersionedStore, VersionedRecord
 from vsc.runtime.state.api import NEVER, Miss
 from vsc.runtime.state.kv import MemoryKV
 from vsc.runtime.state.versioned import VersionedStore, default_segment_interval
-from vsc.runtime.state.versioned_check import check_invariants
 from vsc.runtime.state.versioned_columns import decode_blocks, encode_blocks
 from vsc.runtime.state.versioned_key import CHUNK_VERSIONS, HEAD_VERSIONS
 from vsc.runtime.state.versioned_layout import Block, decode_block, encode_block

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.state import invariants
+from tests.state.invariants import check_invariants
 from tests.state.model import Model
-from vsc.runtime.state import Miss, VersionedRecord, versioned_check, versioned_key, versioned_put
+from vsc.runtime.state import Miss, VersionedRecord, versioned_key, versioned_put
 from vsc.runtime.state.api import LOOKUP_MISSES, NEVER
 from vsc.runtime.state.kv import MemoryKV, OrderedKV, OverlayKV, RocksKV, apply_changelog
 from vsc.runtime.state.versioned import VersionedStore
-from vsc.runtime.state.versioned_check import check_invariants
 
 KEYS = (b"", b"a", b"a|", b"a|\xff", b"a\0", b"ab", b"\xff\xff")
 PREFIX = b"s"
@@ -102,7 +103,7 @@ def place(kind: str) -> Iterator[Place]:
 def _small_blocks() -> Iterator[None]:
     """Blocks of a few versions, so that short runs already have chunks, splits and merges of chunks."""
     patch = pytest.MonkeyPatch()
-    for module in (versioned_key, versioned_put, versioned_check):
+    for module in (versioned_key, versioned_put, invariants):
         patch.setattr(module, "HEAD_VERSIONS", 4)
         patch.setattr(module, "HEAD_BYTES", 150)
         patch.setattr(module, "CHUNK_VERSIONS", 6, raising=False)
@@ -247,12 +248,8 @@ def get_many(store: VersionedStore, model: Model, now: int, what: Any) -> int:
     for at, one in enumerate(found):
         miss = LOOKUP_MISSES[columns.kinds[at]]
         if isinstance(one, Miss):
-            assert (miss, columns.values[at].as_py(), columns.valid_from[at], columns.valid_to[at]) == (
-                one,
-                None,
-                -1,
-                -1,
-            )
+            seen = (miss, columns.values[at].as_py(), columns.valid_from[at], columns.valid_to[at])
+            assert seen == (one, None, -1, NEVER)
         else:
             until = NEVER if one.valid_to is None else one.valid_to
             seen = (miss, columns.values[at].as_py(), columns.valid_from[at], columns.valid_to[at])

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, print_payload, read_text, variables, warn_unknown, write_file
 from vsc.cli.errors import UsageError
-from vsc.cli.on_spark import MASTER, Refused, add_spark, check_java, need_packages, on_spark, refusal, settings
+from vsc.cli.on_spark import (
+    MASTER,
+    Refused,
+    add_spark,
+    check_java,
+    default_is_local,
+    need_packages,
+    on_spark,
+    refusal,
+    settings,
+)
 from vsc.cli.problems import tell, use_color
 
 if TYPE_CHECKING:
@@ -71,7 +81,7 @@ def _spark(args: argparse.Namespace, plan: Plan, given: Mapping[str, str], conf:
     from vsc.runtime.spark.query import check
 
     try:
-        check(plan, given, "available-now")
+        check(plan, given, "available-now", default_local=default_is_local(args.master, conf))
     except VscRuntimeError as error:
         raise refusal(error) from error
     check_java()

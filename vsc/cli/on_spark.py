@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +21,7 @@ __all__ = [
     "Refused",
     "add_spark",
     "check_java",
+    "default_is_local",
     "need_packages",
     "on_spark",
     "packages_of",
@@ -89,6 +90,12 @@ def settings(args: argparse.Namespace) -> dict[str, str]:
 def packages_of(args: argparse.Namespace) -> list[str]:
     """What ``--packages`` names."""
     return [p.strip() for p in args.packages.split(",") if p.strip()]
+
+
+def default_is_local(master: str, conf: Mapping[str, str]) -> bool:
+    """Whether a path without a scheme is surely on this machine, not on the default file system of a cluster."""
+    elsewhere = "spark.hadoop.fs.defaultFS" in conf or bool(os.environ.get("HADOOP_CONF_DIR"))
+    return master.startswith("local") and not elsewhere
 
 
 def need_packages(command: str) -> None:

@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING
 from vsc.cli.common import add_variables, read_text, unknown_variables, variables
 from vsc.cli.errors import UsageError
 from vsc.cli.messages import JsonMessages, Messages, Warnings
-from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, packages_of, refusal, settings
+from vsc.cli.on_spark import (
+    Refused,
+    add_spark,
+    check_java,
+    default_is_local,
+    need_packages,
+    packages_of,
+    refusal,
+    settings,
+)
 from vsc.cli.problems import Problem
 from vsc.cli.run_checks import check_checkpoint, check_options
 from vsc.compiler.files import holds_plan
@@ -197,15 +206,17 @@ def _on_spark(
     from vsc.runtime.operators.context import RunOptions
     from vsc.runtime.spark.query import check
     from vsc.runtime.spark.runner import Run
+    from vsc.runtime.spark.session import tell_overridden
 
     job = Run(
         plan, args.checkpoint, given, args.partitions, args.trigger, args.max_idle, args.local_dir,
         RunOptions(args.on_bad_row, args.on_error), args.back_to, args.drain, args.max_bad,
     )  # fmt: skip
     try:
-        check(plan, given, args.trigger, args.max_idle, args.max_bad)
+        check(plan, given, args.trigger, args.max_idle, args.max_bad, default_is_local(args.master, conf))
         check_checkpoint(args, plan, conf)
         check_java()
+        tell_overridden(conf)
         show = _display(args)
     except VscRuntimeError as error:
         raise refusal(error) from error

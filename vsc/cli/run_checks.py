@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 
 from vsc.cli.errors import UsageError
+from vsc.cli.on_spark import default_is_local
 from vsc.plan.nodes import Plan
 
 __all__ = ["check_checkpoint", "check_options"]
@@ -46,14 +47,14 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, st
     """Raises CheckpointError for what the files of a local checkpoint show to be wrong, read without Spark."""
     from vsc.runtime.errors import CheckpointError
     from vsc.runtime.spark.checkpoint import checked_identity
-    from vsc.runtime.spark.hadoop import local_path
+    from vsc.runtime.spark.hadoop import is_local, local_path
     from vsc.runtime.spark.kept_epochs import check_epoch
     from vsc.runtime.spark.local_files import LocalFiles
 
     path = args.checkpoint
     if not path.strip():
         raise CheckpointError("the checkpoint has no name", "give the path of a folder of its own")
-    if not _is_here(path, args.master, conf):
+    if not is_local(path, default_is_local(args.master, conf)):
         return
     folder = local_path(path)
     if os.path.exists(folder) and not os.path.isdir(folder):
@@ -70,14 +71,6 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, st
                 "correct the path of the checkpoint, or leave --back-to out",
             )
         check_epoch(files, args.back_to)
-
-
-def _is_here(path: str, master: str, conf: Mapping[str, str]) -> bool:
-    """Whether `path` is surely on a file system of this machine, not on the default one of a cluster."""
-    if path.startswith("file:"):
-        return True
-    elsewhere = "spark.hadoop.fs.defaultFS" in conf or bool(os.environ.get("HADOOP_CONF_DIR"))
-    return "://" not in path and master.startswith("local") and not elsewhere
 
 
 def _unwritable(path: str) -> str | None:

@@ -7,12 +7,22 @@ also where there is no such row, 1 a checkpoint that cannot be read, 2 wrong use
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vsc.cli.common import print_payload
 from vsc.cli.errors import UsageError
-from vsc.cli.on_spark import Refused, add_spark, check_java, need_packages, on_spark, refusal, settings
+from vsc.cli.on_spark import (
+    Refused,
+    add_spark,
+    check_java,
+    default_is_local,
+    need_packages,
+    on_spark,
+    refusal,
+    settings,
+)
 from vsc.cli.problems import tell
 
 if TYPE_CHECKING:
@@ -62,7 +72,7 @@ def execute(args: argparse.Namespace) -> int:
         if not 0 <= (getattr(args, "limit", None) or 0) < 1 << 31:  # Spark counts in 32 bits
             raise UsageError(f"--limit cannot be {args.limit}", f"give a number from 0 to {(1 << 31) - 1:,}")
         need_packages("vsc store")
-        _look_ahead(args)
+        _look_ahead(args, conf)
         check_java()
         return on_spark("vsc store", args, {"spark.driver.maxResultSize": "0", **conf}, partial(_look, args))
     except Refused as refused:
@@ -70,14 +80,14 @@ def execute(args: argparse.Namespace) -> int:
         return refused.status
 
 
-def _look_ahead(args: argparse.Namespace) -> None:
+def _look_ahead(args: argparse.Namespace, conf: Mapping[str, str]) -> None:
     """Refuses what a local checkpoint alone shows to be wrong."""
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.spark.epoch_state import identity_of
     from vsc.runtime.spark.hadoop import is_local, local_path
     from vsc.runtime.spark.local_files import LocalFiles
 
-    if not is_local(args.checkpoint):
+    if not is_local(args.checkpoint, default_is_local(args.master, conf)):
         return
     try:
         files = LocalFiles(local_path(args.checkpoint))

@@ -21,9 +21,10 @@ from vsc.api import Topology, compile
 from vsc.plan import expressions
 from vsc.plan.nodes import Column, Node, Plan, Source
 from vsc.runtime.local import LocalRuntime
-from vsc.runtime.metrics import Missed
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.stage_zero import SourceRows
+from vsc.runtime.operators.views import Status, StoreInfo
+from vsc.runtime.operators.views.catalog import stores_of
 from vsc.runtime.records import Batch, Origin
 from vsc.runtime.state.kv import OrderedKV, RocksKV
 from vsc.runtime.times import event_time
@@ -138,14 +139,12 @@ class TopologyTestDriver:
         """The store of a table, by the store's name or the table's. ValueError if there is none."""
         self._check_open()
         _check_name(name)
-        for stored in self._plan.nodes:
-            if stored.store is not None and stored.store.name == name:
-                return StoreView(self._runtime, stored)
-        node = self._nodes.get(name)
-        if node is None or node.store is None:
-            known = ", ".join(sorted(n.store.name for n in self._plan.nodes if n.store is not None)) or "none"
+        stores = [s for s in stores_of(self._plan) if s.is_table and s.canonical]
+        found = [s for s in stores if s.name == name] or [s for s in stores if s.node == name]
+        if not found:
+            known = ", ".join(sorted(s.name for s in stores)) or "none"
             raise ValueError(f"no store {brief(name)}; the topology's stores: {known}")
-        return StoreView(self._runtime, node)
+        return StoreView(self._runtime, self._plan.node(found[-1].node), found[-1])
 
     def metrics(self) -> dict[str, dict[str, dict[str, int] | int]]:
         """What was dropped or not found so far: ``{"dropped_records": {node: {reason: n}}, "missed_lookups": ...}``."""
@@ -219,9 +218,10 @@ class TopologyTestDriver:
 class StoreView:
     """Reads the store of a table."""
 
-    def __init__(self, runtime: LocalRuntime, node: Node) -> None:
+    def __init__(self, runtime: LocalRuntime, node: Node, store: StoreInfo) -> None:
         self._runtime = runtime
         self._node = node
+        self._store = store
 
     def get(self, key: Row, as_of: Time | None = None) -> VersionedRecord | None:
         """The newest row of `key`, or the one valid at `as_of`, a time as `pipe` takes it.
@@ -235,16 +235,16 @@ class StoreView:
         if missing:
             raise ValueError(f"'{node.name}': key column '{missing[0]}' is missing")
         values = tuple(_internal(node, c, key[c.name]) for c in node.schema.key)
-        table = self._runtime.table(node.name, values)
-        assert table is not None
         time = None if as_of is None else _checked(node.name, "as_of", as_of)
-        if time is not None and not table.versioned:
+        if time is not None and self._store.kind == "unversioned":
             raise ValueError(f"'{node.name}' has an unversioned store: it cannot be read as of a time")
-        found = table.lookup(self._runtime.encode_key(node.name, values), time)
-        if isinstance(found, Missed):
+        found = self._runtime.look_up(self._store, values, time)
+        if found.status not in (Status.VERSION, Status.ROW):
             return None
-        row, valid_from, valid_to = found
-        return VersionedRecord(_outside(node.schema.value, row), valid_from, valid_to)
+        assert found.value is not None
+        valid_from, valid_to = found.extra
+        assert valid_from is not None
+        return VersionedRecord(_outside(node.schema.value, found.value), valid_from, valid_to)
 
 
 def _options(on_bad_row: str, on_error: str, now: Time | None) -> RunOptions:

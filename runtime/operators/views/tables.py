@@ -137,15 +137,14 @@ class _Unversioned:
         return sum(1 for _ in self._store.scan())
 
     def answer(self, question: Question) -> Iterator[Entry]:
-        if question.key is not None:
-            key, found = question.key, self._store.get(question.key)
-            if found is None:
-                yield Entry(Status.NO_RECORD, key, self._keys.decode(key), None, (None, None))
-            else:
-                yield self._entry(key, *found)
-            return
-        for row in self._store.scan(question.low, question.high):
-            yield self._entry(*row)
+        key = question.key
+        if key is None:
+            for row in self._store.scan(question.low, question.high):
+                yield self._entry(*row)
+        elif (found := next(self._store.scan(key, key + b"\0"), None)) is not None:
+            yield self._entry(*found)
+        else:
+            yield Entry(Status.NO_RECORD, key, self._keys.decode(key), None, (None, None))
 
     def _entry(self, key: bytes, value: bytes, time: int) -> Entry:
         return Entry(Status.ROW, key, self._keys.decode(key), self._rows.decode(value), (time, None))

@@ -7,6 +7,7 @@ all subscriptions to its key, in the order of their left keys, at its own time, 
 from __future__ import annotations
 
 from tests.oracle.records.getters import Getter
+from tests.oracle.records.tables import RecordSubscriptions
 from vsc.plan.nodes import Schema
 from vsc.runtime.metrics import Dropped, Missed
 from vsc.runtime.operators.context import Context, NodeFailure
@@ -15,7 +16,7 @@ from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Inst
 from vsc.runtime.operators.put import RecordConsumer
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.subscriptions import Subscription, SubscriptionStore
+from vsc.runtime.state.subscriptions import Subscription
 
 __all__ = ["Answer"]
 
@@ -91,7 +92,7 @@ class Answer:
         schema: Schema,
         values: Values,
         get: Getter,
-        store: SubscriptionStore,
+        store: RecordSubscriptions,
         context: Context,
         forward: RecordConsumer,
     ) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.oracle.records.tables import Found
 from vsc.runtime.metrics import Missed
 from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.operators.stores import Found
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.suppressed import Suppressed
 

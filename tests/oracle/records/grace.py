@@ -9,11 +9,11 @@ clock: it carries that one's order, and its own time.
 from __future__ import annotations
 
 from tests.oracle.records.stream_table_join import StreamTableJoin
+from tests.oracle.records.tables import RecordBuffer
 from vsc.plan.nodes import Schema
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.state.grace_buffer import TimeOrderedBuffer
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
 
@@ -28,14 +28,13 @@ class GraceBuffer:
     __slots__ = ("_buffer", "_context", "_grace", "_join", "_keys", "_name", "_rows")
 
     def __init__(
-        self, name: str, grace: int, schema: Schema, buffer: TimeOrderedBuffer, join: StreamTableJoin, context: Context
+        self, name: str, grace: int, schema: Schema, buffer: RecordBuffer, join: StreamTableJoin, context: Context
     ) -> None:
         self._name = name
         self._grace = grace
         self._keys = KeyCodec([c.type for c in schema.key])
         self._rows = RowCodec([c.type for c in schema.value])
         self._buffer = buffer
-        buffer.skip(buffer.stream_time - grace)
         self._join = join
         self._context = context
 

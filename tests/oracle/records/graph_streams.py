@@ -18,6 +18,7 @@ from tests.oracle.records import (
 )
 from tests.oracle.records.building import Built, Parts
 from tests.oracle.records.graph_getters import getter
+from tests.oracle.records.tables import RecordBuffer, RecordSubscriptions
 from vsc.plan.nodes import (
     Answer,
     Explode,
@@ -38,9 +39,7 @@ from vsc.runtime.operators.foreign_key_join.subscribe_row import travelling as s
 from vsc.runtime.operators.places import element_place, kept_columns, value_order
 from vsc.runtime.operators.put import RecordConsumer
 from vsc.runtime.operators.stores import store_prefix
-from vsc.runtime.state.grace_buffer import TimeOrderedBuffer
 from vsc.runtime.state.keys import KeyCodec
-from vsc.runtime.state.subscriptions import SubscriptionStore
 
 __all__ = ["stream_operator"]
 
@@ -100,7 +99,7 @@ def _stream_table_join(parts: Parts, node: Node, operation: StreamTableJoin, for
     )  # fmt: skip
     if operation.grace is None:
         return join.process
-    buffer = TimeOrderedBuffer(parts.kv, store_prefix(parts.stage, node.name))
+    buffer = RecordBuffer(parts.kv, store_prefix(parts.stage, node.name))
     waiting = grace.GraceBuffer(node.owner, operation.grace, stream.schema, buffer, join, parts.context)
     parts.waiting[node.name] = waiting
     return waiting.process
@@ -131,7 +130,7 @@ def _answer(parts: Parts, node: Node, operation: Answer, forward: RecordConsumer
     step = answer.Answer(
         node.owner, operation.left, operation.versioned, operation.left_schema,
         evaluate.items(node.owner, operation.items, [operation.left_schema, right.schema]),
-        getter(parts, right.name), SubscriptionStore(parts.kv, store_prefix(parts.stage, node.name)),
+        getter(parts, right.name), RecordSubscriptions(parts.kv, store_prefix(parts.stage, node.name)),
         parts.context, forward,
     )  # fmt: skip
     parts.finishers.append(step.finish)

@@ -14,7 +14,6 @@ from vsc.runtime.operators.context import Context, RunOptions
 from vsc.runtime.operators.layout import hands_out
 from vsc.runtime.operators.partition import encoded_keys
 from vsc.runtime.operators.result import StageResult, drained
-from vsc.runtime.operators.stores import TableStore
 from vsc.runtime.operators.views.catalog import held_back
 from vsc.runtime.records import Batch, Metrics, Order, Origin, processing_order, unified_origins
 from vsc.runtime.state.keys import KeyCodec
@@ -65,10 +64,6 @@ class RecordStage:
                 self._gather(found)
         batches = tuple((name, Batch.concat(parts)) for name, parts in found.items())
         return StageResult(batches, self._context.metrics)
-
-    def table(self, name: str) -> TableStore:
-        """The store of table `name` in this stage; KeyError if it has none here."""
-        return self._graph.tables[name]
 
     @property
     def held(self) -> int:

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Literal
 
 from tests.oracle.records.getters import Getter
+from tests.oracle.records.tables import Found
 from vsc.runtime.metrics import Dropped, Missed
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.operators.put import ChangeConsumer
-from vsc.runtime.operators.stores import Found
 
 __all__ = ["Mode", "Pair", "TableTableJoin", "join_getter", "joined"]
 

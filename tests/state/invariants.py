@@ -1,4 +1,4 @@
-"""A check of a versioned store's invariants, for tests and for looking into a store that misbehaves.
+"""A check of a versioned store's invariants.
 
 The numbers are those of the text of `versioned`. Reads every row; writes nothing.
 """

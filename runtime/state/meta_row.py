@@ -1,0 +1,39 @@
+"""The meta row of a simple store: which kind of store it is, in which format version, and the numbers that it keeps.
+
+Layout (little endian): four letters, u16 format version; where there are numbers: u16 zero, then each as an i64.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from vsc.runtime.errors import StateError
+
+__all__ = ["MetaRow"]
+
+
+@dataclass(frozen=True, slots=True)
+class MetaRow:
+    """The meta rows of one kind of store. `first` are the numbers of a store that nobody has written to."""
+
+    letters: bytes
+    version: int
+    what: str
+    first: tuple[int, ...] = ()
+
+    def read(self, data: bytes | None) -> tuple[int, ...]:
+        """The numbers; `data` None is those of a new store. `StateError` for the row of anything else."""
+        if data is None:
+            return self.first
+        if len(data) != len(self.row(*self.first)) or data[:6] != struct.pack("<4sH", self.letters, self.version):
+            raise StateError(
+                f"what lies here is not {self.what} of format version {self.version}, or it is damaged",
+                "use the version of vsc that wrote it, or rebuild the state",
+            )
+        return struct.unpack_from(f"<{len(self.first)}q", data, 8) if self.first else ()
+
+    def row(self, *numbers: int) -> bytes:
+        """The row that holds `numbers`."""
+        mark = struct.pack("<4sH", self.letters, self.version)
+        return mark + struct.pack(f"<H{len(numbers)}q", 0, *numbers) if numbers else mark
