@@ -50,7 +50,7 @@ def _topology_name(file: syntax.File, stem: str, findings: list[Finding]) -> str
             findings.append(
                 Finding(
                     "VSC102", statement.span, "`topology` is not the first statement",
-                    (Label(file.statements[0].span, "this statement stands before it"),),
+                    (Label(file.statements[0].span, "this statement comes before it"),),
                     "move it to the top of the file",
                 )
             )  # fmt: skip

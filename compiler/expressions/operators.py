@@ -137,7 +137,7 @@ def _with_time(function: str, left: Operand, right: Operand, span: Span) -> Expr
 def _bad_time(function: str, left: Operand, right: Operand, span: Span) -> Refused:
     message = f"cannot {_VERBS.get(function, function)} {left.type} and {right.type}"
     if INTERVAL in (left.type, right.type):
-        return refuse("VSC220", span, message, "a duration can be added to or taken from a timestamp only")
+        return refuse("VSC220", span, message, "a duration can only be added to or subtracted from a timestamp")
     if left.type == right.type == DATE:
         return refuse("VSC220", span, message, "`datediff(a, b)` counts the days between two dates")
     if DATE in (left.type, right.type):
@@ -263,7 +263,7 @@ def _check_pattern(pattern: str, span: Span) -> None:
     while at < len(pattern):
         if pattern[at] == "\\":
             if pattern[at + 1 : at + 2] not in ("%", "_", "\\"):
-                what = "ends with" if at + 1 == len(pattern) else "has a text character behind"
+                what = "ends with" if at + 1 == len(pattern) else "puts an ordinary character after"
                 message = f"the pattern {what} the escape character `\\`"
                 raise refuse("VSC225", span, message, "write `\\\\` for a backslash")
             at += 1

@@ -27,7 +27,7 @@ def sql_clause(place: Place) -> Explanation | None:
         return _refused(place, "there are no window functions", _over(place))
     if word == "over" and following == "(":
         return _refused(
-            place, "there is no `over`", "windows stand behind the groups: `window tumbling (size = 1 hour)`"
+            place, "there is no `over`", "write the window after the groups: `window tumbling (size = 1 hour)`"
         )
     if word == "filter" and called and place.word_at(place.index + 2).lower() == "where":
         return _refused(place, "an aggregate takes no `filter`", _filter(place))
@@ -125,7 +125,7 @@ def _rekey(place: Place) -> str:
     kind, name = place.word_at(place.first), place.word_at(place.first + 1)
     call = _text(place, place.index - 1, _closing(place, place.index))
     if kind == "stream":
-        return f"leave it out, and compute the key behind the source: `stream {name}_by = rekey {name} by {call} as k;`"
+        return f"remove it, and compute the key after the source: `stream {name}_by = rekey {name} by {call} as k;`"
     return (
         f"declare a stream `rows` without a key, then `stream keyed = rekey rows by {call} as k;` "
         "and `table NAME = to_table keyed;`"

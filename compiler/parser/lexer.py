@@ -262,7 +262,7 @@ class _Lexer:
         labels: tuple[Label, ...] = ()
         if self.long_string is not None:
             place = Span(self.long_string.start, self.long_string.start + 1)
-            labels = (Label(place, "this string goes over several lines: perhaps it is the one that lacks its end"),)
+            labels = (Label(place, "this string spans several lines: its closing quote may be missing"),)
         help = "add the closing '; inside a string a ' is written ''"
         self.findings.append(Finding("VSC002", Span(start, end), "this string is not closed", labels, help))
         self._damaged("STRING", start, end)

@@ -184,7 +184,7 @@ def _window(place: Place) -> Explanation | None:
         return place.finding("VSC005", "`emit` belongs to a window, and there is none", help), None
     if place.word_at(place.index - 1) == "window" and place.word_at(place.index + 1) == "(":
         span, help = place.tokens.span(place.index - 1), "write it in front, as in `group by account window ...`"
-        return place.finding("VSC005", "`group by` lacks what to group by", help, span), None
+        return place.finding("VSC005", "`group by` needs an expression", help, span), None
     return None
 
 
@@ -208,7 +208,7 @@ def _other_dialect(place: Place) -> Explanation | None:
     elif place.word.lower() == "select" and "FILTER" in place.expected:
         help = "write `map INPUT select ...`"
     elif place.word.lower() == "from" and {"COMMA", "SEMICOLON"} <= set(place.expected):
-        help = "the input stands in front of `select`, as in `map INPUT select ...`"
+        help = "write the input before `select`, as in `map INPUT select ...`"
     elif place.name == "WHERE" and {"SEMICOLON", "SELECT"} & set(place.expected):
         help = "filter in a statement of its own, as in `stream NAME = filter INPUT where ...;`"
     elif _as_of(place):

@@ -44,7 +44,7 @@ class StatementBuilder(ExpressionBuilder):
             if first is not clause:
                 self._duplicate(first, clause)
         if "from" not in clauses:
-            help = "write `from CONNECTOR (...)` behind the columns, as in `from files (path = '...', format = 'json')`"
+            help = "write `from CONNECTOR (...)` after the columns, as in `from files (path = '...', format = 'json')`"
             self.report("VSC012", name.span, f"`{name.text}` does not say where its rows come from", help)
             return None
         values = {word: clause.value for word, clause in clauses.items()}

@@ -72,7 +72,7 @@ def sized_type(name: Name, sizes: list[int], span: Span) -> DataType:
         raise TypeProblem(_unknown(name))
     precision, scale = (*sizes, 0)[:2]
     if len(sizes) > 2 or not 1 <= precision <= _MAX_PRECISION or scale > precision:
-        message = f"a decimal has 1 to {_MAX_PRECISION} digits in all, and not more of them behind the point"
+        message = f"the precision of a decimal is 1 to {_MAX_PRECISION}, and its scale at most its precision"
         raise TypeProblem(_problem(span, message, "write `decimal(precision, scale)`, as in `decimal(12, 2)`"))
     return DecimalType(precision, scale)
 
@@ -104,7 +104,7 @@ def _struct(parts: list[tuple[Name | None, DataType]]) -> StructType:
         assert name is not None
         if name.text.lower() in fields:
             message = f"the struct has two members `{name.text}`"
-            raise TypeProblem(_problem(name.span, message, "give each member a name of its own; case does not count"))
+            raise TypeProblem(_problem(name.span, message, "give each member its own name; case is ignored"))
         fields[name.text.lower()] = Field(name.text, type)
     return StructType(tuple(fields.values()))
 

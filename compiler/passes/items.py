@@ -211,7 +211,7 @@ def _clashes(
         help = finding.help
         if index >= len(key):
             again = rest[index - len(key)]
-            help = "leave it out: `*` has it already" if _in_star(again, rest) else _other_name(again)
+            help = "remove it: `*` already includes it" if _in_star(again, rest) else _other_name(again)
         findings.append(Finding(finding.code, finding.span, finding.message, finding.labels, help))
     return findings
 

@@ -233,7 +233,7 @@ def _no_store(clause: syntax.MaterializeClause) -> Finding:
 
 def _no_window(window: syntax.Window, read: syntax.Input) -> Finding:
     return _misplaced(
-        window.span, f"`{read.name.text}` is a table: windows are for streams only", "remove the `window` clause"
+        window.span, f"`{read.name.text}` is a table: only streams have windows", "remove the `window` clause"
     )
 
 

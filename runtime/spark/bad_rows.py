@@ -77,7 +77,7 @@ class BadRows:
                 raise BadRowError(
                     f"{place}: {what}, more than --max-bad {self._most.text} allows: nothing of the batch is written. "
                     f"The first: {first}",
-                    "fix the rows, or raise --max-bad; the same command then goes on with this batch",
+                    "fix the rows, or raise --max-bad; the same command then continues with this batch",
                 )
 
     def tell(self, report: EpochReport) -> None:

@@ -214,7 +214,7 @@ def checked_identity(files: ReadableFiles, path: str, plan: Plan, partitions: in
         shown = "; ".join(differing[:5]) + (f"; and {len(differing) - 5} more" if len(differing) > 5 else "")
         raise CheckpointError(
             f"the topology has changed since the checkpoint {files.root} was made: {shown}",
-            "run the old topology, or start the new one with a checkpoint of its own",
+            "run the old topology, or start the new one with a new checkpoint",
         )
     if partitions not in (None, identity.partitions):
         raise CheckpointError(

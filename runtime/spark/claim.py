@@ -90,7 +90,7 @@ def _refused(root: str, holder: dict[str, Any]) -> CheckpointError:
     if holder.keys() >= {"host", "pid", "since"}:
         who += f": process {holder['pid']} on {holder['host']}, since {holder['since']}"
     return CheckpointError(
-        f"the checkpoint {root} is in use {who}", "stop that query first, or give this one a checkpoint of its own"
+        f"the checkpoint {root} is in use {who}", "stop that query first, or give this one its own checkpoint"
     )
 
 

@@ -155,7 +155,7 @@ def test_slips_of_who_knows_sql_are_told_the_right_form() -> None:
         ("stream j = left asof join s with v select v.n as o;", "asof",
          "write `join`: with a versioned table, a record finds the row of its own time"),
         ("stream f = map s select n from s;", "from",
-         "the input stands in front of `select`, as in `map INPUT select ...`"),
+         "write the input before `select`, as in `map INPUT select ...`"),
         ("table m = materialize u versioned (retention: 1 hour);", ":", "write `=`"),
         ("stream f (k string) from files ('in', format = 'json');", ",", "an option has a name, as in `path = '...'`"),
     ],
@@ -196,7 +196,7 @@ def errors(text: str) -> list[tuple[str, str | None]]:
         ("table x = aggregate p group by a select first(n) filter (where ok) as c;",
          "aggregate what is left of the input: `{}`", "filter p where ok"),
         ("stream q (id string, b string) from memory () key coalesce(id, b);",
-         "leave it out, and compute the key behind the source: `{}`",
+         "remove it, and compute the key after the source: `{}`",
          "stream q_by = rekey q by coalesce(id, b) as k;"),
         ("table q (id string, b string) from memory () key id, lower(b) delete when b = '';",
          "declare a stream `rows` without a key, then `{}` and `table NAME = to_table keyed;`",
@@ -256,7 +256,7 @@ def test_a_function_of_spark_is_shown_what_means_the_same(call: str, help: str) 
 
 
 def test_what_a_star_has_already_is_left_out() -> None:
-    assert one("stream f = map s select *, n;", "VSC203").help == "leave it out: `*` has it already"
+    assert one("stream f = map s select *, n;", "VSC203").help == "remove it: `*` already includes it"
     assert one("stream f = map s select n, n;", "VSC203").help == "write `n as n_2`"
 
 
@@ -315,7 +315,7 @@ FORMS = [
     ("aggregate s group by k emit final select count(*) as o;", "`emit` belongs to a window, and there is none",
      "write the window in front of it, as in `window tumbling (size = 1 hour) emit final`, or remove it"),
     ("aggregate s group by window tumbling (size = 1 hour) select count(*) as o;",
-     "`group by` lacks what to group by", "write it in front, as in `group by account window ...`"),
+     "`group by` needs an expression", "write it in front, as in `group by account window ...`"),
     ("map s select case n end as o;", "expected `when` or an operator, found `end`", None),
     ("map s select case when true then 1 as o;", "expected `else`, `end`, `when` or an operator, found `as`", None),
     ("map s select cast(n, string) as o;", "expected `as` or an operator, found `,`", "write `cast(... as TYPE)`"),

@@ -163,7 +163,7 @@ def test_names_that_a_topology_has_to_quote_or_cannot_have(capsys: pytest.Captur
     }  # fmt: skip
     assert found["left_out"] == [
         {"name": "Id", "reason": "differs from ID in case only"},
-        {"name": "_vsc_x", "reason": "a column of vsc cannot be called so"},
+        {"name": "_vsc_x", "reason": "vsc does not allow this column name"},
     ]
     assert "  `from`     string,\n" in found["statement"] and "  `a``b`" in found["statement"]
 

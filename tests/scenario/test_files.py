@@ -191,7 +191,7 @@ WRONG_FILES = [
     ("topology: t.vdsl\nscenarios: []\n", 2, 12, "there is no scenario"),
     ("topology: !!python/name:os.system x\nscenarios: []\n", 1, 11, "the tag !!python/name:os.system"),
     ("topology: !own x\nscenarios: []\n", 1, 11, "the tag !own"),
-    ("topology: t.vdsl\nscenarios: &a [*a]\n", 2, 12, "an alias stands inside of what it names"),
+    ("topology: t.vdsl\nscenarios: &a [*a]\n", 2, 12, "an alias is inside the value that it names"),
     ("topology: t.vdsl\nscenarios: [{<<: {}}]\n", 2, 14, "merge keys"),
     ("topology: no.vdsl\nscenarios: []\n", 1, 11, "there is no file no.vdsl"),
     (HEAD.replace("- name: a", "- name: ''") + "      - drain: true\n", 4, 11, "`name` is empty"),

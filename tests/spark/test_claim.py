@@ -295,7 +295,7 @@ def test_signals_and_a_restart_after_a_kill(tmp_path: Path) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
     assert second.process.returncode == 130
-    assert err.splitlines()[-1:] == ["interrupted: the same command goes on from here"], err
+    assert err.splitlines()[-1:] == ["interrupted: the same command continues from here"], err
     assert "Traceback" not in err  # of what was broken off
 
     # While Spark starts there is nothing to finish.

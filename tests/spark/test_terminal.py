@@ -101,7 +101,7 @@ def test_stopped_while_spark_starts(keys: bytes, folder: Path) -> None:
         terminal.press(keys)
         assert terminal.ended() == 130
         assert time.monotonic() - began < 20
-        assert terminal.text.rstrip().endswith("interrupted: the same command goes on from here")
+        assert terminal.text.rstrip().endswith("interrupted: the same command continues from here")
         assert not [word for word in _PYTHONS if word in terminal.text]
 
 
@@ -112,7 +112,7 @@ def test_stopped_at_once_in_a_batch_then_when_idle_with_rows_in_a_file(folder: P
         terminal.until("finishing batch 0, again to stop now", 20)
         terminal.press(CTRL_C)
         assert terminal.ended() == 130
-        assert terminal.text.rstrip().endswith("interrupted: the same command goes on from here")
+        assert terminal.text.rstrip().endswith("interrupted: the same command continues from here")
         assert not [word for word in _PYTHONS if word in terminal.text]
         assert max(map(len, re.split("[\r\n]", terminal.text))) <= 60
 
@@ -122,7 +122,7 @@ def test_stopped_at_once_in_a_batch_then_when_idle_with_rows_in_a_file(folder: P
         terminal.press(CTRL_C)
         assert terminal.ended() == 130
         assert "stopping" in terminal.text and "finished: 1 batch, 2 rows in, 2 out" in terminal.text
-        assert terminal.text.rstrip().endswith("interrupted: the same command goes on from here")
+        assert terminal.text.rstrip().endswith("interrupted: the same command continues from here")
         assert not [word for word in _PYTHONS if word in terminal.text]
     assert (folder / "out").read_text().count("upsert") == 2
     assert "upsert" not in terminal.text

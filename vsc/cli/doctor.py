@@ -99,7 +99,7 @@ def _java() -> Check:
         return Check(name, f"{program} does not run: {error}", install)
     match = re.search(r'version "(\d+)(?:\.(\d+))?', result.stderr + result.stdout)
     if match is None:
-        return Check(name, f"{program} does not tell its version", install)
+        return Check(name, f"{program} does not report its version", install)
     major = int(match.group(2) or 0) if match.group(1) == "1" else int(match.group(1))
     found = f"{major} ({program})"
     if major < _JAVA[0]:

@@ -257,7 +257,7 @@ def _run(
                 started = True
                 run(job, spark, show, interrupts)
     except (Interrupted, KeyboardInterrupt):
-        messages.say("info", "interrupted: the same command goes on from here")
+        messages.say("info", "interrupted: the same command continues from here")
         status = 130
     except VscRuntimeError as error:
         messages.error(error)

@@ -58,7 +58,7 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, st
         return
     folder = local_path(path)
     if os.path.exists(folder) and not os.path.isdir(folder):
-        raise CheckpointError(f"the checkpoint {path} is a file", "give the path of a folder, or one to be made")
+        raise CheckpointError(f"the checkpoint {path} is a file", "give the path of a folder; it need not exist")
     problem = _unwritable(folder)
     if problem is not None:
         raise CheckpointError(f"the checkpoint {path} cannot be written: {problem}", "give a folder that can")

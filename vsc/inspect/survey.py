@@ -154,7 +154,7 @@ def _writable(headers: Headers, folders: list[DataColumn]) -> Headers:
     for column in (*(c for c in headers.columns if c.name.lower() not in from_path), *folders):
         other = taken.get(column.name.lower())
         if not can_be_written(column.name):
-            left_out.append((column.name, "a column of vsc cannot be called so"))
+            left_out.append((column.name, "vsc does not allow this column name"))
         elif other is not None:
             left_out.append((column.name, f"differs from {other} in case only"))
         else:

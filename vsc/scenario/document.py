@@ -143,7 +143,7 @@ class Document:
         if id(node) in sizes:
             done = sizes[id(node)]
             if done is None:
-                raise self.error(node, "an alias stands inside of what it names")
+                raise self.error(node, "an alias is inside the value that it names")
             return done
         if depth > _DEEPEST:
             raise self.error(node, "this is nested too deeply")
