@@ -9,7 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.types import DataType, DecimalType, ScalarType
+from vsc.runtime.expressions.casts import caster
 from vsc.runtime.expressions.forms import Uncertain
+from vsc.runtime.expressions.kernel_tools import fits, numbers
+from vsc.runtime.expressions.kernels import nearest_units, rounded_decimals
+from vsc.runtime.expressions.time_kernels import of_usual_years
 from vsc.runtime.values import INTEGER_BITS, arrow_type
 
 __all__ = ["cast_column"]
@@ -26,6 +30,8 @@ def cast_column(column: pa.Array, source: DataType, target: DataType) -> Any:
         raise Uncertain
     if isinstance(source, DecimalType) and target.name == "double":
         return _decimal_to_double(column, source)
+    if isinstance(source, DecimalType):
+        return _decimal_to_scalar(column, source, target.name)
     if not isinstance(source, ScalarType):
         raise Uncertain
     return _scalar(column, source.name, target.name)
@@ -42,8 +48,10 @@ def _scalar(column: pa.Array, source: str, target: str) -> Any:
         return _safe(column, wanted, safe=False)
     if source in ("float", "double") and target in INTEGER_BITS:
         return _float_to_integer(column, target)
-    if source == "string" and target in INTEGER_BITS:
-        return _text_to_integer(column, wanted)
+    if source == "string" and target in _PLAIN:
+        return _of_text(column, target, wanted)
+    if target == "string" and source in ("date", "timestamp"):
+        return _time_to_text(column, source)
     if (source, target) == ("date", "timestamp"):
         return _safe(column.cast(pa.timestamp("s")), pa.timestamp("us")).view(wanted)
     if (source, target) == ("timestamp", "date"):
@@ -72,18 +80,41 @@ def _float_to_integer(column: pa.Array, target: str) -> Any:
     return pa.array(values.astype(f"int{INTEGER_BITS[target]}"), mask=_nulls(column))
 
 
-def _text_to_integer(column: pa.Array, wanted: pa.DataType) -> Any:
-    plain = pc.match_substring_regex(column, r"\A-?[0-9]{1,18}\z")
-    if not pc.all(plain, min_count=0).as_py():
+_DATE = r"\d{4}-\d\d-\d\d"
+_PLAIN = {
+    **dict.fromkeys(INTEGER_BITS, r"-?\d{1,18}"),
+    "double": r"-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?",
+    "date": _DATE,
+    "timestamp": rf"{_DATE}(?:[ T]\d\d:\d\d:\d\d(?:\.\d{{1,6}})?)?",
+}
+"""How most texts of a type look; others are read one by one."""
+
+
+def _of_text(column: pa.Array, target: str, wanted: pa.DataType) -> Any:
+    if target == "timestamp":
+        if fits(column, _PLAIN[target] + "Z"):
+            return _safe(column, wanted)
+        wanted = pa.timestamp("us")
+    if not fits(column, _PLAIN[target]):
         raise Uncertain
-    return _safe(column, wanted)
+    return _safe(column, wanted).view(arrow_type(ScalarType(target)))
+
+
+def _time_to_text(column: pa.Array, source: str) -> Any:
+    if source == "date":
+        return pc.cast(of_usual_years(column), pa.string())
+    of_usual_years(_scalar(column, "timestamp", "date"))
+    texts = pc.cast(column.view(pa.timestamp("us")), pa.string())  # with six digits behind the point
+    return pc.utf8_rtrim(pc.utf8_rtrim(texts, characters="0"), characters=".")
 
 
 def _to_decimal(column: pa.Array, source: DataType, target: DecimalType) -> Any:
     if isinstance(source, DecimalType):
-        if target.scale < source.scale:
-            raise Uncertain  # rounds half up, which Arrow does not
+        return rounded_decimals(column, target)
+    if source == ScalarType("string") and fits(column, r"-?\d+(?:\.\d+)?"):
         return _safe(column, arrow_type(target))
+    if source == ScalarType("double"):
+        return _double_to_decimal(column, target)
     if isinstance(source, ScalarType) and source.name in INTEGER_BITS and target.scale <= 19:
         return _safe(_safe(column, pa.decimal128(19 + target.scale, target.scale)), arrow_type(target))
     raise Uncertain
@@ -97,3 +128,23 @@ def _decimal_to_double(column: pa.Array, source: DecimalType) -> Any:
     nulls = _nulls(column)
     unscaled = words if nulls is None else np.where(nulls, 0, words)
     return pa.array(unscaled.astype(np.float64) / float(10**source.scale), mask=nulls)
+
+
+def _decimal_to_scalar(column: pa.Array, source: DecimalType, target: str) -> Any:
+    if target in INTEGER_BITS:
+        return _safe(_safe(pc.trunc(column), pa.int64()), arrow_type(ScalarType(target)))
+    if target == "string" and source.scale <= 6:  # with more, Arrow shows some with an exponent
+        return pc.cast(column, pa.string())
+    raise Uncertain
+
+
+def _double_to_decimal(column: pa.Array, target: DecimalType) -> Any:
+    values = numbers(column)
+    units, sure = nearest_units(values, target.scale)
+    one = caster(ScalarType("double"), target)
+    if target.scale > 15 or not (np.abs(units) < min(2.0**40, 10.0**target.precision)).all():  # also false for NaN
+        raise Uncertain
+    for row in np.flatnonzero(~sure).tolist():
+        units[row] = int(one(values[row].item()).scaleb(target.scale))
+    whole = pa.array(units.astype(np.int64), mask=_nulls(column)).cast(pa.decimal128(19, 0))
+    return pa.Array.from_buffers(arrow_type(target), len(column), whole.buffers())

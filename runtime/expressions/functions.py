@@ -9,12 +9,13 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call, Expr, Literal
 from vsc.plan.functions import SHA2_BITS
 from vsc.plan.types import BINARY, ArrayType, MapType, StructType
-from vsc.runtime.expressions import calendar, kernels, text
+from vsc.runtime.expressions import calendar, kernels, text, text_kernels, time_kernels
 from vsc.runtime.expressions.failure import ExpressionFailure, fail
 from vsc.runtime.expressions.forms import Form, Kernel, Lazy, all_of, divisor_first, in_turn, seeing, stepwise
 from vsc.runtime.expressions.hashing import SEED, hasher
@@ -190,43 +191,45 @@ def _hash(call: Call) -> Function:
 # --------------------------------------------------------------------------------------------------------- catalogue
 
 _COMPARISON = Form(lambda call: comparison(call.function, call.args[0].type), kernels.comparison)
-_WHOLE = Form(lambda call: whole(call.function, call.args[0].type, call.type))
-_EXTREME = Form(_extreme, looks=seeing)
+
+
+def _whole(function: Function) -> Form:
+    return Form(lambda call: whole(call.function, call.args[0].type, call.type), kernels.whole(function))
 
 
 def _clock(unit: int, modulus: int) -> Form:
-    return _same(lambda micros: micros // unit % modulus, kernels.clock(unit, modulus))
+    return _same(lambda micros: micros // unit % modulus, time_kernels.clock(unit, modulus))
 
 
 def _date_part(place: int, function: Function) -> Form:
-    return _same(lambda days: calendar.civil(days)[place], kernels.date_part(function))
+    return _same(lambda days: calendar.civil(days)[place], time_kernels.date_part(function))
 
 
 FUNCTIONS: dict[str, Form | Lazy] = {
     "abs": Form(lambda call: absolute(call.type), kernels.absolute),
     "add": Form(_arithmetic, kernels.arithmetic, stepwise),
     "and": LOGIC,
-    "array": _same(lambda *items: list(items), looks=seeing),
+    "array": _same(lambda *items: list(items), kernels.array, seeing),
     "case": CASE,
-    "ceil": _WHOLE,
+    "ceil": _whole(np.ceil),
     "coalesce": COALESCE,
-    "concat": Form(_concat, kernels.concat, all_of),
-    "concat_ws": _same(text.concat_ws, kernels.concat_ws, seeing),
-    "contains": _same(lambda value, part: part in value, kernels.search(pc.match_substring)),
-    "date_add": _same(lambda days, more: _wrapped(days + more)),
-    "date_trunc": Form(_truncate, kernels.truncate),
-    "datediff": _same(lambda end, start: _wrapped(end - start)),
+    "concat": Form(_concat, text_kernels.concat, all_of),
+    "concat_ws": _same(text.concat_ws, text_kernels.concat_ws, seeing),
+    "contains": _same(lambda value, part: part in value, text_kernels.search(pc.match_substring)),
+    "date_add": _same(lambda days, more: _wrapped(days + more), time_kernels.add_days(pc.add)),
+    "date_trunc": Form(_truncate, time_kernels.truncate),
+    "datediff": _same(lambda end, start: _wrapped(end - start), time_kernels.add_days(pc.subtract)),
     "day": _date_part(2, pc.day),
     "divide": Form(_arithmetic, kernels.divide, divisor_first),
-    "element": Form(_element),
-    "element_at": Form(_element_at),
-    "ends_with": _same(lambda value, part: value.endswith(part), kernels.search(pc.ends_with)),
+    "element": Form(_element, kernels.element(0)),
+    "element_at": Form(_element_at, kernels.element(1)),
+    "ends_with": _same(lambda value, part: value.endswith(part), text_kernels.search(pc.ends_with)),
     "eq": _COMPARISON,
-    "floor": _WHOLE,
+    "floor": _whole(np.floor),
     "from_json": Form(lambda call: reader(call.type)),
     "ge": _COMPARISON,
     "get_field": Form(_field, kernels.get_field),
-    "greatest": _EXTREME,
+    "greatest": Form(_extreme, kernels.extreme(pc.max_element_wise), seeing),
     "gt": _COMPARISON,
     "hour": _clock(calendar.HOUR, 24),
     "if": CASE,
@@ -234,10 +237,10 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "is_not_null": _same(lambda value: value is not None, kernels.is_null, seeing),
     "is_null": _same(lambda value: value is None, kernels.is_null, seeing),
     "le": _COMPARISON,
-    "least": _EXTREME,
-    "length": _same(len, kernels.length),
-    "like": Form(_like),
-    "lower": _same(str.lower, kernels.case_of(pc.ascii_lower)),
+    "least": Form(_extreme, kernels.extreme(pc.min_element_wise), seeing),
+    "length": _same(len, text_kernels.length),
+    "like": Form(_like, text_kernels.like),
+    "lower": _same(str.lower, text_kernels.case_of(pc.ascii_lower)),
     "lt": _COMPARISON,
     "md5": _same(_md5),
     "minute": _clock(calendar.MINUTE, 60),
@@ -248,24 +251,24 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "negate": Form(lambda call: negated(call.type), kernels.negate),
     "not": _same(lambda value: not value, lambda call, args: pc.invert(*args)),
     "or": LOGIC,
-    "replace": _same(text.replace),
-    "round": Form(_round),
+    "replace": _same(text.replace, text_kernels.replace),
+    "round": Form(_round, kernels.rounding),
     "second": _clock(calendar.SECOND, 60),
     "sha2": _same(_sha2),
     "size": _same(len, kernels.size),
-    "split": Form(_split),
-    "starts_with": _same(lambda value, part: value.startswith(part), kernels.search(pc.starts_with)),
-    "struct": _same(lambda *fields: fields, looks=seeing),
-    "substring": _same(text.substring, kernels.substring),
+    "split": Form(_split, text_kernels.split),
+    "starts_with": _same(lambda value, part: value.startswith(part), text_kernels.search(pc.starts_with)),
+    "struct": _same(lambda *fields: fields, kernels.struct, seeing),
+    "substring": _same(text.substring, text_kernels.substring),
     "subtract": Form(_arithmetic, kernels.arithmetic, stepwise),
-    "timestamp_millis": _same(lambda millis: instant(millis * 1000), kernels.timestamp_millis),
-    "to_date": Form(_to_date),
+    "timestamp_millis": _same(lambda millis: instant(millis * 1000), time_kernels.timestamp_millis),
+    "to_date": Form(_to_date, time_kernels.by_pattern),
     "to_json": Form(lambda call: writer(call.args[0].type)),
-    "to_timestamp": Form(_to_timestamp),
+    "to_timestamp": Form(_to_timestamp, time_kernels.by_pattern),
     "trim": _same(lambda value: value.strip(" "), lambda call, args: pc.utf8_trim(args[0], characters=" ")),
-    "try_divide": Form(_try_divide, looks=divisor_first),
-    "unix_millis": _same(lambda micros: micros // 1000, kernels.unix_millis),
-    "upper": _same(str.upper, kernels.case_of(pc.ascii_upper)),
+    "try_divide": Form(_try_divide, kernels.try_divide, divisor_first),
+    "unix_millis": _same(lambda micros: micros // 1000, time_kernels.unix_millis),
+    "upper": _same(str.upper, text_kernels.case_of(pc.ascii_upper)),
     "xxhash64": Form(_hash, looks=seeing),
     "year": _date_part(0, pc.year),
 }

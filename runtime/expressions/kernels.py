@@ -13,44 +13,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.plan.expressions import Call, Expr, Literal
-from vsc.plan.types import ArrayType, DataType, DecimalType, ScalarType, StructType
-from vsc.runtime.expressions.calendar import DAY, HOUR, MINUTE, SECOND
+from vsc.plan.expressions import Call, Literal
+from vsc.plan.types import ArrayType, DataType, DecimalType, StructType
 from vsc.runtime.expressions.forms import Kernel, Uncertain, full
+from vsc.runtime.expressions.kernel_tools import checked, constant, length_of, name_of, numbers, with_nulls_of
+from vsc.runtime.expressions.numbers import rounded
 from vsc.runtime.values import INTEGER_BITS, arrow_type
 
-
-def _name(type: DataType) -> str:
-    return type.name if isinstance(type, ScalarType) else ""
-
-
-def _length(args: list[Any]) -> int:
-    return next(len(arg) for arg in args if not isinstance(arg, pa.Scalar))
-
-
-def _checked(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    try:
-        return function(*args, **options)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise Uncertain from None
-
-
-def _numbers(column: pa.Array) -> npt.NDArray[Any]:
-    """The values of a column without nulls or with anything in their place."""
-    filled = column.fill_null(pa.scalar(0, column.type)) if column.null_count else column
-    found: npt.NDArray[Any] = filled.to_numpy(zero_copy_only=False)
-    return found
-
-
-def _with_nulls_of(values: npt.NDArray[Any], type: pa.DataType, *columns: pa.Array) -> pa.Array:
-    nulls = np.zeros(len(values), np.bool_)
-    for column in columns:
-        if column.null_count:
-            nulls |= column.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(values, type, mask=nulls if nulls.any() else None)
-
-
-# ------------------------------------------------------------------------------------------------------- arithmetic
+# ----------------------------------------------------------------------------------------------------------- arithmetic
 
 _CHECKED = {"add": pc.add_checked, "subtract": pc.subtract_checked, "multiply": pc.multiply_checked}
 _UNCHECKED = {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}
@@ -58,7 +28,7 @@ _UNCHECKED = {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}
 
 def arithmetic(call: Call, args: list[Any]) -> Any:
     """``+ - *`` of two or more; not where Spark cuts digits of a decimal off."""
-    if _name(call.args[1].type) == "interval":
+    if name_of(call.args[1].type) == "interval":
         return _shift(call, args)
     found = args[0]
     for arg in args[1:]:
@@ -67,10 +37,10 @@ def arithmetic(call: Call, args: list[Any]) -> Any:
 
 
 def _step(call: Call, left: Any, right: Any) -> Any:
-    if _name(call.type) in INTEGER_BITS:
-        return _checked(_CHECKED[call.function], left, right)
+    if name_of(call.type) in INTEGER_BITS:
+        return checked(_CHECKED[call.function], left, right)
     if isinstance(call.type, DecimalType):
-        found = _checked(_UNCHECKED[call.function], left, right)
+        found = checked(_UNCHECKED[call.function], left, right)
         if found.type != arrow_type(call.type):
             raise Uncertain  # Spark has cut digits off
         return found
@@ -83,47 +53,116 @@ def _shift(call: Call, args: list[Any]) -> Any:
     if not isinstance(duration, Literal) or not isinstance(duration.value, int):
         raise Uncertain
     step = pa.scalar(duration.value * 1000, pa.int64())
-    return _checked(_CHECKED[call.function], args[0].view(pa.int64()), step).view(arrow_type(call.type))
+    return checked(_CHECKED[call.function], args[0].view(pa.int64()), step).view(arrow_type(call.type))
 
 
 def divide(call: Call, args: list[Any]) -> Any:
     """``/`` of floating-point numbers."""
-    if _name(call.type) not in ("double", "float"):
+    if name_of(call.type) not in ("double", "float"):
         raise Uncertain
     zero = pc.and_kleene(pc.equal(args[1], 0.0), pc.is_valid(args[0]))
-    if pc.any(full(zero, _length(args))).as_py():
+    if pc.any(full(zero, length_of(args))).as_py():
         raise Uncertain
     return pc.divide(*args)
 
 
 def modulo(call: Call, args: list[Any]) -> Any:
     """``%`` of integers."""
-    if _name(call.type) not in INTEGER_BITS:
+    if name_of(call.type) not in INTEGER_BITS:
         raise Uncertain
-    left, right = (full(arg, _length(args)) for arg in args)
-    divisor = _numbers(right.fill_null(pa.scalar(1, right.type)))
+    left, right = (full(arg, length_of(args)) for arg in args)
+    divisor = numbers(right.fill_null(pa.scalar(1, right.type)))
     if not divisor.all():
         raise Uncertain
-    dividend = _numbers(left)
+    dividend = numbers(left)
     divisor = np.where(divisor == -1, 1, divisor).astype(dividend.dtype)  # the smallest integer by -1 traps
-    return _with_nulls_of(np.fmod(dividend, divisor), left.type, left, right)
+    return with_nulls_of(np.fmod(dividend, divisor), left.type, left, right)
 
 
 def negate(call: Call, args: list[Any]) -> Any:
-    """Unary minus, not of decimals."""
-    if isinstance(call.type, DecimalType):
-        raise Uncertain
-    return _checked(pc.negate_checked if _name(call.type) in INTEGER_BITS else pc.negate, *args)
+    """Unary minus."""
+    return checked(pc.negate_checked if name_of(call.type) in INTEGER_BITS else pc.negate, *args)
 
 
 def absolute(call: Call, args: list[Any]) -> Any:
-    """``abs``, not of decimals."""
-    if isinstance(call.type, DecimalType):
+    """``abs``."""
+    return checked(pc.abs_checked if name_of(call.type) in INTEGER_BITS else pc.abs, *args)
+
+
+def try_divide(call: Call, args: list[Any]) -> Any:
+    """Of floating-point numbers."""
+    if name_of(call.type) not in ("double", "float"):
         raise Uncertain
-    return _checked(pc.abs_checked if _name(call.type) in INTEGER_BITS else pc.abs, *args)
+    dividend, divisor = args
+    return pc.divide(dividend, pc.if_else(pc.equal(divisor, 0.0), pa.scalar(None, divisor.type), divisor))
 
 
-# ---------------------------------------------------------------------------------------------- comparisons and nulls
+def whole(function: Callable[..., Any]) -> Kernel:
+    """``ceil`` and ``floor`` of floating-point numbers; integers are whole."""
+
+    def kernel(call: Call, args: list[Any]) -> Any:
+        if name_of(call.args[0].type) in INTEGER_BITS:
+            return args[0]
+        if isinstance(call.type, DecimalType):
+            raise Uncertain
+        values = numbers(args[0])
+        if not (np.abs(values) < 2.0**62).all():  # also false for NaN
+            raise Uncertain
+        return with_nulls_of(function(values).astype(np.int64), pa.int64(), args[0])
+
+    return kernel
+
+
+def rounding(call: Call, args: list[Any]) -> Any:
+    """``round`` of decimals and doubles to digits after the point."""
+    digits = constant(call.args[1])
+    if isinstance(call.type, DecimalType) and digits >= 0:
+        return rounded_decimals(args[0], call.type)
+    if name_of(call.type) != "double" or not 0 <= digits <= 15:
+        raise Uncertain
+    units, sure = nearest_units(numbers(args[0]), digits)
+    found = units / 10.0**digits + 0.0
+    one = rounded(digits, call.args[0].type, call.type)
+    for row in np.flatnonzero(~sure).tolist():
+        found[row] = one(args[0][row].as_py()) if args[0][row].is_valid else 0.0
+    return with_nulls_of(found, pa.float64(), args[0])
+
+
+def rounded_decimals(column: pa.Array, type: DecimalType) -> Any:
+    """Decimals, rounded half up to the scale of `type`."""
+    if column.type.scale > type.scale:
+        if column.type.precision == 38:
+            raise Uncertain  # there has to be room for one digit more: Arrow would make it 0 in a column with nulls
+        column = column.cast(pa.decimal128(column.type.precision + 1, column.type.scale))
+        column = checked(pc.round, column, ndigits=type.scale, round_mode="half_towards_infinity")
+    return checked(pc.cast, column, arrow_type(type))
+
+
+def nearest_units(values: npt.NDArray[Any], digits: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """The doubles in units of 10 to the minus `digits`, rounded to whole ones; and where that is sure to be right.
+
+    It is not close to the middle between two units, where what decides are the digits that a double is shown with.
+    Below 2 to the 40th the product is off by much less than the distance that is asked for.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = values * 10.0**digits
+        units = np.rint(scaled)
+        sure = (np.abs(scaled) < 2.0**40) & (np.abs(scaled - units) < 0.499)
+    return units, sure
+
+
+def extreme(function: Callable[..., Any]) -> Kernel:
+    """``greatest`` and ``least``, but of floating-point numbers: NaN is the greatest, and -0.0 is 0.0."""
+
+    def kernel(call: Call, args: list[Any]) -> Any:
+        if name_of(call.type) in ("float", "double"):
+            raise Uncertain
+        return checked(function, *args, skip_nulls=True)
+
+    return kernel
+
+
+# ------------------------------------------------------------------------------------------------ comparisons and nulls
 
 _PLAIN = {
     "eq": pc.equal,
@@ -138,9 +177,9 @@ _COMPARABLE = {"boolean", *INTEGER_BITS, "string", "binary", "date", "timestamp"
 
 def compare(function: str, type: DataType, left: Any, right: Any) -> Any:
     """The comparison of two columns of `type`; raises Uncertain for nested types."""
-    if _name(type) in _COMPARABLE or isinstance(type, DecimalType):
+    if name_of(type) in _COMPARABLE or isinstance(type, DecimalType):
         return _PLAIN[function](left, right)
-    if _name(type) not in ("float", "double"):
+    if name_of(type) not in ("float", "double"):
         raise Uncertain
     nan_left, nan_right = pc.is_nan(left), pc.is_nan(right)
     match function:
@@ -168,121 +207,7 @@ def is_null(call: Call, args: list[Any]) -> Any:
     return pc.is_null(*args) if call.function == "is_null" else pc.is_valid(*args)
 
 
-# ------------------------------------------------------------------------------------------------------------- text
-
-
-def concat(call: Call, args: list[Any]) -> Any:
-    """``||`` of texts or binaries."""
-    if isinstance(call.type, ArrayType):
-        raise Uncertain
-    separator = pa.scalar("" if _name(call.type) == "string" else b"", arrow_type(call.type))
-    return pc.binary_join_element_wise(*args, separator, null_handling="emit_null")
-
-
-def concat_ws(call: Call, args: list[Any]) -> Any:
-    """Of texts, not of arrays, of which one at least is never null."""
-    if any(isinstance(arg.type, ArrayType) for arg in call.args):
-        raise Uncertain
-    separator, *values = args
-    if not any(value.null_count == 0 if isinstance(value, pa.Array) else value.is_valid for value in values):
-        raise Uncertain  # Arrow leaves a row out if all its texts are null
-    return pc.binary_join_element_wise(*values, separator, null_handling="skip")
-
-
-def _constant(expr: Expr) -> Any:
-    if isinstance(expr, Literal) and expr.value is not None:
-        return expr.value
-    raise Uncertain
-
-
-def substring(call: Call, args: list[Any]) -> Any:
-    """Of text, from a constant position that counts from the start."""
-    position = _constant(call.args[1])
-    length = _constant(call.args[2]) if len(call.args) == 3 else None
-    if _name(call.type) != "string" or position < 0 or (length is not None and length < 0):
-        raise Uncertain
-    start = max(position - 1, 0)
-    return pc.utf8_slice_codeunits(args[0], start, None if length is None else start + length)
-
-
-def case_of(function: Callable[..., Any]) -> Kernel:
-    """``upper`` and ``lower`` of ASCII: other letters are not the same in Java and in Arrow."""
-
-    def kernel(call: Call, args: list[Any]) -> Any:
-        if not pc.all(pc.string_is_ascii(args[0])).as_py():
-            raise Uncertain
-        return function(args[0])
-
-    return kernel
-
-
-def search(function: Callable[..., Any]) -> Kernel:
-    """A search for a constant."""
-    return lambda call, args: function(args[0], pattern=_constant(call.args[1]))
-
-
-def length(call: Call, args: list[Any]) -> Any:
-    """Of text or binary."""
-    if _name(call.args[0].type) == "string":
-        return pc.utf8_length(args[0])
-    return pc.binary_length(args[0])
-
-
-# ------------------------------------------------------------------------------------------------------------- time
-
-
-def clock(unit: int, modulus: int) -> Kernel:
-    """A part of the time of day."""
-
-    def kernel(call: Call, args: list[Any]) -> Any:
-        micros = args[0].view(pa.int64())
-        return _with_nulls_of((_numbers(micros) // unit % modulus).astype(np.int32), pa.int32(), micros)
-
-    return kernel
-
-
-def unix_millis(call: Call, args: list[Any]) -> Any:
-    """Rounded down."""
-    micros = args[0].view(pa.int64())
-    return _with_nulls_of(_numbers(micros) // 1000, pa.int64(), micros)
-
-
-def timestamp_millis(call: Call, args: list[Any]) -> Any:
-    """Not where it overflows."""
-    return _checked(pc.multiply_checked, args[0], pa.scalar(1000, pa.int64())).view(arrow_type(call.type))
-
-
-_STEPS = {"millisecond": 1000, "second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
-
-
-def truncate(call: Call, args: list[Any]) -> Any:
-    """``date_trunc`` to units of one length."""
-    step = _STEPS.get(_constant(call.args[0]))
-    if step is None:
-        raise Uncertain
-    micros = args[1].view(pa.int64())
-    numbers = _numbers(micros)
-    if len(numbers) and numbers.min() < -(2**63) + step:
-        raise Uncertain
-    return _with_nulls_of(numbers - numbers % step, pa.int64(), micros).view(arrow_type(call.type))
-
-
-_FIRST_DAY, _LAST_DAY = -719162, 2932896  # the years 1 to 9999
-
-
-def date_part(function: Callable[..., Any]) -> Kernel:
-    """A part of the date, in the years that Arrow knows."""
-
-    def kernel(call: Call, args: list[Any]) -> Any:
-        days = _numbers(args[0].view(pa.int32()))
-        if len(days) and (days.min() < _FIRST_DAY or days.max() > _LAST_DAY):
-            raise Uncertain
-        return function(args[0]).cast(pa.int32())
-
-    return kernel
-
-
-# ---------------------------------------------------------------------------------------------------- nested values
+# -------------------------------------------------------------------------------------------------------- nested values
 
 
 def get_field(call: Call, args: list[Any]) -> Any:
@@ -290,7 +215,7 @@ def get_field(call: Call, args: list[Any]) -> Any:
     struct = call.args[0].type
     if not isinstance(struct, StructType):
         raise Uncertain
-    place = [f.name for f in struct.fields].index(str(_constant(call.args[1])))
+    place = [f.name for f in struct.fields].index(str(constant(call.args[1])))
     return pc.struct_field(args[0], [place])
 
 
@@ -299,3 +224,38 @@ def size(call: Call, args: list[Any]) -> Any:
     if not isinstance(call.args[0].type, ArrayType):
         raise Uncertain
     return pc.list_value_length(args[0])
+
+
+def element(first: int) -> Kernel:
+    """Of an array, by a constant that counts from `first`."""
+
+    def kernel(call: Call, args: list[Any]) -> Any:
+        if not isinstance(call.args[0].type, ArrayType) or constant(call.args[1]) < first:
+            raise Uncertain
+        return checked(pc.list_element, args[0], constant(call.args[1]) - first)
+
+    return kernel
+
+
+def _columns(call: Call, args: list[Any]) -> list[pa.Array]:
+    """The arguments as columns of exactly their types."""
+    columns = [full(arg, length_of(args)) for arg in args]
+    types = [arrow_type(arg.type) for arg in call.args]
+    return [
+        column if column.type == type_ else column.cast(type_) for column, type_ in zip(columns, types, strict=True)
+    ]
+
+
+def struct(call: Call, args: list[Any]) -> Any:
+    """A struct of its fields."""
+    columns = _columns(call, args)
+    return pa.StructArray.from_arrays(columns, fields=list(arrow_type(call.type)))
+
+
+def array(call: Call, args: list[Any]) -> Any:
+    """An array of its elements: all first ones, all second ones, ..., taken in turns."""
+    rows, width = length_of(args), len(args)
+    flat = pa.concat_arrays(_columns(call, args))
+    turns = np.arange(rows * width).reshape(width, rows).T.ravel()
+    offsets = pa.array(np.arange(0, (rows + 1) * width, width), pa.int32())
+    return pa.ListArray.from_arrays(offsets, flat.take(pa.array(turns)), type=arrow_type(call.type))

@@ -41,6 +41,8 @@ def nasty(ddl: str) -> st.SearchStrategy[Any]:
         )
         | st.text(max_size=4),
         "binary": st.binary(max_size=3),
+        "text of a time": st.sampled_from(TIMES),
+        "array<int>": st.lists(st.none() | st.integers(-3, 3), max_size=3),
         "date": st.integers(-800000, 3000000),
         "timestamp": st.sampled_from([0, -1, 999, 1000, 2**63 - 1, -(2**63)]) | st.integers(-(2**56), 2**56),
     }
@@ -49,7 +51,11 @@ def nasty(ddl: str) -> st.SearchStrategy[Any]:
     return st.just(None)
 
 
-ROW = st.tuples(*(nasty(str(column.type)) for column in SCHEMA.value))
+TIMES = (
+    "2020-01-02", "1969-12-31 23:59:59", "2020-02-29T12:30:00.5", "2020-02-30", "0001-01-01 00:00:00.123456",
+    "2020-01-02 03:04:05Z", "2020-01-02 24:00:00", "9999-12-31T23:59:59.999999Z", "1900-02-28 10:11", "x",
+)  # fmt: skip
+ROW = st.tuples(*(nasty("text of a time" if c.name == "u" else str(c.type)) for c in SCHEMA.value))
 
 KERNEL_EXPRESSIONS = """
 y + y; w - w; w * y; i + k; i * k; l + m; l - m; i % k; l % m; -i; -g; abs(l); f + f; f * f; g + h; g - h; g * h
@@ -63,7 +69,17 @@ cast(g as int); cast(g as bigint); cast(i as string); cast(b as int); cast(n as 
 cast(d as double); cast(i as decimal(12,2)); cast(l as decimal(20,0)); cast(d as decimal(38,10))
 cast(d as decimal(11,2)); cast(q as timestamp); cast(t as date); cast(i as boolean)
 case when b then l + 1 when c then i else k end; if(k = 0, 0, i / k); coalesce(i, k, 0); coalesce(i / k, 0)
-concat_ws('-', s, p); concat_ws(p, s, n)
+concat_ws('-', s, p); concat_ws(p, s, n); concat_ws('', s, 'x', i); replace(s, 'a', '%'); replace(s, '', 'x')
+split(s, 'a'); split(s, ' ', 2); split(s, 'a', 1); split(s, '[a]'); s like 'a%'; s like '%_b'; s like '%\\%%'
+abs(d); -d; abs(e); ceil(g); floor(h); ceil(f); floor(i); ceil(d); try_divide(g, h); try_divide(i, k)
+round(g, 2); round(h); round(g, 15); round(f, 1); round(d, 1); round(d); round(d, 5); round(e, 3); round(i, 1)
+greatest(i, k, 3); least(s, p); greatest(g, h); least(d, e); greatest(q, q + 1); least(b, c); greatest(x, x)
+date_add(q, k); datediff(q, '2020-01-01'); date_trunc('week', t); date_trunc('month', t); date_trunc('quarter', t)
+date_trunc('year', t); date_trunc('microsecond', t); cast(q as string); cast(t as string); cast(d as string)
+cast(e as string); cast(u as timestamp); cast(u as date); cast(n as double); cast(n as decimal(12,2)); cast(d as int)
+cast(e as bigint); cast(g as decimal(20,3)); cast(h as decimal(6,2)); cast(d as decimal(6,1)); cast(e as decimal(30,2))
+to_timestamp(u, 'yyyy-MM-dd'); to_date(u, 'yyyy-MM-dd HH:mm'); ai[0]; element_at(ai, 2); array(i, k, 1); array(s, p)
+struct(s, i as n, 1); array(st, st); struct(hour(t) as h, ai)
 b and i / k > 0; b or l + m > 0; (k <> 0) and (i / k > 1) and c; d * g; case when g > 1 then d end
 """
 KERNEL_EXPRESSIONS = [text for line in KERNEL_EXPRESSIONS.splitlines() if line for text in line.split("; ")]
@@ -86,6 +102,12 @@ HARMLESS = [2, 1, 0, 4]
         "k + 1", "k * k", "h + g", "g > h", "b and c", "s || p", "trim(s)", "unix_millis(t)", "t + 1 hour",
         "k in (1, 2)", "concat_ws('-', s, 'x')",
         "case when k <> 0 then 6 / k else 0 end", "coalesce(k, 7)", "cast(k as bigint) + m", "cast(d as double) * h",
+        "round(i / 7, 1)", "round(d, 1)", "ceil(i / 2)", "abs(d)", "-d", "greatest(k, 2)", "try_divide(g, h)",
+        "replace(s, 'a', 'b')", "split(s, ',')", "s like 'a%'", "date_add(q, k)", "datediff(q, q)", "cast(d as bigint)",
+        "date_trunc('month', t)", "cast(q as string)", "cast(t as string)", "cast(d as string)", "array(k)[0]",
+        "cast(i / 7 as decimal(12,2))", "cast(d as decimal(12,1))", "cast(cast(q as string) as date)", "array(k, 1)",
+        "cast(cast(t as string) as timestamp)", "cast('1' || k as double)", "cast('1' || k as decimal(9,2))",
+        "to_date(cast(q as string), 'yyyy-MM-dd')", "struct(k, s)", "element_at(array(s, 'x'), 2)",
         "hour(t)", "date_trunc('day', t)", "s is null", "k % 3", "st.a", "size(ai)", "event_time()", "1 + 2",
     ],
 )  # fmt: skip

@@ -1,0 +1,91 @@
+"""Kernels of functions over text: see `vsc.runtime.expressions.kernels`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.expressions import Call
+from vsc.plan.types import ArrayType
+from vsc.runtime.expressions.forms import Kernel, Uncertain
+from vsc.runtime.expressions.kernel_tools import constant, name_of
+from vsc.runtime.values import arrow_type
+
+
+def concat(call: Call, args: list[Any]) -> Any:
+    """``||`` of texts or binaries."""
+    if isinstance(call.type, ArrayType):
+        raise Uncertain
+    separator = pa.scalar("" if name_of(call.type) == "string" else b"", arrow_type(call.type))
+    return pc.binary_join_element_wise(*args, separator, null_handling="emit_null")
+
+
+def concat_ws(call: Call, args: list[Any]) -> Any:
+    """Of texts, not of arrays, with a constant separator."""
+    separator = constant(call.args[0])
+    if any(isinstance(arg.type, ArrayType) for arg in call.args):
+        raise Uncertain
+    nothing, empty = pa.scalar(""), pa.scalar("")
+    led = [
+        pc.binary_join_element_wise(nothing, arg, pa.scalar(separator), null_handling="emit_null") for arg in args[1:]
+    ]
+    joined = pc.binary_join_element_wise(*(pc.coalesce(text, empty) for text in led), empty)
+    return pc.utf8_slice_codeunits(joined, len(separator))
+
+
+def replace(call: Call, args: list[Any]) -> Any:
+    """Of a constant."""
+    search, replacement = constant(call.args[1]), constant(call.args[2])
+    return pc.replace_substring(args[0], pattern=search, replacement=replacement) if search else args[0]
+
+
+def split(call: Call, args: list[Any]) -> Any:
+    """At a plain text."""
+    pattern, limit = constant(call.args[1]), constant(call.args[2])
+    if not pattern or set(pattern) & set("\\[.*+|"):
+        raise Uncertain
+    return pc.split_pattern(args[0], pattern=pattern, max_splits=limit - 1 if limit > 0 else None)
+
+
+def like(call: Call, args: list[Any]) -> Any:
+    """By a constant pattern without escapes."""
+    pattern = constant(call.args[1])
+    if "\\" in pattern:
+        raise Uncertain
+    return pc.match_like(args[0], pattern=pattern)
+
+
+def substring(call: Call, args: list[Any]) -> Any:
+    """Of text, from a constant position that counts from the start."""
+    position = constant(call.args[1])
+    length = constant(call.args[2]) if len(call.args) == 3 else None
+    if name_of(call.type) != "string" or position < 0 or (length is not None and length < 0):
+        raise Uncertain
+    start = max(position - 1, 0)
+    return pc.utf8_slice_codeunits(args[0], start, None if length is None else start + length)
+
+
+def case_of(function: Callable[..., Any]) -> Kernel:
+    """``upper`` and ``lower`` of ASCII: other letters are not the same in Java and in Arrow."""
+
+    def kernel(call: Call, args: list[Any]) -> Any:
+        if not pc.all(pc.string_is_ascii(args[0])).as_py():
+            raise Uncertain
+        return function(args[0])
+
+    return kernel
+
+
+def search(function: Callable[..., Any]) -> Kernel:
+    """A search for a constant."""
+    return lambda call, args: function(args[0], pattern=constant(call.args[1]))
+
+
+def length(call: Call, args: list[Any]) -> Any:
+    """Of text or binary."""
+    if name_of(call.args[0].type) == "string":
+        return pc.utf8_length(args[0])
+    return pc.binary_length(args[0])

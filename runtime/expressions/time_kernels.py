@@ -1,0 +1,119 @@
+"""Kernels of functions over dates and timestamps: see `vsc.runtime.expressions.kernels`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.expressions import Call
+from vsc.plan.functions import parse_pattern
+from vsc.runtime.expressions.calendar import DAY, HOUR, MINUTE, SECOND
+from vsc.runtime.expressions.forms import Kernel, Uncertain
+from vsc.runtime.expressions.kernel_tools import checked, constant, fits, numbers, with_nulls_of
+from vsc.runtime.values import arrow_type
+
+
+def clock(unit: int, modulus: int) -> Kernel:
+    """A part of the time of day."""
+
+    def kernel(call: Call, args: list[Any]) -> Any:
+        micros = args[0].view(pa.int64())
+        return with_nulls_of((numbers(micros) // unit % modulus).astype(np.int32), pa.int32(), micros)
+
+    return kernel
+
+
+def unix_millis(call: Call, args: list[Any]) -> Any:
+    """Rounded down."""
+    micros = args[0].view(pa.int64())
+    return with_nulls_of(numbers(micros) // 1000, pa.int64(), micros)
+
+
+def timestamp_millis(call: Call, args: list[Any]) -> Any:
+    """Not where it overflows."""
+    return checked(pc.multiply_checked, args[0], pa.scalar(1000, pa.int64())).view(arrow_type(call.type))
+
+
+_STEPS = {
+    "microsecond": 1,
+    "millisecond": 1000,
+    "second": SECOND,
+    "minute": MINUTE,
+    "hour": HOUR,
+    "day": DAY,
+}
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+
+
+def truncate(call: Call, args: list[Any]) -> Any:
+    """``date_trunc``, not near the ends of the type."""
+    unit, micros = constant(call.args[0]), args[1].view(pa.int64())
+    values = numbers(micros)
+    if len(values) and values.min() < -(2**62):
+        raise Uncertain
+    if unit in _STEPS:
+        start = values - values % _STEPS[unit]
+    elif unit == "week":
+        days = values // DAY
+        start = (days - (days + 3) % 7) * DAY
+    else:
+        months = (values // DAY).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+        first = (months - months % _MONTHS[unit]).astype("datetime64[M]").astype("datetime64[D]")
+        start = first.astype(np.int64) * DAY
+    return with_nulls_of(start, pa.int64(), micros).view(arrow_type(call.type))
+
+
+def add_days(function: Callable[..., Any]) -> Kernel:
+    """``date_add`` and ``datediff``: 32 bits that wrap around."""
+    return lambda call, args: function(*(pc.cast(arg, pa.int32()) for arg in args)).cast(arrow_type(call.type))
+
+
+_FIRST_DAY, _LAST_DAY = -719162, 2932896  # the years 1 to 9999
+
+
+def of_usual_years(dates: pa.Array) -> pa.Array:
+    """The dates; Uncertain if one is not in the years that Arrow knows."""
+    days = numbers(dates.view(pa.int32()))
+    if len(days) and (days.min() < _FIRST_DAY or days.max() > _LAST_DAY):
+        raise Uncertain
+    return dates
+
+
+def date_part(function: Callable[..., Any]) -> Kernel:
+    """A part of the date, in the years that Arrow knows."""
+
+    def kernel(call: Call, args: list[Any]) -> Any:
+        return function(of_usual_years(args[0])).cast(pa.int32())
+
+    return kernel
+
+
+_FIXED = {"yyyy": r"(\d{4})", "MM": r"(\d\d)", "dd": r"(\d\d)", "HH": r"(\d\d)", "mm": r"(\d\d)", "ss": r"(\d\d)"}
+_ISO = (
+    ("yyyy", "", "1970"),
+    ("MM", "-", "01"),
+    ("dd", "-", "01"),
+    ("HH", " ", "00"),
+    ("mm", ":", "00"),
+    ("ss", ":", "00"),
+)
+
+
+def by_pattern(call: Call, args: list[Any]) -> Any:
+    """``to_timestamp`` and ``to_date`` by a pattern of parts of one width, where every text fits."""
+    parts = parse_pattern(constant(call.args[1]))
+    if any(part.letter and part.text not in _FIXED for part in parts):
+        raise Uncertain
+    regex = "".join(_FIXED[part.text] if part.letter else re.escape(part.text) for part in parts)
+    place = {part.text: i for i, part in enumerate((p for p in parts if p.letter), start=1)}
+    iso = "".join(sign + (f"\\{place[part]}" if part in place else text) for part, sign, text in _ISO)
+    if not fits(args[0], regex):
+        raise Uncertain
+    texts = pc.replace_substring_regex(args[0], pattern=rf"\A{regex}\z", replacement=iso)
+    found = checked(pc.cast, texts, pa.timestamp("us"))
+    return found.cast(pa.date32()) if call.function == "to_date" else found.view(arrow_type(call.type))
