@@ -42,6 +42,10 @@ STILTED = {
     r"\bnot used rightly\b": "used wrongly",
     r"\bof others\b": "for others",
     r"\bas it happens\b": "in no particular order",
+    r"\bin silence\b": "silently",
+    r"\bthrow(?:s|n)? (?:\w+ ){0,3}away\b": "discard, delete",
+    r"\bhand(?:s|ed)? (?:\w+ )?through\b": "pass on",
+    r"\bwithout more\b": "automatically",
 }
 """Phrases that must not come back, and what to write."""
 
