@@ -71,11 +71,14 @@ class StageBatch:
         self.process({})
 
     def commit(self) -> None:
-        """Writes all stores."""
+        """Writes all stores. Nothing more can be run."""
         for table in self._tables.values():
             table.commit()
         for step in self._steps.values():
             step.commit()
+        # They refer back to the batch: as a circle, all of its records would stay until the garbage collector comes by.
+        self._steps.clear()
+        self._sites.clear()
 
     def _step(self, name: str) -> Step:
         """The operator of node `name`, the same for the whole batch."""
