@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 
 from vsc.compiler.words import duration, window
 from vsc.plan import (
@@ -19,6 +20,7 @@ from vsc.plan import (
     Materialize,
     Merge,
     Node,
+    Operation,
     Plan,
     Rekey,
     Source,
@@ -116,6 +118,16 @@ def _join(node: Node, inputs: list[str]) -> Iterator[tuple[str, str]]:
             yield "select", _items(items)
         case GroupChanges(group=group):
             yield "changes", f"of {inputs[0]} by {_items(group)}"
+        case other:
+            yield other.op, f"{', '.join(inputs)} {', '.join(_members(other))}"
+
+
+def _members(operation: Operation) -> Iterator[str]:
+    """The members of an operation that has no words of its own; numbers are durations."""
+    for field in fields(operation)[:-1]:
+        value = getattr(operation, field.name)
+        if value is not False:
+            yield field.name if value is True else f"{field.name} {duration(value)}"
 
 
 def _aggregate(aggregate: Aggregate, read: str) -> Iterator[tuple[str, str]]:

@@ -49,7 +49,7 @@ class Facts:
 
     reads: tuple[str, ...] = ("stream",)
     by_key = True
-    moves = False
+    moves: Any = False
     looks_up = False
     begins_windows: Any = False
     branches: Any = False
