@@ -493,8 +493,22 @@ class Materialize(Facts):
     span: Span
 
 
+@record
+class Distinct(Facts):
+    """``distinct S [by EXPR, ...] within D [grace D]``."""
+
+    word = "distinct"
+    reads = makes = "stream"
+
+    input: Input
+    by: tuple[Expression, ...]
+    within: Duration
+    grace: Grace | None
+    span: Span
+
+
 Operation = (
-    Filter | Map | Explode | Rekey | Merge | ToTable | ToStream | Join | Aggregate | Suppress | Materialize
+    Distinct | Filter | Map | Explode | Rekey | Merge | ToTable | ToStream | Join | Aggregate | Suppress | Materialize
 )  # fmt: skip
 
 

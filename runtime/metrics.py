@@ -43,6 +43,7 @@ class Dropped(StrEnum):
     OUT_OF_ORDER = "out_of_order"
     WINDOW_CLOSED = "window_closed"
     EXPRESSION_FAILED = "expression_failed"
+    DUPLICATE = "duplicate"  # of a record that passed a `distinct`
 
 
 class Missed(StrEnum):

@@ -273,6 +273,14 @@ class StatementBuilder(ExpressionBuilder):
     ) -> syntax.Materialize:
         return syntax.Materialize(input, self._on_materialized(span, store, kind), span)
 
+    def _on_distinct(
+        self, span: Span, input: syntax.Input, by: tuple[syntax.Expression, ...] | None, within: Any, grace: Any
+    ) -> syntax.Distinct:
+        return syntax.Distinct(input, by or (), self._duration(within), grace, span)
+
+    def _on_values(self, span: Span, *expressions: syntax.Expression) -> tuple[syntax.Expression, ...]:
+        return expressions
+
 
 def _equated(expression: syntax.Expression, left: str, right: str) -> list[syntax.Expression]:
     """The left input's sides of ``a.x = b.x and a.y = b.y``; empty if the expression is no such condition."""

@@ -14,6 +14,7 @@ from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.expressions import Scope, ScopeInput, coerce, type_expression
 from vsc.compiler.passes.aggregates import WINDOW_BOUNDS, aggregate_shape
 from vsc.compiler.passes.columns import equal_names, value_type_problem
+from vsc.compiler.passes.distinct import distinct_shape
 from vsc.compiler.passes.items import ItemRules, scope_input, select, visible
 from vsc.compiler.passes.joins import join_shape
 from vsc.compiler.passes.keys import declared_key, new_key
@@ -249,6 +250,7 @@ def _beside(columns: Iterable[Column], named: Sequence[tuple[str, Span]]) -> lis
 
 _AS_IT_IS: dict[type, Operation] = {syntax.ToStream: ToStream(), syntax.Materialize: Materialize()}
 _SHAPES: dict[type, Callable[[_Schemas, Any, Schema, Scope], ShapeResult]] = {
+    syntax.Distinct: distinct_shape,
     syntax.Filter: _Schemas._filter,
     syntax.Map: _Schemas._map,
     syntax.Explode: _Schemas._explode,

@@ -25,7 +25,7 @@ def test_every_topology_compiles_and_all_of_the_language_comes_up() -> None:
             seen["grace"] += getattr(node.operation, "grace", None) is not None
     rare = {name: count for name, count in seen.items() if count < 3}
     assert not rare
-    assert len(seen) == 17 + 8 + 2 + 2, sorted(seen)
+    assert len(seen) == 18 + 8 + 2 + 2, sorted(seen)
 
 
 def test_the_same_seed_gives_the_same() -> None:

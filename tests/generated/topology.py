@@ -43,7 +43,7 @@ class _Operations(Growing):
     def operations(self) -> Sequence[Callable[[], None]]:
         """What can be done next, the more interesting of it more often."""
         return (
-            self.filter, self.map, self.rekey, self.merge, self.explode, self.to_stream, self.to_table,
+            self.filter, self.map, self.rekey, self.merge, self.explode, self.distinct, self.to_stream, self.to_table,
             self.materialize, self.join_table, self.join_table, self.join_table, self.join_global,
             self.join_by_key, self.join_by_key, self.join_by_foreign_key, self.join_by_foreign_key,
             self.aggregate_stream, self.aggregate_stream, self.aggregate_stream, self.aggregate_table,
@@ -110,6 +110,17 @@ class _Operations(Growing):
         names = {name for name, _ in key}
         value = tuple(c for c in node.columns if c[0] not in names)
         self._add(node, "stream", f"rekey {node.name} by {by}", key, value)
+
+    def distinct(self) -> None:
+        """A stream without repeats of its key, or of a value."""
+        node = self._pick("stream")
+        by = (
+            ""
+            if node.key and self.rng.random() < 0.5
+            else f" by {self._key_values(scope_of(node), (('x', 'string'),))[0]}"
+        )
+        times = f"within {self.rng.choice((1, 5, 20))} ms{self.rng.choice(('', ' grace 3 ms', ' grace 30 ms'))}"
+        self._add(node, "stream", f"distinct {node.name}{by} {times}", node.key, node.value)
 
     def explode(self) -> None:
         """A record for each element of an array."""

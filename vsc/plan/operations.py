@@ -15,6 +15,7 @@ __all__ = [
     "Aggregate",
     "AggregateCall",
     "Answer",
+    "Distinct",
     "Explode",
     "Filter",
     "GroupChanges",
@@ -428,7 +429,34 @@ class Suppress(Facts):
     op: Choice["suppress"] = "suppress"
 
 
+@record
+class Distinct(Facts):
+    """A stream without repeats: a record passes if none of its key that passed is less than `within` ms away in time.
+
+    One that is more than `within` + `grace` ms behind stream time does not. `rekeyed`: the input's key is what tells
+    records apart, made by a `Rekey` called ``DISTINCT#rekey``; the result's columns, its key's too, are among all
+    columns of the input.
+    """
+
+    reads_all = False
+    hands_columns_on = True
+
+    within: int
+    grace: int
+    rekeyed: bool
+    op: Choice["distinct"] = "distinct"
+
+    @property
+    def moves(self) -> bool:
+        """Back to the stream's own key."""
+        return self.rekeyed
+
+    def fits(self, inputs: Schemas, own: Schema) -> bool:
+        """All columns are the input's."""
+        return own == inputs[0] or (self.rekeyed and {*own.key, *own.value} <= {*inputs[0].key, *inputs[0].value})
+
+
 Operation = (
-    Source | Filter | Map | Rekey | ToTable | Materialize | StreamTableJoin | ToStream | Merge | Explode
+    Distinct | Source | Filter | Map | Rekey | ToTable | Materialize | StreamTableJoin | ToStream | Merge | Explode
     | StreamGlobalJoin | TableTableJoin | Subscribe | Answer | GroupChanges | Aggregate | Suppress
 )  # fmt: skip

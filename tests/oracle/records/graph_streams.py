@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tests.oracle.records import (
     answer,
+    distinct,
     explode,
     filter,
     grace,
@@ -28,18 +31,22 @@ from vsc.plan.nodes import (
     Merge,
     Node,
     Rekey,
+    Schema,
     StreamGlobalJoin,
     StreamTableJoin,
     Subscribe,
     ToStream,
 )
+from vsc.plan.operations import Distinct
 from vsc.runtime.operators import evaluate
 from vsc.runtime.operators.aggregate.group_changes_row import travelling as changes_travelling
+from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.foreign_key_join.subscribe_row import travelling as subscriptions_travelling
 from vsc.runtime.operators.places import element_place, kept_columns, value_order
 from vsc.runtime.operators.put import RecordConsumer
 from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.passed import PassedTimes
 
 __all__ = ["stream_operator"]
 
@@ -67,6 +74,10 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             inputs = [parts.nodes[name].schema for name in node.inputs]
             orders = [value_order(before, node.schema) for before in inputs]
             return tuple(merge.Merge(order, forward).process for order in orders)
+        case Distinct() as operation:
+            store = PassedTimes(parts.kv, store_prefix(parts.stage, node.name))
+            back = _own_columns(parts.schema(node), node.schema)
+            return distinct.Distinct(node.owner, operation, store, back, parts.context, forward).process
         case Explode(item):
             before = parts.schema(node)
             array = evaluate.items(node.owner, [item], [before])
@@ -135,3 +146,18 @@ def _answer(parts: Parts, node: Node, operation: Answer, forward: RecordConsumer
     )  # fmt: skip
     parts.finishers.append(step.finish)
     return step.subscription, step.change
+
+
+def _own_columns(before: Schema, after: Schema) -> Callable[[Row, Row | None], tuple[Row, Row | None]]:
+    """Takes the columns of the second schema out of a record of the first."""
+    if before == after:
+        return lambda key, value: (key, value)
+    names = [c.name for c in (*before.key, *before.value)]
+    keys, values = ([names.index(c.name) for c in part] for part in (after.key, after.value))
+
+    def taken(key: Row, value: Row | None) -> tuple[Row, Row | None]:
+        assert value is not None  # a `rekey` lets none through
+        row = key + value
+        return tuple(row[i] for i in keys), tuple(row[i] for i in values)
+
+    return taken

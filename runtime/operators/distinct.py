@@ -1,0 +1,128 @@
+"""`distinct`: a stream without repeats.
+
+A record passes if no record of its key that has passed is less than `within` away in event time, before or behind; this
+is decided in the order of processing. One that is more than `within` + `grace` behind stream time does not pass: it is
+`expired`. What repeats is a `duplicate`. Both are counted.
+
+So that every decision is exact, a time is remembered as long as a record that may still pass could be less than
+`within` away: until stream time has gone 2 x `within` + `grace` beyond it. A loop goes through the records; the times
+of a key are read once a batch and written once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from vsc.plan.nodes import Node, Plan
+from vsc.plan.operations import Distinct
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.operators.columns.flow import Flow
+from vsc.runtime.operators.counting import count
+from vsc.runtime.operators.operator import Operator, Step
+from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.views.question import Question, Status
+from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.view import Beside, Contents, Entry, Pulse
+from vsc.runtime.records import Mask
+from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.state.passed import PassedTimes
+
+__all__ = ["OPERATOR"]
+
+
+class _Distinct(Step):
+    def __init__(self, site: Site, operation: Distinct) -> None:
+        self._site, self._operation = site, operation
+        self._store = PassedTimes(site.kv, site.prefix)
+        self._changed: dict[bytes, list[int]] = {}
+        self._added: list[tuple[int, bytes]] = []
+        self._clock = self._store.stream_time
+
+    def process(self, flow: Flow) -> Flow:
+        operation, site = self._operation, self._site
+        clock = np.maximum.accumulate(np.append(self._clock, flow.time))
+        late = flow.time < clock[:-1] - operation.within - operation.grace
+        self._clock = int(clock[-1])
+        passed = self._passed(flow, late)
+        count(site.failures.metrics, site.name, Dropped.EXPIRED, late)
+        count(site.failures.metrics, site.name, Dropped.DUPLICATE, ~late & ~passed)
+        flow = flow.select(passed)
+        if not operation.rekeyed:
+            return flow
+        names = [c.name for c in (*site.inputs[0].key, *site.inputs[0].value)]
+        keys, values = (
+            tuple(flow.columns[names.index(column.name)] for column in part)
+            for part in (site.node.schema.key, site.node.schema.value)
+        )
+        return replace(flow, key=site.space.columns(keys, len(flow)), space=site.space, keys=keys, values=values)
+
+    def commit(self) -> None:
+        if self._clock >= 0:
+            self._store.write(self._changed, self._added, self._clock, self._clock - _kept(self._operation) + 1)
+
+    def _passed(self, flow: Flow, late: Mask) -> Mask:
+        within, keys, changed, added = self._operation.within, flow.space.keys, self._changed, self._added
+        numbers = np.unique(flow.key[~late]).tolist()
+        times = dict(zip(numbers, self._store.get_many([keys[number] for number in numbers]), strict=True))
+        passed = np.zeros(len(flow), dtype=np.bool_)
+        rows = np.flatnonzero(~late)
+        for row, number, time in zip(rows.tolist(), flow.key[rows].tolist(), flow.time[rows].tolist(), strict=True):
+            before = times[number]
+            place = bisect_left(before, time)
+            if place and time - before[place - 1] < within:
+                continue
+            if place < len(before) and before[place] - time < within:
+                continue
+            before.insert(place, time)
+            changed[keys[number]] = before
+            added.append((time, keys[number]))
+            passed[row] = True
+        return passed
+
+
+def _kept(operation: Distinct) -> int:
+    """How long a time is remembered."""
+    return 2 * operation.within + operation.grace
+
+
+class _View:
+    """The records that have passed; `due`: the stream time behind which one is forgotten."""
+
+    def __init__(self, plan: Plan, info: StoreInfo, kv: OrderedKV) -> None:
+        self._store, self._kept = PassedTimes(kv, info.prefix), _kept(_operation(plan.node(info.node)))
+        self._keys = KeyCodec([c.type for c in info.key])
+
+    @property
+    def stream_time(self) -> int | None:
+        return None if self._store.stream_time < 0 else self._store.stream_time
+
+    def rows(self) -> int:
+        return sum(len(times) for _, times in self._store.scan())
+
+    def answer(self, question: Question) -> Iterator[Entry]:
+        for key, times in self._store.scan():
+            if question.wants(key):
+                row = self._keys.decode(key)
+                yield from (Entry(Status.ROW, key, row, (), (time, time + self._kept)) for time in times)
+
+
+def _operation(node: Node) -> Distinct:
+    assert isinstance(node.operation, Distinct)
+    return node.operation
+
+
+def _contents(plan: Plan, node: Node) -> Contents:
+    before = plan.node(node.inputs[0])
+    return Contents("passed", ("timestamp", "due"), before.schema.key, (), before.name)
+
+
+def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:
+    return Pulse.of(PassedTimes(kv, prefix).stream_time)
+
+
+OPERATOR = Operator(_Distinct, beside=Beside(b"", _contents, _View, _pulse))

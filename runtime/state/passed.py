@@ -1,0 +1,71 @@
+"""What a `distinct` remembers: for every key the times of the records that have passed.
+
+Layout, format version 1 (root: the length of the store's prefix as two bytes, big endian, and the prefix)::
+
+    root "m"             "VSTD", u16 format version, u16 zero, i64 stream time, i64 first time (little endian)
+    root "k" key         the times, ascending, each i64 (little endian)
+    root "t" time key    nothing; the time has eight bytes, big endian
+
+Guarantees: stream time never goes back; no time before the first time is there, and forgetting costs as much as was
+remembered, whatever has been forgotten before. Not for deciding what passes: that is the operator's.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
+from vsc.runtime.state.meta_row import MetaRow
+
+__all__ = ["FORMAT_VERSION", "PassedTimes"]
+
+FORMAT_VERSION: Final = 1
+
+_META: Final = MetaRow(b"VSTD", FORMAT_VERSION, "the memory of a distinct", (-1, 0))
+_NUMBER: Final = struct.Struct(">Q")
+
+
+class PassedTimes:
+    """The times of one `distinct` in an ordered map. `stream_time` is -1 at first."""
+
+    __slots__ = ("_first", "_keys", "_kv", "_meta", "_times", "stream_time")
+
+    def __init__(self, kv: OrderedKV, prefix: bytes) -> None:
+        """Open what `kv` has under `prefix`; StateError when what lies there is something else."""
+        root = store_root(prefix)
+        self._kv, self._meta, self._keys, self._times = kv, root + b"m", root + b"k", root + b"t"
+        self.stream_time, self._first = _META.read(kv.get(self._meta))
+
+    def get_many(self, keys: Sequence[bytes]) -> list[list[int]]:
+        """The times of each key, ascending."""
+        return [_decode(data) for data in self._kv.get_many([self._keys + key for key in keys])]
+
+    def scan(self) -> Iterator[tuple[bytes, list[int]]]:
+        """Every key with its times, in the order of the keys' bytes."""
+        for at, data in self._kv.scan(self._keys, prefix_end(self._keys)):
+            yield at[len(self._keys) :], _decode(data)
+
+    def write(
+        self, changed: Mapping[bytes, list[int]], added: Sequence[tuple[int, bytes]], clock: int, first: int
+    ) -> None:
+        """Keep the times of the keys that have `changed` by what was `added` (time, key); forget all before `first`.
+
+        Stream time is `clock` now, if that is later. One atomic write.
+        """
+        self.stream_time, first = max(self.stream_time, clock), max(self._first, first)
+        begin, end = (self._times + _NUMBER.pack(time) for time in (self._first, first))
+        going = self._kv.scan(begin, end) if begin < end else ()
+        gone = {at[len(begin) :] for at, _ in going} - changed.keys()
+        times = {**changed, **dict(zip(gone, self.get_many(list(gone)), strict=True))}
+        kept = {self._keys + key: [time for time in found if time >= first] for key, found in times.items()}
+        puts = [(key, struct.pack(f"<{len(found)}q", *found)) for key, found in kept.items() if found]
+        puts += [(self._times + _NUMBER.pack(time) + key, b"") for time, key in added if time >= first]
+        puts.append((self._meta, _META.row(self.stream_time, first)))
+        self._kv.write(puts, [key for key, found in kept.items() if not found], [(begin, end)] if begin < end else [])
+        self._first = first
+
+
+def _decode(data: bytes | None) -> list[int]:
+    return [] if data is None else list(struct.unpack(f"<{len(data) // 8}q", data))
