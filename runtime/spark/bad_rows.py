@@ -98,7 +98,7 @@ def check_usable(plan: Plan, read: Mapping[str, int], metrics: Metrics) -> None:
         if rows and sum(reasons.values()) >= rows:
             all_of = "the only row" if rows == 1 else f"all {counted(rows, 'row')}"
             raise UnusableInputError(
-                f"{Options.of_source(node).place}: {all_of} that this run read of it had to be dropped "
+                f"{Options.of_source(node).place}: {all_of} that this run read from it had to be dropped "
                 f"({_why(reasons)})",
                 "compare its columns, key, timestamp, format and options with its files; then run with a new "
                 "checkpoint, as this one has read them. --on-bad-row fail names the first bad row",

@@ -52,7 +52,7 @@ class PrometheusDisplay(Display, Collector):
             self._server, self._thread = start_http_server(port, host, registry)
         except (OSError, OverflowError) as error:
             raise ConfigurationError(
-                f"metrics cannot be served on {host}:{port}: {error}", "give a port that is free, on an address of here"
+                f"metrics cannot be served on {host}:{port}: {error}", "give a free port on a local address"
             ) from error
         self.port = int(self._server.server_port)
 
@@ -111,7 +111,7 @@ def _gauges(event: Batch) -> Iterator[Metric]:
     families = [
         GaugeMetricFamily("vsc_state_rows", "Rows in a store", labels=["store"]),
         GaugeMetricFamily("vsc_state_bytes", "Bytes in a store, uncompressed", labels=["store"]),
-        GaugeMetricFamily("vsc_held_records", "What waits in a store for stream time", labels=["store"]),
+        GaugeMetricFamily("vsc_held_records", "Records held in a store until stream time advances", labels=["store"]),
         GaugeMetricFamily("vsc_stream_time_ms", "A store's highest event time", labels=["store"]),
     ]
     for name, store in event.stores.items():
@@ -120,7 +120,7 @@ def _gauges(event: Batch) -> Iterator[Metric]:
             if value is not None:
                 family.add_metric([name], value)
     yield from families
-    lag = GaugeMetricFamily("vsc_source_lag", "What a source has still to bring", labels=["source", "unit"])
+    lag = GaugeMetricFamily("vsc_source_lag", "Input still to be read from a source", labels=["source", "unit"])
     for source, units in event.lags.items():
         for unit, amount in units.items():
             lag.add_metric([source, unit], amount)

@@ -59,7 +59,8 @@ def launched(
         if interrupts.at_once:
             raise Interrupted from error
         raise StartError(
-            f"Spark did not start on {master}: {_reason(log, error)}", f"vsc doctor may tell why; Spark's log is {log}"
+            f"Spark did not start on {master}: {_reason(log, error)}",
+            f"vsc doctor may find the cause; Spark's log is {log}",
         ) from error
     try:
         spark.sparkContext.setLogLevel("WARN")

@@ -60,7 +60,7 @@ def batch_text(event: Batch) -> str:
 
 
 def lag_texts(lag: Mapping[str, float]) -> list[str]:
-    """What a source has still to bring, by unit, where that is anything."""
+    """Input still to be read from a source, by unit, where that is anything."""
     return [_amount(int(n), unit) for unit, n in lag.items() if n]
 
 
@@ -89,7 +89,7 @@ def finished_text(event: Finished) -> str:
     text = f"finished: {counted(event.batches, 'batch')}, {rows}, {event.duration_ms / 1000:,.1f} s"
     if event.held:
         them = "it" if event.held == 1 else "them"
-        text += f"; {_waiting(event.held)} for stream time to go on (--drain lets {them} out)"
+        text += f"; {_waiting(event.held)} until stream time advances (--drain emits {them})"
     if event.waiting:
         text += f"; {_waiting(event.waiting)} for sources that have not been read to their end"
     return text
@@ -148,7 +148,8 @@ def _advice(data: Mapping[str, Any]) -> list[str]:
             were, them = ("was", "it") if late == 1 else ("were", "them")
             found.append(
                 f"in '{node}' {counted(late, 'look-up')} {were} older than the table's history retention: the table "
-                f"is read ahead of the stream, and a retention of {duration_text(wanted)} would have served {them}"
+                f"is read ahead of the stream, and a retention of {duration_text(wanted)} would have been enough "
+                f"for {them}"
             )
     return found
 

@@ -118,7 +118,7 @@ def _check_csv(node: Node, options: Options) -> None:
             raise SourceError(f"{options.place}: CSV columns go by the header, it cannot be switched off")
         if name.lower() not in CELL_OPTIONS | _TEXT_FORMATS | FILE_OPTIONS:
             raise SourceError(
-                f"{options.place}: vsc cannot honour the option {name!r} for CSV",
+                f"{options.place}: vsc does not support the option {name!r} for CSV",
                 "those it can are " + ", ".join(sorted(CELL_OPTIONS | _TEXT_FORMATS | FILE_OPTIONS)),
             )
 

@@ -194,7 +194,7 @@ class _Files:
         if batch.num_rows == 0:
             return
         if START in names and pc.max(batch.column(names.index(START))).as_py():
-            raise SourceError(f"source '{self._name}': a file was split between tasks", "report this as a bug of vsc")
+            raise SourceError(f"source '{self._name}': a file was split between tasks", "report this as a bug in vsc")
         if PART not in names:
             yield "", batch
             return
@@ -215,7 +215,7 @@ class _Files:
             part = batch.column(names.index(PART))[start].as_py() if index[start] == 0 else self._part
             if part is None or int(index[start]) not in (0, self._row):
                 raise SourceError(
-                    f"source '{self._name}': a file was split between tasks", "report this as a bug of vsc"
+                    f"source '{self._name}': a file was split between tasks", "report this as a bug in vsc"
                 )
             yield part, batch.slice(start, end - start)
 

@@ -29,7 +29,7 @@ _ENTRY = re.compile(r"NewFileEntry\((.*),(\d+),\d+\)")
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """What a source has still to bring. `next` is the lowest name of a source partition of it, None for nothing.
+    """Input still to be read from a source. `next` is the lowest name of a source partition of it, None for nothing.
 
     `position` changes whenever the source hands out files. `files` and `bytes`: how much it is, as far as Spark has
     listed it.
@@ -153,6 +153,6 @@ def _method(instance: Any, name: str) -> Any:
 
 def _unknown() -> SourceError:
     return SourceError(
-        "this version of Spark does not tell what its file sources have still to read",
+        "this version of Spark does not report what its file sources still have to read",
         "run with pyspark 4.1 to 4.3",
     )

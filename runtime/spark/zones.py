@@ -78,7 +78,7 @@ def check_java_zone(spark: SparkSession, resolved: Plan) -> None:
     if others:
         kind, options = in_orc[0]
         raise kind(
-            f"{options.place}: Spark's Java runs in the time zone {others[0]} and takes times in ORC for local ones",
+            f"{options.place}: Spark's Java runs in the time zone {others[0]} and reads times in ORC as local times",
             "start Spark with TZ=UTC in its environment and spark.executorEnv.TZ=UTC, or use parquet",
         )
 

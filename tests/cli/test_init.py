@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
     monkeypatch.chdir(tmp_path)
     assert main(["init", "my-shop"]) == 0
-    assert capsys.readouterr().err == "8 files made in my-shop; go on with: cd my-shop && vsc test .\n"
+    assert capsys.readouterr().err == "8 files made in my-shop; next: cd my-shop && vsc test .\n"
     monkeypatch.chdir(tmp_path / "my-shop")
     return tmp_path / "my-shop"
 

@@ -27,7 +27,7 @@ STILTED = {
     r"(?<!there )(?<!There )\b(?:is|are) no (?!longer|further|later|more\b|earlier)": "is not a ...",
     r"\bwhich is no\b": "unknown ...",
     r"\bmend(?:s|ed|ing)?\b": "fix",
-    r"\blets? (?:\w+ ){0,3}out\b": "emit",
+    r"\blets? (?:\S+ ){0,3}out\b": "emit",
     r"\bwhat waits\b": "what is held",
     r"\b(?:is|are|be) told\b(?! apart)": "is reported",
     r"\b(?:expensive|needed) are\b": "the verb early: small batches are expensive",

@@ -84,3 +84,11 @@ def test_a_missing_extra_is_named(ask: Vsc, root: Path, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "[spark]" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_new_project_is_in_order(ask: Vsc, tmp_path: Path) -> None:
+    """The templates and the completion scripts are package data."""
+    assert ask("-m", "vsc", "init", "shop").returncode == 0
+    assert ask("-m", "vsc", "check", "--deny-warnings", "shop").stderr == "1 file: no findings\n"
+    assert ask("-m", "vsc", "fmt", "--check", "shop").stderr == "1 file unchanged\n"
+    assert "complete " in ask("-m", "vsc", "completion", "bash").stdout

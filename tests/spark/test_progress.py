@@ -92,10 +92,10 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
     ]
     assert last.startswith("finished: 2 batches, 20 rows in, 16 out")
     assert (
-        "5 records wait for stream time to go on (--drain lets them out); 7 records wait for sources that have" in last
+        "5 records wait until stream time advances (--drain emits them); 7 records wait for sources that have" in last
     )
     assert "in 'priced' 6 look-ups were older than the table's history retention" in last
-    assert last.endswith("a retention of 1 hour 31 minutes would have served them")
+    assert last.endswith("a retention of 1 hour 31 minutes would have been enough for them")
     assert "null_key" not in last and "older_than_retention" not in last  # the summary has them
     bar = " ".join(shown("bar"))
     assert "look-ups were older" in bar and bar.count("null_key") == 1
@@ -120,10 +120,10 @@ def test_one_is_singular() -> None:
     assert "  state     rates 1 row 10 B\n" in stream.getvalue()
     assert last.startswith("finished: 1 batch, 1 row in, 1 out, ")
     assert last.endswith(
-        "1 record waits for stream time to go on (--drain lets it out); "
+        "1 record waits until stream time advances (--drain emits it); "
         "1 record waits for sources that have not been read to their end; "
         "in 'priced' 1 look-up was older than the table's history retention: the table is read ahead of the stream, "
-        "and a retention of 1 second would have served it"
+        "and a retention of 1 second would have been enough for it"
     )
     assert [counted(n, noun) for n, noun in ((0, "batch"), (1, "batch"), (2, "batch"))] == [
         "0 batches", "1 batch", "2 batches",

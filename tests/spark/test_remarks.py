@@ -60,6 +60,6 @@ def test_no_files_and_lost_files_get_a_line_and_rows_of_no_use_an_error(
     with pytest.raises(UnusableInputError) as error:
         said()
     assert error.value.message == (
-        "source 'orders' (line 2): all 2 rows that this run read of it had to be dropped (2 null_key)"
+        "source 'orders' (line 2): all 2 rows that this run read from it had to be dropped (2 null_key)"
     )
     assert said() == []  # nothing was read

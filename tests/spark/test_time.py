@@ -150,7 +150,7 @@ def test_times_in_orc_need_a_java_in_utc(
     finally:
         zones.setDefault(before)
     assert caught.value.message == (
-        f"{place}: Spark's Java runs in the time zone Europe/Berlin and takes times in ORC for local ones"
+        f"{place}: Spark's Java runs in the time zone Europe/Berlin and reads times in ORC as local times"
     )
     assert not (tmp_path / "ck").exists()
 

@@ -24,7 +24,7 @@ from vsc.extras import MissingExtra, required
 __all__ = ["COMMANDS", "main", "whole_parser"]
 
 COMMANDS = {
-    "inspect": "write the source statement for data files that are there",
+    "inspect": "write the source statement for existing data files",
     "check": "find what is wrong with topologies",
     "fmt": "format topologies",
     "compile": "turn a topology into its plan, or show it in another form",

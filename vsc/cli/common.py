@@ -38,7 +38,7 @@ STDIN = "<stdin>"
 def add_variables(parser: argparse.ArgumentParser) -> None:
     """Adds ``--var``."""
     parser.add_argument(
-        "--var", metavar="NAME=VALUE", action="append", default=[], help="a value for ${NAME}; may be given repeatedly"
+        "--var", metavar="NAME=VALUE", action="append", default=[], help="a value for ${NAME}; can be repeated"
     )
 
 

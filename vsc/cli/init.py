@@ -42,7 +42,7 @@ def execute(args: argparse.Namespace) -> int:
             raise UsageError(f"{os.path.dirname(path)} cannot be made: {error.strerror}") from error
         write_file(path, text.replace(_PLACEHOLDER, name))
     inside = "" if args.folder == "." else f"cd {args.folder} && "
-    tell(f"{len(made)} files made in {args.folder}; go on with: {inside}vsc test .")
+    tell(f"{len(made)} files made in {args.folder}; next: {inside}vsc test .")
     return 0
 
 

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="the data of one source: a folder, a file or a glob")
     parser.add_argument(
-        "--format", choices=("parquet", "json", "csv", "orc"), help="what the files are (default: found out)"
+        "--format", choices=("parquet", "json", "csv", "orc"), help="the format of the files (default: detected)"
     )
     parser.add_argument(
         "--rows", metavar="N", default=str(_ROWS),
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         action="append",
         default=[],
-        help="a key column; may be given repeatedly (default: the likeliest)",
+        help="a key column; can be repeated (default: the likeliest)",
     )
     parser.add_argument("--timestamp", metavar="COLUMN", help="the column with the event time (default: the likeliest)")
     parser.add_argument(

@@ -52,7 +52,7 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
     """Adds ``--master``, ``--conf`` and ``--packages``."""
     parser.add_argument("--master", default=MASTER, metavar="URL", help="as for spark-submit (default: local[*])")
     parser.add_argument(
-        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; may be given repeatedly"
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; can be repeated"
     )
     parser.add_argument(
         "--packages",

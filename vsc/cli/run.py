@@ -45,7 +45,7 @@ __all__ = ["add_arguments", "execute"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument("file", metavar="FILE", help="a topology (.vdsl), or a plan (.json) that vsc compile has made")
-    parser.add_argument("--checkpoint", required=True, metavar="DIR", help="folder for the query's state and place")
+    parser.add_argument("--checkpoint", required=True, metavar="DIR", help="folder for the query's state and progress")
     add_spark(parser)
     parser.add_argument(
         "--partitions",
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trigger",
         default="available-now",
         metavar="WHEN",
-        help="available-now: all input there is, then stop (default); once: the same in one batch; "
+        help="available-now: all available input, then stop (default); once: the same in one batch; "
         "or a duration such as '10 seconds': a batch at that interval until it is stopped",
     )
     parser.add_argument(

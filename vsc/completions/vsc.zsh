@@ -17,7 +17,7 @@ _shtab_vsc_commands() {
     explain:'Show the page of a diagnostic code, or list all codes.'
     fmt:'Format topologies: one style, comments stay where they are. Files end up in UTF-8 with LF line ends. A file with a syntax error is left alone.'
     init:'Make a small project that runs.'
-    inspect:'Write the source statement for data files that are there.'
+    inspect:'Write the source statement for existing data files.'
     run:'Run a topology on Spark.'
     store:'Look into the state of a checkpoint.'
     test:'Run scenario files.'
@@ -47,7 +47,7 @@ _shtab_vsc_check_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--format[text goes to standard error, the others to standard output (default\: text)]:format:(text concise json sarif github)"
   "--deny-warnings[exit with 1 if there is a warning]"
-  "*--var[a value for \$\{NAME\}\; may be given repeatedly]:NAME=VALUE:"
+  "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "(*):a topology, a folder with topologies (\*.vdsl), or - for standard input:_files"
 )
 
@@ -58,9 +58,9 @@ _shtab_vsc_compile_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   {-o,--output}"[write there instead of to standard output]:OUT:_files"
   "--emit[plan (default)\: JSON for vsc run\; topology\: nodes, keys, types and versioned status, to read\; graph\: the same as JSON\; spark\: Spark\'s own plan (starts Spark)\; the others are pictures]:emit:(plan topology graph mermaid dot svg spark)"
-  "*--var[a value for \$\{NAME\}\; may be given repeatedly]:NAME=VALUE:"
+  "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
-  "*--conf[a setting of Spark\; may be given repeatedly]:KEY=VALUE:"
+  "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
   ":a topology (.vdsl):_files"
 )
@@ -111,11 +111,11 @@ _shtab_vsc_init_defaults_added=0
 
 _shtab_vsc_inspect_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--format[what the files are (default\: found out)]:format:(parquet json csv orc)"
+  "--format[the format of the files (default\: detected)]:format:(parquet json csv orc)"
   "--rows[read about N rows, spread over the files, or \`all\` (default\: 250,000)]:N:"
   "--kind[default\: stream]:kind:(stream table)"
   "--name[what the source is called (default\: from the path)]:name:"
-  "*--key[a key column\; may be given repeatedly (default\: the likeliest)]:COLUMN:"
+  "*--key[a key column\; can be repeated (default\: the likeliest)]:COLUMN:"
   "--timestamp[the column with the event time (default\: the likeliest)]:COLUMN:"
   "--output[a statement, or all findings (default\: text)]:output:(text json)"
   "(*):the data of one source\: a folder, a file or a glob:_files"
@@ -126,14 +126,14 @@ _shtab_vsc_inspect_defaults_added=0
 
 _shtab_vsc_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--checkpoint[folder for the query\'s state and place]:DIR:_files -/"
+  "--checkpoint[folder for the query\'s state and progress]:DIR:_files -/"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
-  "*--conf[a setting of Spark\; may be given repeatedly]:KEY=VALUE:"
+  "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
   "--partitions[partitions of the state\: how many tasks can work on it at the same time (default\: 4\; fixed once the checkpoint exists)]:N:"
-  "--trigger[available-now\: all input there is, then stop (default)\; once\: the same in one batch\; or a duration such as \'10 seconds\'\: a batch at that interval until it is stopped]:WHEN:"
+  "--trigger[available-now\: all available input, then stop (default)\; once\: the same in one batch\; or a duration such as \'10 seconds\'\: a batch at that interval until it is stopped]:WHEN:"
   "--max-idle[with a duration as trigger\: how long the other sources wait for one that has nothing new (default\: 0)]:D:"
-  "*--var[a value for \$\{NAME\}\; may be given repeatedly]:NAME=VALUE:"
+  "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "--drain[at the end, emit everything still held\: for a grace, in windows, in suppress]"
   "--back-to[first go back to the state after that epoch, and forget what came later]:EPOCH:"
   "--local-dir[where executors keep RocksDB (default\: Spark\'s local folders)]:DIR:_files -/"
@@ -162,7 +162,7 @@ _shtab_vsc_store_get_options=(
   "--format[default\: table]:format:(table json csv)"
   "--at-epoch[as epoch N left it (default\: the newest one)]:N:"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
-  "*--conf[a setting of Spark\; may be given repeatedly]:KEY=VALUE:"
+  "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
   "--key[the key\; one of several columns as a JSON object]:K:"
   "--as-of[what was valid then\: ms since 1970, or ISO text]:T:"
@@ -178,7 +178,7 @@ _shtab_vsc_store_history_options=(
   "--format[default\: table]:format:(table json csv)"
   "--at-epoch[as epoch N left it (default\: the newest one)]:N:"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
-  "*--conf[a setting of Spark\; may be given repeatedly]:KEY=VALUE:"
+  "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
   "--key[the key\; one of several columns as a JSON object]:K:"
   "--from[versions that are valid at that time or later]:T:"
@@ -195,7 +195,7 @@ _shtab_vsc_store_list_options=(
   "--format[default\: table]:format:(table json csv)"
   "--at-epoch[as epoch N left it (default\: the newest one)]:N:"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
-  "*--conf[a setting of Spark\; may be given repeatedly]:KEY=VALUE:"
+  "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
 )
 
@@ -208,7 +208,7 @@ _shtab_vsc_store_scan_options=(
   "--format[default\: table]:format:(table json csv)"
   "--at-epoch[as epoch N left it (default\: the newest one)]:N:"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
-  "*--conf[a setting of Spark\; may be given repeatedly]:KEY=VALUE:"
+  "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
   "--as-of[what was valid then\: ms since 1970, or ISO text]:T:"
   "--from-key[from this key on\; leading key columns are enough]:K:"
@@ -226,7 +226,7 @@ _shtab_vsc_test_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--format[default\: text]:format:(text junit)"
   {-o,--output}"[write there instead of to standard output]:OUT:_files"
-  "*--var[a value for \$\{NAME\}\; may be given repeatedly]:NAME=VALUE:"
+  "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "(*):a scenario file (\*.scenario.yaml), or a folder to look for them in:_files"
 )
 
