@@ -48,6 +48,7 @@ OPERATORS = {
     "collect_set": "table o = aggregate s group by k select collect_set(n % 50) as c;",
     "table aggregate": "table o = aggregate t group by g select sum(n) as n, count(*) as c;",
     "table aggregate, versioned": "table o = aggregate t group by g select sum(n) as n, count(*) as c;",
+    "table aggregate, min and last": "table o = aggregate t group by g select min(x) as n, last(n) as c;",
     "tumbling": f"table o = {WINDOW};",
     "hopping": f"table o = {WINDOW.replace(SIZE, 'hopping (size = 1 minute, advance = 20 seconds')};",
     "emit final": f"table o = {WINDOW.replace(' select', ' emit final select')};",

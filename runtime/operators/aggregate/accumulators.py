@@ -11,6 +11,7 @@ from vsc.plan.types import DataType, DecimalType, ScalarType
 from vsc.runtime.operators.aggregate.collecting import CollectListColumns, CollectSetColumns
 from vsc.runtime.operators.aggregate.distinct import CountDistinctColumns
 from vsc.runtime.operators.aggregate.exact_floats import ExactFloatColumns
+from vsc.runtime.operators.aggregate.kept import KeptExtremeByColumns, KeptExtremeColumns, KeptFirstLastColumns
 from vsc.runtime.operators.aggregate.numbers import is_float
 from vsc.runtime.operators.aggregate.ranks import can_be_ranked
 from vsc.runtime.operators.aggregate.states import ColumnAccumulator
@@ -19,7 +20,10 @@ from vsc.runtime.operators.aggregate.winners import ExtremeByColumns, ExtremeCol
 
 __all__ = ["KEEPING", "column_accumulator"]
 
-KEEPING = (CountDistinctColumns, CollectListColumns, CollectSetColumns)
+KEEPING = (
+    CountDistinctColumns, CollectListColumns, CollectSetColumns,
+    KeptExtremeColumns, KeptExtremeByColumns, KeptFirstLastColumns,
+)  # fmt: skip
 """Those that keep entries beside their cells."""
 
 _NARROW = 18
@@ -44,8 +48,12 @@ def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator | 
             return CollectListColumns(of[0], table)
         case "collect_set":
             return CollectSetColumns(of[0], table)
-        case _ if table:
-            return None  # what keeps every row
+        case "min" | "max" if table:
+            return KeptExtremeColumns(of[0], call.function == "max")
+        case "min_by" | "max_by" if table:
+            return KeptExtremeByColumns(of[0], of[1], call.function == "max_by")
+        case "first" | "last" if table:
+            return KeptFirstLastColumns(of[0], call.function == "last")
         case "min" | "max" if can_be_ranked(of[0]):
             return ExtremeColumns(of[0], call.function == "max")
         case "min_by" | "max_by" if _plain(of[0]) and can_be_ranked(of[1]):
