@@ -13,10 +13,9 @@ import pyarrow as pa
 import pytest
 
 from vsc.plan.types import BIGINT, BINARY, BOOLEAN, DOUBLE, STRING, DataType, DecimalType
-from vsc.runtime.operators.aggregate.integers import bytes_of, integers_of
+from vsc.runtime.operators.aggregate.integers import bytes_of, decimals, integers_of, unscaled
 from vsc.runtime.operators.aggregate.order import comparable
 from vsc.runtime.operators.aggregate.ranks import ranks
-from vsc.runtime.operators.columns.flow import NotColumnar
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.values import to_array
 
@@ -69,13 +68,14 @@ def test_the_winner_is_the_first_or_the_last_of_the_highest(last_of_equal: bool,
     assert ended.tolist() == [g if b is None else b[1] for g, b in enumerate(best)]
 
 
-def test_sums_that_could_overflow_are_left_to_a_loop() -> None:
+def test_sums_do_not_overflow() -> None:
     segments = Segments(np.array([0, 0]), 1)
     running, total = segments.sums(np.array([2**60, 2**60]), np.array([1]))
     assert (running.tolist(), total.tolist()) == ([2**60 + 1, 2**61 + 1], [2**61 + 1])
-    for values, start in (([2**61, 2**61], 0), ([1, -(2**63)], 0), ([1, 1], 2**62)):
-        with pytest.raises(NotColumnar):
-            segments.sums(np.array(values), np.array([start]))
+    for values, start in (([2**62, 2**62], 2**62), ([-(2**63), -(2**63)], -1), ([1, 1], 2**70)):
+        running, total = segments.sums(np.array(values), np.array([start]))
+        assert running.tolist() == [start + values[0], start + sum(values)]
+        assert total.tolist() == [start + sum(values)]
 
 
 def test_integers_have_the_bytes_of_the_record_by_record_engine() -> None:
@@ -88,8 +88,25 @@ def test_integers_have_the_bytes_of_the_record_by_record_engine() -> None:
     assert integers_of(pa.array([None, b"\x80", (2**62).to_bytes(8, "little")], pa.binary())).tolist() == [
         0, -128, 2**62,
     ]  # fmt: skip
-    with pytest.raises(NotColumnar):
-        integers_of(pa.array([b"\1" * 9], pa.binary()))
+    large = [2**64, 0, -(2**80), 2**62, -(2**63)]
+    assert bytes_of(np.array(large, dtype=object)).to_pylist() == [
+        n.to_bytes(n.bit_length() // 8 + 1, "little", signed=True) if n else b"" for n in large
+    ]
+    assert integers_of(bytes_of(np.array(large, dtype=object))).tolist() == large
+    assert bytes_of(np.array([2**62, -(2**63)])).to_pylist() == [
+        (2**62).to_bytes(8, "little"), (-(2**63)).to_bytes(9, "little", signed=True)
+    ]  # fmt: skip
+
+
+def test_decimals_of_any_width_are_numbers() -> None:
+    of = pa.decimal128(38, 2)
+    for texts in (["1.25", None, "-7.00"], ["9" * 36 + ".99", None, "-" + "9" * 36 + ".98", "184467440737095516.16"]):
+        column = pa.array([None if text is None else Decimal(text) for text in texts], of)
+        numbers = unscaled(column)
+        assert numbers.tolist() == [0 if text is None else int(text.replace(".", "")) for text in texts]
+        null = np.array([text is None for text in texts])
+        assert decimals(numbers, null, of).equals(column)
+        assert unscaled(column.slice(2)).tolist() == numbers.tolist()[2:]
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,16 @@
 """The calls of an aggregate on whole columns: what needs only what it has seen, and what can be taken back.
 
-Each has the cells of the accumulator in a loop of the same call, so both read what the other one wrote; what cannot be
-done exactly is refused with `NotColumnar`.
+Each has the cells and the entries of the accumulator in a loop of the same call, so both read what the other one wrote.
 """
 
 from __future__ import annotations
 
 from vsc.plan.nodes import AggregateCall
-from vsc.plan.types import DataType, DecimalType, ScalarType
 from vsc.runtime.operators.aggregate.collecting import CollectListColumns, CollectSetColumns
 from vsc.runtime.operators.aggregate.distinct import CountDistinctColumns
 from vsc.runtime.operators.aggregate.exact_floats import ExactFloatColumns
 from vsc.runtime.operators.aggregate.kept import KeptExtremeByColumns, KeptExtremeColumns, KeptFirstLastColumns
 from vsc.runtime.operators.aggregate.numbers import is_float
-from vsc.runtime.operators.aggregate.ranks import can_be_ranked
 from vsc.runtime.operators.aggregate.states import ColumnAccumulator
 from vsc.runtime.operators.aggregate.sums import CountColumns, ExactSumColumns, FloatSumColumns
 from vsc.runtime.operators.aggregate.winners import ExtremeByColumns, ExtremeColumns, FirstLastColumns
@@ -26,12 +23,9 @@ KEEPING = (
 )  # fmt: skip
 """Those that keep entries beside their cells."""
 
-_NARROW = 18
-"""Decimals up to this precision are numbers of 64 bits."""
 
-
-def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator | None:
-    """The accumulator of a call over a stream or a `table`; None if it needs a loop."""
+def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator:
+    """The accumulator of a call over a stream or a `table`."""
     of = [arg.type for arg in call.args]
     match call.function:
         case "count" if call.distinct:
@@ -42,8 +36,8 @@ def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator | 
             return ExactFloatColumns(call.function == "avg")
         case "sum" | "avg" if is_float(of[0]):
             return FloatSumColumns(call.function == "avg")
-        case "sum" | "avg" if _narrow(of[0]):
-            return ExactSumColumns(of[0], call.type, call.function == "avg")
+        case "sum" | "avg":
+            return ExactSumColumns(of[0], call.type, call.function == "avg", checked=not table)
         case "collect_list":
             return CollectListColumns(of[0], table)
         case "collect_set":
@@ -54,19 +48,11 @@ def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator | 
             return KeptExtremeByColumns(of[0], of[1], call.function == "max_by")
         case "first" | "last" if table:
             return KeptFirstLastColumns(of[0], call.function == "last")
-        case "min" | "max" if can_be_ranked(of[0]):
+        case "min" | "max":
             return ExtremeColumns(of[0], call.function == "max")
-        case "min_by" | "max_by" if _plain(of[0]) and can_be_ranked(of[1]):
+        case "min_by" | "max_by":
             return ExtremeByColumns(of[1], call.function == "max_by")
-        case "first" | "last" if _plain(of[0]):
+        case "first" | "last":
             return FirstLastColumns(call.function == "last")
-        case _:
-            return None
-
-
-def _narrow(data_type: DataType) -> bool:
-    return not isinstance(data_type, DecimalType) or data_type.precision <= _NARROW
-
-
-def _plain(data_type: DataType) -> bool:
-    return isinstance(data_type, ScalarType | DecimalType)
+        case other:
+            raise ValueError(f"{call.text}: unknown aggregate function {other}")

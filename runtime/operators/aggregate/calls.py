@@ -6,6 +6,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.nodes import Aggregate, AggregateCall, Column, Node, Schema
 from vsc.plan.types import BIGINT, DataType
@@ -18,6 +20,7 @@ from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.rows import RowCodec
+from vsc.runtime.values import to_values
 
 __all__ = ["Accumulator", "Calls", "Group", "entry_tag"]
 
@@ -129,6 +132,16 @@ class Calls:
             except ExpressionFailure as failure:
                 raise NodeFailure(self._name, call.text, failure.reason) from failure
         return found
+
+    def rows(self, columns: Sequence[pa.Array], count: int) -> Sequence[Sequence[tuple[Any, ...]]]:
+        """The arguments of all calls for each of `count` rows, of the columns that they were computed as."""
+        types = [arg.type for call in self._calls for arg in call.args]
+        values = iter([to_values(column, type_) for column, type_ in zip(columns, types, strict=True)])
+        found: list[Sequence[tuple[Any, ...]]] = []
+        for call in self._calls:
+            of_call = [next(values) for _ in call.args]
+            found.append(list(zip(*of_call, strict=True)) if of_call else [()] * count)
+        return list(zip(*found, strict=True)) if found else [()] * count
 
     def add(self, group: Group, args: Sequence[tuple[Any, ...]], at: At, kv: OrderedKV, prefix: bytes) -> None:
         """Takes a row in; the group's time is left alone."""

@@ -16,7 +16,6 @@ from vsc.runtime.operators.aggregate.integers import bytes_of, integers_of
 from vsc.runtime.operators.aggregate.numbers import is_float
 from vsc.runtime.operators.aggregate.order import order_bytes
 from vsc.runtime.operators.aggregate.states import Beside, Rows, State, Writes, integers, valid
-from vsc.runtime.operators.columns.flow import NotColumnar
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
@@ -96,6 +95,4 @@ class CountDistinctColumns:
         stored = np.flatnonzero(beside.stored[group])
         found: list[Any] = beside.kv.get_many([entries[i] for i in stored.tolist()])
         known[stored] = integers_of(pa.array(found, pa.binary()))
-        if len(known) and int(known.min()) < 0:
-            raise NotColumnar
         return known

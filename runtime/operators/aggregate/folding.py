@@ -15,7 +15,6 @@ import pyarrow as pa
 from vsc.plan.nodes import Aggregate, Column, Item, Node, Schema
 from vsc.runtime.operators.aggregate.accumulators import KEEPING, column_accumulator
 from vsc.runtime.operators.aggregate.calls import Calls
-from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.aggregate.states import (
     Beside,
     ColumnAccumulator,
@@ -25,23 +24,15 @@ from vsc.runtime.operators.aggregate.states import (
     Writes,
     part,
 )
+from vsc.runtime.operators.aggregate.sums import ExactSumColumns
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation
-from vsc.runtime.operators.columns.flow import Flow, NotColumnar, Old, blanked
+from vsc.runtime.operators.columns.failures import Failed
+from vsc.runtime.operators.columns.flow import Flow, Old, blanked
 from vsc.runtime.operators.columns.segments import Segments
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.records import Int64s, Mask
 
-__all__ = ["Folding", "Groups", "can_be_folded"]
-
-
-def can_be_folded(node: Node, operation: Aggregate) -> bool:
-    """Whether array expressions can compute the aggregate: not windows that move with their records, nor results in a
-    versioned store, which may refuse them."""
-    if operation.window is not None and operation.window.kind not in ("tumbling", "hopping"):
-        return False
-    table = operation.over == "table"
-    if not table and node.store is not None and node.store.kind != "unversioned":
-        return False
-    return all(column_accumulator(call, table) is not None for call in operation.calls)
+__all__ = ["Folding", "Groups"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +62,8 @@ class Folding:
     def __init__(self, node: Node, operation: Aggregate) -> None:
         calls = Calls(node, operation)
         self.numbered = calls.numbered
-        self._codec = calls.row
+        self._name, self._codec = node.name, calls.row
+        self._texts = [call.text for call in operation.calls]
         self._accumulators: list[ColumnAccumulator] = []
         self._cells: list[int] = []
         self._keeping: list[tuple[int, KeepingAccumulator]] = []
@@ -79,7 +71,6 @@ class Folding:
         self._args: list[slice] = []
         for call, accumulator in zip(operation.calls, calls.accumulators, strict=True):
             found = column_accumulator(call, operation.over == "table")
-            assert found is not None, call.text
             self._accumulators.append(found)
             self._cells.append(len(accumulator.types))
             self._args.append(slice(len(args), len(args) + len(call.args)))
@@ -139,10 +130,6 @@ class Folding:
         """Whether there are entries at all."""
         return bool(self._keeping)
 
-    def arriving(self, flow: Flow, arguments: tuple[pa.Array, ...], state: AggregateState) -> Rows:
-        """The records of a flow, numbered as they arrive."""
-        return Rows(arguments, flow.time, state.arrive_many(len(flow)))
-
     def fold(self, start: Groups, segments: Segments, added: Rows) -> tuple[Groups, Groups]:
         """What the groups had come to at each record, in sorted order, and what they are at the end."""
         added = added.take(segments.order)
@@ -163,26 +150,30 @@ class Folding:
         places, first = segments.unsorted(), segments.firsts
         source = np.where(first, segments.group, segments.count - 1 + np.arange(len(segments)))[places]
         present = (~first | known[segments.group])[places]
-        return Old(present, self.results(keys, running.behind(start).take(source), present))
+        return Old(present, self.results(keys, running.behind(start).take(source), present).columns)
 
-    def results(self, keys: Sequence[pa.Array], groups: Groups, asked: Mask | None = None) -> tuple[pa.Array, ...]:
-        """The value columns of the groups' results, whose key columns are `keys`; null where not `asked`.
-
-        Raises NotColumnar where one cannot be computed: its record is no part of the group then.
-        """
-        computed = self.computed(keys, groups, asked)
-        if computed.failed:
-            raise NotColumnar
-        return computed.columns
-
-    def computed(self, keys: Sequence[pa.Array], groups: Groups, asked: Mask | None = None) -> Computed:
-        """The same, telling which fail. Raises NotColumnar where that of a call cannot be computed."""
+    def results(self, keys: Sequence[pa.Array], groups: Groups, asked: Mask | None = None) -> Computed:
+        """The value columns of the groups' results, whose key columns are `keys`; null where not `asked`."""
         values = tuple(a.results(state) for a, state in zip(self._accumulators, groups.states, strict=True))
-        if asked is None:
-            asked = np.ones(len(groups.time), dtype=np.bool_)
+        there = np.ones(len(groups.time), dtype=np.bool_) if asked is None else asked.copy()
+        failed = {row: failure for row, failure in self._refused(groups, self._accumulators).items() if there[row]}
+        there[list(failed)] = False
         if self._items is None:
-            return Computed(blanked(values, asked))
-        return self._items.where((*keys, *values), groups.time, asked)
+            return Computed(blanked(values, there), failed)
+        found = self._items.where((*keys, *values), groups.time, there)
+        return Computed(found.columns, {**found.failed, **failed})
+
+    def refused(self, running: Groups) -> Failed:
+        """The records that are no part of their groups, though nobody asks for their results."""
+        return self._refused(running, [a for a in self._accumulators if isinstance(a, ExactSumColumns) and a.checked])
+
+    def _refused(self, groups: Groups, chosen: Sequence[ColumnAccumulator]) -> dict[int, NodeFailure]:
+        failed: dict[int, NodeFailure] = {}
+        for accumulator, state, text in zip(self._accumulators, groups.states, self._texts, strict=True):
+            if accumulator in chosen and isinstance(accumulator, ExactSumColumns):
+                for row, reason in accumulator.refused(state).items():
+                    failed.setdefault(row, NodeFailure(self._name, text, reason))
+        return failed
 
 
 def _joined(before: State, after: State) -> State:

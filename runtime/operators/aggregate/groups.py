@@ -1,7 +1,10 @@
-"""`aggregate` of a stream without window, on whole columns: see `aggregate.records.groups.StreamGroups`.
+"""`aggregate` of a stream without window: each record gives its group a new result, at the highest time of its records.
+
+A record without value is dropped and counted (D14); so is one on which an expression fails, if the options say so, and
+one whose result a versioned store refuses: it is no part of its group then, as in Kafka Streams.
 
 Each group is read once a batch and written once; what a group had come to at each of its records is computed for all
-records together.
+records together. Where a result cannot be computed, its group goes record by record (`group_loop`).
 """
 
 from __future__ import annotations
@@ -12,37 +15,38 @@ import numpy as np
 
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.folding import Folding, Groups
+from vsc.runtime.operators.aggregate.group_loop import GroupLoop
 from vsc.runtime.operators.aggregate.state import AggregateState
-from vsc.runtime.operators.aggregate.states import Beside
-from vsc.runtime.operators.columns.failures import Failures
+from vsc.runtime.operators.aggregate.states import Beside, Rows
+from vsc.runtime.operators.columns.failures import Failed, Failures
 from vsc.runtime.operators.columns.flow import Flow, chosen
+from vsc.runtime.operators.columns.loop import TableLoop
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.counting import count
-from vsc.runtime.operators.tables.store import TableColumns
-from vsc.runtime.records import Int64s
+from vsc.runtime.records import Int64s, Mask
 
 __all__ = ["GroupColumns", "numbered"]
 
 
 class GroupColumns:
-    """The groups of a stream, for one batch. `store` is the result table's, if it has one, and unversioned.
-
-    `old`: somebody asks for the rows before the changes.
-    """
+    """The groups of a stream, for one batch. `old`: the rows before the changes are wanted, and no store has them."""
 
     def __init__(
         self,
         name: str,
         folding: Folding,
+        loop: GroupLoop,
         state: AggregateState,
-        store: TableColumns | None,
+        results: TableLoop,
         old: bool,
         failures: Failures,
     ) -> None:
-        self._name, self._state, self._store = name, state, store
+        self._name, self._state, self._results, self._loop = name, state, results, loop
         self._folding, self._old, self._failures, self._metrics = folding, old, failures, failures.metrics
         self._touched: list[bytes] = []
         self._ended: Groups | None = None
+        self._kept = np.zeros(0, dtype=np.bool_)
+        self._looped = False
 
     def process(self, flow: Flow) -> Flow:
         """One result for each record that has a value."""
@@ -51,32 +55,70 @@ class GroupColumns:
         arguments = self._folding.arguments(flow)
         kept = self._failures.kept(flow.at, arguments.failed)
         flow, args = flow.select(kept), chosen(arguments.columns, kept)
-        keys = flow.space.keys
+        arrivals, keys = self._state.arrive_many(len(flow)), flow.space.keys
         touched, group = numbered(flow.key, len(keys))
         self._touched = [keys[number] for number in touched.tolist()]
         data = self._state.get_many(self._touched)
-        start, segments = self._folding.load(data), Segments(group, len(touched))
         known = np.array([row is not None for row in data], dtype=np.bool_)
-        entries = self._state.entries
-        start = self._folding.open(Beside(self._state.below, [entries + kb for kb in self._touched], known), start)
-        running, self._ended = self._folding.fold(start, segments, self._folding.arriving(flow, args, self._state))
-        places = segments.unsorted()
-        now = running.take(places)
-        changed = replace(flow, time=now.time, values=self._folding.results(flow.keys, now))
-        if self._store is not None:
-            self._store.put(changed)
-            return replace(changed, old=self._store.before(changed)) if self._old else changed
-        if not self._old:
-            return changed
-        return replace(changed, old=self._folding.before(flow.keys, known, start, running, segments))
+        start = self._folding.load(data)
+        beside = Beside(self._state.below, [self._state.entries + kb for kb in self._touched], known)
+        start = self._folding.open(beside, start)
+        accepted = self._accepted(flow.time, group, start.time)
+        rows = Rows(args, flow.time, arrivals).take(np.flatnonzero(accepted))
+        segments = Segments(group[accepted], len(touched))
+        changed, failed = self._folded(flow.select(accepted), segments, known, start, rows)
+        again = self._again(group, np.flatnonzero(accepted)[list(failed)])
+        self._kept = np.bincount(group[accepted & ~again], minlength=len(touched)) > 0
+        if not again.any():
+            count(self._metrics, self._name, Dropped.EXPIRED, ~accepted)
+            return self._results.stored(changed)
+        self._looped = True
+        looped = self._loop.changes(flow.select(again), chosen(args, again), arrivals[again])
+        return self._results.stored(Flow.merged([changed.select(~again[accepted]), looped]))
 
     def commit(self) -> None:
         """Writes the groups that have changed."""
-        if self._ended is not None:
-            groups, rows = self._state.groups, self._folding.store(self._ended)
-            puts, deletes = self._folding.writes(np.ones(len(rows), dtype=np.bool_))
-            puts += [(groups + kb, row) for kb, row in zip(self._touched, rows, strict=True)]
-            self._state.write(puts, deletes)
+        if self._ended is None:
+            return
+        kept, groups = np.flatnonzero(self._kept), self._state.groups
+        puts, deletes = self._folding.writes(self._kept)
+        rows = self._folding.store(self._ended.take(kept))
+        puts += [(groups + self._touched[at], row) for at, row in zip(kept.tolist(), rows, strict=True)]
+        if self._looped:
+            puts += self._loop.writes()
+        self._state.write(puts, deletes)
+
+    def _folded(self, flow: Flow, segments: Segments, known: Mask, start: Groups, rows: Rows) -> tuple[Flow, Failed]:
+        """The results, and which of them fail."""
+        running, self._ended = self._folding.fold(start, segments, rows)
+        now = running.take(segments.unsorted())
+        found = self._folding.results(flow.keys, now)
+        changed = replace(flow, time=now.time, values=found.columns)
+        if self._old:
+            changed = replace(changed, old=self._folding.before(flow.keys, known, start, running, segments))
+        return changed, found.failed
+
+    def _accepted(self, time: Int64s, group: Int64s, start: Int64s) -> Mask:
+        """Which records give a result that the table takes: a versioned one refuses those that are too old.
+
+        One that is refused moves neither the table's clock nor, by as much as would matter, the time of its group.
+        """
+        table = self._results.put
+        if table is None or not table.versioned:
+            return np.ones(len(time), dtype=np.bool_)
+        segments = Segments(group, len(start))
+        times, _ = segments.highest(time[segments.order], start)
+        now = times[segments.unsorted()]
+        clock = np.maximum.accumulate(np.concatenate([[table.stream_time], now]))[:-1]
+        accepted: Mask = now >= clock - self._results.grace
+        return accepted
+
+    def _again(self, group: Int64s, failed: Int64s) -> Mask:
+        """The records of groups in which one fails; all, where that decides what a versioned table refuses."""
+        table = self._results.put
+        if len(failed) and table is not None and table.versioned:
+            return np.ones(len(group), dtype=np.bool_)
+        return np.isin(group, group[failed])
 
 
 def numbered(key: Int64s, keys: int) -> tuple[Int64s, Int64s]:

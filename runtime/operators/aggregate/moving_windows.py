@@ -1,4 +1,4 @@
-"""Session and sliding windows in a batch: `aggregate.records.windows` takes one record at a time.
+"""Windows in a loop over the records of a batch: sessions, sliding windows, and all others where a record fails.
 
 What a record does to its group depends on the records before it, so this is a loop; but it touches no store. The
 windows that the batch's records can reach are read once a key, kept by start, and written once: what was opened and
@@ -6,7 +6,7 @@ forgotten in the same batch never reaches the store. A group is never changed, o
 expression fails leaves nothing behind. The windows that the batch closes or forgets wait in a heap, in the order in
 which they do.
 
-Not for what accumulators keep beside their cells: those rows are written record by record, in the state's overlay.
+Not for what accumulators keep beside their cells: those rows are written record by record, into an overlay.
 """
 
 from __future__ import annotations
@@ -15,27 +15,30 @@ import struct
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from vsc.plan.nodes import Aggregate, Item, Node
+from vsc.plan.nodes import Aggregate, Item, Node, Schema
 from vsc.runtime.metrics import HELD_RECORDS, Dropped, Metrics
 from vsc.runtime.metrics import Group as MetricGroup
 from vsc.runtime.operators.aggregate.calls import Calls, Group
-from vsc.runtime.operators.aggregate.records.windows import bounds_key
-from vsc.runtime.operators.aggregate.state import AggregateState, window_key
+from vsc.runtime.operators.aggregate.state import AggregateState, bounds_key, window_key
 from vsc.runtime.operators.aggregate.window_results import Sent, WindowResults
 from vsc.runtime.operators.columns.evaluation import Evaluation
 from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, chosen
+from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.values import to_array, to_values
+from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.kv_overlay import OverlayKV
+from vsc.runtime.values import to_array
 
 __all__ = ["KeyWindows", "MovingWindows"]
 
@@ -57,7 +60,7 @@ class KeyWindows:
 
 
 class MovingWindows:
-    """Base of the session and the sliding windows of one aggregate, for one batch."""
+    """Base of the windows of one aggregate, for one batch. `pending` is what `state` writes to, until `commit`."""
 
     def __init__(
         self,
@@ -67,15 +70,16 @@ class MovingWindows:
         state: AggregateState,
         results: WindowResults,
         failures: Failures,
+        pending: OverlayKV,
     ) -> None:
         assert operation.window is not None
-        self._name, self._final = node.name, operation.final
+        self._name, self._final, self._window = node.name, operation.final, operation.window
+        self._schema, self._pending = node.schema, pending
         self._size, self._grace = operation.window.size, operation.window.grace
         self._calls, self._state, self._results, self._failures = calls, state, results, failures
         self._kv, self._entries = state.kv, calls.has_entries
         args = [Item(call.text, arg, call.text) for call in operation.calls for arg in call.args]
-        self._args, self._widths = Evaluation(node.name, args, [operation.row]), [len(c.args) for c in operation.calls]
-        self._types = [item.expr.type for item in args]
+        self._args = Evaluation(node.name, args, [operation.row])
         self._plain = calls.plain and not calls.has_entries
         self._sent: list[Sent] = []
         self._row, self._late, self._most = 0, 0, 0
@@ -95,12 +99,34 @@ class MovingWindows:
         flow = flow.select(flow.present)
         computed = self._args.rows(flow.columns, flow.time)
         kept = self._failures.kept(flow.at, computed.failed)
-        flow = flow.select(kept)
+        return self.changes(flow.select(kept), chosen(computed.columns, kept))
+
+    def changes(self, flow: Flow, args: Sequence[pa.Array]) -> Flow:
+        """The same, of records that have a value, given the calls' arguments."""
         if len(flow):
             self._load(flow)
-            self._loop(flow, self._arguments(chosen(computed.columns, kept), len(flow)))
-        self._tell(metrics)
+            self._loop(flow, self._calls.rows(args, len(flow)))
+        self._tell(self._failures.metrics)
         return self._results.flow(flow, self._sent)
+
+    def waiting(self) -> list[tuple[int, Place]]:
+        """Takes out the windows that wait for their final result, in the order in which they would close: where in
+        time, and the window. The clock moves to where all have closed."""
+        state = self._state
+        held = list(map(self._indexed, state.places(state.closed + 1, None)))
+        if held:
+            last = held[-1][0]
+            state.stream_time = max(state.stream_time, last - self._closed_up_to(0))
+            state.closed, state.open = max(state.closed, last), 0
+        return [(place, (place, start, kb)) for place, start, kb in held]
+
+    def release(self, waiting: list[tuple[int, Place]], at: Moments) -> Flow:
+        """The final results of windows that waited, one for each moment."""
+        self._read([(kb, start) for _, (_, start, kb) in waiting])
+        for self._row, (_, held) in enumerate(waiting):
+            self._close(held, at)
+        nothing = Flow.empty(Schema(self._schema.key[:-2], ()), KeySpace(KeyCodec([])))
+        return self._results.flow(replace(nothing, at=at), self._sent)
 
     def commit(self) -> None:
         """Writes the windows that have changed, and removes those that are forgotten."""
@@ -126,6 +152,7 @@ class MovingWindows:
                     puts.append((state.index(self._place(start, group), start, key.kb), b""))
         puts.extend(zip(rows, self._encoded(changed), strict=True))
         state.write(puts, deletes)
+        self._pending.commit()
 
     # ------------------------------------------------------------------------------------------- for the subclasses
 
@@ -215,15 +242,6 @@ class MovingWindows:
         rows = self._state.get_many(unread)
         self._unread = {w: self._calls.decode(row) for w, row in zip(unread, rows, strict=True) if row is not None}
 
-    def _arguments(self, columns: Sequence[Any], rows: int) -> Sequence[Args]:
-        """For each record the arguments of all calls."""
-        values = iter([to_values(column, type_) for column, type_ in zip(columns, self._types, strict=True)])
-        calls: list[Sequence[tuple[Any, ...]]] = []
-        for width in self._widths:
-            of_call = [next(values) for _ in range(width)]
-            calls.append(list(zip(*of_call, strict=True)) if of_call else [()] * rows)
-        return list(zip(*calls, strict=True)) if calls else [()] * rows
-
     def _encoded(self, groups: list[Group]) -> list[bytes]:
         if not groups:
             return []
@@ -239,7 +257,7 @@ class MovingWindows:
         state, sent, keys = self._state, self._sent, flow.space.keys
         rows = self._results.rows(flow) if not self._plain else None
         loaded = {number: self._loaded[keys[number]] for number in set(flow.key.tolist())}
-        behind = self._size + self._grace + 1
+        behind = -self._closed_up_to(0)
         for row, (number, time, given) in enumerate(zip(flow.key.tolist(), flow.time.tolist(), args, strict=True)):
             self._row = row
             if rows is not None:

@@ -6,21 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.plan.types import DataType, DecimalType, ScalarType
+from vsc.plan.types import ArrayType, DataType, ScalarType, StructType
+from vsc.runtime.operators.aggregate.distinct import ordered
 from vsc.runtime.records import Int64s
 
-__all__ = ["can_be_ranked", "ranks"]
+__all__ = ["ranks"]
 
 _NUMBERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "date": 32, "timestamp": 64}
 _FLOATS = ("float", "double")
-_OTHERS = ("boolean", "string", "binary")
-
-
-def can_be_ranked(data_type: DataType) -> bool:
-    """Whether `ranks` knows the type: all that have an order, but for those of several members."""
-    if isinstance(data_type, ScalarType):
-        return data_type.name in _NUMBERS or data_type.name in _FLOATS + _OTHERS
-    return isinstance(data_type, DecimalType)
 
 
 def ranks(column: pa.Array, data_type: DataType, ascending: bool) -> Int64s:
@@ -37,11 +30,23 @@ def _ascending(column: pa.Array, data_type: DataType) -> Int64s:
         return found
     if name in _FLOATS:
         return _of_floats(column)
+    if isinstance(data_type, ArrayType | StructType):
+        return _of_several(column, data_type)
     encoded = column.dictionary_encode()
     places = np.empty(len(encoded.dictionary), dtype=np.int64)
     places[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(places))
     indices = encoded.indices.fill_null(0) if encoded.indices.null_count else encoded.indices
     return places[indices.to_numpy()] if len(places) else np.zeros(len(column), dtype=np.int64)
+
+
+def _of_several(column: pa.Array, data_type: DataType) -> Int64s:
+    found = np.zeros(len(column), dtype=np.int64)
+    there = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+    names, index = ordered(data_type, column.take(pa.array(there)))
+    places = np.empty(len(names), dtype=np.int64)
+    places[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    found[there] = places[index]
+    return found
 
 
 def _of_floats(column: pa.Array) -> Int64s:

@@ -31,7 +31,7 @@ from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.kv_overlay import OverlayKV
 
-__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "open_aggregate", "window_key"]
+__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "bounds_key", "open_aggregate", "window_key"]
 
 FORMAT_VERSION: Final = 2
 SUFFIX: Final = b"a"
@@ -45,6 +45,8 @@ _UNKNOWN: Final = struct.pack("<q", -1)
 _NOTHING: Final = (-1, 0, -1, -1, 0, -1)
 _NUMBER: Final = struct.Struct(">Q")
 _PLACE: Final = struct.Struct(">QQ")
+_MILLISECOND: Final = 1000
+_TIMESTAMP: Final = 1 << 63
 
 
 def window_key(key: bytes, start: int) -> bytes:
@@ -55,6 +57,11 @@ def window_key(key: bytes, start: int) -> bytes:
 def open_aggregate(kv: OrderedKV, stage: Stage, node: Node, numbered: bool) -> AggregateState:
     """What the aggregate `node` keeps in `stage`."""
     return AggregateState(kv, store_prefix(stage, node.name) + SUFFIX, numbered)
+
+
+def bounds_key(start: int, end: int) -> bytes:
+    """A window's bounds as `KeyCodec` would write them behind the group's key."""
+    return _PLACE.pack(start * _MILLISECOND + _TIMESTAMP, end * _MILLISECOND + _TIMESTAMP)
 
 
 class AggregateState:
@@ -159,9 +166,13 @@ class AggregateState:
 
     def arrive_many(self, count: int) -> Int64s:
         """The arrivals of the next `count` rows."""
-        first = self.arrivals + self._numbered
+        found = self.arrivals_of(count)
         self.arrivals += count * self._numbered
-        return first + np.arange(count, dtype=np.int64) * self._numbered
+        return found
+
+    def arrivals_of(self, count: int) -> Int64s:
+        """What `arrive_many` gives, without numbering any."""
+        return self.arrivals + self._numbered * (1 + np.arange(count, dtype=np.int64))
 
     def commit(self) -> None:
         """Writes what has changed, all at once."""

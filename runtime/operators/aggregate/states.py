@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ __all__ = [
     "Beside",
     "ColumnAccumulator",
     "KeepingAccumulator",
+    "Refused",
     "Rows",
     "State",
     "Writes",
@@ -78,6 +79,9 @@ class Beside:
         tag = entry_tag(call)
         return Beside(self.kv, [prefix + tag for prefix in self.prefixes], self.stored)
 
+
+Refused = Mapping[int, str]
+"""Why there is no value, by the place of the state."""
 
 Writes = tuple[list[tuple[bytes, bytes]], list[bytes]]
 """What is put, and what is deleted."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from vsc.plan.types import DataType, DecimalType
-from vsc.runtime.operators.aggregate.integers import bytes_of, integers_of
-from vsc.runtime.operators.aggregate.states import Rows, State, floats, integers, valid
-from vsc.runtime.operators.columns.flow import NotColumnar
+from vsc.runtime.operators.aggregate.integers import bytes_of, decimals, integers_of, narrow, unscaled, wide
+from vsc.runtime.operators.aggregate.states import Refused, Rows, State, floats, integers, valid
 from vsc.runtime.operators.columns.segments import SAFE, Segments
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.values import arrow_type
@@ -43,11 +43,14 @@ class CountColumns:
 
 
 class ExactSumColumns:
-    """``sum`` and ``avg`` of integers and narrow decimals, as unscaled numbers: how many there are, and their sum."""
+    """``sum`` and ``avg`` of integers and decimals, as unscaled numbers: how many there are, and their sum.
 
-    def __init__(self, of: DataType, to: DataType, average: bool) -> None:
+    `checked`: a record that takes the sum out of its type is no part of its group, though nobody asks for the result.
+    """
+
+    def __init__(self, of: DataType, to: DataType, average: bool, checked: bool) -> None:
         self._decimal = of if isinstance(of, DecimalType) else None
-        self._to, self._average = to, average
+        self._to, self._average, self.checked = to, average, checked and not average
 
     def load(self, cells: Sequence[pa.Array]) -> State:
         """See `ColumnAccumulator`."""
@@ -57,60 +60,65 @@ class ExactSumColumns:
         """See `ColumnAccumulator`."""
         column = rows.args[0]
         counts, count = segments.sums(rows.signed(valid(column).astype(np.int64)), start[0])
-        sums, total = segments.sums(rows.signed(self._unscaled(column)), start[1])
-        if rows.sign is None and not self._average:
-            self._check(sums)
+        numbers = integers(column) if self._decimal is None else unscaled(column)
+        numbers = numbers if narrow(numbers) else wide(numbers)
+        sums, total = segments.sums(rows.signed(numbers), start[1])
         return (counts, sums), (count, total)
 
     def results(self, state: State) -> pa.Array:
         """See `ColumnAccumulator`."""
-        count, total = state
-        nothing = count == 0
-        if not self._average:
-            self._check(total)
-            return self._typed(total, nothing)
-        divisor = np.where(nothing, 1, count)
+        nothing, values = state[0] == 0, self._values(state)
+        if self._average and self._decimal is None:
+            return pa.array(values, mask=nothing)
+        wrong = self._out(values)
+        if wrong.any():
+            nothing, values = nothing | wrong, np.where(wrong, 0, values)
         if isinstance(self._to, DecimalType):
-            return self._typed(self._mean(self._to, total, divisor), nothing)
-        if len(total) and int(np.abs(total).max()) >= _EXACT_IN_DOUBLE:
-            means = np.array([t / n for t, n in zip(total.tolist(), divisor.tolist(), strict=True)])
-        else:
-            means = total / divisor
-        return pa.array(means, mask=nothing)
+            return decimals(values, nothing, arrow_type(self._to))
+        return pa.array(values.astype(np.int64), mask=nothing)
+
+    def refused(self, state: State) -> Refused:
+        """See `ColumnAccumulator`."""
+        if self._average and self._decimal is None:
+            return {}
+        reason = "[ARITHMETIC_OVERFLOW] long overflow"
+        if isinstance(self._to, DecimalType):
+            reason = f"[NUMERIC_VALUE_OUT_OF_RANGE] the result does not fit {self._to}"
+        out = self._out(self._values(state)) & (state[0] != 0)
+        return dict.fromkeys(np.flatnonzero(out).tolist(), reason)
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
         """See `ColumnAccumulator`."""
         return pa.array(state[0]), bytes_of(state[1])
 
-    def _unscaled(self, column: pa.Array) -> Int64s:
+    def _values(self, state: State) -> Any:
+        """The results as numbers: doubles, integers, unscaled decimals."""
+        count, total = state
+        if not self._average:
+            return total
+        divisor = np.where(count == 0, 1, count)
         if self._decimal is None:
-            return integers(column)
-        halves = np.frombuffer(column.buffers()[1], np.int64, 2 * len(column), 16 * column.offset)
-        low: Int64s = halves[::2]
-        return np.where(valid(column), low, 0) if column.null_count else low
+            if narrow(total, _EXACT_IN_DOUBLE):
+                return total.astype(np.int64) / divisor
+            return np.array([t / n for t, n in zip(total.tolist(), divisor.tolist(), strict=True)])
+        assert isinstance(self._to, DecimalType)
+        factor = 10 ** (self._to.scale - self._decimal.scale)
+        most = int(divisor.max()) if len(divisor) else 1
+        if not narrow(total, (SAFE - most) // (2 * factor)):
+            total, divisor = wide(total), wide(divisor)
+        half_up = (2 * np.abs(total) * factor + divisor) // (2 * divisor)
+        return np.where(total >= 0, half_up, -half_up)
 
-    def _check(self, sums: Int64s) -> None:
-        """Refuses what does not fit the type, as ANSI mode does; that of integers, `Segments.sums` has checked."""
-        if isinstance(self._to, DecimalType) and len(sums) and int(np.abs(sums).max()) >= 10**self._to.precision:
-            raise NotColumnar
-
-    def _mean(self, to: DecimalType, total: Int64s, count: Int64s) -> Int64s:
-        assert self._decimal is not None
-        factor = 10 ** (to.scale - self._decimal.scale)
-        if len(total) and 2 * factor * int(np.abs(total).max()) + int(count.max()) >= SAFE:
-            raise NotColumnar
-        half_up = (2 * np.abs(total) * factor + count) // (2 * count)
-        means: Int64s = np.where(total >= 0, half_up, -half_up)
-        self._check(means)
-        return means
-
-    def _typed(self, values: Int64s, nothing: Mask) -> pa.Array:
-        if not isinstance(self._to, DecimalType):
-            return pa.array(values, mask=nothing)
-        halves = np.empty(2 * len(values), dtype="<i8")
-        halves[::2], halves[1::2] = values, values >> 63
-        validity = pa.py_buffer(np.packbits(~nothing, bitorder="little"))
-        return pa.Array.from_buffers(arrow_type(self._to), len(values), [validity, pa.py_buffer(halves)])
+    def _out(self, values: Int64s) -> Mask:
+        """Where numbers do not fit the type, which ANSI mode refuses."""
+        least, most = -(2**63), 2**63 - 1
+        if isinstance(self._to, DecimalType):
+            most = 10**self._to.precision - 1
+            least = -most
+        if values.dtype != object and least <= -(2**63):
+            return np.zeros(len(values), dtype=np.bool_)
+        out: Mask = (values < least) | (values > most)
+        return out.astype(np.bool_)
 
 
 class FloatSumColumns:

@@ -14,17 +14,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from vsc.runtime.expressions import true_rows
-from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.folding import Folding, Groups
 from vsc.runtime.operators.aggregate.groups import numbered
-from vsc.runtime.operators.aggregate.records.groups import Travelled
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.aggregate.states import Beside, Rows
+from vsc.runtime.operators.aggregate.travelled import Travelled
 from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, Old
+from vsc.runtime.operators.columns.loop import TableLoop
 from vsc.runtime.operators.columns.segments import Segments
-from vsc.runtime.operators.counting import count
-from vsc.runtime.operators.tables.store import TableColumns
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv_base import prefix_end
 
@@ -60,10 +58,7 @@ class _Lives:
 
 
 class TableGroupColumns:
-    """The groups of a table, for one batch. `store` is the result table's, if it has one.
-
-    `old` and `latest`: somebody asks for the rows before the changes, and whether these are the newest.
-    """
+    """The groups of a table, for one batch. `old`: the rows before the changes are wanted, and no store has them."""
 
     def __init__(
         self,
@@ -71,13 +66,12 @@ class TableGroupColumns:
         folding: Folding,
         travelled: Travelled,
         state: AggregateState,
-        store: TableColumns | None,
+        results: TableLoop,
         old: bool,
-        latest: bool,
         failures: Failures,
     ) -> None:
         self._name, self._folding, self._travelled, self._state = name, folding, travelled, state
-        self._store, self._old, self._latest, self._failures = store, old, latest, failures
+        self._results, self._old, self._failures = results, old, failures
         self._touched: list[bytes] = []
         self._ended: tuple[_Lives, Groups, Mask] | None = None
 
@@ -153,24 +147,17 @@ class TableGroupColumns:
         places = segments.unsorted()
         now = running.take(places[1::2])
         there = now.rows > 0
-        found = self._folding.computed(flow.keys, now, there)
+        found = self._folding.results(flow.keys, now, there)
         changed = replace(flow, time=now.time, present=there, values=found.columns)
-        if self._old and self._store is None:
+        if self._old:
             changed = replace(changed, old=self._before(flow, places[::2], segments, begun, running))
-        changed = changed.select(self._failures.kept(flow.at, found.failed))
-        if self._store is None:
-            return changed
-        accepted = self._store.put(changed)
-        count(self._failures.metrics, self._name, Dropped.EXPIRED, ~accepted)
-        latest = self._store.latest(changed) if self._latest else None
-        old = self._store.before(changed) if self._old else None
-        return replace(changed, latest=latest, old=old).select(accepted)
+        return self._results.stored(changed.select(self._failures.kept(flow.at, found.failed)))
 
     def _before(self, flow: Flow, places: Int64s, segments: Segments, begun: Groups, running: Groups) -> Old:
         """The results before the changes, whose first events stand at `places`; none where it failed then."""
         source = np.where(segments.firsts, segments.group, segments.count - 1 + np.arange(len(segments)))[places]
         before = running.behind(begun).take(source)
         present = before.rows > 0
-        found = self._folding.computed(flow.keys, before, present)
+        found = self._folding.results(flow.keys, before, present)
         present[list(found.failed)] = False
         return Old(present, found.columns)

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Window
-from vsc.runtime.operators.columns.flow import NotColumnar
 from vsc.runtime.operators.columns.segments import SAFE
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.versioned_columns import spread
@@ -39,10 +38,11 @@ class Reached:
         if not len(self.record):
             return self.record, self.record
         key, place = key[self.record], self.start // self.advance
-        low, span = int(place.min()), int(place.max() - place.min()) + 1
+        place, span = place - int(place.min()), int(place.max() - place.min()) + 1
         if (int(key.max()) + 1) * span >= SAFE:
-            raise NotColumnar
-        number = pa.array(key * span + (place - low)).dictionary_encode().indices.to_numpy().astype(np.int64)
+            place = pa.array(place).dictionary_encode().indices.to_numpy().astype(np.int64)
+            span = len(place)
+        number = pa.array(key * span + place).dictionary_encode().indices.to_numpy().astype(np.int64)
         firsts = np.empty(int(number.max()) + 1, dtype=np.int64)
         firsts[number[::-1]] = np.arange(len(number))[::-1]
         return number, firsts

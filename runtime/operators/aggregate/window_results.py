@@ -54,8 +54,7 @@ class WindowResults:
 
     def forget(self, kb: bytes) -> None:
         """Takes the key of a window that nothing can ask for any more."""
-        if self._loop.put is not None:
-            self._loop.put.forget(kb)
+        self._loop.forget(kb)
 
     def flow(self, flow: Flow, sent: Sequence[Sent]) -> Flow:
         """The changes that were sent for the records of `flow`, as far as the result table takes them."""

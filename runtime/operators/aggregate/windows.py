@@ -1,4 +1,4 @@
-"""Tumbling and hopping windows on whole columns: see `aggregate.records.windows` and `aggregate.records.time_windows`.
+"""Tumbling and hopping windows on whole columns, and record by record (`time_windows`) where one fails.
 
 The clock at each record is a running maximum, so which windows are late, when each closes and what is forgotten are
 array expressions. Each window that a batch changes or closes is read once, and written once or not at all: one that was
@@ -7,7 +7,7 @@ opened and forgotten in the same batch never reaches the store.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,17 +17,18 @@ import pyarrow.compute as pc
 from vsc.plan.nodes import Aggregate, Node
 from vsc.runtime.metrics import HELD_RECORDS, Dropped, Group
 from vsc.runtime.operators.aggregate.folding import Folding, Groups
-from vsc.runtime.operators.aggregate.records.windows import bounds_key
-from vsc.runtime.operators.aggregate.state import AggregateState, window_key
-from vsc.runtime.operators.aggregate.states import Beside
+from vsc.runtime.operators.aggregate.moving_windows import MovingWindows
+from vsc.runtime.operators.aggregate.state import AggregateState, bounds_key, window_key
+from vsc.runtime.operators.aggregate.states import Beside, Rows
 from vsc.runtime.operators.aggregate.window_clock import Reached, WindowClock
+from vsc.runtime.operators.columns.evaluation import Computed
 from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, chosen, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace
+from vsc.runtime.operators.columns.loop import TableLoop
 from vsc.runtime.operators.columns.moments import Give, turns
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.counting import count
-from vsc.runtime.operators.tables.store import TableColumns
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import prefix_end
@@ -57,8 +58,8 @@ class _Windows:
 class WindowColumns:
     """The windows of one aggregate, for one batch.
 
-    `store` is the result table, if there is one; `space` takes the windows' keys. `old`: somebody asks for the rows
-    before the changes.
+    `space` takes the windows' keys; results go through `results`. `old`: somebody asks for the rows before the changes.
+    `loop` makes what takes a batch record by record.
     """
 
     def __init__(
@@ -66,8 +67,9 @@ class WindowColumns:
         node: Node,
         operation: Aggregate,
         folding: Folding,
+        loop: Callable[[], MovingWindows],
         state: AggregateState,
-        store: TableColumns | None,
+        results: TableLoop,
         space: KeySpace,
         old: bool,
         give: Give,
@@ -76,8 +78,9 @@ class WindowColumns:
         assert operation.window is not None
         self._name, self._window, self._final = node.name, operation.window, operation.final
         self._key_columns, self._bound = node.schema.key[:-2], arrow_type(node.schema.key[-1].type)
-        self._folding, self._old = folding, old
-        self._state, self._store, self._space = state, store, space
+        self._folding, self._old, self._loop = folding, old and results.put is None, loop
+        self._state, self._results, self._space = state, results, space
+        self._looped: MovingWindows | None = None
         self._give, self._failures, self._metrics = give, failures, failures.metrics
         self._keys: list[bytes] = []
         self._puts: list[tuple[bytes, bytes]] = []
@@ -92,40 +95,53 @@ class WindowColumns:
         arguments = self._folding.arguments(flow)
         kept = self._failures.kept(flow.at, arguments.failed)
         flow, args = flow.select(kept), chosen(arguments.columns, kept)
-        self._keys = flow.space.keys
-        clock = self._advance(flow.time)
+        sent = self._folded(flow, args)
+        if sent is not None:
+            return sent
+        self._looped = self._loop()
+        return self._looped.changes(flow, args)
+
+    def _folded(self, flow: Flow, args: tuple[pa.Array, ...]) -> Flow | None:
+        """The same for records that have a value; None, and nothing has happened, where one of them fails."""
+        state, self._keys = self._state, flow.space.keys
+        clock = WindowClock(self._window, state.stream_time, state.closed, flow.time)
         reached = clock.reach(flow.time)
-        self._metrics.count(self._name, Group.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, reached.late)
         windows, group = self._windows(flow, clock, reached)
         segments = Segments(group, len(windows.kb))
-        added = self._folding.arriving(flow, args, self._state).take(reached.record)
+        added = Rows(args, flow.time, state.arrivals_of(len(flow))).take(reached.record)
         before = self._folding.open(self._beside(windows), self._folding.load(windows.rows))
         running, ended = self._folding.fold(before, segments, added)
+        sent = None
+        if self._final:
+            failed = bool(self._folding.refused(running))
+        else:
+            sent, found = self._changes(flow, reached, group, running.take(segments.unsorted()))
+            failed = bool(found.failed)
+        if failed:
+            return None
+        self._metrics.count(self._name, Group.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, reached.late)
+        state.stream_time, state.closed = clock.time, clock.end
+        state.arrive_many(len(flow))
         closing = self._account(windows, clock)
-        state = self._state
         forgotten = clock.forgotten(reached, state.highest)
         state.forgotten = max(state.forgotten, forgotten)
         state.highest = max(state.highest, int(reached.start.max()) if len(reached.start) else -1)
         self._keep(windows, ended, forgotten)
-        if self._final:
-            return self._stored(self._finals(flow, windows, ended, clock, closing), windows, forgotten)
-        sent = self._changes(flow, reached, group, running.take(segments.unsorted()))
-        if self._old:
+        if sent is None:
+            sent = self._finals(flow, windows, ended, clock, closing)
+        elif self._old:
             known = ~windows.fresh
             sent = replace(sent, old=self._folding.before(sent.keys, known, before, running, segments))
         return self._stored(sent, windows, forgotten)
 
     def commit(self) -> None:
         """Writes the windows that have changed, and removes those that are forgotten."""
-        self._state.write(self._puts, self._deletes, self._ranges)
+        if self._looped is not None:
+            self._looped.commit()
+        else:
+            self._state.write(self._puts, self._deletes, self._ranges)
 
     # ------------------------------------------------------------------------------------------------ what is changed
-
-    def _advance(self, time: Int64s) -> WindowClock:
-        state = self._state
-        clock = WindowClock(self._window, state.stream_time, state.closed, time)
-        state.stream_time, state.closed = clock.time, clock.end
-        return clock
 
     def _windows(self, flow: Flow, clock: WindowClock, reached: Reached) -> tuple[_Windows, Int64s]:
         """The windows, and for each pair of record and window the number of the latter."""
@@ -200,7 +216,7 @@ class WindowColumns:
 
     # --------------------------------------------------------------------------------------------------- what is sent
 
-    def _changes(self, flow: Flow, reached: Reached, group: Int64s, now: Groups) -> Flow:
+    def _changes(self, flow: Flow, reached: Reached, group: Int64s, now: Groups) -> tuple[Flow, Computed]:
         keys = self._bounded(taken(flow.keys, reached.record), reached.start)
         return self._sent(flow, reached.record, group, keys, now)
 
@@ -213,23 +229,24 @@ class WindowColumns:
         closing, record = closing[order], record[order]
         results = ended.take(closing)
         keys = self._bounded(self._group_keys(flow, windows, closing), windows.start[closing])
-        return self._sent(flow, record, closing, keys, results)
+        sent, found = self._sent(flow, record, closing, keys, results)
+        return sent.select(self._failures.kept(sent.at, found.failed))
 
-    def _sent(self, flow: Flow, record: Int64s, number: Int64s, keys: tuple[pa.Array, ...], results: Groups) -> Flow:
-        values, present = self._folding.results(keys, results), np.ones(len(record), dtype=np.bool_)
+    def _sent(
+        self, flow: Flow, record: Int64s, number: Int64s, keys: tuple[pa.Array, ...], results: Groups
+    ) -> tuple[Flow, Computed]:
+        found, present = self._folding.results(keys, results), np.ones(len(record), dtype=np.bool_)
         at = self._give(flow.at.take(record), turns(record))
-        return Flow(at, number, self._space, results.time, present, keys, values)
+        return Flow(at, number, self._space, results.time, present, keys, found.columns), found
 
     def _stored(self, sent: Flow, windows: _Windows, forgotten: int) -> Flow:
         """What is sent, in the result table as well, and under the keys of the windows, whose numbers it has."""
         starts = windows.start.tolist()
         names = [self._result_key(kb, start) for kb, start in zip(windows.kb, starts, strict=True)]
         sent = replace(sent, key=self._space.encoded(names)[sent.key])
-        if self._store is not None:
-            self._store.put(sent)
-            gone = [name for name, start in zip(names, starts, strict=True) if start <= forgotten]
-            self._store.forget(self._gone + gone)
-        return sent
+        for name in self._gone + [name for name, start in zip(names, starts, strict=True) if start <= forgotten]:
+            self._results.forget(name)
+        return self._results.stored(sent)
 
     def _group_keys(self, flow: Flow, windows: _Windows, wanted: Int64s) -> tuple[pa.Array, ...]:
         """The key columns of windows' groups: those of a record, decoded where no record of the batch has the key."""

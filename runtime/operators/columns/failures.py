@@ -31,16 +31,6 @@ class Failures:
     metrics: Metrics
     _first: tuple[tuple[int, ...], NodeFailure] | None = field(default=None)
 
-    def attempt(self) -> Failures:
-        """For a part that may be thrown away; `take` it otherwise."""
-        return Failures(self.on_error, Metrics())
-
-    def take(self, other: Failures) -> None:
-        """Takes over what an attempt has counted."""
-        self.metrics.merge(other.metrics)
-        if other._first is not None and (self._first is None or other._first[0] < self._first[0]):
-            self._first = other._first
-
     def kept(self, at: Moments, failed: Failed) -> Mask:
         """Takes the failures of events at `at`; tells which events are left."""
         kept = np.ones(len(at), dtype=np.bool_)

@@ -16,11 +16,7 @@ from vsc.runtime.operators.columns.moments import Moments, processing
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.values import arrow_type
 
-__all__ = ["Flow", "NotColumnar", "Old", "blanked", "chosen", "taken"]
-
-
-class NotColumnar(Exception):
-    """Array code cannot compute this batch of an aggregate: a loop has to. Nothing was written."""
+__all__ = ["Flow", "Old", "blanked", "chosen", "taken"]
 
 
 @dataclass(frozen=True, slots=True)

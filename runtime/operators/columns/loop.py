@@ -215,6 +215,11 @@ class TableLoop:
         self.grace = 0 if kept is None else (kept.grace if kept.grace is not None else kept.retention) or 0
         self.put = None if store is None else ResultTable(store, self.grace, self.sent)
 
+    def forget(self, kb: bytes) -> None:
+        """Takes the key of a row that nothing can ask for any more: it goes behind the changes."""
+        if self.put is not None:
+            self.put.forget(kb)
+
     def flow(self, at: Moments) -> Flow:
         """What was sent for the records at these moments."""
         sent = self.sent
@@ -222,15 +227,20 @@ class TableLoop:
         sent.olds = [None if old is ASKED else old for old in sent.olds]
         return self.stored(sent.flow(at, self._node.schema, self._space, self._give, self._old), asked)
 
-    def stored(self, changed: Flow, asked: Mask) -> Flow:
-        """These changes, put into the result table, if there is one: where `asked` it tells the row before."""
+    def stored(self, changed: Flow, asked: Mask | None = None) -> Flow:
+        """These changes, put into the result table, if there is one: where `asked` it tells the row before.
+
+        `asked` is None where it does so for all.
+        """
         if self._store is None or self.put is None:
             return changed
         accepted = self._store.put(changed)
         dropped = int(np.count_nonzero(~accepted))
         self._failures.metrics.count(self._node.owner, Group.DROPPED_RECORDS, Dropped.EXPIRED, dropped)
         latest = self._store.latest(changed) if self._latest else None
-        if changed.old is not None and asked.any():
+        if asked is None:
+            changed = replace(changed, old=self._store.before(changed) if self._old else None)
+        elif changed.old is not None and asked.any():
             own, before = changed.old, self._store.before(changed)
             rows = np.where(asked, np.arange(len(changed)), len(changed) + np.arange(len(changed)))
             values = taken(Old.joined(before, own).values, rows)

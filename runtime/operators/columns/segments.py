@@ -1,7 +1,7 @@
 """The records of a batch by group: what each group has come to at each of its records, without a loop over records.
 
 Guarantees: a running value is exactly that of a loop over the group's records in the order of their arrival, which
-began with the group's value before the batch: integers do not overflow (`NotColumnar` instead), floats are added one
+began with the group's value before the batch: integers do not overflow (they become Python's), floats are added one
 after the other, so that every bit is the same. Groups may be without records. Not for what the values mean.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from vsc.runtime.operators.columns.flow import NotColumnar
 from vsc.runtime.records import Int64s, Mask
 
 __all__ = ["SAFE", "Segments"]
@@ -60,9 +59,9 @@ class Segments:
     def sums(self, values: Int64s, start: Int64s) -> tuple[Int64s, Int64s]:
         """The running sum of `values` (in sorted order) at each record, and at the end of each group."""
         most = np.abs(values.astype(np.float64)).sum() + (np.abs(start.astype(np.float64)).max() if len(start) else 0)
-        if most >= SAFE:
-            raise NotColumnar
-        passed = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(values, dtype=np.int64)])
+        if most >= SAFE or object in (values.dtype, start.dtype):
+            values, start = values.astype(object), start.astype(object)
+        passed = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(values, dtype=values.dtype)])
         base = start - passed[self.starts]
         return passed[1:] + base[self.group], passed[self.ends] + base
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tests.oracle.records import filter, map, materialize, source_table, table_table_join, to_table
+from tests.oracle.records.aggregate.build import aggregate_operator
+from tests.oracle.records.aggregate.results import Results
+from tests.oracle.records.aggregate.windows import WindowedAggregate
 from tests.oracle.records.building import Built, Consumer, Parts
 from tests.oracle.records.graph_getters import getter, pair
 from tests.oracle.records.put import TablePut
 from vsc.plan.nodes import Aggregate, Filter, Map, Materialize, Node, Source, Suppress, TableTableJoin, ToTable
 from vsc.runtime.operators import evaluate
-from vsc.runtime.operators.aggregate.records.build import aggregate_operator
-from vsc.runtime.operators.aggregate.records.results import Results
-from vsc.runtime.operators.aggregate.records.windows import WindowedAggregate
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.put import ChangeConsumer
 from vsc.runtime.operators.suppress.records import Suppress as Suppressing

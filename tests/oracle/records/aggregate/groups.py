@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import pyarrow as pa
-
-from vsc.plan.nodes import Schema
+from tests.oracle.records.aggregate.results import Result, Results
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.calls import Calls, Group
-from vsc.runtime.operators.aggregate.records.results import Result, Results
+from vsc.runtime.operators.aggregate.entries import At
 from vsc.runtime.operators.aggregate.state import AggregateState
+from vsc.runtime.operators.aggregate.travelled import Travelled
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.records import Int64s
-from vsc.runtime.state.keys import KeyCodec
 
-__all__ = ["StreamGroups", "TableGroups", "Travelled"]
+__all__ = ["StreamGroups", "TableGroups"]
 
 
 class StreamGroups:
@@ -44,56 +39,36 @@ class StreamGroups:
         prefix = state.entries + kb
         try:
             args = calls.args(key + value, time)
+        except NodeFailure as failure:
+            self._context.failed(failure)
+            return
+        at = state.arrive(time)
+        try:
             data = state.get(kb)
             group = calls.empty() if data is None else calls.decode(data)
             old = None
             if data is not None and self._results.old_wanted:
                 old = calls.result(group, key, state.kv, prefix)
-            calls.add(group, args, state.arrive(time), state.kv, prefix)
+            calls.add(group, args, at, state.kv, prefix)
             group.time = max(group.time, time)
             new = calls.result(group, key, state.kv, prefix)
         except NodeFailure as failure:
-            state.discard()
+            self._leave_out(at)
             self._context.failed(failure)
             return
         if self._results.refuses(group.time):
-            state.discard()
+            self._leave_out(at)
             self._context.dropped(self._name, Dropped.EXPIRED)
             return
         state.put(kb, calls.encode(group))
         state.commit()
         self._results.send(Result(kb, key, new, old, group.time))
 
-
-class Travelled:
-    """Takes the rows of a table apart that came with a grouped change."""
-
-    __slots__ = ("_ident", "_keys", "_new", "_old")
-
-    def __init__(self, changes: Schema, row: Schema, table: Schema) -> None:
-        places = {c.name: i for i, c in enumerate(changes.value)}
-        names = [c.name for c in row.key + row.value]
-        self._old = [places[f"old#{name}"] for name in names]
-        self._new = [places[f"new#{name}"] for name in names]
-        self._ident = [names.index(c.name) for c in table.key]
-        self._keys = KeyCodec([c.type for c in table.key])
-
-    def rows(self, change: Row) -> tuple[Row | None, Row | None]:
-        """The row to take back and the row to add, each None if there is none."""
-        old = tuple([change[i] for i in self._old]) if change[0] else None
-        return old, tuple([change[i] for i in self._new]) if change[1] else None
-
-    def columns(self, changes: Sequence[pa.Array]) -> tuple[list[pa.Array], list[pa.Array]]:
-        """The columns of the rows to take back, and of those to add, which are there where the change says so."""
-        return [changes[i] for i in self._old], [changes[i] for i in self._new]
-
-    def idents(self, rows: Sequence[pa.Array]) -> tuple[Sequence[bytes], Int64s]:
-        """What tells rows apart: each once, and which one is that of each row."""
-        return self._keys.encode_columns([rows[i] for i in self._ident])
-
-    def ident(self, row: Row) -> bytes:
-        """What tells the row from all others of its table: its key there."""
-        return self._keys.encode([row[i] for i in self._ident])
+    def _leave_out(self, at: At) -> None:
+        """The record is no part of its group, but it has arrived."""
+        self._state.discard()
+        self._state.arrivals = at.arrival
+        self._state.commit()
 
 
 class TableGroups:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from vsc.plan.nodes import Aggregate, GroupChanges, Node, Plan, Stage
+from tests.oracle.records.aggregate.groups import StreamGroups, TableGroups
+from tests.oracle.records.aggregate.results import Results
+from tests.oracle.records.aggregate.session_windows import SessionWindows
+from tests.oracle.records.aggregate.sliding_windows import SlidingWindows
+from tests.oracle.records.aggregate.time_windows import TimeWindows
+from tests.oracle.records.aggregate.windows import WindowedAggregate
+from vsc.plan.nodes import Aggregate, Node, Plan, Stage
 from vsc.runtime.operators.aggregate.calls import Calls
-from vsc.runtime.operators.aggregate.records.groups import StreamGroups, TableGroups, Travelled
-from vsc.runtime.operators.aggregate.records.results import Results
-from vsc.runtime.operators.aggregate.records.session_windows import SessionWindows
-from vsc.runtime.operators.aggregate.records.sliding_windows import SlidingWindows
-from vsc.runtime.operators.aggregate.records.time_windows import TimeWindows
-from vsc.runtime.operators.aggregate.records.windows import WindowedAggregate
 from vsc.runtime.operators.aggregate.state import open_aggregate
+from vsc.runtime.operators.aggregate.travelled import travelled
 from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.kv import OrderedKV
 
-__all__ = ["aggregate_operator", "travelled"]
+__all__ = ["aggregate_operator"]
 
 _WINDOWS: dict[str, type[WindowedAggregate]] = {
     "tumbling": TimeWindows,
@@ -46,11 +47,3 @@ def aggregate_operator(
     if operation.over == "stream":
         return StreamGroups(node.name, calls, state, results, context)
     return TableGroups(node.name, calls, travelled(plan, node, operation), state, results, context)
-
-
-def travelled(plan: Plan, node: Node, operation: Aggregate) -> Travelled:
-    """Takes apart what comes to `node`, the aggregate of a table."""
-    changes = plan.node(node.inputs[0])
-    if not isinstance(changes.operation, GroupChanges):
-        raise ValueError(f"node '{node.name}': a table is aggregated by its grouped changes only")
-    return Travelled(changes.schema, operation.row, plan.node(changes.inputs[0]).schema)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+from tests.oracle.records.aggregate.windows import Span, WindowedAggregate
 from vsc.runtime.metrics import LONGEST_SESSION
 from vsc.runtime.operators.aggregate.calls import Group
-from vsc.runtime.operators.aggregate.records.windows import Span, WindowedAggregate
 from vsc.runtime.operators.evaluate import Row
 
 __all__ = ["SessionWindows"]

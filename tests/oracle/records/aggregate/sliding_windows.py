@@ -11,9 +11,9 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tests.oracle.records.aggregate.windows import Span, WindowedAggregate
 from vsc.runtime.operators.aggregate.calls import Group
 from vsc.runtime.operators.aggregate.entries import At
-from vsc.runtime.operators.aggregate.records.windows import Span, WindowedAggregate
 from vsc.runtime.operators.evaluate import Row
 
 __all__ = ["SlidingWindows"]

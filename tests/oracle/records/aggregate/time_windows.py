@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vsc.runtime.operators.aggregate.records.windows import Span, WindowedAggregate
+from tests.oracle.records.aggregate.windows import Span, WindowedAggregate
 from vsc.runtime.operators.evaluate import Row
 
 __all__ = ["TimeWindows"]

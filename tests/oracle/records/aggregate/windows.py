@@ -10,23 +10,20 @@ The clock is the highest event time of the partition's records so far, and part 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tests.oracle.records.aggregate.results import Result, Results
 from vsc.plan.nodes import Node, Window
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
 from vsc.runtime.operators.aggregate.calls import Calls, Group
-from vsc.runtime.operators.aggregate.records.results import Result, Results
-from vsc.runtime.operators.aggregate.state import AggregateState, window_key
+from vsc.runtime.operators.aggregate.state import AggregateState, bounds_key, window_key
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.keys import KeyCodec
 
-__all__ = ["Held", "Span", "WindowedAggregate", "bounds_key"]
+__all__ = ["Held", "Span", "WindowedAggregate"]
 
-_BOUNDS = struct.Struct(">QQ")
-_TIMESTAMP = 1 << 63
 _MILLISECOND = 1000
 _FAR = 2**63 - 1
 
@@ -257,8 +254,3 @@ class WindowedAggregate:
 
 def _bounded(key: Row, span: Span) -> Row:
     return (*key, span.start * _MILLISECOND, span.end * _MILLISECOND)
-
-
-def bounds_key(start: int, end: int) -> bytes:
-    """A window's bounds as `KeyCodec` would write them behind the group's key."""
-    return _BOUNDS.pack(start * _MILLISECOND + _TIMESTAMP, end * _MILLISECOND + _TIMESTAMP)

@@ -1,0 +1,111 @@
+"""The groups of a stream, record by record: for those in which a record fails.
+
+A record whose result cannot be computed is no part of its group, so what its group comes to afterwards depends on it.
+Each group is read once a batch and written once; what accumulators keep beside their cells is written behind the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.nodes import Column
+from vsc.runtime.metrics import Dropped
+from vsc.runtime.metrics import Group as MetricGroup
+from vsc.runtime.operators.aggregate.calls import Calls, Group
+from vsc.runtime.operators.aggregate.entries import At
+from vsc.runtime.operators.aggregate.state import AggregateState
+from vsc.runtime.operators.columns.failures import Failures
+from vsc.runtime.operators.columns.flow import Flow, Old
+from vsc.runtime.operators.columns.loop import TableLoop, columns_of, there
+from vsc.runtime.operators.context import NodeFailure
+from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.records import Int64s
+from vsc.runtime.state.kv_overlay import OverlayKV
+from vsc.runtime.values import to_values
+
+__all__ = ["GroupLoop"]
+
+
+class GroupLoop:
+    """The groups of one aggregate in one batch. `old`: the rows before the changes are wanted, and no store has them.
+
+    `key` and `value` are the columns of the result.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        key: Sequence[Column],
+        value: Sequence[Column],
+        calls: Calls,
+        state: AggregateState,
+        results: TableLoop,
+        old: bool,
+        failures: Failures,
+    ) -> None:
+        self._name, self._key, self._value = name, key, value
+        self._calls, self._state, self._old, self._failures = calls, state, old, failures
+        self._entries = OverlayKV(state.below)
+        self._versioned = results.put is not None and results.put.versioned
+        self._clock, self._grace = -1 if results.put is None else results.put.stream_time, results.grace
+        self._groups: dict[bytes, Group] = {}
+
+    def changes(self, flow: Flow, args: Sequence[pa.Array], arrivals: Int64s) -> Flow:
+        """The results of the records of a flow, given the calls' arguments and the records' arrivals."""
+        keys = [flow.space.keys[number] for number in flow.key.tolist()]
+        touched = list(dict.fromkeys(keys))
+        stored = zip(touched, self._state.get_many(touched), strict=True)
+        self._groups = {kb: self._calls.decode(data) for kb, data in stored if data is not None}
+        sent: list[int] = []
+        news: list[Row] = []
+        olds: list[Row | None] = []
+        times: list[int] = []
+        given = self._calls.rows(args, len(flow))
+        places = map(At, flow.time.tolist(), arrivals.tolist())
+        for row, record in enumerate(zip(keys, self._keys(flow), given, places, strict=True)):
+            try:
+                found = self._taken(*record)
+            except NodeFailure as failure:
+                self._failures.note(flow.at, row, failure)
+                continue
+            if found is not None:
+                sent.append(row)
+                olds.append(found[0])
+                news.append(found[1])
+                times.append(self._groups[record[0]].time)
+        changed = flow.select(np.isin(np.arange(len(flow)), sent))
+        old = Old(there(olds), columns_of(olds, self._value)) if self._old else None
+        values = columns_of(news, self._value)
+        return replace(changed, time=np.array(times, dtype=np.int64), values=values, old=old)
+
+    def writes(self) -> list[tuple[bytes, bytes]]:
+        """The rows of the groups; writes what is beside them."""
+        self._entries.commit()
+        groups, encode = self._state.groups, self._calls.encode
+        return [(groups + kb, encode(group)) for kb, group in self._groups.items()]
+
+    def _taken(self, kb: bytes, key: Row, args: Sequence[tuple[object, ...]], at: At) -> tuple[Row | None, Row] | None:
+        """Takes a record in: the group's result before and now; None where the result table would refuse it."""
+        calls, prefix, known = self._calls, self._state.entries + kb, self._groups.get(kb)
+        kv = OverlayKV(self._entries) if calls.has_entries else self._entries
+        old = calls.result(known, key, kv, prefix) if known is not None and self._old else None
+        group = calls.empty() if known is None else known.copy()
+        calls.add(group, args, at, kv, prefix)
+        group.time = max(group.time, at.time)
+        new = calls.result(group, key, kv, prefix)
+        if self._versioned and group.time < self._clock - self._grace:
+            self._failures.metrics.count(self._name, MetricGroup.DROPPED_RECORDS, Dropped.EXPIRED, 1)
+            return None
+        self._clock = max(self._clock, group.time)
+        if calls.has_entries:
+            kv.commit()
+        self._groups[kb] = group
+        return old, new
+
+    def _keys(self, flow: Flow) -> Sequence[Row]:
+        columns = [to_values(column, c.type) for column, c in zip(flow.keys, self._key, strict=True)]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(flow)

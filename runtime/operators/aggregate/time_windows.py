@@ -1,0 +1,71 @@
+"""Tumbling and hopping windows, record by record: for batches in which a record fails, and for the input's end.
+
+A record whose result cannot be computed is no part of any window and moves no clock, so what comes behind it depends on
+it. A window's place in time is its start.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Any
+
+from vsc.runtime.operators.aggregate.calls import Group
+from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows
+
+__all__ = ["TimeWindows"]
+
+
+class TimeWindows(MovingWindows):
+    """A record changes every window that it lies in and that is not closed, by ascending start."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._advance = self._window.advance
+
+    def _take(self, key: KeyWindows, time: int, args: Args) -> None:
+        state, size, advance = self._state, self._size, self._advance
+        clock = max(state.stream_time, time)
+        closed, at = self._closed_up_to(clock), state.arrive(time)
+        changed: list[tuple[int, bool, Group]] = []
+        for start in range(max(0, time - size + advance) // advance * advance, time + 1, advance):
+            if start <= closed:
+                self._late += 1
+                continue
+            number = bisect_left(key.starts, start)
+            there = number < len(key.starts) and key.starts[number] == start
+            before = None
+            if there and self._results.old_wanted and not self._final:
+                before = self._value(key.kb, start, start + size, key.groups[number])
+            group = key.groups[number].copy() if there else self._calls.empty()
+            self._calls.add(group, args, at, self._kv, self._scope(key.kb, start))
+            group.time = max(group.time, time)
+            if not self._final:
+                new = self._value(key.kb, start, start + size, group)
+                self._sent.append((self._row, key.kb, start, start + size, new, before, False, group.time))
+            changed.append((start, there, group))
+        state.stream_time = clock
+        for start, there, group in changed:
+            number = bisect_left(key.starts, start)
+            if there:
+                key.groups[number] = group
+            else:
+                key.starts.insert(number, start)
+                key.groups.insert(number, group)
+                self._opened(start, start, key.kb)
+
+    def _stored(self, kb: bytes, first: int, last: int) -> Iterator[tuple[int, Group]]:
+        return self._scan(kb, max(0, first - self._size + 1, self._state.closed + 1), last)
+
+    def _closed_up_to(self, clock: int) -> int:
+        return clock - self._grace - self._size
+
+    def _forgotten_up_to(self, clock: int, highest: int) -> int:
+        # Kafka's window store shows a window until another one begins its retention (size and grace) later.
+        return highest - self._grace - self._size
+
+    def _place(self, start: int, group: Group) -> int:
+        return start
+
+    def _ends(self, place: int, start: int) -> int:
+        return start + self._size
