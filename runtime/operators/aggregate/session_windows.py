@@ -1,4 +1,7 @@
-"""Session windows in a batch: see `aggregate.records.session_windows`. A window's place in time is its end."""
+"""Session windows in a batch. A window's place in time is its end.
+
+For one record: `tests/oracle/records/aggregate/session_windows.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sliding windows in a batch: see `aggregate.records.sliding_windows`. A window's place in time is its start."""
+"""Sliding windows in a batch. A window's place in time is its start.
+
+For one record: `tests/oracle/records/aggregate/sliding_windows.py`.
+"""
 
 from __future__ import annotations
 
@@ -201,7 +204,7 @@ class SlidingColumns(MovingWindows):
         return self._scan(kb, max(0, first - 2 * self._size, hidden + 1), last + 1)
 
     def _hidden_up_to(self, clock: int, highest: int) -> int:
-        """Up to where windows are no longer found by a record: see `aggregate.records.sliding_windows`."""
+        """Up to where windows are no longer found by a record."""
         if self._final:
             return -1
         return min(highest - self._grace - 2 * self._size, self._closed_up_to(clock))  # never one that is open still

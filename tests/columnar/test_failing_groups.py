@@ -1,0 +1,124 @@
+"""Aggregates of a stream of which some records fail, are refused, or overflow: as the oracle has it, however cut."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from tests.oracle import difference, oracle, shipped
+from tests.oracle.epochs import EpochRow
+from vsc.compiler import compile_topology
+from vsc.plan.nodes import Plan
+from vsc.runtime.operators.aggregate.group_loop import GroupLoop
+from vsc.runtime.operators.aggregate.time_windows import TimeWindows
+
+COLUMNS = "(k string, n bigint, x double, d decimal(38,2), at bigint) from memory () key k timestamp at"
+CALLS = {
+    "item": "10 / (count(*) - 3) as a, sum(n) as b, first(n) as c, last(x) as e",
+    "kept": "10 / (sum(n) % 4) as a, collect_list(n) as b, collect_set(x) as c, count(distinct n) as e",
+    "overflow": f"sum(n * {2**60}) as a, count(*) as b, avg(n * {2**60}) as c",
+    "decimals": "sum(d) as a, avg(d) as b, min(d) as c, count(*) as e",
+    "nested": "min(array(n, 1)) as a, max(struct(n, x)) as b, first(array(x)) as c, max_by(struct(n), x) as e",
+    "arguments": "sum(10 / n) as a, min_by(x, 10 % n) as b",
+}
+WINDOWS = {
+    "none": "",
+    "tumbling": "window tumbling (size = 7 ms, grace = 3 ms)",
+    "hopping": "window hopping (size = 9 ms, advance = 4 ms, grace = 12 ms)",
+    "final": "window hopping (size = 9 ms, advance = 4 ms, grace = 2 ms) emit final",
+}
+STORES = {
+    "plain": "",
+    "kept": "materialize unversioned",
+    "versioned": "materialize versioned (retention = 15 ms)",
+}
+
+
+def history(seed: int, hot: bool) -> list[EpochRow]:
+    rng = random.Random(seed)
+    found = []
+    for i in range(120):
+        at = max(0, i // 2 - rng.choice((0, 0, 0, 1, 4, 25)))
+        row = {
+            "k": "a" if hot and rng.random() < 0.9 else rng.choice("abcd"), "n": rng.choice([None, 0, 1, 1, 2, -3, 5]),
+            "x": rng.choice([None, 0.1, -0.0, 0.0, 1e300]), "d": rng.choice([None, "1.25", "-7.00", "9" * 36 + ".99"]),
+            "at": at,
+        }  # fmt: skip
+        found.append(EpochRow("s", "0", i, row, at))
+    return found
+
+
+def cut(rows: list[EpochRow], rng: random.Random) -> list[list[EpochRow]]:
+    marks = [0, *sorted(rng.sample(range(1, len(rows)), 3)), len(rows)]
+    return [rows[a:b] for a, b in pairwise(marks)]
+
+
+def plan_of(calls: str, window: str, store: str) -> Plan:
+    made = f"aggregate s group by k {WINDOWS[window]} select {CALLS[calls]} {STORES[store]}"
+    return compile_topology(f"stream s {COLUMNS}; table o = {made}; sink o to memory ();", path="t.vdsl")
+
+
+def compare(plan: Plan, seed: int, hot: bool = False) -> None:
+    rng = random.Random(seed)
+    epochs = cut(history(seed, hot), rng)
+    restarts = [rng.random() < 0.5 for _ in epochs]
+    for partitions in (1, 2):
+        expected = oracle(plan, epochs, ["o"], partitions)
+        found = shipped(plan, epochs, ["o"], partitions, restarts=restarts)
+        assert not difference(found, expected, in_sequence=partitions == 1)
+        assert expected.outcome["o"]
+
+
+@pytest.mark.parametrize(
+    ("window", "store"),
+    [(window, store) for window in WINDOWS for store in STORES if window == "none" or store != "versioned"],
+)
+@pytest.mark.parametrize("calls", CALLS)
+def test_as_record_by_record(calls: str, window: str, store: str) -> None:
+    compare(plan_of(calls, window, store), 1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_hot_key(seed: int) -> None:
+    for calls, window, store in (("item", "none", "versioned"), ("kept", "none", "plain"), ("kept", "hopping", "kept")):
+        compare(plan_of(calls, window, store), seed, hot=True)
+
+
+@pytest.mark.parametrize("window", ["none", "tumbling"])
+def test_rows_before_the_changes(window: str) -> None:
+    """Asked for by a reader, where no store has them."""
+    text = f"""stream s {COLUMNS}; table p = aggregate s group by k {WINDOWS[window]} select {CALLS["kept"]};
+    table o = aggregate p group by size(b) as a select count(*) as c, sum(e) as n; sink o to memory ();"""
+    compare(compile_topology(text, path="t.vdsl"), 2)
+
+
+def test_the_first_failure_ends_a_query_that_does_not_drop() -> None:
+    plan = plan_of("item", "none", "plain")
+    epochs = cut(history(3, hot=False), random.Random(3))
+    expected = oracle(plan, epochs, ["o"], on_error="fail")
+    found = shipped(plan, epochs, ["o"], on_error="fail")
+    assert expected.failure is not None and "DIVIDE_BY_ZERO" in expected.failure
+    assert found.failure == expected.failure
+
+
+def test_only_groups_and_batches_in_which_something_fails_are_taken_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[tuple[str, int]] = []
+    for kind in (GroupLoop, TimeWindows):
+        changes = kind.changes
+
+        def watched(self, flow, *args, changes=changes, kind=kind):  # type: ignore[no-untyped-def]
+            taken.append((kind.__name__, len(flow)))
+            return changes(self, flow, *args)
+
+        monkeypatch.setattr(kind, "changes", watched)
+    rows = [EpochRow("s", "0", i, {"k": "ab"[i % 4 == 0], "n": i, "at": i}, i) for i in range(8)]
+    made = "table o = aggregate s group by k WINDOW select 1 / (sum(n) - 4) as a"
+    text = f"stream s {COLUMNS}; {made}; sink o to memory ();"
+    for window, expected in (("none", [("GroupLoop", 2)]), ("tumbling", [("TimeWindows", 8)])):
+        plan = compile_topology(text.replace("WINDOW", WINDOWS[window]), path="t.vdsl")
+        found = shipped(plan, [rows], ["o"])
+        assert found.metrics["dropped_records"] == {"o": {"expression_failed": 1}}
+        assert taken == expected
+        taken.clear()
