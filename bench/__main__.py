@@ -11,7 +11,7 @@ import argparse
 import os
 from pathlib import Path
 
-from bench import report, stage, state_size, store
+from bench import operators_on_spark, report, stage, state_size, store
 from bench.comparisons import NAMES, comparison
 from bench.running import run
 from bench.workload import KEYS
@@ -37,8 +37,11 @@ def main() -> int:
         alone = stage.measure(workload.quick() if arguments.quick else workload)
         stored = store.measure(workload.table, KEYS)
         sizes = state_size.measure(arguments.quick)
+        every, busy = operators_on_spark.in_process(arguments.quick)
+        floors += operators_on_spark.floors(every)
         floors += report.store_floors(stored.rates) + state_size.floors(sizes)
         own = [*stored.lines(workload.table, KEYS), "", *state_size.lines(sizes)]
+        own += ["", *operators_on_spark.lines(every, busy)]
         page = report.render(compared, alone, own, floors, load)
         print("\n" + page)
         arguments.output.write_text(page)

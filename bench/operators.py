@@ -11,6 +11,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,9 @@ from vsc.runtime.records import Origin
 from vsc.runtime.state.kv import OverlayKV, RocksKV, apply_changelog
 from vsc.runtime.values import to_array
 
-__all__ = ["OPERATORS", "Rates", "measure"]
+__all__ = ["EPOCHS", "FLOORS", "OPERATORS", "PLAIN", "Rates", "columns_of", "measure", "topology"]
+
+PLAIN = "plain versioned join"
 
 SOURCES = """
 table t (k string, n bigint, x double, g string, at bigint) from memory () key k timestamp at MATERIALIZE;
@@ -36,7 +39,7 @@ SIZE = "tumbling (size = 1 minute"
 WINDOW = f"aggregate s group by k window {SIZE}, grace = 10 seconds) select count(*) as c, sum(x) as x"
 
 OPERATORS = {
-    "plain versioned join": "stream o = left join s with u select n, u.y as y;",
+    PLAIN: "stream o = left join s with u select n, u.y as y;",
     "join with grace": "stream o = left join s with u grace 5 seconds select n, u.y as y;",
     "join with a global table": "stream o = left join s with gt on k select n, gt.y as y;",
     "join of a table with itself": "table o = join t as a with t as b select a.x + b.x as x;",
@@ -73,14 +76,18 @@ class Rates:
     tenth: float
 
 
-def plan_of(name: str) -> Plan:
-    """The topology of an operator, of the sources that it reads."""
-    statements = OPERATORS[name]
+def topology(name: str, statements: str) -> str:
+    """The statements of operator `name`, with the sources that they read."""
     clause = "materialize versioned (retention = 1 hour)" if name.endswith("versioned") else ""
     lines = SOURCES.replace("MATERIALIZE", clause).strip().splitlines()
     words = set(statements.replace(",", " ").replace("(", " ").replace(";", " ").split())
     used = [line for line in lines if line.split("(")[0].split()[-1] in words]
-    return compile_topology("\n".join([*used, statements, "sink o to memory ();"]), path="bench.vdsl")
+    return "\n".join([*used, statements])
+
+
+def plan_of(name: str) -> Plan:
+    """The plan of an operator."""
+    return compile_topology(f"{topology(name, OPERATORS[name])} sink o to memory ();", path="bench.vdsl")
 
 
 def measure(name: str, rows: int) -> Rates:
@@ -103,21 +110,26 @@ def measure(name: str, rows: int) -> Rates:
     return Rates(rows * (EPOCHS - 2) / sum(spent[2:]), rows / spent[2], rows / spent[9])
 
 
+def columns_of(epoch: int, count: int, rows: int, seed: tuple[int, ...]) -> dict[str, list[Any]]:
+    """The columns of `count` rows of an epoch of `rows` rows."""
+    rng = np.random.default_rng((epoch, *seed))
+    late = np.where(rng.random(count) < 0.05, rng.integers(0, 3000, count), 0)
+    at = epoch * SPAN_MS + np.sort(rng.integers(0, SPAN_MS, count)) - late
+    number = rng.integers(0, rows // 10, count)
+    return {
+        "k": [f"key-{i:06d}" for i in number.tolist()], "n": rng.integers(0, 1000, count).tolist(),
+        "x": rng.random(count).tolist(), "y": rng.random(count).tolist(),
+        "g": [f"g-{i % 997}" for i in number.tolist()], "at": np.maximum(at, 0).tolist(),
+    }  # fmt: skip
+
+
 def _rows(plan: Plan, epoch: int, rows: int) -> list[tuple[str, SourceRows]]:
-    rng = np.random.default_rng(epoch)
     sources = [(n, n.operation) for n in plan.nodes if isinstance(n.operation, Source)]
     streams = [n.name for n, _ in sources if n.kind == "stream"]
     found = []
-    for node, source in sources:
+    for place, (node, source) in enumerate(sources):
         count = rows // max(len(streams), 1) if node.kind == "stream" or not streams else rows // 10
-        late = np.where(rng.random(count) < 0.05, rng.integers(0, 3000, count), 0)
-        at = epoch * SPAN_MS + np.sort(rng.integers(0, SPAN_MS, count)) - late
-        number = rng.integers(0, rows // 10, count)
-        columns = {
-            "k": [f"key-{i:06d}" for i in number.tolist()], "n": rng.integers(0, 1000, count).tolist(),
-            "x": rng.random(count).tolist(), "y": rng.random(count).tolist(),
-            "g": [f"g-{i % 997}" for i in number.tolist()], "at": np.maximum(at, 0).tolist(),
-        }  # fmt: skip
+        columns = columns_of(epoch, count, rows, (place,))
         arrays = tuple(to_array(columns[c.name], c.type) for c in source.columns)
         offsets = epoch * rows + np.arange(count, dtype=np.int64)
         found.append((node.name, SourceRows(Origin(node.name, source.rank, ""), arrays, offsets)))

@@ -1,0 +1,260 @@
+"""Every operator on Spark, in one session with the plain versioned join: rows a second over ten epochs, and floors.
+
+``python -m bench.operators_on_spark [--rows N] [--json FILE] [NAME ...]``. The rows are those of `bench.operators`, in
+parquet files; every operator has a checkpoint of its own and a noop sink. An epoch's time is Spark's
+`triggerExecution`. A rate is of the median epoch but the first two; the third and fourth epoch are set beside the ninth
+and tenth, in which windows are at the same point of their minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from bench.comparison import Floor
+from bench.measuring import PARTITIONS, session, stream
+from bench.operators import EPOCHS, FLOORS, OPERATORS, PLAIN, columns_of, topology
+from bench.workload import FILES_A_BATCH, write_file
+from vsc.compiler import compile_topology
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["Timed", "floors", "in_process", "lines", "measure_all"]
+
+BRANCH = "table b = aggregate s group by n select count(*) as c;"
+BESIDE = {
+    "unrelated branch alone": BRANCH,
+    "plain versioned join with an unrelated branch": f"{OPERATORS[PLAIN]} {BRANCH}",
+}
+"""What shows that a statement does not slow another one: apart, and together."""
+NOT_SLOWER = 0.9
+GROWING = ("collect_list", "collect_set")
+"""Their results grow with every epoch."""
+_FILES = {"s": 1.0, "r": 1.0, "t": 1.0, "u": 0.1, "gt": 0.1}
+"""The sources, and how many of an epoch's rows each has."""
+_SCHEMA = "k string, n bigint, x double, g string, at bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """The milliseconds of each epoch, of `rows` rows of all sources together; `cpu` seconds for all of them."""
+
+    rows: int
+    epochs: tuple[int, ...]
+    cpu: float
+
+    @property
+    def of_cpu(self) -> float:
+        """Rows a second of CPU time, of all processes, over all epochs."""
+        return self.rows * len(self.epochs) / self.cpu
+
+    @property
+    def rate(self) -> float:
+        """Rows a second in the median epoch."""
+        return self.rows / median(self.epochs[2:]) * 1000
+
+    @property
+    def last(self) -> float:
+        """How fast the last two epochs are beside the third and the fourth."""
+        return (self.epochs[2] + self.epochs[3]) / (self.epochs[-2] + self.epochs[-1])
+
+
+def measure_all(rows: int, names: Sequence[str], tell: Callable[[str], None]) -> dict[str, Timed]:
+    """Measures the named operators. The plain join comes before them, once more to warm Spark up, and behind them."""
+    found: dict[str, Timed] = {}
+    with tempfile.TemporaryDirectory(prefix="vsc-bench-") as name:
+        folder = Path(name)
+        for source, share in _FILES.items():
+            _write(folder, source, int(rows * share))
+        spark = session("operators")
+        order = ["warming up", f"{PLAIN}, first", *names, *BESIDE, *_SPARK, f"{PLAIN}, last"]
+        for number, operator in enumerate(order):
+            found[operator] = _timed(spark, operator, folder, folder / f"checkpoint-{number}", rows)
+            tell(f"{operator}: {found[operator].rate:,.0f} rows/s, epochs {found[operator].epochs} ms")
+        spark.stop()
+    first, last = found.pop(f"{PLAIN}, first"), found.pop(f"{PLAIN}, last")
+    found.pop("warming up")
+    return {
+        PLAIN: Timed(first.rows, tuple((a + b) // 2 for a, b in zip(first.epochs, last.epochs, strict=True))),
+        **found,
+    }
+
+
+def in_process(quick: bool) -> tuple[dict[str, Timed], float]:
+    """Measures all operators in a process of its own; also gives the load average before."""
+    with tempfile.TemporaryDirectory(prefix="vsc-bench-") as name:
+        result = Path(name) / "operators.json"
+        command = [sys.executable, "-m", "bench.operators_on_spark", "--json", str(result)]
+        subprocess.run([*command, "--rows", "2000"] if quick else command, check=True)
+        written = json.loads(result.read_text())
+    found = {name: Timed(t["rows"], tuple(t["epochs"]), t["cpu"]) for name, t in written["found"].items()}
+    return found, written["load"]
+
+
+def floors(found: Mapping[str, Timed]) -> list[Floor]:
+    """What every operator has to reach beside the plain join, and its last epochs beside its third and fourth."""
+    held, plain = [], found[PLAIN].rate
+    for name in [n for n in OPERATORS if n in found and n != PLAIN]:
+        least = FLOORS.get(name, 0.4)
+        held.append(Floor(f"{name} beside the plain versioned join", least, found[name].rate / plain))
+        if name not in GROWING:
+            held.append(Floor(f"{name}: epochs 9 and 10 beside 3 and 4", NOT_SLOWER, found[name].last))
+    branch, both = BESIDE
+    apart = sum(median(found[name].epochs[2:]) for name in (PLAIN, branch))
+    together = median(found[both].epochs[2:])
+    held.append(Floor("join and unrelated branch together, beside apart", NOT_SLOWER, apart / together))
+    return held
+
+
+def lines(found: Mapping[str, Timed], load: float) -> list[str]:
+    """The table."""
+    plain = found[PLAIN]
+    rows = [
+        f"| {name} | {timed.rate:,.0f} | {timed.rate / plain.rate:.2f} | {_floor(name)} | {timed.last:.2f} | "
+        f"{timed.of_cpu:,.0f} | {timed.of_cpu / plain.of_cpu:.2f} |"
+        for name, timed in found.items()
+    ]
+    after = os.getloadavg()[0]
+    return [
+        "## Every operator",
+        "",
+        f"{EPOCHS} epochs of each in one Spark session, one after the other. The plain join reads {plain.rows:,} rows "
+        "an epoch, a tenth of them its table's. CPU time is that of all processes, over all epochs: it says more where "
+        f"the machine is busy. Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, load average {load:.1f} before and "
+        f"{after:.1f} after.",
+        "",
+        "| operator | rows/s | of the plain join | floor | epochs 9 and 10, beside 3 and 4 | rows a CPU-second "
+        "| of the plain join |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+        *rows,
+        "",
+    ]
+
+
+def _floor(name: str) -> str:
+    return "" if name == PLAIN or name not in OPERATORS else str(FLOORS.get(name, 0.4))
+
+
+def _write(folder: Path, source: str, rows: int) -> None:
+    count = rows // FILES_A_BATCH
+    for number in range(EPOCHS * FILES_A_BATCH):
+        epoch, part = divmod(number, FILES_A_BATCH)
+        columns = columns_of(
+            epoch, count, rows if source not in ("u", "gt") else rows * 10, (sum(map(ord, source)), part)
+        )
+        names = ("k", "y", "at") if source in ("u", "gt") else ("k", "n", "x", "g", "at")
+        write_file(folder / source, number, {name: pa.array(columns[name]) for name in names})
+
+
+def _timed(spark: SparkSession, operator: str, folder: Path, checkpoint: Path, rows: int) -> Timed:
+    if operator in _SPARK:
+        frame, mode = _SPARK[operator](spark, folder)
+        writer = frame.writeStream.outputMode(mode).format("noop").option("checkpointLocation", str(checkpoint))
+        return _times(writer.trigger(availableNow=True).start(), rows)
+    from vsc.runtime.spark import start
+
+    name = operator if operator in OPERATORS or operator in BESIDE else PLAIN
+    statements = BESIDE.get(name) or OPERATORS[name]
+    sinks = "".join(f" sink {of} to noop ();" for of in ("o", "b") if f" {of} = " in statements)
+    text, sources = re.subn(
+        r"(\w+) (\([^()]*\)) from memory \(\)",
+        r"\1 \2 from files (path = '${folder}/\1', format = 'parquet', 'maxFilesPerTrigger' = '${files}')",
+        topology(name, statements),
+    )
+    assert sources
+    read = sum(share for source, share in _FILES.items() if f" {source} (" in text)
+    variables = {"folder": str(folder), "files": str(FILES_A_BATCH)}
+    plan = compile_topology(text + sinks, path="bench.vdsl", variables=variables)
+    query = start(plan, spark, checkpoint=str(checkpoint), variables=variables, partitions=PARTITIONS)
+    return _times(query, int(rows * read))
+
+
+def _times(query: StreamingQuery, rows: int) -> Timed:
+    began = _cpu_seconds()
+    query.awaitTermination()
+    spent = [int(p["durationMs"]["triggerExecution"]) for p in query.recentProgress if p["numInputRows"]]
+    if len(spent) != EPOCHS:
+        raise RuntimeError(f"{len(spent)} epochs instead of {EPOCHS}: {spent}")
+    return Timed(rows, tuple(spent), _cpu_seconds() - began)
+
+
+def _cpu_seconds() -> float:
+    """What this process and all that come from it have used so far."""
+    ticks: dict[int, tuple[int, int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended: its parent has its time now
+        ticks[int(stat.parent.name)] = int(fields[1]), sum(map(int, fields[11:15]))
+    own = {os.getpid()}
+    while more := {pid for pid, (parent, _) in ticks.items() if parent in own} - own:
+        own |= more
+    return sum(ticks[pid][1] for pid in own) / os.sysconf("SC_CLK_TCK")
+
+
+def _events(spark: SparkSession, folder: Path) -> DataFrame:
+    from pyspark.sql import functions
+
+    return stream(spark, folder / "s", _SCHEMA).withColumn("t", functions.timestamp_millis("at"))
+
+
+def _sessions(spark: SparkSession, folder: Path) -> tuple[DataFrame, str]:
+    from pyspark.sql import functions
+
+    grouped = (
+        _events(spark, folder).withWatermark("t", "5 seconds").groupBy(functions.session_window("t", "5 seconds"), "k")
+    )
+    return grouped.agg(functions.count("*").alias("c"), functions.sum("x").alias("x")), "append"
+
+
+def _duplicates(spark: SparkSession, folder: Path) -> tuple[DataFrame, str]:
+    return _events(spark, folder).withWatermark("t", "5 seconds").dropDuplicatesWithinWatermark(["k"]), "append"
+
+
+_SPARK: dict[str, Callable[[Any, Path], tuple[Any, str]]] = {
+    "Spark's `session_window`, append mode": _sessions,
+    "Spark's `dropDuplicatesWithinWatermark`": _duplicates,
+}
+
+
+def main() -> None:
+    """Measures and prints the table and the floors."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.operators_on_spark", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these, beside the plain join")
+    parser.add_argument("--rows", type=int, default=100_000, help="rows an epoch")
+    parser.add_argument("--json", type=Path, help="writes what was measured, instead of printing it")
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.names) - set(OPERATORS))
+    if unknown:
+        parser.error(f"unknown operator {', '.join(unknown)}")
+    load = os.getloadavg()[0]
+    names = arguments.names or [name for name in OPERATORS if name != PLAIN]
+    found = measure_all(arguments.rows, names, lambda text: print(text, flush=True))
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"load": load, "found": {name: asdict(t) for name, t in found.items()}}))
+        return
+    print("\n".join(lines(found, load)))
+    for floor in floors(found):
+        print(f"{floor.name}: {floor.ratio:.2f}, at least {floor.least}: {'held' if floor.held else 'MISSED'}")
+
+
+if __name__ == "__main__":
+    main()
