@@ -50,8 +50,11 @@ class Missed(StrEnum):
     """Why a look-up found no row (D9). The record goes on without a partner, or not at all in an inner join."""
 
     NO_RECORD = "no_record"
+    """The key had no version yet at that time."""
     TOMBSTONE = "tombstone"
+    """The key was deleted at that time."""
     OLDER_THAN_RETENTION = "older_than_retention"
+    """The time lies before stream time minus the history retention: the store no longer answers for it."""
 
 
 RETENTION_NEEDED = "retention_needed"

@@ -12,8 +12,9 @@ from vsc.runtime.metrics import RETENTION_NEEDED, Group
 from vsc.runtime.operators.columns.evaluation import Side
 from vsc.runtime.operators.columns.flow import Flow, blanked, chosen
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.tables.store import MISSED, Reasons
+from vsc.runtime.operators.tables.store import Reasons
 from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.api import LOOKUP_MISSES
 from vsc.runtime.values import arrow_type
 
 __all__ = ["Joining"]
@@ -58,8 +59,8 @@ class Joining:
         return flow.with_rows(flow.present, results.columns).select(self._failures.kept(flow.at, results.failed))
 
     def _count(self, missed: Reasons, needed: int) -> None:
-        counts = np.bincount(missed, minlength=len(MISSED)).tolist()
-        for reason, n in zip(MISSED[1:], counts[1:], strict=True):
+        counts = np.bincount(missed, minlength=len(LOOKUP_MISSES)).tolist()
+        for reason, n in zip(LOOKUP_MISSES[1:], counts[1:], strict=True):
             assert reason is not None
             self._metrics.count(self._name, Group.MISSED_LOOKUPS, reason, n)
         if needed >= 0:

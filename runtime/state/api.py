@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from vsc.runtime.metrics import Missed as Miss
+
 __all__ = [
     "KIND_EXPIRED",
     "KIND_LATEST",
@@ -88,17 +90,6 @@ class VersionedRecord:
     value: bytes
     valid_from: int
     valid_to: int | None
-
-
-class Miss(StrEnum):
-    """Why a look-up found nothing."""
-
-    NO_RECORD = "no_record"
-    """The key had no version yet at that time."""
-    TOMBSTONE = "tombstone"
-    """The key was deleted at that time."""
-    OLDER_THAN_RETENTION = "older_than_retention"
-    """The time lies before stream time minus the history retention: the store no longer answers for it."""
 
 
 LOOKUP_FOUND: Final = 0

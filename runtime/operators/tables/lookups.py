@@ -22,7 +22,7 @@ __all__ = ["Lookup", "Pairs", "TableRows", "missing", "stored"]
 class TableRows:
     """A table's row for each record of a flow: its time in ms and its values, null where there is none.
 
-    `missed` says why, as a number of `MISSED`; 0: there is one.
+    `missed` says why, as a place in `LOOKUP_MISSES`; 0: there is one.
 
     `failed` are the records whose row could not be computed. `needed` is the retention in ms that would have served all
     look-ups that were too old, -1 if there were none.

@@ -24,13 +24,13 @@ from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.tables.search import Arrivals, Timeline
 from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.api import LOOKUP_MISSES
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.unversioned import TimestampedStore
 from vsc.runtime.state.versioned import VersionedStore
 
 __all__ = [
-    "MISSED",
     "NO_RECORD",
     "TOMBSTONE",
     "Partners",
@@ -41,13 +41,10 @@ __all__ = [
     "open_columns",
 ]
 
-MISSED = (None, Missed.NO_RECORD, Missed.TOMBSTONE, Missed.OLDER_THAN_RETENTION)
-"""What the numbers in `Partners.missed` stand for; 0 is found."""
-
-NO_RECORD, TOMBSTONE, _TOO_OLD = 1, 2, 3
+NO_RECORD, TOMBSTONE, _TOO_OLD = map(LOOKUP_MISSES.index, Missed)
 
 Reasons = npt.NDArray[np.uint8]
-"""Numbers of `MISSED`, one for each look-up."""
+"""Places in `LOOKUP_MISSES`, one for each look-up; 0 is found."""
 
 
 @dataclass(frozen=True, slots=True)

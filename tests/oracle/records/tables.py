@@ -22,7 +22,6 @@ __all__ = ["Found", "RecordBuffer", "RecordStore", "RecordSubscriptions", "Table
 Found = tuple[Row, int, int | None]
 """A row that a look-up found: its value columns, valid from, valid to (None: it is the newest)."""
 
-_MISSED = {miss: Missed(miss.value) for miss in Miss}
 _CACHED_ROWS = 65_536
 _TIME = struct.Struct("<q")
 _SUBSCRIPTIONS = struct.pack("<4sH", b"VSUB", 1)
@@ -129,7 +128,7 @@ class _VersionedTable:
     def lookup(self, key: bytes, as_of: int | None) -> Found | Missed:
         found = self._store.lookup(key, as_of)
         if isinstance(found, Miss):
-            return _MISSED[found]
+            return found
         return self._rows.decode(found.value), found.valid_from, found.valid_to
 
 
