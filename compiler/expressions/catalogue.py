@@ -21,7 +21,7 @@ from vsc.compiler.expressions.operators import (
 from vsc.compiler.expressions.refusal import Refused, refuse
 from vsc.compiler.expressions.schema_text import parse_schema
 from vsc.compiler.source import Span
-from vsc.plan.expressions import Call, Column, Expr, Literal
+from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
 from vsc.plan.functions import FUNCTIONS, SHA2_BITS, TRUNCATION_UNITS, parse_pattern
 from vsc.plan.record import record
 from vsc.plan.types import (
@@ -338,13 +338,15 @@ def _date_add(call: CallSite) -> Expr:
     return call.result((call.implied(0, DATE), call.implied(1, INT)), DATE)
 
 
-@_types("to_date", "to_timestamp")
+@_types("to_date", "to_timestamp", "try_to_timestamp")
 def _parsed(call: CallSite) -> Expr:
     target = DATE if call.name == "to_date" else TIMESTAMP
     if len(call) == 1:
         if call.type(0) not in (STRING, DATE, TIMESTAMP, VOID):
             help = "`timestamp_millis(n)` makes a timestamp of milliseconds" if is_numeric(call.type(0)) else None
             raise call.wrong(0, "text, a date or a timestamp", help)
+        if call.name == "try_to_timestamp" and call.type(0) == STRING:
+            return Cast(call.args[0].expr, target, safe=True)
         return convert(call.args[0].expr, target)
     if call.type(0) not in (STRING, VOID):
         raise call.wrong(0, "text")
@@ -357,14 +359,14 @@ def _parsed(call: CallSite) -> Expr:
     return call.result((convert(call.args[0].expr, STRING), Literal(pattern, STRING)), target)
 
 
-@_types("unix_millis")
+@_types("unix_millis", "unix_seconds")
 def _unix_millis(call: CallSite) -> Expr:
     if call.type(0) not in (TIMESTAMP, VOID):
         raise call.wrong(0, "a timestamp", "cast it: `cast(... as timestamp)`")
     return call.result((convert(call.args[0].expr, TIMESTAMP),), BIGINT)
 
 
-@_types("timestamp_millis")
+@_types("timestamp_millis", "timestamp_seconds")
 def _timestamp_millis(call: CallSite) -> Expr:
     if call.type(0) not in (*INTEGERS, VOID):
         raise call.wrong(0, "an integer", "cast it: `cast(... as bigint)`")

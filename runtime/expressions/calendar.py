@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 __all__ = [
     "DAY",
+    "EDGES",
     "civil",
     "date_text",
     "days_of",
@@ -29,7 +30,9 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
 _DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_EDGES = "".join(map(chr, (*range(0x21), 0x7F)))  # what Spark takes off both ends: white space and control characters
+EDGES = "".join(map(chr, (*range(0x21), 0x7F)))
+"""What Spark takes off both ends of a text that it reads: white space and control characters."""
+
 _DATE = r"([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
 _DATE_ONLY = re.compile(_DATE + r"(?P<rest>[ T].*)?\Z", re.DOTALL | re.ASCII)
 _TIMESTAMP = re.compile(
@@ -91,7 +94,7 @@ def truncate(unit: str, micros: int) -> int:
 
 def parse_date(text: str) -> int | None:
     """The date that `text` means to Spark's cast: ``y-m-d``, ``y-m`` or ``y``, a time behind it ignored."""
-    match = _DATE_ONLY.match(text.strip(_EDGES))
+    match = _DATE_ONLY.match(text.strip(EDGES))
     if match is None or (match["rest"] is not None and match[3] is None):
         return None
     return _days(match)
@@ -99,7 +102,7 @@ def parse_date(text: str) -> int | None:
 
 def parse_timestamp(text: str) -> int | None:
     """The timestamp that `text` means to Spark's cast: a date, and a time with an optional zone behind it."""
-    match = _TIMESTAMP.match(text.strip(_EDGES))
+    match = _TIMESTAMP.match(text.strip(EDGES))
     if match is None or (match["time"] is not None and match[3] is None):
         return None
     days = _days(match)
@@ -109,7 +112,7 @@ def parse_timestamp(text: str) -> int | None:
     fraction = int((match[8] or "")[:6].ljust(6, "0"))
     micros = days * DAY + hour * HOUR + minute * MINUTE + second * SECOND + fraction
     if match["zone"]:
-        return _shifted(micros, match["zone"].strip(_EDGES))
+        return _shifted(micros, match["zone"].strip(EDGES))
     return micros if -(2**63) <= micros < 2**63 else None
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
-from vsc.runtime.expressions.calendar import DAY, SECOND, date_text, parse_date, parse_timestamp, timestamp_text
+from vsc.runtime.expressions.calendar import DAY, EDGES, SECOND, date_text, parse_date, parse_timestamp, timestamp_text
 from vsc.runtime.expressions.failure import ExpressionFailure, fail
 from vsc.runtime.expressions.numbers import fit_decimal, to_float32
 from vsc.runtime.expressions.text import java_double, java_float
@@ -26,7 +26,6 @@ __all__ = ["Caster", "caster"]
 
 Caster = Callable[[Any], Any]
 
-_EDGES = "".join(map(chr, (*range(0x21), 0x7F)))
 _JAVA_TRIM = "".join(map(chr, range(0x21)))
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 _FLOAT = re.compile(r"([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?\Z")
@@ -103,7 +102,7 @@ def _to_integer(source: DataType, name: str) -> Caster:
         return number if low <= number <= high else int(_overflow(value, source, name))
 
     def of_string(value: str) -> int:
-        text = value.strip(_EDGES)
+        text = value.strip(EDGES)
         if _INTEGER.match(text) is None:
             _invalid(value, "string", name)
         digits = text.lstrip("+-").lstrip("0")
@@ -191,7 +190,7 @@ def _to_decimal(source: DataType, target: DecimalType) -> Caster:
 
 def _to_boolean(source: DataType, name: str) -> Caster:
     def of_string(value: str) -> bool:
-        text = value.strip(_EDGES).lower()
+        text = value.strip(EDGES).lower()
         if text in _TRUE:
             return True
         return False if text in _FALSE else bool(_invalid(value, "string", name))

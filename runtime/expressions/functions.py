@@ -118,22 +118,26 @@ def _wrapped(value: int) -> int:
     return (value + 2**31) % 2**32 - 2**31
 
 
-def _to_timestamp(call: Call) -> Function:
-    pattern = str(_constant(call.args[1]))
-    read = pattern_reader(pattern)
+def _try_to_timestamp(call: Call) -> Function:
+    read = pattern_reader(str(_constant(call.args[1])))
+    return lambda value, written: read(value)
 
-    def parse(value: str, written: str) -> int:
-        micros = read(value)
+
+def _to_timestamp(call: Call) -> Function:
+    read = _try_to_timestamp(call)
+
+    def parse(value: str, pattern: str) -> int:
+        micros = read(value, pattern)
         if micros is None:
             fail("CANNOT_PARSE_TIMESTAMP", f"the text '{value}' does not fit the pattern '{pattern}'")
-        return micros
+        return int(micros)
 
     return parse
 
 
 def _to_date(call: Call) -> Function:
     parse = _to_timestamp(call)
-    return lambda value, written: parse(value, written) // calendar.DAY
+    return lambda value, pattern: parse(value, pattern) // calendar.DAY
 
 
 # ----------------------------------------------------------------------------------------------------- nested values
@@ -201,8 +205,20 @@ def _clock(unit: int, modulus: int) -> Form:
     return _same(lambda micros: micros // unit % modulus, time_kernels.clock(unit, modulus))
 
 
-def _date_part(place: int, function: Function) -> Form:
-    return _same(lambda days: calendar.civil(days)[place], time_kernels.date_part(function))
+def _date_part(part: Function, function: Function) -> Form:
+    return _same(part, time_kernels.date_part(function))
+
+
+def _trim(strip: Function, function: Function) -> Form:
+    return _same(lambda value: strip(value, " "), lambda call, args: function(args[0], characters=" "))
+
+
+def _since_1970(unit: int) -> Form:
+    return _same(lambda micros: micros // unit, time_kernels.since_1970(unit))
+
+
+def _after_1970(unit: int) -> Form:
+    return _same(lambda units: instant(units * unit), time_kernels.after_1970(unit))
 
 
 FUNCTIONS: dict[str, Form | Lazy] = {
@@ -219,7 +235,8 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "date_add": _same(lambda days, more: _wrapped(days + more), time_kernels.add_days(pc.add)),
     "date_trunc": Form(_truncate, time_kernels.truncate),
     "datediff": _same(lambda end, start: _wrapped(end - start), time_kernels.add_days(pc.subtract)),
-    "day": _date_part(2, pc.day),
+    "day": _date_part(lambda days: calendar.civil(days)[2], pc.day),
+    "dayofweek": _date_part(lambda days: (days + 4) % 7 + 1, time_kernels.day_of_week),
     "divide": Form(_arithmetic, kernels.divide, divisor_first),
     "element": Form(_element, kernels.element(0)),
     "element_at": Form(_element_at, kernels.element(1)),
@@ -242,17 +259,20 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "like": Form(_like, text_kernels.like),
     "lower": _same(str.lower, text_kernels.case_of(pc.ascii_lower)),
     "lt": _COMPARISON,
+    "ltrim": _trim(str.lstrip, pc.utf8_ltrim),
     "md5": _same(_md5),
     "minute": _clock(calendar.MINUTE, 60),
     "modulo": Form(_arithmetic, kernels.modulo, divisor_first),
-    "month": _date_part(1, pc.month),
+    "month": _date_part(lambda days: calendar.civil(days)[1], pc.month),
     "multiply": Form(_arithmetic, kernels.arithmetic, stepwise),
     "ne": _COMPARISON,
     "negate": Form(lambda call: negated(call.type), kernels.negate),
     "not": _same(lambda value: not value, lambda call, args: pc.invert(*args)),
     "or": LOGIC,
     "replace": _same(text.replace, text_kernels.replace),
+    "quarter": _date_part(lambda days: (calendar.civil(days)[1] + 2) // 3, pc.quarter),
     "round": Form(_round, kernels.rounding),
+    "rtrim": _trim(str.rstrip, pc.utf8_rtrim),
     "second": _clock(calendar.SECOND, 60),
     "sha2": _same(_sha2),
     "size": _same(len, kernels.size),
@@ -261,15 +281,18 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "struct": _same(lambda *fields: fields, kernels.struct, seeing),
     "substring": _same(text.substring, text_kernels.substring),
     "subtract": Form(_arithmetic, kernels.arithmetic, stepwise),
-    "timestamp_millis": _same(lambda millis: instant(millis * 1000), time_kernels.timestamp_millis),
+    "timestamp_millis": _after_1970(calendar.SECOND // 1000),
+    "timestamp_seconds": _after_1970(calendar.SECOND),
     "to_date": Form(_to_date, time_kernels.by_pattern),
     "to_json": Form(lambda call: writer(call.args[0].type)),
     "to_timestamp": Form(_to_timestamp, time_kernels.by_pattern),
-    "trim": _same(lambda value: value.strip(" "), lambda call, args: pc.utf8_trim(args[0], characters=" ")),
+    "trim": _trim(str.strip, pc.utf8_trim),
     "try_divide": Form(_try_divide, kernels.try_divide, divisor_first),
-    "unix_millis": _same(lambda micros: micros // 1000, time_kernels.unix_millis),
+    "try_to_timestamp": Form(_try_to_timestamp, time_kernels.by_pattern),
+    "unix_millis": _since_1970(calendar.SECOND // 1000),
+    "unix_seconds": _since_1970(calendar.SECOND),
     "upper": _same(str.upper, text_kernels.case_of(pc.ascii_upper)),
     "xxhash64": Form(_hash, looks=seeing),
-    "year": _date_part(0, pc.year),
+    "year": _date_part(lambda days: calendar.civil(days)[0], pc.year),
 }
 """How each is evaluated, by its name. Not here: ``event_time``, a leaf as columns are, and ``nullif``, an ``if``."""

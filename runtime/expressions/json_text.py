@@ -192,7 +192,7 @@ def _binary(value: Any) -> bytes:
 
 def _timestamp(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
-        return value * SECOND
+        return (_integer(value, 2**63) * SECOND + 2**63) % 2**64 - 2**63  # wraps around, as in Spark
     return _parsed(parse_timestamp, value)
 
 

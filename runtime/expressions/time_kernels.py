@@ -28,15 +28,28 @@ def clock(unit: int, modulus: int) -> Kernel:
     return kernel
 
 
-def unix_millis(call: Call, args: list[Any]) -> Any:
-    """Rounded down."""
-    micros = args[0].view(pa.int64())
-    return with_nulls_of(numbers(micros) // 1000, pa.int64(), micros)
+def since_1970(unit: int) -> Kernel:
+    """The units of so many microseconds since 1970, rounded down."""
+
+    def kernel(call: Call, args: list[Any]) -> Any:
+        micros = args[0].view(pa.int64())
+        return with_nulls_of(numbers(micros) // unit, pa.int64(), micros)
+
+    return kernel
 
 
-def timestamp_millis(call: Call, args: list[Any]) -> Any:
-    """Not where it overflows."""
-    return checked(pc.multiply_checked, args[0], pa.scalar(1000, pa.int64())).view(arrow_type(call.type))
+def after_1970(unit: int) -> Kernel:
+    """The timestamp so many units after 1970, where it does not overflow."""
+
+    def kernel(call: Call, args: list[Any]) -> Any:
+        return checked(pc.multiply_checked, args[0], pa.scalar(unit, pa.int64())).view(arrow_type(call.type))
+
+    return kernel
+
+
+def day_of_week(dates: pa.Array) -> pa.Array:
+    """1 for Sunday."""
+    return pc.day_of_week(dates, count_from_zero=False, week_start=7)
 
 
 _STEPS = {

@@ -79,6 +79,7 @@ date_trunc('year', t); date_trunc('microsecond', t); cast(q as string); cast(t a
 cast(e as string); cast(u as timestamp); cast(u as date); cast(n as double); cast(n as decimal(12,2)); cast(d as int)
 cast(e as bigint); cast(g as decimal(20,3)); cast(h as decimal(6,2)); cast(d as decimal(6,1)); cast(e as decimal(30,2))
 to_timestamp(u, 'yyyy-MM-dd'); to_date(u, 'yyyy-MM-dd HH:mm'); ai[0]; element_at(ai, 2); array(i, k, 1); array(s, p)
+ltrim(s); rtrim(s); dayofweek(q); quarter(q); timestamp_seconds(m); unix_seconds(t); try_to_timestamp(u, 'yyyy-MM-dd')
 struct(s, i as n, 1); array(st, st); struct(hour(t) as h, ai)
 b and i / k > 0; b or l + m > 0; (k <> 0) and (i / k > 1) and c; d * g; case when g > 1 then d end
 """

@@ -14,12 +14,12 @@ import pyarrow as pa
 from vsc.plan.nodes import Item, Schema
 from vsc.runtime.expressions import Frame, columns_of, evaluate, true_rows
 from vsc.runtime.operators.columns.failures import Failed, shifted
-from vsc.runtime.operators.columns.flow import Flow
+from vsc.runtime.operators.columns.flow import Flow, blanked
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.values import arrow_type
 
-__all__ = ["Computed", "Evaluation", "Side", "nulled"]
+__all__ = ["Computed", "Evaluation", "Side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Evaluation:
             return Computed(tuple(columns))
         present = np.ones(count, dtype=np.bool_)
         present[list(failed)] = False
-        return Computed(nulled(columns, present), dict(sorted(failed.items())))
+        return Computed(blanked(columns, present), dict(sorted(failed.items())))
 
     def over(self, flow: Flow) -> Computed:
         """The items over all records of a flow; a missing value counts as nulls."""
@@ -97,11 +97,3 @@ class Evaluation:
         some = self.run(Side([columns[i].filter(chosen) for i in self.wanted[0]], times[asked]))
         back = pa.array(np.cumsum(asked) - 1, mask=~asked)
         return Computed(tuple(c.take(back) for c in some.columns), shifted(some.failed, np.flatnonzero(asked)))
-
-
-def nulled(columns: Sequence[pa.Array], present: Mask) -> tuple[pa.Array, ...]:
-    """The columns, null where `present` is false."""
-    if present.all():
-        return tuple(columns)
-    back = pa.array(np.arange(len(present)), mask=~present)
-    return tuple(c.take(back) for c in columns)

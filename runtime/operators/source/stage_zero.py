@@ -20,7 +20,8 @@ from vsc.plan.types import TIMESTAMP
 from vsc.runtime.errors import BadRowError
 from vsc.runtime.expressions import true_rows
 from vsc.runtime.metrics import BadRow, Dropped, Group, Metrics
-from vsc.runtime.operators.columns.evaluation import Evaluation, nulled
+from vsc.runtime.operators.columns.evaluation import Evaluation
+from vsc.runtime.operators.columns.flow import blanked
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.layout import consumers, depth_first, hands_out
 from vsc.runtime.operators.result import StageResult
@@ -156,7 +157,7 @@ class StageZero:
         order = Order(running, np.zeros(len(rows), dtype=np.int32), rows.offsets, nothing)
         values = [rows.columns[declared.index(c.name)] for c in node.schema.value]
         keyed = tuple(rows.columns[i] for i in keys)
-        return Batch(node.schema, (rows.origin,), order, times, present, keyed, nulled(values, present)), seen
+        return Batch(node.schema, (rows.origin,), order, times, present, keyed, blanked(values, present)), seen
 
     def _timed(self, node: Node, source: Source, rows: SourceRows, metrics: Metrics) -> tuple[SourceRows, Int64s]:
         """The rows that have an event time, and that time in ms."""

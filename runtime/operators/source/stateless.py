@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from vsc.plan.nodes import Explode, Filter, Item, Map, Merge, Node, Plan, Rekey
 from vsc.runtime.expressions import true_rows
 from vsc.runtime.metrics import Dropped, Group, Metrics
-from vsc.runtime.operators.columns.evaluation import Computed, Evaluation, nulled
+from vsc.runtime.operators.columns.evaluation import Computed, Evaluation
+from vsc.runtime.operators.columns.flow import blanked
 from vsc.runtime.operators.context import RunOptions, expression_error
 from vsc.runtime.operators.places import element_place, kept_columns, value_order
 from vsc.runtime.records import Batch, Int64s, Mask, Origin
@@ -78,7 +79,7 @@ class Stateless:
         if not is_table:
             return replace(batch.filter(true & kept), schema=node.schema)
         present = batch.present & true
-        values = nulled(batch.values, present)
+        values = blanked(batch.values, present)
         return replace(batch, schema=node.schema, present=present, values=values).filter(kept)
 
     def _map(self, node: Node, operation: Map, batch: Batch) -> Batch:
