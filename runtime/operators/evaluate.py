@@ -9,13 +9,12 @@ from vsc.plan.nodes import Item, Schema
 from vsc.runtime.expressions import ExpressionFailure, compile_row
 from vsc.runtime.operators.context import NodeFailure
 
-__all__ = ["Row", "Values", "condition", "items"]
+__all__ = ["Row", "Values", "items"]
 
 Row = tuple[Any, ...]
 """Key columns, then value columns, as internal values."""
 
 Values = Callable[[Row | None, Row | None, int | None, int | None], Row]
-Condition = Callable[[Row | None, Row | None, int | None, int | None], bool]
 
 
 def items(node: str, computed: Sequence[Item], schemas: Sequence[Schema]) -> Values:
@@ -47,16 +46,3 @@ def _single(node: str, item: Item, function: Callable[..., Any]) -> Values:
             raise NodeFailure(node, item.text, failure.reason) from failure
 
     return values
-
-
-def condition(node: str, item: Item, schemas: Sequence[Schema]) -> Condition:
-    """A function that tells whether `item` is true (null is not); raises NodeFailure where it fails."""
-    function = compile_row(item.expr, schemas)
-
-    def holds(row0: Row | None, row1: Row | None, time0: int | None, time1: int | None) -> bool:
-        try:
-            return function(row0, row1, time0, time1) is True
-        except ExpressionFailure as failure:
-            raise NodeFailure(node, item.text, failure.reason) from failure
-
-    return holds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.oracle.records import getters, table_table_join
 from tests.oracle.records.building import Parts
+from tests.oracle.records.conditions import condition
 from vsc.plan.nodes import Filter, Map, Node, Suppress, TableTableJoin
 from vsc.runtime.operators import evaluate
 from vsc.runtime.state.rows import RowCodec
@@ -20,7 +21,7 @@ def getter(parts: Parts, name: str) -> getters.Getter:
     node = parts.nodes[name]
     match node.operation:
         case Filter(predicate):
-            holds = evaluate.condition(name, predicate, [parts.schema(node)])
+            holds = condition(name, predicate, [parts.schema(node)])
             return getters.filtered(getter(parts, node.inputs[0]), holds)
         case Map(computed):
             values = evaluate.items(name, computed, [parts.schema(node)])

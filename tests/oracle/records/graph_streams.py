@@ -20,6 +20,7 @@ from tests.oracle.records import (
     to_stream,
 )
 from tests.oracle.records.building import Built, Parts
+from tests.oracle.records.conditions import condition
 from tests.oracle.records.graph_getters import getter
 from tests.oracle.records.tables import RecordBuffer, RecordSubscriptions
 from vsc.plan.nodes import (
@@ -56,7 +57,7 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
     match node.operation:
         case Filter(predicate):
             before = parts.schema(node)
-            holds = evaluate.condition(node.owner, predicate, [before])
+            holds = condition(node.owner, predicate, [before])
             return filter.StreamFilter(holds, len(before.value), parts.context, forward).process
         case Map(items):
             values = evaluate.items(node.owner, items, [parts.schema(node)])

@@ -7,6 +7,7 @@ from tests.oracle.records.aggregate.build import aggregate_operator
 from tests.oracle.records.aggregate.results import Results
 from tests.oracle.records.aggregate.windows import WindowedAggregate
 from tests.oracle.records.building import Built, Consumer, Parts
+from tests.oracle.records.conditions import condition
 from tests.oracle.records.graph_getters import getter, pair
 from tests.oracle.records.put import TablePut
 from vsc.plan.nodes import Aggregate, Filter, Map, Materialize, Node, Source, Suppress, TableTableJoin, ToTable
@@ -30,10 +31,10 @@ def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
         case ToTable(deleted):
             _check_stored(node, old, put)
             table = source_table.SourceTable(put, old, forward)
-            holds = None if deleted is None else evaluate.condition(node.name, deleted, [parts.schema(node)])
+            holds = None if deleted is None else condition(node.name, deleted, [parts.schema(node)])
             return to_table.ToTable(table, holds, context).process
         case Filter(predicate):
-            holds = evaluate.condition(node.name, predicate, [parts.schema(node)])
+            holds = condition(node.name, predicate, [parts.schema(node)])
             dedupe = node.operation.dedupe
             return filter.TableFilter(holds, dedupe, old, put, context, forward).process
         case Map(items):
