@@ -15,6 +15,7 @@ from tests.oracle import Deleted, Ran, shipped
 from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Column, Plan
+from vsc.runtime.operators.views.catalog import stores_of
 from vsc.runtime.records import Batch
 from vsc.testing import StoreView, TopologyTestDriver
 
@@ -74,8 +75,8 @@ def play_at_once(recording: Recording, case: dict[str, Any], cuts: Sequence[int]
         for number, step in enumerate(steps):
             assert found[number] == step["expect"].get(node, []), f"{recording.name}, step {number}, node {node}"
     for question in case.get("stores", ()):
-        stored = next(n for n in plan.nodes if n.store is not None and n.store.name == question["store"])
-        _ask(recording, question, StoreView(played.runtime, stored))
+        stored = [s for s in stores_of(plan) if s.is_table and s.canonical and s.name == question["store"]][-1]
+        _ask(recording, question, StoreView(played.runtime, plan.node(stored.node), stored))
     return plan, played.ran
 
 
