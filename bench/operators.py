@@ -44,6 +44,7 @@ OPERATORS = {
     "join with a global table": "stream o = left join s with gt on k select n, gt.y as y;",
     "join of a table with itself": "table o = join t as a with t as b select a.x + b.x as x;",
     "explode": "stream j = join s with u select n, g; stream o = explode j by split(g, '-') as w;",
+    "distinct": "stream o = distinct s within 5 seconds;",
     "merge": "stream j = join s with u select n, g; stream l = join r with u select n, g; stream o = merge j, l;",
     "count by key": "table o = aggregate s group by k select count(*) as c;",
     "count(distinct)": "table o = aggregate s group by k select count(distinct n) as c;",
