@@ -1,8 +1,11 @@
 """`aggregate`: groups of a stream's records or of a table's rows, in windows or without.
 
-`groups` and `table_groups` are those without window; `windows` are tumbling and hopping ones, `moving_windows` what
-`session_windows` and `sliding_windows` share. `calls` are the aggregate functions and their accumulators (`numbers`,
-`running`, `collected`), `state` is what lies in the store.
+`step` says which of these an aggregate is made of. On whole columns: `groups` (of a stream) and `table_groups`, and
+`windows` (tumbling and hopping). Record by record: `group_loop` and `time_windows`, where a result fails, and always
+`session_windows` and `sliding_windows`; the windows share `moving_windows`.
+
+`folding` computes the aggregate functions for many groups at once (`sums`, `winners`, `distinct`, `collecting`,
+`kept`), `calls` for one group (`numbers`, `running`, `collected`); both keep the same cells and entries in `state`.
 """
 
 from vsc.runtime.operators.aggregate.step import OPERATOR
