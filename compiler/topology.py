@@ -51,10 +51,6 @@ class Topology:
                 waiting += self.graph.predecessors(name)
         return frozenset(found)
 
-    def descendants(self, name: str) -> frozenset[str]:
-        """Every node that `name` reaches."""
-        return frozenset(nx.descendants(self.graph, name))
-
     def order(self) -> tuple[str, ...]:
         """The nodes, inputs first, else in the order of the file; those on a cycle and behind one are left out."""
         waiting = {name: self.graph.in_degree(name) for name in self.nodes}

@@ -94,7 +94,7 @@ class _Answer(Step):
         left, right = operation.left_schema, site.inputs[1]
         self._left_codec = KeyCodec([c.type for c in left.key])
         self._codec = RowCodec([c.type for c in left.value])
-        self._left_width, self._right_width = len(left.key), len(right.key)
+        self._left_width = len(left.key)
         self._items = Evaluation(self._name, operation.items, [left, right])
         self._keys: list[bytes] = []
         self._written: tuple[Flow, Operations, LeftKeys] | None = None

@@ -6,9 +6,10 @@ Travels as JSON in a row of its own (`CONTROL`), beside the records. Not for the
 from __future__ import annotations
 
 import json
-import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass, field
+from time import perf_counter
 from typing import Any
 
 from vsc.runtime.metrics import BadRow, Metrics
@@ -62,93 +63,79 @@ class StateSize:
         return cls(**{**data, "stores": stores})
 
 
-class TaskCounters:
-    """The counters of one task: of a stage and vsc partition, or of a source task (stage 0)."""
+@dataclass(kw_only=True)
+class _Counted:
+    """What is counted of an epoch: by a task, then by the driver over all of its tasks.
 
-    def __init__(self, stage: int, partition: int) -> None:
-        self._stage = stage
-        self._partition = partition
-        self._metrics = Metrics()
-        self._read: dict[str, int] = {}
-        self._written: dict[str, int] = {}
-        self._digests: dict[str, int] = {}
-        self._clocks: dict[str, int] = {}
-        self._times: dict[str, EventTimes] = {}
-        self._seconds: dict[str, float] = {}
-        self._state: StateSize | None = None
+    `read` are the rows that sources handed in, whether they could be used or not, `written` the records on their way to
+    sinks, `clocks` the highest event times, in ms, that sources have brought, `times` the event times of all rows.
+    """
 
-    def read(self, source: str, rows: int) -> None:
-        """Counts rows that a source handed in, whether they could be used or not."""
-        self._read[source] = self._read.get(source, 0) + rows
-
-    def written(self, sink: str, rows: int) -> None:
-        """Counts records on their way to a sink."""
-        self._written[sink] = self._written.get(sink, 0) + rows
+    read: Counter[str] = field(default_factory=Counter)
+    written: Counter[str] = field(default_factory=Counter)
+    digests: dict[str, int] = field(default_factory=dict)
+    metrics: Metrics = field(default_factory=Metrics)
+    seconds: dict[str, float] = field(default_factory=dict)
+    clocks: dict[str, int] = field(default_factory=dict)
+    times: dict[str, EventTimes] = field(default_factory=dict)
 
     def digest(self, sink: str, value: int) -> None:
         """Takes in the digest of one part of what is on its way to a sink."""
-        self._digests[sink] = combined((self._digests.get(sink, 0), value))
+        self.digests[sink] = combined((self.digests.get(sink, 0), value))
 
     def clock(self, source: str, time: int) -> None:
         """Notes the highest event time that a source has brought."""
-        self._clocks[source] = max(time, self._clocks.get(source, time))
+        self.clocks[source] = max(time, self.clocks.get(source, time))
 
-    def times(self, source: str, seen: EventTimes) -> None:
+    def time(self, source: str, seen: EventTimes) -> None:
         """Notes the event times of some rows of a source."""
-        before = self._times.get(source)
-        self._times[source] = seen if before is None else before.merged(seen)
+        before = self.times.get(source)
+        self.times[source] = seen if before is None else before.merged(seen)
 
-    def merge(self, metrics: Metrics) -> None:
-        """Takes over the operators' metrics."""
-        self._metrics.merge(metrics)
+
+@dataclass
+class TaskCounters(_Counted):
+    """The counters of one task: of a stage and vsc partition, or of a source task (stage 0)."""
+
+    stage: int
+    partition: int
+    state: StateSize | None = None
 
     def mark(self, what: str, started: float) -> None:
         """Notes the seconds since `started` (of ``time.perf_counter``) under a name."""
-        self._seconds[what] = round(time.perf_counter() - started, 6)
-
-    def state(self, size: StateSize) -> None:
-        """Notes the size of the state."""
-        self._state = size
+        self.seconds[what] = round(perf_counter() - started, 6)
 
     def row(self) -> WireRow:
         """The counters as a row for the driver."""
         found: dict[str, Any] = {
-            "stage": self._stage,
-            "partition": self._partition,
-            "metrics": self._metrics.as_dict(),
-            "counts": self._metrics.flat(),
-            "examples": [[*of, *row] for of, row in self._metrics.examples().items()],
-            "read": self._read,
-            "written": self._written,
-            "digests": self._digests,
-            "clocks": self._clocks,
-            "times": {name: astuple(seen) for name, seen in self._times.items()},
-            "seconds": self._seconds,
+            "stage": self.stage,
+            "partition": self.partition,
+            "metrics": self.metrics.as_dict(),
+            "counts": self.metrics.flat(),
+            "examples": [[*of, *row] for of, row in self.metrics.examples().items()],
+            "read": self.read,
+            "written": self.written,
+            "digests": self.digests,
+            "clocks": self.clocks,
+            "times": {name: astuple(seen) for name, seen in self.times.items()},
+            "seconds": self.seconds,
         }
-        if self._state is not None:
-            found["state"] = asdict(self._state)
-        return WireRow(CONTROL, "", max(self._partition, 0), json.dumps(found, separators=(",", ":")).encode())
+        if self.state is not None:
+            found["state"] = asdict(self.state)
+        return WireRow(CONTROL, "", max(self.partition, 0), json.dumps(found, separators=(",", ":")).encode())
 
 
 @dataclass
-class EpochReport:
+class EpochReport(_Counted):
     """One epoch, as the driver knows it: the sums of its tasks, and the state of each (stage, partition) it touched.
 
-    `clocks` are the highest event times, in ms, that sources have brought in it; `outstanding` is what they have still
-    to bring behind it, by unit. `times` are the event times of all rows, `now` and `latest` by what they were judged:
-    these are not kept.
+    `outstanding` is what sources have still to bring behind it, by unit. `now` and `latest` are what event times were
+    judged by; these and `times` are not kept.
     """
 
     epoch: int
-    read: dict[str, int] = field(default_factory=dict)
-    written: dict[str, int] = field(default_factory=dict)
-    digests: dict[str, int] = field(default_factory=dict)
-    metrics: Metrics = field(default_factory=Metrics)
     state: dict[str, StateSize] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    clocks: dict[str, int] = field(default_factory=dict)
     outstanding: dict[str, dict[str, float]] = field(default_factory=dict)
-    times: dict[str, EventTimes] = field(default_factory=dict)
     now: int | None = None
     latest: Mapping[str, int] = field(default_factory=dict)
 
@@ -158,16 +145,14 @@ class EpochReport:
         report = cls(epoch)
         for payload in payloads:
             task = json.loads(payload)
-            for target, found in ((report.read, task["read"]), (report.written, task["written"])):
-                for name, rows in found.items():
-                    target[name] = target.get(name, 0) + rows
+            report.read.update(task["read"])
+            report.written.update(task["written"])
             for name, digest in task["digests"].items():
-                report.digests[name] = combined((report.digests.get(name, 0), digest))
+                report.digest(name, digest)
             for name, clock in task["clocks"].items():
-                report.clocks[name] = max(clock, report.clocks.get(name, clock))
+                report.clock(name, clock)
             for name, times in task["times"].items():
-                seen = EventTimes(*times)
-                report.times[name] = seen.merged(report.times[name]) if name in report.times else seen
+                report.time(name, EventTimes(*times))
             report.metrics.merge(Metrics.from_dict(task["metrics"]))
             for node, reason, part, row, problem in task["examples"]:
                 report.metrics.example(node, reason, BadRow(part, row, problem))
@@ -203,7 +188,8 @@ class EpochReport:
         if any(type(number) is not int for number in (data["epoch"], *clocks.values(), *waiting)):
             raise ValueError("a number is none")
         return cls(
-            data["epoch"], data["read"], data["written"], metrics=Metrics.from_dict(data["metrics"]),
+            data["epoch"], read=Counter(data["read"]), written=Counter(data["written"]),
+            metrics=Metrics.from_dict(data["metrics"]),
             state={k: StateSize.load(v) for k, v in data["state"].items()}, seconds=data["seconds"],
             clocks=clocks, outstanding=data.get("outstanding", {}),
         )  # fmt: skip

@@ -21,7 +21,7 @@ import pyarrow.csv as pacsv
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.csv_dialect import CsvDialect, record_ends
 
-__all__ = ["REASON", "CsvCells"]
+__all__ = ["REASON", "CsvCells", "runs"]
 
 REASON = "_vsc_reason"
 """Column: why the record cannot be read, null if it can."""
@@ -51,7 +51,7 @@ class CsvCells:
         """Cells of the records, file by file."""
         file: _File | None = None
         for batch in batches:
-            for path, rows in _runs(batch):
+            for path, rows in runs(batch, 1):
                 if file is None or path != file.path:
                     yield from file.end() if file is not None else ()
                     file = _File(self, path, tuple(rows.column(i)[0] for i in range(1, rows.num_columns)))
@@ -224,11 +224,9 @@ def _joined(lines: pa.Array, end: bytes) -> memoryview:
     return memoryview(pc.binary_join(whole, end)[0].as_buffer().to_pybytes() + end)
 
 
-def _runs(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The stretches of lines of one file (column 1 is its path)."""
-    if batch.num_rows == 0:
-        return
-    encoded = pc.run_end_encode(batch.column(1))
+def runs(batch: pa.RecordBatch, column: int) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The stretches of rows of one file, whose path stands in that column."""
+    encoded = pc.run_end_encode(batch.column(column))
     start = 0
     for end, path in zip(encoded.run_ends.to_pylist(), encoded.values.to_pylist(), strict=True):
         yield path, batch.slice(start, end - start)

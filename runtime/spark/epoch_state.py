@@ -24,6 +24,7 @@ from vsc.runtime.operators.views.question import question
 from vsc.runtime.records import partition_of
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import IDENTITY, Identity, read_identity
+from vsc.runtime.spark.kept_epochs import epochs_in
 from vsc.runtime.spark.protocol import Manifest
 from vsc.runtime.spark.sealed import ReadableFiles
 from vsc.runtime.spark.session import read_configuration
@@ -105,11 +106,6 @@ def identity_of(files: ReadableFiles) -> Identity:
     return read_identity(files)
 
 
-def kept_epochs(files: ReadableFiles) -> list[int]:
-    """The epochs that Spark has committed and still knows, ascending."""
-    return sorted(int(name) for name in files.names("commits") if name.isdigit())
-
-
 @dataclass(frozen=True, slots=True)
 class EpochState:
     """What one epoch left, opened for reading."""
@@ -127,7 +123,7 @@ class EpochState:
             files = Files(spark, checkpoint)
             identity = identity_of(files)
             plan, partitions = identity.plan(files), identity.partitions
-            epochs = kept_epochs(files)
+            epochs = sorted(epochs_in(files, "commits"))
         if not epochs:
             raise CheckpointError(
                 f"the query of {checkpoint} has not committed an epoch yet", "wait for its first batch"

@@ -33,7 +33,7 @@ from vsc.runtime.spark.local_folder import LocalFolders, opened
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.protocol import Manifest, PartitionState, attempt_name
 from vsc.runtime.spark.routing import Router
-from vsc.runtime.spark.wire import WireRow, chunks, slots
+from vsc.runtime.spark.wire import WireRow, chunks, slots, wire_columns
 from vsc.runtime.state.kv import OrderedKV, OverlayKV
 from vsc.runtime.state.kv_base import store_root
 from vsc.runtime.state.sizes import updated_sizes
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 __all__ = ["LaterStageProcessor", "epoch"]
 
 BATCH_ID = "streaming.sql.batchId"
+_DTYPES = {
+    "slot": "int64", "dest": "int32", "port": "object", "partition": "int32", "place": "object", "payload": "object",
+}  # fmt: skip
 
 
 def epoch() -> int:
@@ -183,7 +186,7 @@ class LaterStageProcessor(StatefulProcessor):
                 if produced:  # what has waited may be much: it goes on portion by portion
                     yield from self._given_out(out)
                     out = []
-                counters.merge(result.metrics)
+                counters.metrics.merge(result.metrics)
                 for node, batch in result.batches:
                     out.extend(router.route(node, batch, partition, counters))
                 produced = True
@@ -191,7 +194,7 @@ class LaterStageProcessor(StatefulProcessor):
             stores = self._store_states(state.kv, state.below)
             committed = state.commit(name)
             live = sum(store.rows for store in stores.values())
-            counters.state(StateSize(live, committed.size, task.held, len(committed.blobs), len(in_step), stores))
+            counters.state = StateSize(live, committed.size, task.held, len(committed.blobs), len(in_step), stores)
         counters.mark("commit", started)
         router.finish(counters)
         out.append(counters.row())
@@ -240,16 +243,8 @@ class LaterStageProcessor(StatefulProcessor):
     def _given_out(self, out: list[WireRow]) -> Iterator[pd.DataFrame]:
         keys = slots(self._partitions)
         for rows in chunks(out):
-            yield pd.DataFrame(
-                {
-                    "slot": pd.Series([keys[row.partition] for row in rows], dtype="int64"),
-                    "dest": pd.Series([row.dest for row in rows], dtype="int32"),
-                    "port": pd.Series([row.port for row in rows], dtype="object"),
-                    "partition": pd.Series([row.partition for row in rows], dtype="int32"),
-                    "place": pd.Series([row.place for row in rows], dtype="object"),
-                    "payload": pd.Series([row.payload for row in rows], dtype="object"),
-                }
-            )
+            columns = wire_columns(rows, keys).items()
+            yield pd.DataFrame({name: pd.Series(values, dtype=_DTYPES[name]) for name, values in columns})
 
 
 def _wire_rows(frame: pd.DataFrame) -> list[WireRow]:

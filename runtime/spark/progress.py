@@ -49,8 +49,6 @@ class _Event:
     sources. `stores` and `lags` are by name, of the newest epoch.
     """
 
-    input_rows: int
-    output_rows: int
     duration_ms: int
     held: int = 0
     waiting: int = 0
@@ -59,6 +57,16 @@ class _Event:
     written: Mapping[str, int] = field(default_factory=dict)
     stores: Mapping[str, StoreState] = field(default_factory=dict)
     lags: Lags = field(default_factory=dict)
+
+    @property
+    def input_rows(self) -> int:
+        """How many rows were read in all."""
+        return sum(self.read.values())
+
+    @property
+    def output_rows(self) -> int:
+        """How many rows were written in all."""
+        return sum(self.written.values())
 
     @property
     def dropped(self) -> int:
@@ -103,8 +111,6 @@ class Tracker:
     sinks: Mapping[str, str] = field(default_factory=dict)
     state: dict[str, StateSize] = field(default_factory=dict)
     batches: int = 0
-    input_rows: int = 0
-    output_rows: int = 0
     metrics: Metrics = field(default_factory=Metrics)
     read: Counter[str] = field(default_factory=Counter)
     written: Counter[str] = field(default_factory=Counter)
@@ -126,17 +132,12 @@ class Tracker:
         by_name = {self.sinks.get(sink, sink): rows for sink, rows in report.written.items()}
         self.written.update(by_name)
         self.state.update(report.state)
-        read, written = sum(report.read.values()), sum(report.written.values())
         self.batches += 1
-        self.input_rows += read
-        self.output_rows += written
         self.metrics.merge(report.metrics)
         sizes = self.state.values()
         rows, stored = sum(s.rows for s in sizes), sum(s.bytes for s in sizes)
         return Batch(
             batch=report.epoch,
-            input_rows=read,
-            output_rows=written,
             duration_ms=duration_ms,
             state_rows=rows,
             state_bytes=stored,
@@ -154,8 +155,6 @@ class Tracker:
         elapsed = int((time.monotonic() - self.started) * 1000)
         return Finished(
             batches=self.batches,
-            input_rows=self.input_rows,
-            output_rows=self.output_rows,
             duration_ms=elapsed,
             held=self._held(),
             waiting=self._waiting(),

@@ -42,7 +42,7 @@ class Router:
             return
         sinks = self._sinks.get(node, [])
         for sink in sinks:
-            counters.written(sink, len(batch))
+            counters.written[sink] += len(batch)
         if node in self._digests:
             self._digests[node].update(batch)
         if sinks and node in self._delivery.shuffled and not self._in_order:

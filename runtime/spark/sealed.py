@@ -7,15 +7,19 @@ is; nothing in it runs. Not for what its members mean: whoever reads them checks
 from __future__ import annotations
 
 import json
+import os
 import zlib
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from vsc.runtime.errors import CheckpointError
+from vsc.runtime.spark.hadoop import Files
 
 __all__ = [
     "RESTORE",
+    "LocalFiles",
     "ReadableFiles",
     "checksum",
     "damaged",
@@ -31,19 +35,27 @@ RESTORE = "restore it from a copy of the checkpoint's folder"
 """What to do about a file that nothing else can stand for."""
 
 
-class ReadableFiles(Protocol):
-    """A folder whose files can be read: `hadoop.Files`, or anything like it."""
+class LocalFiles:
+    """The files of a local folder, read without Spark: `hadoop.Files` as far as it reads."""
 
-    root: str
+    def __init__(self, root: str) -> None:
+        self.root = root
 
     def exists(self, name: str = "") -> bool:
         """Whether there is such a file or folder."""
+        return (Path(self.root) / name).exists()
 
     def read(self, name: str) -> str:
         """The text of a file."""
+        return (Path(self.root) / name).read_text(encoding="utf-8")
 
     def names(self, name: str = "") -> list[str]:
-        """The names in a folder."""
+        """The names in a folder, sorted; none if it does not exist."""
+        folder = Path(self.root) / name
+        return sorted(os.listdir(folder)) if folder.is_dir() else []
+
+
+ReadableFiles = LocalFiles | Files
 
 
 def checksum(text: str) -> int:

@@ -27,6 +27,7 @@ from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
 from vsc.runtime.records import Batch, Int64s, Mask, Origin
 from vsc.runtime.spark.control import clock_rows, stages_in_step
 from vsc.runtime.spark.counters import TaskCounters
+from vsc.runtime.spark.csv import runs
 from vsc.runtime.spark.json_rows import json_problem
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.routing import Router
@@ -152,10 +153,10 @@ class _Files:
         if result.clock is not None:
             self.highest = max(self.highest, result.clock)
             self._counters.clock(self._name, result.clock)
-        self._counters.read(self._name, n)
-        self._counters.merge(result.metrics)
+        self._counters.read[self._name] += n
+        self._counters.metrics.merge(result.metrics)
         if result.seen is not None:
-            self._counters.times(self._name, result.seen)
+            self._counters.time(self._name, result.seen)
         for node, records in result.batches:
             if len(records):
                 self._batches.setdefault(node, []).append(records)
@@ -201,11 +202,7 @@ class _Files:
         if INDEX in names:
             yield from self._indexed_runs(batch, names)
             return
-        encoded = pc.run_end_encode(batch.column(names.index(PART)))
-        start = 0
-        for end, part in zip(encoded.run_ends.to_pylist(), encoded.values.to_pylist(), strict=True):
-            yield part, batch.slice(start, end - start)
-            start = end
+        yield from runs(batch, names.index(PART))
 
     def _indexed_runs(self, batch: pa.RecordBatch, names: list[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The same, where only the first row of a file holds its path."""

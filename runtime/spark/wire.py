@@ -7,9 +7,10 @@ to shuffle partition p. Not for the contents of a blob: that is `vsc.runtime.rec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,6 +28,7 @@ __all__ = [
     "size_of",
     "slots",
     "spark_hash",
+    "wire_columns",
 ]
 
 SINK = -1
@@ -95,15 +97,13 @@ def chunks(rows: Iterable[WireRow]) -> Iterator[list[WireRow]]:
 def record_batches(rows: Iterable[WireRow], keys: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
     """The rows as Arrow batches of `WIRE_ARROW`; `keys` are `slots` of the query."""
     for chunk in chunks(rows):
-        columns = [
-            pa.array([keys[row.partition] for row in chunk], pa.int64()),
-            pa.array([row.dest for row in chunk], pa.int32()),
-            pa.array([row.port for row in chunk], pa.string()),
-            pa.array([row.partition for row in chunk], pa.int32()),
-            pa.array([row.place for row in chunk], pa.binary()),
-            pa.array([row.payload for row in chunk], pa.binary()),
-        ]
-        yield pa.RecordBatch.from_arrays(columns, schema=WIRE_ARROW)
+        yield pa.RecordBatch.from_pydict(wire_columns(chunk, keys), schema=WIRE_ARROW)
+
+
+def wire_columns(rows: Sequence[WireRow], keys: tuple[int, ...]) -> dict[str, list[Any]]:
+    """The columns of `WIRE_DDL`, by name; `keys` are `slots` of the query."""
+    slot = [keys[row.partition] for row in rows]
+    return {"slot": slot} | {name: [getattr(row, name) for row in rows] for name in WIRE_ARROW.names[1:]}
 
 
 def size_of(batch: Batch) -> int:

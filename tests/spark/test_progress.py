@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from datetime import datetime
 from urllib.request import urlopen
 
@@ -29,19 +30,19 @@ PLAN = compiled("stream priced (k string) from memory () key k; sink priced to n
 
 def report(epoch: int) -> EpochReport:
     source = TaskCounters(0, 0)
-    source.read("orders", 10)
+    source.read["orders"] += 10
     metrics = Metrics()
     metrics.count("orders", Group.DROPPED_RECORDS, Dropped.NULL_KEY, 2)
-    source.merge(metrics)
+    source.metrics.merge(metrics)
     stage = TaskCounters(1, 1)
-    stage.written("sink-0", 8)
+    stage.written["sink-0"] += 8
     metrics = Metrics()
     metrics.count("priced", Group.MISSED_LOOKUPS, Missed.OLDER_THAN_RETENTION, 3)
     metrics.peak("priced", RETENTION_NEEDED, 5_400_001)
-    stage.merge(metrics)
+    stage.metrics.merge(metrics)
     store = StoreState(rows=5 + epoch, bytes=99, held=1, stream_time=epoch)
     stores = {"rates": store}
-    stage.state(StateSize(rows=5 + epoch, bytes=2048, held=1, blobs=1, waiting=1000 * (2 - epoch), stores=stores))
+    stage.state = StateSize(rows=5 + epoch, bytes=2048, held=1, blobs=1, waiting=1000 * (2 - epoch), stores=stores)
     return EpochReport.gather(epoch, [source.row().payload, stage.row().payload])
 
 
@@ -103,7 +104,7 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
 
 
 def test_one_is_singular() -> None:
-    one = EpochReport(0, read={"orders": 1}, written={"sink-0": 1})
+    one = EpochReport(0, read=Counter(orders=1), written=Counter({"sink-0": 1}))
     one.metrics.count("priced", Group.MISSED_LOOKUPS, Missed.OLDER_THAN_RETENTION, 1)
     one.metrics.peak("priced", RETENTION_NEEDED, 1000)
     one.state["1-0"] = StateSize(1, 10, 1, 1, 1, {"rates": StoreState(1, 10, 1)})

@@ -6,6 +6,7 @@ import contextlib
 import json
 import struct
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +199,7 @@ def test_an_identity_that_is_no_json_is_refused(text: str) -> None:
 
 
 PACE = json.loads(Pace({"s": Wait(5, "file:/a"), "t": Wait()}, {"1-0": 7}).dump())
-REPORT = json.loads(json.dumps(EpochReport(3, {"s": 4}, {"x": 1}, clocks={"s": 9}).as_dict()))
+REPORT = json.loads(json.dumps(EpochReport(3, read=Counter(s=4), written=Counter(x=1), clocks={"s": 9}).as_dict()))
 
 
 @QUIETLY

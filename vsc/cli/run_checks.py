@@ -49,7 +49,7 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, st
     from vsc.runtime.spark.checkpoint import checked_identity
     from vsc.runtime.spark.hadoop import is_local, local_path
     from vsc.runtime.spark.kept_epochs import check_epoch
-    from vsc.runtime.spark.local_files import LocalFiles
+    from vsc.runtime.spark.sealed import LocalFiles
 
     path = args.checkpoint
     if not path.strip():

@@ -85,7 +85,7 @@ def _look_ahead(args: argparse.Namespace, conf: Mapping[str, str]) -> None:
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.spark.epoch_state import identity_of
     from vsc.runtime.spark.hadoop import is_local, local_path
-    from vsc.runtime.spark.local_files import LocalFiles
+    from vsc.runtime.spark.sealed import LocalFiles
 
     if not is_local(args.checkpoint, default_is_local(args.master, conf)):
         return

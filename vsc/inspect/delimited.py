@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from vsc.inspect.files import open_file, unreadable
+from vsc.inspect.files import count_lines, open_file, unreadable
 from vsc.inspect.model import DataColumn, DataFile, Headers, InspectError, Sample
 from vsc.inspect.texts import Texts, instants
 from vsc.plan.types import STRING
@@ -23,7 +23,6 @@ __all__ = ["Delimited"]
 _SEPARATORS = (",", ";", "\t", "|")
 _PEEK = 1 << 16
 _BLOCK = 1 << 22
-_MANY = 1 << 20
 
 
 class Delimited:
@@ -36,14 +35,7 @@ class Delimited:
 
     def rows(self, file: DataFile, limit: int) -> int:
         """How many rows a file has at most (a quoted cell may hold line ends); no further than just past `limit`."""
-        count = 0
-        with open_file(file.path) as stream:
-            try:
-                while count <= limit and (block := stream.read(_MANY)):
-                    count += block.count(b"\n")
-            except OSError as error:
-                raise unreadable(file.path, error) from error
-        return count
+        return count_lines(file.path, limit)
 
     def headers(self, sample: Sample) -> Headers:
         """The columns of all headers, each with the type that reads all of its cells."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from vsc.inspect.files import open_file, unreadable
+from vsc.inspect.files import count_lines, open_file, unreadable
 from vsc.inspect.json_shapes import Fraction, Shape
 from vsc.inspect.model import DataColumn, DataFile, Headers, InspectError, Sample
 from vsc.inspect.texts import instants
@@ -18,7 +18,7 @@ from vsc.runtime.values import arrow_type
 __all__ = ["Documents"]
 
 _BATCH = 8_192
-_MANY = 1 << 20
+_BLOCK = 1 << 20
 _DECODER = json.JSONDecoder(parse_float=Fraction, parse_constant=Fraction)
 
 
@@ -30,14 +30,7 @@ class Documents:
 
     def rows(self, file: DataFile, limit: int) -> int:
         """How many rows a file has at most; no further than just past `limit`."""
-        count = 0
-        with open_file(file.path) as stream:
-            try:
-                while count <= limit and (block := stream.read(_MANY)):
-                    count += block.count(b"\n")
-            except OSError as error:
-                raise unreadable(file.path, error) from error
-        return count + 1
+        return count_lines(file.path, limit) + 1
 
     def headers(self, sample: Sample) -> Headers:
         """The members of all objects, each with the type that reads all of its values."""
@@ -115,7 +108,7 @@ def _lines(path: str) -> Iterator[bytes]:
     with open_file(path) as stream:
         rest = b""
         try:
-            while block := stream.read(_MANY):
+            while block := stream.read(_BLOCK):
                 lines = (rest + block).split(b"\n")
                 rest = lines.pop()
                 yield from lines

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from vsc.inspect.model import DataFile, Found, InspectError
 
-__all__ = ["FORMATS", "find_files", "open_file"]
+__all__ = ["FORMATS", "count_lines", "find_files", "open_file"]
 
 FORMATS = ("parquet", "json", "csv", "orc")
 _SUFFIXES = {
@@ -23,6 +23,7 @@ _SUFFIXES = {
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _PEEK = 4096
+_BLOCK = 1 << 20
 
 
 def find_files(path: str, format: str | None) -> Found:
@@ -47,6 +48,18 @@ def open_file(path: str) -> pa.NativeFile:
         return pa.input_stream(path, compression="detect")
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def count_lines(path: str, limit: int) -> int:
+    """How many line ends a text file has; no further than just past `limit`."""
+    count = 0
+    with open_file(path) as stream:
+        try:
+            while count <= limit and (block := stream.read(_BLOCK)):
+                count += block.count(b"\n")
+        except OSError as error:
+            raise unreadable(path, error) from error
+    return count
 
 
 def unreadable(path: str, error: Exception) -> InspectError:
