@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from vsc.plan.nodes import Merge
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.places import value_order
@@ -27,8 +26,4 @@ class _Merge(Step):
         return self.site.opened(Flow.merged(parts))
 
 
-def _build(site: Site, operation: Merge) -> Step:
-    return _Merge(site)
-
-
-OPERATOR = Operator(_build)
+OPERATOR = Operator(lambda site, operation: _Merge(site))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vsc.plan.nodes import ToStream
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.operator import Operator, Step
-from vsc.runtime.operators.site import Site
 
 __all__ = ["OPERATOR"]
 
@@ -17,8 +15,4 @@ class _ToStream(Step):
         return replace(flow, old=None, latest=None)
 
 
-def _build(site: Site, operation: ToStream) -> Step:
-    return _ToStream()
-
-
-OPERATOR = Operator(_build)
+OPERATOR = Operator(lambda site, operation: _ToStream())

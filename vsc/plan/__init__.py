@@ -9,90 +9,22 @@ The types of expressions that share a name with one of nodes (`Column`, `Literal
 
 from typing import TYPE_CHECKING, Any
 
+from vsc.plan import operations, parts
 from vsc.plan.expressions import Call, Cast, Expr
-from vsc.plan.nodes import (
-    FORMAT_VERSION,
-    Aggregate,
-    AggregateCall,
-    Answer,
-    Column,
-    Connector,
-    Explode,
-    Filter,
-    GroupChanges,
-    HandOver,
-    Item,
-    Map,
-    Materialize,
-    Merge,
-    Node,
-    Operation,
-    Plan,
-    Rekey,
-    Schema,
-    Sink,
-    Source,
-    Stage,
-    StageInput,
-    Status,
-    Store,
-    StreamGlobalJoin,
-    StreamTableJoin,
-    Subscribe,
-    Suppress,
-    TableTableJoin,
-    ToStream,
-    ToTable,
-    Window,
-)
+from vsc.plan.nodes import FORMAT_VERSION, HandOver, Node, Plan, Sink, Stage, StageInput
+from vsc.plan.operations import *  # noqa: F403
+from vsc.plan.parts import *  # noqa: F403
 from vsc.plan.types import DataType, parse_type
 
 if TYPE_CHECKING:
     from vsc.plan.codec import PlanError, dump, load
 
 __all__ = [
-    "FORMAT_VERSION",
-    "Aggregate",
-    "AggregateCall",
-    "Answer",
-    "Call",
-    "Cast",
-    "Column",
-    "Connector",
-    "DataType",
-    "Explode",
-    "Expr",
-    "Filter",
-    "GroupChanges",
-    "HandOver",
-    "Item",
-    "Map",
-    "Materialize",
-    "Merge",
-    "Node",
-    "Operation",
-    "Plan",
-    "PlanError",
-    "Rekey",
-    "Schema",
-    "Sink",
-    "Source",
-    "Stage",
-    "StageInput",
-    "Status",
-    "Store",
-    "StreamGlobalJoin",
-    "StreamTableJoin",
-    "Subscribe",
-    "Suppress",
-    "TableTableJoin",
-    "ToStream",
-    "ToTable",
-    "Window",
-    "dump",
-    "load",
-    "parse_type",
-]
+    "FORMAT_VERSION", "Call", "Cast", "DataType", "Expr", "HandOver", "Node", "Plan", "PlanError", "Sink", "Stage",
+    "StageInput", "dump", "load", "parse_type",
+]  # fmt: skip
+__all__ += operations.__all__
+__all__ += parts.__all__
 
 
 def __getattr__(name: str) -> Any:

@@ -9,66 +9,11 @@ from __future__ import annotations
 
 from typing import Literal as Choice
 
-from vsc.plan.operations import (
-    Aggregate,
-    AggregateCall,
-    Answer,
-    Explode,
-    Filter,
-    GroupChanges,
-    Map,
-    Materialize,
-    Merge,
-    Operation,
-    Rekey,
-    Source,
-    StreamGlobalJoin,
-    StreamTableJoin,
-    Subscribe,
-    Suppress,
-    TableTableJoin,
-    ToStream,
-    ToTable,
-    Window,
-)
-from vsc.plan.parts import Column, Connector, Item, Schema, Status, Store
+from vsc.plan.operations import *  # noqa: F403
+from vsc.plan.operations import Operation
+from vsc.plan.parts import *  # noqa: F403
+from vsc.plan.parts import Connector, Schema, Status, Store
 from vsc.plan.record import record
-
-__all__ = [
-    "FORMAT_VERSION",
-    "Aggregate",
-    "AggregateCall",
-    "Answer",
-    "Column",
-    "Connector",
-    "Explode",
-    "Filter",
-    "GroupChanges",
-    "HandOver",
-    "Item",
-    "Map",
-    "Materialize",
-    "Merge",
-    "Node",
-    "Operation",
-    "Plan",
-    "Rekey",
-    "Schema",
-    "Sink",
-    "Source",
-    "Stage",
-    "StageInput",
-    "Status",
-    "Store",
-    "StreamGlobalJoin",
-    "StreamTableJoin",
-    "Subscribe",
-    "Suppress",
-    "TableTableJoin",
-    "ToStream",
-    "ToTable",
-    "Window",
-]
 
 FORMAT_VERSION = 2
 """The format version of the plan's JSON. A plan of another one is refused."""

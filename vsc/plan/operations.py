@@ -12,28 +12,10 @@ from vsc.plan.record import record
 from vsc.plan.types import DataType
 
 __all__ = [
-    "Aggregate",
-    "AggregateCall",
-    "Answer",
-    "Distinct",
-    "Explode",
-    "Filter",
-    "GroupChanges",
-    "Map",
-    "Materialize",
-    "Merge",
-    "Operation",
-    "Rekey",
-    "Source",
-    "StreamGlobalJoin",
-    "StreamTableJoin",
-    "Subscribe",
-    "Suppress",
-    "TableTableJoin",
-    "ToStream",
-    "ToTable",
-    "Window",
-]
+    "Aggregate", "AggregateCall", "Answer", "Distinct", "Explode", "Filter", "GroupChanges", "Map", "Materialize",
+    "Merge", "Operation", "Rekey", "Source", "StreamGlobalJoin", "StreamTableJoin", "Subscribe", "Suppress",
+    "TableTableJoin", "ToStream", "ToTable", "Window",
+]  # fmt: skip
 
 
 @record
