@@ -26,6 +26,3 @@ class Put(Protocol):
 
     def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, time: int) -> None:
         """Writes a row and sends it on."""
-
-    def forget(self, kb: bytes) -> None:
-        """Removes a row and tells nobody."""

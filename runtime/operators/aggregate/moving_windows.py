@@ -320,7 +320,7 @@ class MovingWindows:
             del key.starts[number], key.groups[number]
         if self._entries:
             state.clear(self._scope(kb, start))
-        self._results.forget(kb + bounds_key(start, self._ends(place, start)))
+        self._results.forget(kb + bounds_key(start, self._ends(place, start)), self._row)
 
     def _tell(self, metrics: Metrics) -> None:
         metrics.count(self._name, MetricGroup.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, self._late)

@@ -79,14 +79,15 @@ class WindowClock:
         """The record that closes each of the windows; they close in this batch."""
         return np.searchsorted(self.closed, start)
 
-    def forgotten(self, reached: Reached, highest: int) -> int:
-        """Up to which start windows are forgotten, -1 if none are: that is looked at only when windows close.
+    def forgotten(self, reached: Reached, highest: int) -> Int64s:
+        """Up to which start windows are forgotten behind each record, -1 if none are.
 
-        `highest` is the highest start of a window before the batch: a window is shown until another one begins its
-        size and grace later, as in Kafka's window store.
+        That is looked at only when windows close. `highest` is the highest start of a window before the batch: a window
+        is shown until another one begins its size and grace later, as in Kafka's window store.
         """
-        if self.end <= self.before:
-            return -1
-        opened = reached.start[: np.searchsorted(reached.record, np.searchsorted(self.closed, self.end), side="right")]
-        highest = max(highest, int(opened.max()) if len(opened) else -1)
-        return min(self.end, highest - self._window.grace - self._window.size)
+        opened = np.full(len(self.closed), highest, dtype=np.int64)
+        np.maximum.at(opened, reached.record, reached.start)
+        opened = np.maximum.accumulate(opened)
+        before = np.maximum(np.concatenate([np.array([self.before]), self.closed[:-1]]), self.before)
+        limit = np.minimum(self.closed, opened - self._window.grace - self._window.size)
+        return np.maximum.accumulate(np.where(self.closed > before[: len(limit)], limit, -1))

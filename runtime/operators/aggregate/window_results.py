@@ -12,7 +12,7 @@ from vsc.plan.nodes import Node
 from vsc.runtime.operators.columns.flow import Flow, Old, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.loop import TableLoop, columns_of, there
-from vsc.runtime.operators.columns.moments import Give, turns
+from vsc.runtime.operators.columns.moments import LAST, Give, turns
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.keys import KeyCodec
@@ -42,6 +42,7 @@ class WindowResults:
         self.asked = old
         self.old_wanted = old and loop.put is None
         """The aggregate has to know the rows before the changes: there is no store that knows them."""
+        self._gone: list[tuple[bytes, int]] = []
 
     def decode(self, kb: bytes) -> Row:
         """A group's key."""
@@ -52,9 +53,9 @@ class WindowResults:
         columns = [to_values(column, c.type) for column, c in zip(flow.keys, self._columns, strict=True)]
         return list(zip(*columns, strict=True)) if columns else [()] * len(flow)
 
-    def forget(self, kb: bytes) -> None:
-        """Takes the key of a window that nothing can ask for any more."""
-        self._loop.forget(kb)
+    def forget(self, kb: bytes, record: int) -> None:
+        """Takes the key of a window that no record behind this one can reach."""
+        self._gone.append((kb, record))
 
     def flow(self, flow: Flow, sent: Sequence[Sent]) -> Flow:
         """The changes that were sent for the records of `flow`, as far as the result table takes them."""
@@ -67,6 +68,10 @@ class WindowResults:
             _numbers(times), there(news), self._keys(flow, kbs, bounds), columns_of(news, self._schema.value),
             Old(there(olds), columns_of(olds, self._schema.value)) if self.asked else None,
         )  # fmt: skip
+        if self._gone:
+            names, behind = zip(*self._gone, strict=True)
+            at = flow.at.take(_numbers(behind))
+            self._loop.forget(names, self._give(at, np.full(len(at), LAST)))
         return self._loop.stored(changed, ~np.array(sure, dtype=np.bool_))
 
     def _keys(self, flow: Flow, kbs: Sequence[bytes], bounds: Int64s) -> tuple[pa.Array, ...]:

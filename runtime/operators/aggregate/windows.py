@@ -26,7 +26,7 @@ from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, chosen, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.loop import TableLoop
-from vsc.runtime.operators.columns.moments import Give, turns
+from vsc.runtime.operators.columns.moments import LAST, Give, turns
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.counting import count
 from vsc.runtime.records import Int64s, Mask
@@ -86,7 +86,7 @@ class WindowColumns:
         self._puts: list[tuple[bytes, bytes]] = []
         self._deletes: list[bytes] = []
         self._ranges: list[tuple[bytes, bytes]] = []
-        self._gone: list[bytes] = []
+        self._gone: list[tuple[bytes, int]] = []
 
     def process(self, flow: Flow) -> Flow:
         """The changes of the windows, or their final results, each with its place among those of its cause."""
@@ -123,7 +123,8 @@ class WindowColumns:
         state.stream_time, state.closed = clock.time, clock.end
         state.arrive_many(len(flow))
         closing = self._account(windows, clock)
-        forgotten = clock.forgotten(reached, state.highest)
+        limits = clock.forgotten(reached, state.highest)
+        forgotten = int(limits[-1]) if len(limits) else -1
         state.forgotten = max(state.forgotten, forgotten)
         state.highest = max(state.highest, int(reached.start.max()) if len(reached.start) else -1)
         self._keep(windows, ended, forgotten)
@@ -132,7 +133,8 @@ class WindowColumns:
         elif self._old:
             known = ~windows.fresh
             sent = replace(sent, old=self._folding.before(sent.keys, known, before, running, segments))
-        return self._stored(sent, windows, forgotten)
+        self._forget(flow, windows, limits)
+        return self._stored(sent, windows)
 
     def commit(self) -> None:
         """Writes the windows that have changed, and removes those that are forgotten."""
@@ -187,7 +189,7 @@ class WindowColumns:
             place, start, kb = state.indexed(row_key)
             if place <= forgotten:
                 self._deletes += [row_key, state.groups + window_key(kb, start)]
-                self._gone.append(self._result_key(kb, start))
+                self._gone.append((self._result_key(kb, start), start))
                 if self._folding.keeps:
                     prefix = self._entries(kb, start)
                     self._ranges.append((prefix, prefix_end(prefix) or b""))
@@ -239,14 +241,20 @@ class WindowColumns:
         at = self._give(flow.at.take(record), turns(record))
         return Flow(at, number, self._space, results.time, present, keys, found.columns), found
 
-    def _stored(self, sent: Flow, windows: _Windows, forgotten: int) -> Flow:
+    def _stored(self, sent: Flow, windows: _Windows) -> Flow:
         """What is sent, in the result table as well, and under the keys of the windows, whose numbers it has."""
-        starts = windows.start.tolist()
-        names = [self._result_key(kb, start) for kb, start in zip(windows.kb, starts, strict=True)]
-        sent = replace(sent, key=self._space.encoded(names)[sent.key])
-        for name in self._gone + [name for name, start in zip(names, starts, strict=True) if start <= forgotten]:
-            self._results.forget(name)
-        return self._results.stored(sent)
+        names = [self._result_key(kb, start) for kb, start in zip(windows.kb, windows.start.tolist(), strict=True)]
+        return self._results.stored(replace(sent, key=self._space.encoded(names)[sent.key]))
+
+    def _forget(self, flow: Flow, windows: _Windows, limits: Int64s) -> None:
+        """Removes the results of windows that no record can reach, each behind the record that says so."""
+        gone = dict(self._gone)
+        for kb, start in zip(windows.kb, windows.start.tolist(), strict=True):
+            if len(limits) and start <= limits[-1]:
+                gone[self._result_key(kb, start)] = start
+        if gone:
+            record = np.searchsorted(limits, np.array(list(gone.values()), dtype=np.int64))
+            self._results.forget(list(gone), self._give(flow.at.take(record), np.full(len(record), LAST)))
 
     def _group_keys(self, flow: Flow, windows: _Windows, wanted: Int64s) -> tuple[pa.Array, ...]:
         """The key columns of windows' groups: those of a record, decoded where no record of the batch has the key."""

@@ -171,7 +171,6 @@ class ResultTable:
         self.stream_time = store.stream_time if isinstance(store, VersionedColumns) else -1
         self._grace = grace
         self._sent = sent
-        self.gone: list[bytes] = []
 
     def newest(self, kb: bytes) -> Row | None:
         """In place of the row: it is asked for behind the loop."""
@@ -182,10 +181,6 @@ class ResultTable:
         if time >= self.stream_time - self._grace:
             self.stream_time = max(self.stream_time, time)
         self._sent.table(kb, key, new, old, True, time)
-
-    def forget(self, kb: bytes) -> None:
-        """Takes the key of a row that nothing can ask for any more."""
-        self.gone.append(kb)
 
 
 class TableLoop:
@@ -215,10 +210,10 @@ class TableLoop:
         self.grace = 0 if kept is None else (kept.grace if kept.grace is not None else kept.retention) or 0
         self.put = None if store is None else ResultTable(store, self.grace, self.sent)
 
-    def forget(self, kb: bytes) -> None:
-        """Takes the key of a row that nothing can ask for any more: it goes behind the changes."""
-        if self.put is not None:
-            self.put.forget(kb)
+    def forget(self, keys: Sequence[bytes], at: Moments) -> None:
+        """Removes rows of the result table, each at its moment, and tells nobody."""
+        if self._store is not None:
+            self._store.forget(keys, at)
 
     def flow(self, at: Moments) -> Flow:
         """What was sent for the records at these moments."""
@@ -245,6 +240,4 @@ class TableLoop:
             rows = np.where(asked, np.arange(len(changed)), len(changed) + np.arange(len(changed)))
             values = taken(Old.joined(before, own).values, rows)
             changed = replace(changed, old=Old(np.where(asked, before.present, own.present), values))
-        if self.put.gone:
-            self._store.forget(self.put.gone)
         return replace(changed, latest=latest).select(accepted)

@@ -23,10 +23,12 @@ from vsc.plan.nodes import Plan, Stage
 from vsc.runtime.operators import layout
 from vsc.runtime.records import Int64s
 
-__all__ = ["Give", "Moments", "Routes", "arrivals", "processing", "turns"]
+__all__ = ["LAST", "Give", "Moments", "Routes", "arrivals", "processing", "turns"]
 
 Rows = Int64s | npt.NDArray[np.bool_]
 _OUT = -1
+LAST = 1 << 31
+"""The turn of what happens at an operator behind all that it gives for an event."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ itself is read once for each key and look-up operator, and written only by `comm
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -79,8 +79,8 @@ class TableColumns(Protocol):
     def look_up(self, flow: Flow, as_of: bool) -> Partners:
         """For each record the row valid at its time (or the newest), as it was when the record arrived."""
 
-    def forget(self, keys: Sequence[bytes]) -> None:
-        """Removes the rows of encoded keys that nothing can ask for any more, behind all that is put."""
+    def forget(self, keys: Sequence[bytes], at: Moments) -> None:
+        """Removes the rows of encoded keys, each at its moment; what is put comes before. Called at most once."""
 
     def commit(self) -> None:
         """Writes what was put."""
@@ -145,7 +145,7 @@ class VersionedColumns:
         """The highest time that was accepted before the batch; -1 at first."""
         return self._store.observed_stream_time
 
-    def forget(self, keys: Sequence[bytes]) -> None:
+    def forget(self, keys: Sequence[bytes], at: Moments) -> None:
         """A versioned store forgets by itself."""
         raise ValueError("a versioned store forgets by its retention alone")
 
@@ -283,7 +283,18 @@ class VersionedColumns:
 class UnversionedColumns:
     """A store that keeps the row of a key that came last, during one batch."""
 
-    __slots__ = ("_arriving", "_codec", "_fetched", "_forgotten", "_position", "_rows", "_since", "_space", "_store")
+    __slots__ = (
+        "_arriving",
+        "_codec",
+        "_fetched",
+        "_forgotten",
+        "_gone",
+        "_position",
+        "_rows",
+        "_since",
+        "_space",
+        "_store",
+    )
 
     def __init__(self, store: TimestampedStore, codec: RowCodec, space: KeySpace) -> None:
         self._store, self._codec, self._space = store, codec, space
@@ -292,10 +303,12 @@ class UnversionedColumns:
         self._position = self._since = np.zeros(0, dtype=np.int64)
         self._rows: pa.BinaryArray = pa.array([], pa.binary())
         self._forgotten: dict[bytes, None] = {}
+        self._gone: tuple[Int64s, Moments] | None = None
 
-    def forget(self, keys: Sequence[bytes]) -> None:
+    def forget(self, keys: Sequence[bytes], at: Moments) -> None:
         """See `TableColumns.forget`."""
-        self._forgotten.update(dict.fromkeys(keys))
+        self._forgotten = dict.fromkeys(keys)
+        self._gone = self._space.encoded(keys), at
 
     def put(self, flow: Flow) -> Mask:
         """See `TableColumns.put`. Nothing is refused."""
@@ -326,7 +339,16 @@ class UnversionedColumns:
             none = np.zeros(0, dtype=np.int64)
             return self._found(flow, none, none)
         _, puts, now = self._arriving.beside(flow.at)
-        return self._found(flow, puts, now)
+        found = self._found(flow, puts, now)
+        if self._gone is None:
+            return found
+        keys, at = self._gone
+        when, now = arrivals(at, flow.at)
+        gone = np.full(len(self._space.keys), np.iinfo(np.int64).max)
+        gone[keys] = when
+        absent = gone[flow.key] < now
+        missed = np.where(absent, NO_RECORD, found.missed).astype(np.uint8)
+        return replace(found, position=np.where(absent, -1, found.position), missed=missed)
 
     def commit(self) -> None:
         """See `TableColumns.commit`; of each key the last row alone."""

@@ -37,13 +37,20 @@ class Clock(Protocol):
         """The highest time it has accepted."""
 
 
+class ResultTable(Put, Protocol):
+    """A result table from which windows are forgotten."""
+
+    def forget(self, kb: bytes) -> None:
+        """Removes a row and tells nobody."""
+
+
 class Results:
     """`asked`: whether somebody downstream needs the old row; `old_wanted`: and there is no store to look it up in."""
 
     __slots__ = ("_forward", "_grace", "_put", "_store", "asked", "old_wanted", "stored")
 
     def __init__(
-        self, put: Put | None, old_wanted: bool, forward: ChangeConsumer, store: Clock | None, grace: int
+        self, put: ResultTable | None, old_wanted: bool, forward: ChangeConsumer, store: Clock | None, grace: int
     ) -> None:
         self._put = put
         self.asked = old_wanted

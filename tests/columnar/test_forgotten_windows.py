@@ -1,0 +1,65 @@
+"""A window is forgotten at a moment: what asks for it later in the same batch does not find it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from tests.oracle.epochs import EpochRow
+from tests.oracle.playing import difference, oracle, shipped
+from vsc.compiler import compile_topology
+from vsc.plan.nodes import Plan
+
+MOVING = ["sliding (difference = 10 ms, grace = 25 ms)", "session (gap = 10 ms, grace = 25 ms)"]
+FIXED = [
+    "tumbling (size = 10 ms, grace = 25 ms)",
+    "hopping (size = 10 ms, advance = 4 ms, grace = 0 ms)",
+]
+
+
+def plan(window: str, final: bool) -> Plan:
+    """`seen` reads the windows directly, and by a way through another partition, which takes longer."""
+    return compile_topology(f"""
+    table other (k string, j bigint, n bigint, at bigint) from memory () key k, j timestamp at
+      materialize unversioned;
+    stream rows (k bigint, n bigint, at bigint) from memory () key k timestamp at;
+    table windows = aggregate rows group by k window {window} {"emit final" if final else ""}
+      select max(n) as most materialize unversioned;
+    table around = left join windows as l with other as r on 'a', l.k select cast(r.n as double) as n
+      materialize unversioned;
+    table seen = left join around as l with windows as r select r.most as most materialize unversioned;
+    sink seen to memory ();""")
+
+
+def row(number: int, time: int, key: int = 2) -> EpochRow:
+    return EpochRow("rows", "p", number, {"k": key, "n": number, "at": time}, time)
+
+
+def both(found: Plan, epochs: list[list[EpochRow]], partitions: int) -> Any:
+    names = [node.name for node in found.nodes]
+    expected = oracle(found, epochs, names, partitions=partitions)
+    given = shipped(found, epochs, names, partitions=partitions)
+    assert difference(given, expected, partitions == 1) == ""
+    return given
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_window_forgotten_as_it_closes_is_not_found_by_what_comes_later(together: bool) -> None:
+    rows = [row(7, 5), row(8, 57)]
+    seen = both(plan(MOVING[0], final=True), [rows] if together else [[one] for one in rows], 1).outcome["seen"]
+    assert sorted((time, values) for _, time, values in seen) == [(5, "(None,)"), (57, "(8,)"), (57, "(None,)")]
+
+
+@pytest.mark.parametrize("final", [True, False])
+@pytest.mark.parametrize("window", [*MOVING, *FIXED])
+@pytest.mark.parametrize("seed", range(4))
+def test_windows_are_forgotten_alike_however_rows_are_cut(window: str, final: bool, seed: int) -> None:
+    draw = random.Random(seed)
+    times = [draw.randrange(0, 30) + 25 * (i // 4) for i in range(24)]
+    rows = [row(i, time, draw.randrange(3)) for i, time in enumerate(times)]
+    cut = draw.randrange(1, 24)
+    found = plan(window, final)
+    for epochs in ([rows], [rows[:cut], rows[cut:]]):
+        both(found, epochs, 1 + seed % 2)
