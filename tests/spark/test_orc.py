@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyspark
 import pytest
 from pyarrow import orc
 from pyspark.errors import StreamingQueryException
@@ -15,6 +16,9 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.failures import translated
 
 pytestmark = pytest.mark.spark
+
+READS_ZONES = not pyspark.__version__.startswith(("4.1.", "4.2."))
+"""Spark 4.3 reads timestamps with a time zone from ORC."""
 
 PLAN = """
 stream rows (n bigint, t timestamp) from files (path = '${in}', format = 'orc') timestamp n;
@@ -46,6 +50,9 @@ def test_whole_seconds_before_1970_are_read(spark: Any, tmp_path: Path) -> None:
 )
 def test_what_spark_cannot_read_is_said(spark: Any, tmp_path: Path, zone: str | None, micros: int, held: str) -> None:
     table = pa.table({"n": [1], "t": pa.array([micros], pa.timestamp("us", zone))})
+    if zone is not None and READS_ZONES:
+        assert run(spark, tmp_path, table) == [micros // 1000]
+        return
     with pytest.raises(StreamingQueryException) as caught:
         run(spark, tmp_path, table)
     error = translated(caught.value)
