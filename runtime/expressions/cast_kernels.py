@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from vsc.plan.types import DataType, DecimalType, ScalarType
 from vsc.runtime.expressions.casts import caster
 from vsc.runtime.expressions.forms import Uncertain
-from vsc.runtime.expressions.kernel_tools import fits, numbers
+from vsc.runtime.expressions.kernel_tools import checked, fits, numbers
 from vsc.runtime.expressions.kernels import nearest_units, rounded_decimals
 from vsc.runtime.expressions.time_kernels import of_usual_years
 from vsc.runtime.values import INTEGER_BITS, arrow_type
@@ -62,10 +62,7 @@ def _scalar(column: pa.Array, source: str, target: str) -> Any:
 
 
 def _safe(column: pa.Array, wanted: pa.DataType, *, safe: bool = True) -> Any:
-    try:
-        return pc.cast(column, wanted, safe=safe)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise Uncertain from None
+    return checked(pc.cast, column, wanted, safe=safe)
 
 
 def _nulls(column: pa.Array) -> Any:

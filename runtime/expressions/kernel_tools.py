@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from vsc.plan.expressions import Expr, Literal
 from vsc.plan.types import DataType, ScalarType
 from vsc.runtime.expressions.forms import Uncertain
+from vsc.runtime.records import Mask
 
-__all__ = ["checked", "constant", "fits", "length_of", "name_of", "numbers", "with_nulls_of"]
+__all__ = ["checked", "constant", "fits", "length_of", "name_of", "null_rows", "numbers", "with_nulls_of"]
 
 
 def name_of(type: DataType) -> str:
@@ -42,12 +43,18 @@ def numbers(column: pa.Array) -> npt.NDArray[Any]:
     return found
 
 
-def with_nulls_of(values: npt.NDArray[Any], type: pa.DataType, *columns: pa.Array) -> pa.Array:
-    """The values as a column, null where one of `columns` is."""
-    nulls = np.zeros(len(values), np.bool_)
+def null_rows(columns: Sequence[pa.Array], rows: int) -> Mask:
+    """Where one of the columns is null."""
+    null = np.zeros(rows, dtype=np.bool_)
     for column in columns:
         if column.null_count:
-            nulls |= column.is_null().to_numpy(zero_copy_only=False)
+            null |= column.is_null().to_numpy(zero_copy_only=False)
+    return null
+
+
+def with_nulls_of(values: npt.NDArray[Any], type: pa.DataType, *columns: pa.Array) -> pa.Array:
+    """The values as a column, null where one of `columns` is."""
+    nulls = null_rows(columns, len(values))
     return pa.array(values, type, mask=nulls if nulls.any() else None)
 
 

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import GroupChanges
+from vsc.runtime.expressions.kernel_tools import null_rows
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.group_changes_row import travelling
 from vsc.runtime.operators.columns.flow import Flow, taken
-from vsc.runtime.operators.counting import count, null_rows
+from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s, Mask

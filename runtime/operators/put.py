@@ -7,10 +7,7 @@ from typing import Protocol
 
 from vsc.runtime.operators.evaluate import Row
 
-__all__ = ["ChangeConsumer", "Put", "RecordConsumer"]
-
-RecordConsumer = Callable[[bytes, Row, "Row | None", int], None]
-"""Takes a stream's record: encoded key, key columns, value columns (None: no value), event time in ms."""
+__all__ = ["ChangeConsumer", "Put"]
 
 ChangeConsumer = Callable[[bytes, Row, "Row | None", "Row | None", bool, int], None]
 """Takes a table's change: encoded key, key columns, new row, old row (each None: none), is_latest, event time in ms.

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vsc.plan.nodes import StreamGlobalJoin
+from vsc.runtime.expressions.kernel_tools import null_rows
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.flow import Flow, chosen
-from vsc.runtime.operators.counting import count, null_rows
+from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.joining import Joining
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site

@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 
 from vsc.plan.nodes import Subscribe
 from vsc.runtime.expressions import true_rows
+from vsc.runtime.expressions.kernel_tools import null_rows
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.failures import Failed
 from vsc.runtime.operators.columns.flow import Flow, blanked, taken
-from vsc.runtime.operators.counting import count, null_rows
+from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction, no_key, travelling
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site

@@ -133,7 +133,7 @@ class WindowColumns:
         elif self._old:
             known = ~windows.fresh
             sent = replace(sent, old=self._folding.before(sent.keys, known, before, running, segments))
-        self._forget(flow, windows, limits)
+        self._forget(flow, windows, limits, forgotten)
         return self._stored(sent, windows)
 
     def commit(self) -> None:
@@ -246,12 +246,12 @@ class WindowColumns:
         names = [self._result_key(kb, start) for kb, start in zip(windows.kb, windows.start.tolist(), strict=True)]
         return self._results.stored(replace(sent, key=self._space.encoded(names)[sent.key]))
 
-    def _forget(self, flow: Flow, windows: _Windows, limits: Int64s) -> None:
+    def _forget(self, flow: Flow, windows: _Windows, limits: Int64s, forgotten: int) -> None:
         """Removes the results of windows that no record can reach, each behind the record that says so."""
         gone = dict(self._gone)
-        for kb, start in zip(windows.kb, windows.start.tolist(), strict=True):
-            if len(limits) and start <= limits[-1]:
-                gone[self._result_key(kb, start)] = start
+        for number in np.flatnonzero(windows.start <= forgotten).tolist():
+            start = int(windows.start[number])
+            gone[self._result_key(windows.kb[number], start)] = start
         if gone:
             record = np.searchsorted(limits, np.array(list(gone.values()), dtype=np.int64))
             self._results.forget(list(gone), self._give(flow.at.take(record), np.full(len(record), LAST)))

@@ -14,10 +14,12 @@ import pyarrow.compute as pc
 
 from vsc.plan.nodes import Explode, Filter, Item, Map, Merge, Node, Plan, Rekey
 from vsc.runtime.expressions import true_rows
+from vsc.runtime.expressions.kernel_tools import null_rows
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation
 from vsc.runtime.operators.columns.flow import blanked
 from vsc.runtime.operators.context import RunOptions, expression_error
+from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.places import element_place, kept_columns, value_order
 from vsc.runtime.records import Batch, Int64s, Mask, Origin
 
@@ -91,10 +93,7 @@ class Stateless:
         batch = batch.filter(batch.present)
         computed = _computed(node, operation.items, batch, batch.present)
         kept = self._kept(computed, batch)
-        null = np.zeros(len(batch), dtype=np.bool_)
-        for column in computed.columns:
-            if column.null_count:
-                null |= column.is_null().to_numpy(zero_copy_only=False)
+        null = null_rows(computed.columns, len(batch))
         self._count(node, Dropped.NULL_JOIN_KEY, null & kept)
         columns = batch.columns
         values = tuple(columns[i] for i in kept_columns(batch.schema, node.schema))
@@ -124,4 +123,4 @@ class Stateless:
         return settled(computed, len(batch), self._options, self._metrics, batch.origins[0], batch.order.offset)
 
     def _count(self, node: Node, reason: Dropped, bad: Mask) -> None:
-        self._metrics.count(node.owner, Group.DROPPED_RECORDS, reason, int(np.count_nonzero(bad)))
+        count(self._metrics, node.owner, reason, bad)

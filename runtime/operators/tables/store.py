@@ -287,7 +287,6 @@ class UnversionedColumns:
         "_arriving",
         "_codec",
         "_fetched",
-        "_forgotten",
         "_gone",
         "_position",
         "_rows",
@@ -302,12 +301,10 @@ class UnversionedColumns:
         self._fetched = np.zeros(0, dtype=np.bool_)
         self._position = self._since = np.zeros(0, dtype=np.int64)
         self._rows: pa.BinaryArray = pa.array([], pa.binary())
-        self._forgotten: dict[bytes, None] = {}
         self._gone: tuple[Int64s, Moments] | None = None
 
     def forget(self, keys: Sequence[bytes], at: Moments) -> None:
         """See `TableColumns.forget`."""
-        self._forgotten = dict.fromkeys(keys)
         self._gone = self._space.encoded(keys), at
 
     def put(self, flow: Flow) -> Mask:
@@ -354,19 +351,19 @@ class UnversionedColumns:
         """See `TableColumns.commit`; of each key the last row alone."""
         if self._arriving is not None and len(self._arriving.puts):
             self._write(self._arriving.puts)
-        if gone := list(self._forgotten):
+        if self._gone is not None:
+            gone = [self._space.keys[number] for number in self._gone[0].tolist()]
             self._store.put_columns(gone, pa.nulls(len(gone), pa.binary()), np.zeros(len(gone), dtype=np.int64))
 
     def _write(self, puts: Flow) -> None:
         last = np.full(len(self._space.keys), -1, dtype=np.int64)
         last[puts.key] = np.arange(len(puts))
+        if self._gone is not None:
+            last[self._gone[0]] = -1
         chosen = np.zeros(len(puts), dtype=np.bool_)
         chosen[last[last >= 0]] = True
         puts = puts.select(chosen)
         keys = [self._space.keys[i] for i in puts.key.tolist()]
-        if self._forgotten:
-            kept = np.fromiter((key not in self._forgotten for key in keys), dtype=np.bool_, count=len(keys))
-            puts, keys = puts.select(kept), [key for key in keys if key not in self._forgotten]
         self._store.put_columns(keys, _encoded(self._codec, puts), puts.time)
 
     def _found(self, flow: Flow, puts_at: Int64s, now: Int64s) -> Partners:

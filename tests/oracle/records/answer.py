@@ -6,6 +6,7 @@ all subscriptions to its key, in the order of their left keys, at its own time, 
 
 from __future__ import annotations
 
+from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.getters import Getter
 from tests.oracle.records.tables import RecordSubscriptions
 from vsc.plan.nodes import Schema
@@ -13,7 +14,6 @@ from vsc.runtime.metrics import Dropped, Missed
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction
-from vsc.runtime.operators.put import RecordConsumer
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.subscriptions import Subscription

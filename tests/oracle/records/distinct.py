@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.oracle.records.consumer import RecordConsumer
 from vsc.plan.operations import Distinct as Operation
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.put import RecordConsumer
 from vsc.runtime.state.passed import PassedTimes
 
 __all__ = ["Distinct"]

@@ -21,6 +21,7 @@ from tests.oracle.records import (
 )
 from tests.oracle.records.building import Built, Parts
 from tests.oracle.records.conditions import condition
+from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.graph_getters import getter
 from tests.oracle.records.tables import RecordBuffer, RecordSubscriptions
 from vsc.plan.nodes import (
@@ -44,7 +45,6 @@ from vsc.runtime.operators.aggregate.group_changes_row import travelling as chan
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.foreign_key_join.subscribe_row import travelling as subscriptions_travelling
 from vsc.runtime.operators.places import element_place, kept_columns, value_order
-from vsc.runtime.operators.put import RecordConsumer
 from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.passed import PassedTimes

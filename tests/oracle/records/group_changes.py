@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.oracle.records.consumer import RecordConsumer
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.operators.put import RecordConsumer
 from vsc.runtime.state.keys import KeyCodec
 
 __all__ = ["GroupChanges"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.oracle.records.consumer import RecordConsumer
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.put import RecordConsumer
 
 __all__ = ["Merge"]
 

@@ -5,12 +5,12 @@ Only stream records give results; the table's records only change what later loo
 
 from __future__ import annotations
 
+from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.getters import Getter
 from tests.oracle.records.tables import TableStore
 from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Missed
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.operators.put import RecordConsumer
 
 __all__ = ["StreamTableJoin"]
 
