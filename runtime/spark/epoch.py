@@ -16,11 +16,11 @@ from pyspark.storagelevel import StorageLevel
 from vsc.runtime.spark.bad_rows import BadRows
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim
+from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.output import Output
 from vsc.runtime.spark.pace import Pacer
-from vsc.runtime.spark.sinks import EpochSink
 from vsc.runtime.spark.wire import CONTROL
 
 __all__ = ["EpochWriter"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vsc.runtime.spark.checkpoint import Checkpoint
-from vsc.runtime.spark.sinks import EpochSink
+from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.spark_logs import SparkLogs
 
 __all__ = ["go_back"]

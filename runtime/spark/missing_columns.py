@@ -28,10 +28,10 @@ from vsc.plan.expressions import Column
 from vsc.plan.nodes import Node, Plan, Source
 from vsc.runtime.errors import MissingColumnError
 from vsc.runtime.operators.source.partition_folders import folder_texts
+from vsc.runtime.spark.connectors.file_rows import FILE_OPTIONS
 from vsc.runtime.spark.csv import CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.sources import FILE_OPTIONS
 
 __all__ = ["LOOKED_FILES", "MissingColumns"]
 

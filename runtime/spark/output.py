@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Node, Schema
 from vsc.runtime.records import Batch
+from vsc.runtime.spark.ddl import ddl
 from vsc.runtime.spark.delivery import merged
-from vsc.runtime.spark.sources import quoted
 from vsc.runtime.spark.wire import SINK
 
 __all__ = ["CHANGE", "TIMESTAMP", "Output", "Unpack"]
@@ -82,8 +82,8 @@ class Unpack:
     @property
     def ddl(self) -> str:
         """The columns as Spark's DDL."""
-        found = [f"{quoted(c.name)} {c.type}" for c in (*self.schema.key, *self.schema.value)]
-        return ", ".join(found + [f"{CHANGE} string"] * self.change + [f"{TIMESTAMP} bigint"] * self.timestamp)
+        found: list[tuple[str, object]] = [(c.name, c.type) for c in (*self.schema.key, *self.schema.value)]
+        return ddl(found + [(CHANGE, "string")] * self.change + [(TIMESTAMP, "bigint")] * self.timestamp)
 
 
 def _sink_rows(blobs: DataFrame, node: Node, timestamp: bool, shuffled: bool) -> DataFrame:

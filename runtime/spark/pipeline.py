@@ -13,13 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 from vsc.plan.nodes import Node, Plan, Source
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.read_columns import read_columns
+from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.control import broadcast
 from vsc.runtime.spark.delivery import delivery
 from vsc.runtime.spark.later_stage import LaterStageProcessor
 from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.observed import observed
+from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.session import settled
-from vsc.runtime.spark.sources import source_frame
 from vsc.runtime.spark.stage_zero import StageZeroTask, stage_zero
 from vsc.runtime.spark.wire import WIRE_DDL
 
@@ -60,6 +61,7 @@ def pipeline(
 
 
 def _source(spark: SparkSession, plan: Plan, node: Node) -> DataFrame:
-    frame = source_frame(spark, node, read_columns(plan, node.name))
+    options = Options.of_source(node)
+    frame = connector_of(options.connector.kind).rows(spark, node, options, read_columns(plan, node.name))
     # A file is a partition of its own; where there are very many, a task reads some of them, one after the other.
     return frame.coalesce(SOURCE_TASKS * spark.sparkContext.defaultParallelism)

@@ -25,6 +25,8 @@ from vsc.runtime.operators.source.event_times import latest_times
 from vsc.runtime.spark.bad_rows import BadRows, MaxBad
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
+from vsc.runtime.spark.connectors.connector import EpochSink
+from vsc.runtime.spark.connectors.registry import check_connectors, make_sinks
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.delivery import delivery
@@ -42,8 +44,6 @@ from vsc.runtime.spark.pipeline import pipeline
 from vsc.runtime.spark.running_query import RunningQuery
 from vsc.runtime.spark.session import configured, query_configuration, usable
 from vsc.runtime.spark.ship import ship
-from vsc.runtime.spark.sinks import EpochSink, check_sinks, make_sinks
-from vsc.runtime.spark.sources import check_sources
 from vsc.runtime.spark.spark_logs import SparkLogs
 from vsc.runtime.spark.time_warnings import TimeWarnings
 from vsc.runtime.spark.trigger import ends, idle_ms, spark_trigger
@@ -161,8 +161,7 @@ def check(
             "use it with a duration as trigger, such as --trigger '10 seconds'",
         )
     resolved = resolve_plan(plan, variables)
-    check_sources(resolved, default_local)
-    check_sinks(resolved)
+    check_connectors(resolved, default_local)
     return resolved
 
 

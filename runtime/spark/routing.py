@@ -9,6 +9,7 @@ from vsc.runtime.operators.in_step import Frontier
 from vsc.runtime.operators.layout import handed_on, is_broadcast
 from vsc.runtime.operators.partition import partition_codecs, split
 from vsc.runtime.records import Batch
+from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.delivery import delivery
 from vsc.runtime.spark.digest import PartDigests
@@ -33,7 +34,7 @@ class Router:
         for sink in plan.sinks:
             if sink.node in this.emits:
                 self._sinks.setdefault(sink.node, []).append(sink.id)
-                if sink.connector.kind == "files":
+                if connector_of(sink.connector.kind).digests:
                     self._digests[sink.node] = PartDigests(by_origin=stage == 0)
 
     def route(self, node: str, batch: Batch, here: int, counters: TaskCounters) -> Iterator[WireRow]:

@@ -18,13 +18,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.spark.bad_rows import check_usable
+from vsc.runtime.spark.connectors.registry import empty_sources
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.interrupts import Interrupted, Interrupts
 from vsc.runtime.spark.job import Run
 from vsc.runtime.spark.lag import source_lags
 from vsc.runtime.spark.progress import Activity, Display, Phase, Tracker
 from vsc.runtime.spark.query import Opened, Started, start_query
-from vsc.runtime.spark.sources import empty_sources
 from vsc.runtime.spark.trigger import ends
 
 __all__ = ["Interrupted", "Run", "run"]

@@ -31,23 +31,11 @@ from vsc.runtime.spark.csv import runs
 from vsc.runtime.spark.json_rows import json_problem
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.routing import Router
+from vsc.runtime.spark.source_columns import BAD, CORRUPT, INDEX, PART, START, TIME
 from vsc.runtime.spark.wire import WIRE_DDL, record_batches, size_of, slots
 from vsc.runtime.values import arrow_type
 
-__all__ = ["BAD", "CORRUPT", "INDEX", "PART", "START", "TIME", "StageZeroTask", "stage_zero"]
-
-PART = "_vsc_part"
-"""Column: the source partition of the row (a file's path, in the form of a URL); with `INDEX` only in its first row."""
-INDEX = "_vsc_index"
-"""Column, where the format has it: the number of the row in its file, from 0. Saves a path in every row."""
-TIME = "_vsc_time"
-"""Column, where the source has no timestamp clause: the row's own time, ms since the epoch."""
-BAD = "_vsc_bad"
-"""Column, where the format can tell: why the row cannot be read, null if it can."""
-CORRUPT = "_vsc_corrupt"
-"""Column of JSON rows: the text of a record that cannot be read, null if it can."""
-START = "_vsc_start"
-"""Column: where in its file the task's split begins; not 0 would mean that the file was split."""
+__all__ = ["StageZeroTask", "stage_zero"]
 
 FLUSH_ROWS, FLUSH_BYTES = 1 << 17, 64 << 20
 """How much is routed at once, records or bytes: more of them make fewer and bigger blobs, and need more memory."""
@@ -58,7 +46,7 @@ GATHERED_ROWS, GATHERED_BYTES = 1 << 15, 64 << 20
 
 @dataclass(frozen=True)
 class StageZeroTask:
-    """For mapInArrow over the rows of source `source`: declared columns, then those of the above that there are."""
+    """For mapInArrow over the rows of source `source`: declared columns, then `source_columns` as they apply."""
 
     plan: Plan
     source: str

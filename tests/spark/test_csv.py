@@ -11,7 +11,7 @@ from tests.spark.support import compiled, parquet_rows, run_once
 from vsc.plan import Plan
 from vsc.runtime.errors import SourceError
 from vsc.runtime.metrics import Dropped, Group
-from vsc.runtime.spark import sources
+from vsc.runtime.spark.connectors.registry import check_connectors
 from vsc.runtime.spark.options import resolve_plan
 
 pytestmark = pytest.mark.spark
@@ -75,4 +75,4 @@ def test_a_file_with_another_separator_is_named(spark: Any, tmp_path: Path) -> N
 def test_a_dialect_that_cannot_be_is_refused_at_the_start(tmp_path: Path) -> None:
     plan = topology("a string, at bigint", ", 'sep' = '::'")
     with pytest.raises(SourceError, match=r"source 'rows' \(line 2\): 'sep' is a single ASCII character, not '::'"):
-        sources.check_sources(resolve_plan(plan, {"in": str(tmp_path), "out": "-"}))
+        check_connectors(resolve_plan(plan, {"in": str(tmp_path), "out": "-"}))

@@ -1,0 +1,77 @@
+"""What a connector is: the rows of a source for Spark, and a sink for an epoch's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from pyspark.sql import DataFrame, SparkSession
+
+from vsc.plan.nodes import Node, Sink
+from vsc.runtime.errors import SinkError, SourceError
+from vsc.runtime.spark.epoch_files import Tally
+from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.output import Output
+
+__all__ = ["Connector", "EpochSink"]
+
+
+class EpochSink:
+    """Where one sink statement's rows go. What is said here holds for a target of which nothing can be known later."""
+
+    def __init__(self, sink: Sink, node: Node) -> None:
+        self.id = sink.id
+        self._node = node
+
+    def prepare(self) -> None:
+        """Looks at the target and repairs what a crash left, before the query starts. SinkError if it is refused."""
+
+    def lost(self) -> str | None:
+        """What to say of a target that holds nothing of what earlier epochs, if any, wrote. After `prepare`."""
+        return None
+
+    def is_new(self, epoch: int) -> bool:
+        """Whether `write` computes the epoch's output: not if it was written before."""
+        return True
+
+    def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
+        """Writes the sink's rows of an epoch's output; the same epoch again changes nothing.
+
+        `rows` tells how many they are, and their digest; of a new epoch only once its output has been computed. It
+        raises if the epoch is refused: nothing may be seen of it before.
+        """
+        raise NotImplementedError
+
+    def back_to(self, epoch: int) -> None:
+        """Removes what epochs after that one wrote, as far as the sink can: they come again. Before `prepare`."""
+
+
+class Connector:
+    """One kind of connector. `kind` is its name in the language; what it does not override it cannot do."""
+
+    kind: str
+    digests: ClassVar[bool] = False
+    """Whether its sink compares digests of the rows of an epoch that comes again."""
+
+    def check_source(self, node: Node, options: Options, default_local: bool) -> None:
+        """Refuses, without Spark, what can be refused of a source; for `default_local` see `check`. SourceError."""
+        raise SourceError(f"{options.place} reads from {self.kind}, which can only be written")
+
+    def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
+        """The rows of a source, streaming: the declared columns, in order, then of `source_columns` those that apply.
+
+        `read` names the declared columns that anything reads: the others may be null.
+        """
+        raise NotImplementedError
+
+    def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
+        """Why a source that brought no row had none to bring, if that may be a mistake."""
+        return None
+
+    def check_sink(self, options: Options) -> None:
+        """Refuses, without Spark, what can be refused of a sink. SinkError."""
+        raise SinkError(f"{options.place} writes to {self.kind}, which can only be read")
+
+    def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
+        """The sink of a resolved statement on `node`; `checkpoint` is the checkpoint's id."""
+        raise NotImplementedError

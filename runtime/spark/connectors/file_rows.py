@@ -1,0 +1,128 @@
+"""The rows of files for Spark: declared columns by name, and what stage 0 needs beside them.
+
+Guarantees: one file is one source partition, read by one task from its beginning to its end; columns are bound by
+name; a row that does not fit is marked, not lost. Not for keys, event time and filters: that is stage 0's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from vsc.plan.nodes import Column as DeclaredColumn
+from vsc.plan.nodes import Source
+from vsc.runtime.spark.csv import REASON, CsvCells
+from vsc.runtime.spark.csv_dialect import CsvDialect
+from vsc.runtime.spark.ddl import ddl, quoted
+from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.source_columns import BAD, CORRUPT, INDEX, PART, START, TIME
+from vsc.runtime.spark.zones import OPTION, known_zone, timestamp_in_zone
+
+__all__ = ["FILE_OPTIONS", "TEXT_FORMATS", "file_rows"]
+
+TEXT_FORMATS = {"timestampformat", "dateformat"}
+"""Spark's options, in lower case, for how times are written."""
+FILE_OPTIONS = {
+    "maxfilespertrigger", "maxbytespertrigger", "latestfirst", "filenameonly", "maxfileage", "cleansource",
+    "sourcearchivedir", "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup",
+}  # fmt: skip
+"""Spark's options, in lower case, that say which files are read, not how."""
+MAX_BYTES = 128 << 20
+"""How many bytes of files an epoch takes from a source that has no bound of its own; at least one file."""
+
+
+def file_rows(spark: SparkSession, source: Source, options: Options, read: frozenset[str]) -> DataFrame:
+    """See `Connector.rows`; a column that nothing reads is null where the format can leave it in its files."""
+    form = options.text("format")
+    return _csv(spark, source, options) if form == "csv" else _structured(spark, source, options, form, read)
+
+
+def _structured(spark: SparkSession, source: Source, options: Options, form: str, read: frozenset[str]) -> DataFrame:
+    reader = spark.readStream.format(form)
+    columns: list[tuple[str, object]] = [(c.name, c.type) for c in source.columns]
+    if form == "json":
+        columns.append((CORRUPT, "string"))
+        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
+        reader = reader.option(OPTION, known_zone(spark, options))  # else it is the session's, when a batch is read
+    frame = _load(reader.schema(ddl(columns)), options)
+    chosen = [_declared(c, form == "json" or c.name in read) for c in source.columns]
+    chosen += _metadata(source, frame, form == "parquet")
+    if form == "json":
+        chosen.append(F.col(CORRUPT))
+    return frame.select(*chosen)
+
+
+def _declared(column: DeclaredColumn, read: bool) -> Column:
+    """A declared column; null if it stays in the files. (In JSON it decides whether the row can be read.)"""
+    return F.col(quoted(column.name)) if read else F.lit(None).cast(str(column.type)).alias(column.name)
+
+
+def _load(reader: object, options: Options) -> DataFrame:
+    # Every file below the folder is data, and one that is new to us is new however old it is. What Spark has listed
+    # but not taken it keeps, however little it is (ratio 0), so that `unread` sees it.
+    defaults = {"recursiveFileLookup": "true", "maxFileAge": "36500d", "discardCachedInputRatio": "0"}
+    given = {name.lower() for name in options.spark}
+    if not given & {"maxfilespertrigger", "maxbytespertrigger"}:
+        defaults["maxBytesPerTrigger"] = str(MAX_BYTES)
+    for name, value in defaults.items():
+        if name.lower() not in given:
+            reader = reader.option(name, value)  # type: ignore[attr-defined]
+    for name, value in options.spark.items():
+        reader = reader.option(name, value)  # type: ignore[attr-defined]
+    frame: DataFrame = reader.load(options.text("path"))  # type: ignore[attr-defined]
+    return frame
+
+
+def _metadata(source: Source, frame: DataFrame, indexed: bool = False) -> list[Column]:
+    known = frame.metadataColumn("_metadata")  # by its place: a declared column may have this name
+    path = known["file_path"]
+    if indexed:
+        index = known["row_index"]
+        columns = [F.when(index == 0, path).alias(PART), index.alias(INDEX)]
+    else:
+        columns = [path.alias(PART), known["file_block_start"].alias(START)]
+    if source.timestamp is None:
+        columns.append(F.unix_millis(known["file_modification_time"]).alias(TIME))
+    return columns
+
+
+def _csv(spark: SparkSession, source: Source, options: Options) -> DataFrame:
+    dialect = CsvDialect.of(options.spark, options.place)
+    to_spark = tuple(pair for pair in options.connector.spark_options if pair[0].lower() in FILE_OPTIONS)
+    passed = replace(options.connector, spark_options=(*to_spark, ("lineSep", dialect.line_end)))
+    frame = _load(spark.readStream.format("text"), replace(options, connector=passed))
+    lines = frame.select(F.col("value").cast("binary"), *_metadata(source, frame))
+    names = tuple(c.name for c in source.columns)
+    others = {PART: "string", START: "bigint"} | ({TIME: "bigint"} if source.timestamp is None else {})
+    types = dict.fromkeys(names, "string") | others | {REASON: "string"}
+    cells = CsvCells(names, dialect, options.place, tuple(others))
+    text = lines.mapInArrow(cells, ddl(types.items()))
+    formats = {name.lower(): value for name, value in options.spark.items() if name.lower() in TEXT_FORMATS}
+    zone, typed, problems = known_zone(spark, options), [], [F.col(REASON)]
+    for column in source.columns:
+        cell = F.col(quoted(column.name))
+        value = _cell(cell, column.type, formats, zone)
+        if str(column.type) != "string":
+            problems.append(F.when(cell.isNotNull() & value.isNull(), _misfit(column, cell)))
+        typed.append(value.alias(column.name))
+    return text.select(*typed, *map(F.col, others), F.coalesce(*problems).alias(BAD))
+
+
+def _misfit(column: DeclaredColumn, cell: Column) -> Column:
+    text = F.when(F.length(cell) > 80, F.concat(F.left(cell, F.lit(77)), F.lit("..."))).otherwise(cell)
+    return F.concat(F.lit(f"column '{column.name}' ({column.type}) cannot hold '"), text, F.lit("'"))
+
+
+def _cell(cell: Column, type: object, formats: dict[str, str], zone: str) -> Column:
+    name = str(type)
+    if name == "string":
+        return cell
+    if name == "timestamp" and zone != "UTC":
+        return timestamp_in_zone(cell, zone, formats)
+    if name == "timestamp" and "timestampformat" in formats:
+        return F.try_to_timestamp(cell, F.lit(formats["timestampformat"]))
+    if name == "date" and "dateformat" in formats:
+        return F.try_to_timestamp(cell, F.lit(formats["dateformat"])).cast("date")
+    return cell.try_cast(name)

@@ -1,0 +1,173 @@
+"""Files: a source that reads every file of a folder once, and a sink whose epochs appear whole.
+
+The rows of a source are made in `file_rows`; how a sink writes aside, then renames, is in
+`vsc.runtime.spark.epoch_files`.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from vsc.plan.nodes import Node, Sink, Source
+from vsc.plan.types import ArrayType, MapType, StructType
+from vsc.runtime.errors import SinkError, SourceError
+from vsc.runtime.spark.connectors.connector import Connector, EpochSink
+from vsc.runtime.spark.connectors.file_rows import FILE_OPTIONS, TEXT_FORMATS, file_rows
+from vsc.runtime.spark.csv_dialect import CELL_OPTIONS, CsvDialect
+from vsc.runtime.spark.epoch_files import EpochFiles, Tally
+from vsc.runtime.spark.hadoop import Files, is_local, local_path, usable
+from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.output import Output
+from vsc.runtime.spark.zones import check_zone
+
+__all__ = ["FilesConnector"]
+
+_FORMATS = ("parquet", "json", "csv", "orc")
+_FORMATS_HELP = "the formats are " + ", ".join(_FORMATS)
+_FIRST = "part-00000-"
+"""What the files of Spark's first task begin with."""
+
+
+class FilesConnector(Connector):
+    """Files on any file system that Spark reaches."""
+
+    kind = "files"
+    digests = True
+
+    def check_source(self, node: Node, options: Options, default_local: bool) -> None:
+        """Refuses unknown formats and options, and a local path at which there is nothing."""
+        form = options.text("format")
+        if form not in _FORMATS:
+            raise SourceError(
+                f"{options.place} has format {form!r}, which this version of vsc cannot read", _FORMATS_HELP
+            )
+        path = options.text("path")
+        if is_local(path, default_local) and not glob.glob(local_path(path)) and not os.path.exists(local_path(path)):
+            raise _missing(options, path)
+        if options.get("missing_columns") not in (None, "error", "null"):
+            raise SourceError(
+                f"{options.place}: missing_columns is 'error' or 'null', not {options.get('missing_columns')!r}"
+            )
+        check_zone(options)
+        if form == "csv":
+            _check_csv(node, options)
+
+    def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
+        """The rows of the files that are there, and of those that come."""
+        path = options.text("path")
+        with usable(SourceError, f"{options.place}: {path!r}", "correct the path, or what keeps it from being read"):
+            found = Files(spark, path).matches()
+        if not found:
+            raise _missing(options, path)
+        assert isinstance(node.operation, Source)
+        return file_rows(spark, node.operation, options, read)
+
+    def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
+        """That there is no file with data."""
+        path = options.text("path")
+        return None if Files(spark, path).has_data() else f"there are no files in {path!r}"
+
+    def check_sink(self, options: Options) -> None:
+        """Refuses unknown formats."""
+        form = options.text("format")
+        if form not in _FORMATS:
+            raise SinkError(
+                f"{options.place} has format {form!r}, which this version of vsc cannot write", _FORMATS_HELP
+            )
+
+    def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
+        """The sink."""
+        return _FilesSink(spark, sink, node, checkpoint)
+
+
+def _missing(options: Options, path: str) -> SourceError:
+    return SourceError(
+        f"{options.place}: there is no file or folder {path!r}",
+        "make it, or correct the path; relative paths are relative to the working directory",
+    )
+
+
+def _check_csv(node: Node, options: Options) -> None:
+    assert isinstance(node.operation, Source)
+    CsvDialect.of(options.spark, options.place)
+    for column in node.operation.columns:
+        if isinstance(column.type, ArrayType | MapType | StructType):
+            raise SourceError(f"{options.place}: column {column.name!r} is {column.type}, which a CSV cell cannot hold")
+    for name, value in options.spark.items():
+        if name.lower() == "header" and value.lower() != "true":
+            raise SourceError(f"{options.place}: CSV columns go by the header, it cannot be switched off")
+        if name.lower() not in CELL_OPTIONS | TEXT_FORMATS | FILE_OPTIONS:
+            raise SourceError(
+                f"{options.place}: vsc does not support the option {name!r} for CSV",
+                "those it can are " + ", ".join(sorted(CELL_OPTIONS | TEXT_FORMATS | FILE_OPTIONS)),
+            )
+
+
+class _FilesSink(EpochSink):
+    """Files of one epoch appear once, whole, under names that carry the checkpoint's id and the epoch: `EpochFiles`."""
+
+    def __init__(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> None:
+        super().__init__(sink, node)
+        self._spark = spark
+        self._options = Options.of_sink(sink)
+        self._format = self._options.text("format")
+        self._timestamp = self._options.flag("with_timestamp")
+        self._append = self._options.flag("append")
+        with self._usable():
+            folder = Files(spark, self._options.text("path"))
+        # Two sinks of one query may share a folder: the statement's number keeps their names apart.
+        self._epochs = EpochFiles(folder, checkpoint[:16], sink.id.removeprefix("sink-"), self._options.place)
+
+    def prepare(self) -> None:
+        """Makes the folder; refuses foreign files in it, unless ``append``; removes what a crash left unfinished."""
+        with self._usable():
+            self._epochs.prepare(self._append)
+
+    def lost(self) -> str | None:
+        """That there is none of the sink's files."""
+        with self._usable():
+            bare = self._epochs.is_bare()
+        if not bare:
+            return None
+        return (
+            f"{self._options.place}: the files that this checkpoint wrote to {self._options.text('path')!r} are gone; "
+            "only new results are written (for all of them, run with a new checkpoint)"
+        )
+
+    def is_new(self, epoch: int) -> bool:
+        """Whether there is no list of the epoch yet."""
+        return self._epochs.is_new(epoch)
+
+    def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
+        """Writes the epoch, or rolls it forward if it was written before."""
+        self._epochs.write(epoch, rows, lambda path: self._save(output, path))
+
+    def back_to(self, epoch: int) -> None:
+        """Removes the files of later epochs, and their lists."""
+        with self._usable():
+            self._epochs.back_to(epoch)
+
+    def _usable(self) -> AbstractContextManager[None]:
+        what = f"{self._options.place}: {self._options.text('path')!r}"
+        return usable(SinkError, what, "correct the path, or what keeps it from being written")
+
+    def _save(self, output: Output, path: str) -> None:
+        first = Observation(f"first task of {self.id}")
+        in_first = F.count_if(F.spark_partition_id() == 0).alias("rows")
+        writer = output.rows(self.id, self._node, self._timestamp).observe(first, in_first).write.format(self._format)
+        if self._format == "csv":
+            writer = writer.option("header", "true")
+        for name, value in self._options.spark.items():
+            writer = writer.option(name, value)
+        writer.save(path)
+        if not first.get["rows"]:  # Spark's first task writes a file even then
+            folder = Files(self._spark, path)
+            for name in folder.names():
+                if name.startswith(_FIRST):
+                    folder.delete(name)

@@ -1,0 +1,67 @@
+"""The connectors by kind, and what is asked of those of a whole plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pyspark.sql import SparkSession
+
+from vsc.plan.nodes import Plan, Source
+from vsc.runtime.errors import SinkError, SourceError
+from vsc.runtime.spark.connectors.connector import Connector, EpochSink
+from vsc.runtime.spark.connectors.console import Console
+from vsc.runtime.spark.connectors.files import FilesConnector
+from vsc.runtime.spark.connectors.later import Later
+from vsc.runtime.spark.connectors.memory import Memory
+from vsc.runtime.spark.connectors.noop import Noop
+from vsc.runtime.spark.connectors.rate import Rate
+from vsc.runtime.spark.options import Options
+
+__all__ = ["check_connectors", "connector_of", "empty_sources", "make_sinks"]
+
+_CONNECTORS: Mapping[str, Connector] = {
+    one.kind: one
+    for one in (FilesConnector(), Rate(), Console(), Noop(), Memory(), Later("kafka"), Later("delta"), Later("jdbc"))
+}
+
+
+def connector_of(kind: str) -> Connector:
+    """The connector of a kind. KeyError for one that `check_connectors` refuses."""
+    return _CONNECTORS[kind]
+
+
+def check_connectors(plan: Plan, default_local: bool = True) -> None:
+    """Refuses what can be refused without Spark: connectors that are not there, local paths that do not exist.
+
+    `default_local`: paths without a scheme are on this machine.
+    """
+    for node in plan.nodes:
+        if isinstance(node.operation, Source):
+            options = Options.of_source(node)
+            kind = options.connector.kind
+            if kind not in _CONNECTORS:
+                raise SourceError(f"{options.place} reads from {kind!r}, an unknown connector")
+            _CONNECTORS[kind].check_source(node, options, default_local)
+    for sink in plan.sinks:
+        options = Options.of_sink(sink)
+        kind = options.connector.kind
+        if kind not in _CONNECTORS:
+            raise SinkError(f"{options.place} writes to {kind!r}, an unknown connector")
+        _CONNECTORS[kind].check_sink(options)
+
+
+def make_sinks(spark: SparkSession, plan: Plan, checkpoint: str) -> list[EpochSink]:
+    """The sinks of a resolved plan; `checkpoint` is the checkpoint's id."""
+    return [
+        connector_of(sink.connector.kind).sink(spark, sink, plan.node(sink.node), checkpoint) for sink in plan.sinks
+    ]
+
+
+def empty_sources(spark: SparkSession, resolved: Plan, read: Mapping[str, int]) -> Iterator[str]:
+    """A line for each source that had nothing to bring; only those that brought nothing are asked."""
+    for node in resolved.nodes:
+        if isinstance(node.operation, Source) and not read.get(node.name):
+            options = Options.of_source(node)
+            why = connector_of(options.connector.kind).nothing_there(spark, options)
+            if why is not None:
+                yield f"{options.place} has nothing to read: {why}"
