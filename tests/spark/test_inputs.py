@@ -15,8 +15,9 @@ from pyspark.errors import StreamingQueryException
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.errors import CheckpointError, ConfigurationError, SinkError, SourceError, StateError
 from vsc.runtime.metrics import Dropped, Group, Metrics
-from vsc.runtime.spark import sources, start
+from vsc.runtime.spark import start
 from vsc.runtime.spark.checkpoint import Checkpoint
+from vsc.runtime.spark.connectors import file_rows
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.hadoop import Files
 
@@ -89,7 +90,7 @@ def test_json_rows_that_do_not_fit_are_counted(spark: Any, tmp_path: Path) -> No
 def test_a_source_has_a_bound_and_its_own_one_counts(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "MAX_BYTES", 50)
+    monkeypatch.setattr(file_rows, "MAX_BYTES", 50)
     for more, read in (
         ("", [2, 2, 1]),
         (", 'maxBytesPerTrigger' = '80'", [4, 1]),
