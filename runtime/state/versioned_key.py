@@ -135,21 +135,27 @@ class KeyHistory:
         uppers[at : bisect_right(uppers, upper)] = bounds
 
     def _spill(self, head: Block, horizon: int, writes: Writes) -> None:
-        """Move the older half of a head that has grown too long into chunks."""
+        """Move the older half of a head that has grown too long into chunks.
+
+        It takes in the youngest chunks that are less than twice as long, so that their lengths at least halve towards
+        the head: a version is rewritten O(log `CHUNK_VERSIONS`) times, and the directory stays short.
+        """
         keep = _kept(head)
         cut = len(head.times) - keep
         spilled = Block(head.times[:cut], head.values[:cut], [], head.times[cut])
         del head.times[:cut], head.values[:cut]
-        if head.uppers:
+        while head.uppers:
             youngest = self._chunk(head.uppers[-1])
-            room = CHUNK_VERSIONS - len(youngest.times)
-            if len(spilled.times) <= room and youngest.size() + spilled.size() <= CHUNK_BYTES:
-                spilled.times = youngest.times + spilled.times
-                spilled.values = youngest.values + spilled.values
-                replaced = head.uppers.pop()
-                self._replaced.append(replaced)
-                self._dirty.discard(replaced)
-                _forget(spilled, horizon)
+            if len(youngest.times) >= min(2 * len(spilled.times), CHUNK_VERSIONS - len(spilled.times) + 1):
+                break
+            if youngest.size() + spilled.size() > CHUNK_BYTES:
+                break
+            spilled.times = youngest.times + spilled.times
+            spilled.values = youngest.values + spilled.values
+            replaced = head.uppers.pop()
+            self._replaced.append(replaced)
+            self._dirty.discard(replaced)
+            _forget(spilled, horizon)
         self._store_chunks(spilled, spilled.mark, writes)
 
 

@@ -19,7 +19,7 @@ from vsc.runtime.state.kv import MemoryKV
 from vsc.runtime.state.versioned import VersionedStore, default_segment_interval
 from vsc.runtime.state.versioned_columns import decode_blocks, encode_blocks
 from vsc.runtime.state.versioned_key import CHUNK_VERSIONS, HEAD_VERSIONS
-from vsc.runtime.state.versioned_layout import Block, decode_block, encode_block
+from vsc.runtime.state.versioned_layout import Block, RowKeys, decode_block, encode_block
 
 
 def rows_of(kv: MemoryKV, kind: bytes) -> int:
@@ -220,6 +220,27 @@ def test_a_hot_key_is_kept_in_bounded_rows_and_dropped_in_segments(batch: int) -
     assert rows_of(kv, b"c") == 0
     assert store.get(b"hot") == VersionedRecord(b"%d" % ordered[-1], ordered[-1], None)
     check_invariants(store)
+
+
+@pytest.mark.parametrize("batch", [1, 10, 16, 40])
+def test_a_history_that_grows_is_not_written_again_and_again(batch: int) -> None:
+    class Counting(MemoryKV):
+        written = 0
+
+        def write(self, puts: Any, deletes: Any = (), delete_ranges: Any = ()) -> None:
+            puts = list(puts)
+            self.written += sum(len(value) for key, value in puts if key.startswith(RowKeys(b"").chunk))
+            super().write(puts, deletes, delete_ranges)
+
+    kv, n = Counting(), 4 * CHUNK_VERSIONS
+    store = VersionedStore(kv, b"", retention=10 * n)
+    for start in range(0, n, batch):
+        times = np.arange(start, start + batch, dtype=np.int64)
+        store.put_many([b"k"] * batch, [b"%08d" % time for time in times.tolist()], times)
+    check_invariants(store)
+    at_rest = sum(len(value) for _, value in kv.scan(RowKeys(b"").chunk, RowKeys(b"").due))
+    assert at_rest < kv.written < 5 * at_rest
+    assert rows_of(kv, b"c") <= n // CHUNK_VERSIONS * 2 + 5
 
 
 def test_times_far_apart_are_searched_as_well() -> None:
