@@ -1,24 +1,30 @@
-"""A compiled topology in other forms: listings for people, graphs for tools. All of them come from the plan alone."""
+"""A compiled topology in other forms: listings for people, graphs for tools, pictures. All come from the plan alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from vsc.compiler.emit.dot import emit_dot
+from vsc.compiler.emit.dot import dot
+from vsc.compiler.emit.drawing import Drawing
 from vsc.compiler.emit.graph import emit_graph
 from vsc.compiler.emit.listing import emit_topology
-from vsc.compiler.emit.mermaid import emit_mermaid
-from vsc.compiler.emit.svg import emit_svg
+from vsc.compiler.emit.logical import logical
+from vsc.compiler.emit.mermaid import mermaid
+from vsc.compiler.emit.physical import physical
+from vsc.compiler.emit.svg import svg
 from vsc.plan import Plan, dump
 
-__all__ = ["EMITTERS"]
+__all__ = ["PICTURES", "TEXTS", "emit"]
 
-EMITTERS: dict[str, Callable[[Plan], str]] = {
-    "plan": dump,
-    "topology": emit_topology,
-    "graph": emit_graph,
-    "mermaid": emit_mermaid,
-    "dot": emit_dot,
-    "svg": emit_svg,
-}
-"""What `vsc compile --emit` knows: equal plans give equal text, which ends with a line feed."""
+TEXTS: dict[str, Callable[[Plan], str]] = {"plan": dump, "topology": emit_topology, "graph": emit_graph}
+PICTURES: dict[str, Callable[[Drawing], str]] = {"mermaid": mermaid, "dot": dot, "svg": svg}
+
+
+def emit(plan: Plan, form: str, as_it_runs: bool = False) -> str:
+    """What ``vsc compile --emit`` writes: equal plans give equal text, which ends with a line feed.
+
+    A picture shows what the user wrote, or the plan `as_it_runs`: stages, repartitions, and the nodes that vsc added.
+    """
+    if form in TEXTS:
+        return TEXTS[form](plan)
+    return PICTURES[form](physical(plan) if as_it_runs else logical(plan))

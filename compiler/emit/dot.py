@@ -1,39 +1,54 @@
-"""The topology for Graphviz: stages as clusters, repartitions as bold edges, the reason of a status as tooltip."""
+"""A drawing for Graphviz: bands as clusters, top to bottom."""
 
 from __future__ import annotations
 
-from vsc.compiler.emit.layout import Place, arrows, description, places, sink_description, sink_places
-from vsc.plan import Plan
+from collections.abc import Iterator
 
-__all__ = ["emit_dot"]
+from vsc.compiler.emit.drawing import FILLS, NOTES, Arrow, Box, Drawing, narrow
 
-_LINES = "\n"
-_SHAPES = {"stream": "box", "table": "cylinder"}
+__all__ = ["dot"]
+
+_STYLES = {"repartition": "bold", "broadcast": "dotted", "lookup": "dashed"}
+_NODE = 'shape=box, style="rounded,filled", fontname=monospace, fontsize=12'
+_WIDTH = "14.5,1000"
+"""The most inches, of 96 pixels: Graphviz shrinks what is wider."""
 
 
-def emit_dot(plan: Plan) -> str:
+def dot(drawing: Drawing) -> str:
     """The text of a directed graph in the DOT language."""
-    lines = [f"digraph {_quoted(plan.name)} {{", "  rankdir=LR;", "  node [style=rounded];"]
-    for stage in plan.stages:
-        lines.append(f"  subgraph cluster_{stage.id} {{")
-        lines.append(f'    label="stage {stage.id}";')
-        lines.extend(f"    {_box(place)}" for place in places(plan) if place.stage == stage.id)
-        lines.append("  }")
-    for id_, sink in sink_places(plan):
-        lines.append(f"  {id_} [shape=note, label={_quoted(_LINES.join(sink_description(sink)))}];")
-    for arrow in arrows(plan):
-        look = f' [style=bold, label="{arrow.label}"]' if arrow.label else ""
-        lines.append(f"  {arrow.start} -> {arrow.end}{look};")
+    drawing = narrow(drawing)
+    lines = [f"digraph {_quoted(drawing.name)} {{", f'  size="{_WIDTH}";', f"  node [{_NODE}];"]
+    for number, title in enumerate(drawing.bands):
+        lines.extend(_band(number, title, drawing))
+    lines.extend(f"  {_arrow(arrow)}" for arrow in drawing.arrows)
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _box(place: Place) -> str:
-    label = _quoted(_LINES.join(description(place.node)))
-    status = place.node.status
-    tooltip = f", tooltip={_quoted(status.reason)}" if status is not None else ""
-    return f"{place.id} [shape={_SHAPES[place.node.kind]}, label={label}{tooltip}];"
+def _band(number: int, title: str, drawing: Drawing) -> Iterator[str]:
+    boxes = (box for box in drawing.boxes if box.band == number)
+    if not title:
+        yield from (f"  {_box(box)}" for box in boxes)
+        return
+    yield f"  subgraph cluster_{number} {{"
+    yield f"    label={_quoted(title)};"
+    yield from (f"    {_box(box)}" for box in boxes)
+    yield "  }"
+
+
+def _box(box: Box) -> str:
+    label = "".join(f"{_escaped(line)}\\l" for line in box.lines)  # \l: flush left
+    tooltip = f", tooltip={_quoted(box.tooltip)}" if box.tooltip else ""
+    return f'{box.id} [label="{label}", fillcolor="{FILLS[box.kind]}"{tooltip}];'
+
+
+def _arrow(arrow: Arrow) -> str:
+    look = "" if arrow.look == "plain" else f" [style={_STYLES[arrow.look]}, tooltip={_quoted(NOTES[arrow.look])}]"
+    return f"{arrow.start} -> {arrow.end}{look};"
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+    return f'"{_escaped(text)}"'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,38 +1,40 @@
-"""The topology as a Mermaid flowchart: stages as boxes, repartitions as thick arrows, reasons on hover."""
+"""A drawing as a Mermaid flowchart: bands as subgraphs, tooltips on hover."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from vsc.compiler.emit.layout import Place, arrows, description, places, sink_description, sink_places
-from vsc.plan import Plan
+from vsc.compiler.emit.drawing import Box, Drawing
 
-__all__ = ["emit_mermaid"]
+__all__ = ["mermaid"]
 
-_SHAPES = {"stream": ("([", "])"), "table": ("[(", ")]")}
+_SHAPES = {"stream": ("([", "])"), "table": ("[(", ")]"), "global table": ("[(", ")]"), "sink": ("[/", "/]")}
+_WAYS = {"plain": "-->", "repartition": "== repartition ==>", "broadcast": "== broadcast ==>", "lookup": "-.->"}
 
 
-def emit_mermaid(plan: Plan) -> str:
+def mermaid(drawing: Drawing) -> str:
     """The text of a flowchart; whatever a name holds, it stays a label."""
-    lines = ["flowchart LR"]
-    for stage in plan.stages:
-        lines.append(f'  subgraph stage{stage.id} ["stage {stage.id}"]')
-        lines.extend(f"    {_box(place)}" for place in places(plan) if place.stage == stage.id)
-        lines.append("  end")
-    for id_, sink in sink_places(plan):
-        lines.append(f'  {id_}[/"{_label(sink_description(sink))}"/]')
-    for arrow in arrows(plan):
-        way = f"== {arrow.label} ==>" if arrow.label else "-->"
-        lines.append(f"  {arrow.start} {way} {arrow.end}")
-    for place in places(plan):
-        if place.node.status is not None:
-            lines.append(f'  click {place.id} href "#" "{_escaped(place.node.status.reason)}"')
+    lines = ["flowchart TD"]
+    for number, title in enumerate(drawing.bands):
+        lines.extend(_band(number, title, drawing))
+    lines.extend(f"  {arrow.start} {_WAYS[arrow.look]} {arrow.end}" for arrow in drawing.arrows)
+    lines.extend(f'  click {box.id} href "#" "{_escaped(box.tooltip)}"' for box in drawing.boxes if box.tooltip)
     return "\n".join(lines) + "\n"
 
 
-def _box(place: Place) -> str:
-    opening, closing = _SHAPES[place.node.kind]
-    return f'{place.id}{opening}"{_label(description(place.node))}"{closing}'
+def _band(number: int, title: str, drawing: Drawing) -> Iterator[str]:
+    boxes = (box for box in drawing.boxes if box.band == number)
+    if not title:
+        yield from (f"  {_box(box)}" for box in boxes)
+        return
+    yield f'  subgraph band{number} ["{_escaped(title)}"]'
+    yield from (f"    {_box(box)}" for box in boxes)
+    yield "  end"
+
+
+def _box(box: Box) -> str:
+    opening, closing = _SHAPES[box.kind]
+    return f'{box.id}{opening}"{_label(box.lines)}"{closing}'
 
 
 def _label(lines: Sequence[str]) -> str:

@@ -1,234 +1,178 @@
-"""The topology as a picture, SVG, drawn without Graphviz: stages from left to right, their nodes in columns.
+"""A drawing as SVG, without Graphviz: rows from top to bottom, as `rows` and `places` find them.
 
-A node stands right of all that it reads in its stage, as near as can be to the height of what it reads. The reason of a
-status is the node's tooltip. Ways that pass a column have lanes between its boxes. Not for topologies of hundreds of
-nodes: ways may cross.
+Bands with a title have a frame. Nothing in it is loaded from anywhere. Not for topologies of hundreds of nodes: ways
+may cross.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from xml.sax.saxutils import escape
 
-from vsc.compiler.emit.layout import Arrow, Place, arrows, description, places, sink_description, sink_places
-from vsc.plan import Plan
+from vsc.compiler.emit.drawing import FILLS, NOTES, Arrow, Box, Drawing, Look, narrow
+from vsc.compiler.emit.places import middles
+from vsc.compiler.emit.rows import LINE, MARGIN, PADDING, Rows, Slot, height, in_rows, width
 from vsc.plan.record import record
 
-__all__ = ["emit_svg"]
+__all__ = ["svg"]
 
-_CHARACTER, _SMALL, _LINE, _PADDING = 7.3, 6.1, 15, 10
-_GAP_X, _GAP_Y, _MARGIN, _HEAD, _LANE = 90, 18, 24, 22, 6
-_FILL = {"stream": "#e8f1fb", "table": "#fdf3e0", "global table": "#f3e8fb", "sink": "#eeeeee"}
+_BEND, _HEAD, _PORT, _NOTE = 46, 22, 14, 20
 _STYLE = (
-    "text{font:12px monospace;fill:#222}"
-    ".name{font-weight:bold}.stage{fill:#fafafa;stroke:#bbb;stroke-dasharray:4 3}.head{fill:#777}"
-    ".box{stroke:#555}.way{fill:none;stroke:#555}.thick{stroke-width:2.5;stroke:#22558c}.on{fill:#22558c;font-size:10px;text-anchor:middle}.tag{fill:#fff}"
+    "text{font:12px monospace;fill:#222}.name{font-weight:bold}.head,.note{fill:#777}"
+    ".band{fill:#fafafa;stroke:#bbb;stroke-dasharray:4 3}.box{stroke:#555}.way{fill:none;stroke:#555}"
+    ".repartition{stroke-width:2.5;stroke:#22558c}.broadcast{stroke-width:2.5;stroke-dasharray:2 3;stroke:#22558c}"
+    ".lookup{stroke-dasharray:6 4}"
 )
+_TIP = (
+    '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '
+    'markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#444"/></marker></defs>'
+)
+_Point = tuple[float, float]
 
 
 @record
-class _Box:
-    """What is drawn as a box: its lines of text, its place in a grid of columns, and its look."""
+class _Sheet:
+    """What stands where: the middles of slots, and of each row its band, its upper and its lower edge."""
 
-    id: str
-    lines: tuple[str, ...]
-    fill: str
-    tooltip: str
-    stage: int
+    rows: Rows
+    middle: Mapping[Slot, float]
+    edges: tuple[tuple[int, float, float], ...]
 
     @property
-    def width(self) -> float:
-        """In pixels, by the longest line."""
-        return max(map(_columns_of, self.lines)) * _CHARACTER + 2 * _PADDING
-
-    @property
-    def height(self) -> float:
-        """In pixels, by the number of lines."""
-        return len(self.lines) * _LINE + _PADDING
+    def right(self) -> float:
+        """Where the last slot ends."""
+        return max((self.middle[slot] + self.rows.widths[slot] / 2 for slot in self.middle), default=0.0)
 
 
-def emit_svg(plan: Plan) -> str:
-    """The text of an SVG image with a background of its own; nothing in it is loaded from anywhere."""
-    boxes, ways = _boxes(plan), arrows(plan)
-    columns = _columns(boxes, ways)
-    at, passing = _positions(columns, ways)
-    sizes = {box.id: (box.width, box.height) for box in boxes}
-    right = max((x + sizes[id_][0] for id_, (x, _) in at.items()), default=0) + _MARGIN * 1.5
-    lowest = [*(y + sizes[id_][1] for id_, (_, y) in at.items()), *passing.values()]
-    bottom = max(lowest, default=0) + _MARGIN * 1.5
-    routes = list(zip(ways, _routes(columns, ways, at, passing), strict=True))
+def svg(drawing: Drawing) -> str:
+    """The text of an SVG image with a background of its own."""
+    drawing = narrow(drawing)
+    boxes = {box.id: box for box in drawing.boxes}
+    sheet = _sheet(drawing, boxes)
+    looks = [look for look in NOTES if any(arrow.look == look for arrow in drawing.arrows)]
+    right = max(sheet.right + MARGIN, MARGIN + 300.0 if looks else 0.0)
+    bottom = sheet.edges[-1][2] + MARGIN
     body = [
-        *(_stage(stage.id, boxes, at) for stage in plan.stages),
-        *(_way(arrow, points) for arrow, points in routes),
-        *(_label(arrow.label, points) for arrow, points in routes if arrow.label),
-        *(_drawn(box, *at[box.id]) for box in boxes),
+        *_frames(drawing.bands, sheet, right),
+        *(_way(arrow, points) for arrow, points in zip(drawing.arrows, _routes(sheet, boxes), strict=True)),
+        *(
+            _drawn(boxes[slot], sheet.middle[slot] - sheet.rows.widths[slot] / 2, top)
+            for (_, top, _), row in zip(sheet.edges, sheet.rows.rows, strict=True)
+            for slot in row
+            if slot in boxes
+        ),
+        *(_note(look, bottom + number * _NOTE) for number, look in enumerate(looks)),
     ]
+    bottom += len(looks) * _NOTE
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{right:.0f}" height="{bottom:.0f}" '
         f'viewBox="0 0 {right:.0f} {bottom:.0f}">'
     )
-    marker = (
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '
-        'markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#444"/></marker></defs>'
-    )
-    lines = [head, f"<title>{_text(plan.name)}</title>", f"<style>{_STYLE}</style>", marker]
+    lines = [head, f"<title>{_text(drawing.name)}</title>", f"<style>{_STYLE}</style>", _TIP]
     return "\n".join([*lines, '<rect width="100%" height="100%" fill="#fff"/>', *body, "</svg>"]) + "\n"
 
 
-# -------------------------------------------------------------------------------------------------------------- layout
+def _sheet(drawing: Drawing, boxes: Mapping[str, Box]) -> _Sheet:
+    rows = in_rows(drawing)
+    found = middles(rows)
+    shift = MARGIN - min((found[slot] - rows.widths[slot] / 2 for slot in found), default=0.0)
+    edges: list[tuple[int, float, float]] = []
+    bottom = float(MARGIN - _BEND)
+    for band, row in zip(rows.bands, rows.rows, strict=True):
+        begins = not edges or edges[-1][0] != band
+        top = bottom + _BEND + (_HEAD if begins and drawing.bands[band] else 0)
+        bottom = top + max(height(boxes[slot]) for slot in row if slot in boxes)
+        edges.append((band, top, bottom))
+    return _Sheet(rows, {slot: x + shift for slot, x in found.items()}, tuple(edges))
 
 
-def _boxes(plan: Plan) -> list[_Box]:
-    last = len(plan.stages)
-    found = [_node(place) for place in places(plan)]
-    sinks = [_Box(id_, sink_description(sink), _FILL["sink"], "", last) for id_, sink in sink_places(plan)]
-    return found + sinks
+# ---------------------------------------------------------------------------------------------------------------- ways
 
 
-def _node(place: Place) -> _Box:
-    lines, status = description(place.node), place.node.status
-    fill = _FILL["global table" if "(global table)" in lines[1] else place.node.kind]
-    return _Box(place.id, lines, fill, status.reason if status is not None else "", place.stage)
+def _routes(sheet: _Sheet, boxes: Mapping[str, Box]) -> Iterator[list[_Point]]:
+    """The points of each way: pairs between which it bends, and beyond which it goes straight."""
+    row_of = {slot: number for number, row in enumerate(sheet.rows.rows) for slot in row}
+    leaving, entering = _ports(sheet)
+    for way in sheet.rows.ways:
+        points: list[_Point] = []
+        for before, after in pairwise(way):
+            _, top, bottom = sheet.edges[row_of[before]]
+            x = leaving[before, after]
+            if before in boxes:
+                points.append((x, top + height(boxes[before])))
+            points += [(x, bottom), (entering[before, after], sheet.edges[row_of[after]][1])]
+        yield points
 
 
-def _columns(boxes: Sequence[_Box], ways: Sequence[Arrow]) -> list[list[_Box]]:
-    """The boxes of every column: stage by stage, and in a stage by the length of the way to them."""
-    by_id = {box.id: box for box in boxes}
-    rank: dict[str, int] = {box.id: 0 for box in boxes}
-    for _ in boxes:
-        moved = False
-        for way in ways:
-            if by_id[way.start].stage == by_id[way.end].stage and rank[way.end] <= rank[way.start]:
-                rank[way.end] = rank[way.start] + 1
-                moved = True
-        if not moved:
-            break
-    columns: dict[tuple[int, int], list[_Box]] = {}
-    for box in boxes:
-        columns.setdefault((box.stage, rank[box.id]), []).append(box)
-    return [columns[place] for place in sorted(columns)]
+def _ports(sheet: _Sheet) -> tuple[dict[tuple[Slot, Slot], float], dict[tuple[Slot, Slot], float]]:
+    """Where ways leave and enter slots, side by side in the order of where they go and come from."""
+    after: dict[Slot, list[Slot]] = {}
+    before: dict[Slot, list[Slot]] = {}
+    for start, end in dict.fromkeys(pair for way in sheet.rows.ways for pair in pairwise(way)):
+        after.setdefault(start, []).append(end)
+        before.setdefault(end, []).append(start)
+    leaving = {(slot, end): x for slot, ends in after.items() for end, x in _side_by_side(sheet, slot, ends)}
+    entering = {(start, slot): x for slot, starts in before.items() for start, x in _side_by_side(sheet, slot, starts)}
+    return leaving, entering
 
 
-def _positions(
-    columns: Sequence[Sequence[_Box]], ways: Sequence[Arrow]
-) -> tuple[dict[str, tuple[float, float]], dict[tuple[str, int], float]]:
-    """The upper left corner of every box, and the heights of the lanes by where they come from and their column.
-
-    A box is as high as what it reads is on average, below the ones above it. A way that passes a column has a lane in
-    it, which it shares with all ways from the same box.
-    """
-    column_of = {box.id: number for number, column in enumerate(columns) for box in column}
-    lanes: dict[int, list[str]] = {number: [] for number in range(len(columns))}
-    for way in ways:
-        for number in range(column_of[way.start] + 1, column_of[way.end]):
-            if way.start not in lanes[number]:
-                lanes[number].append(way.start)
-    at: dict[str, tuple[float, float]] = {}
-    passing: dict[tuple[str, int], float] = {}
-    middle: dict[str, float] = {}  # of a box, or of the last lane of a way from it
-    x, stage = float(_MARGIN), 0
-    for number, column in enumerate(columns):
-        if column[0].stage != stage:
-            x, stage = x + _MARGIN, column[0].stage
-        slots: list[tuple[float, str, _Box | None]] = [(middle[start], start, None) for start in lanes[number]]
-        slots += [(_wanted(box, ways, middle), box.id, box) for box in column]
-        y = float(_MARGIN + _HEAD)
-        for wanted, id_, box in sorted(slots, key=lambda slot: slot[0]):
-            height = _LANE if box is None else box.height
-            y = max(y, wanted - height / 2)
-            if box is None:
-                passing[id_, number] = y + height / 2
-            else:
-                at[id_] = (x, y)
-            middle[id_] = y + height / 2
-            y += height + _GAP_Y
-        x += max(box.width for box in column) + _GAP_X
-    return at, passing
-
-
-def _wanted(box: _Box, ways: Sequence[Arrow], middle: Mapping[str, float]) -> float:
-    before = [middle[way.start] for way in ways if way.end == box.id and way.start in middle]
-    return sum(before) / len(before) if before else 0.0
-
-
-def _routes(
-    columns: Sequence[Sequence[_Box]],
-    ways: Sequence[Arrow],
-    at: Mapping[str, tuple[float, float]],
-    passing: Mapping[tuple[str, int], float],
-) -> list[list[tuple[float, float]]]:
-    """The points that each way goes through: pairs between which it bends, and beyond which it goes straight."""
-    boxes = {box.id: box for column in columns for box in column}
-    column_of = {box.id: number for number, column in enumerate(columns) for box in column}
-    edges = [
-        (min(at[box.id][0] for box in column), max(at[box.id][0] + box.width for box in column)) for column in columns
-    ]
-    found = []
-    for way in ways:
-        start, end = boxes[way.start], boxes[way.end]
-        points = [(at[start.id][0] + start.width, at[start.id][1] + start.height / 2)]
-        points.append((max(edges[column_of[start.id]][1], points[0][0]), points[0][1]))
-        for number in range(column_of[way.start] + 1, column_of[way.end]):
-            points += [(edge, passing[way.start, number]) for edge in edges[number]]
-        found.append([*points, (at[end.id][0], at[end.id][1] + end.height / 2)])
-    return found
+def _side_by_side(sheet: _Sheet, slot: Slot, others: list[Slot]) -> Iterator[tuple[Slot, float]]:
+    room = max(sheet.rows.widths[slot] - PADDING, 0.0)  # none in a lane
+    step, first = min(_PORT, room / len(others)), (len(others) - 1) / 2
+    for number, other in enumerate(sorted(others, key=lambda other: sheet.middle[other])):
+        yield other, sheet.middle[slot] + (number - first) * step
 
 
 # ------------------------------------------------------------------------------------------------------------- drawing
 
 
-def _stage(number: int, boxes: Sequence[_Box], at: Mapping[str, tuple[float, float]]) -> str:
-    inside = [(at[box.id], box) for box in boxes if box.stage == number]
-    left, top = min(x for (x, _), _ in inside) - 12, float(_MARGIN)
-    right = max(x + box.width for (x, _), box in inside) + 12
-    bottom = max(y + box.height for (_, y), box in inside) + 12
+def _frames(titles: Sequence[str], sheet: _Sheet, right: float) -> Iterator[str]:
+    for number, title in enumerate(titles):
+        edges = [(top, bottom) for band, top, bottom in sheet.edges if band == number]
+        if not title or not edges:
+            continue
+        top, bottom = edges[0][0] - _HEAD, edges[-1][1] + PADDING
+        yield (
+            f'<rect class="band" x="{MARGIN / 2:.1f}" y="{top:.1f}" width="{right - MARGIN:.1f}" '
+            f'height="{bottom - top:.1f}" rx="8"/>'
+            f'<text class="head" x="{MARGIN / 2 + 8:.1f}" y="{top + 15:.1f}">{_text(title)}</text>'
+        )
+
+
+def _way(arrow: Arrow, points: Sequence[_Point]) -> str:
+    path = f"M{points[0][0]:.1f},{points[0][1]:.1f}"
+    for (x0, y0), (x1, y1) in pairwise(points):
+        middle = (y0 + y1) / 2
+        straight = x0 == x1
+        path += (
+            f" L{x1:.1f},{y1:.1f}" if straight else f" C{x0:.1f},{middle:.1f} {x1:.1f},{middle:.1f} {x1:.1f},{y1:.1f}"
+        )
+    return f'<path class="way {arrow.look}" d="{path}" marker-end="url(#tip)"/>'
+
+
+def _note(look: Look, y: float) -> str:
     return (
-        f'<rect class="stage" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{bottom - top:.1f}" '
-        f'rx="8"/><text class="head" x="{left + 8:.1f}" y="{top + 15:.1f}">stage {number}</text>'
+        f'<path class="way {look}" d="M{MARGIN},{y:.1f} L{MARGIN + 40},{y:.1f}" marker-end="url(#tip)"/>'
+        f'<text class="note" x="{MARGIN + 50}" y="{y + 4:.1f}">{NOTES[look]}</text>'
     )
 
 
-def _way(arrow: Arrow, points: Sequence[tuple[float, float]]) -> str:
-    (x, y), *rest = points
-    path = f"M{x:.1f},{y:.1f}"
-    for number, (x1, y1) in enumerate(rest):
-        bend = (x1 - x) / 2
-        curve = f" C{x + bend:.1f},{y:.1f} {x1 - bend:.1f},{y1:.1f} {x1:.1f},{y1:.1f}"
-        path += curve if number % 2 else f" L{x1:.1f},{y1:.1f}"
-        x, y = x1, y1
-    look = "way thick" if arrow.label else "way"
-    return f'<path class="{look}" d="{path}" marker-end="url(#tip)"/>'
-
-
-def _label(text: str, points: Sequence[tuple[float, float]]) -> str:
-    """What stands on a way, in the middle of its last bend, which it interrupts."""
-    (x0, y0), (x1, y1) = points[-2:]
-    x, y, half = (x0 + x1) / 2, (y0 + y1) / 2, len(text) * _SMALL / 2 + 2
-    return (
-        f'<rect class="tag" x="{x - half:.1f}" y="{y - 7:.1f}" width="{2 * half:.1f}" height="14"/>'
-        f'<text class="on" x="{x:.1f}" y="{y + 3:.1f}">{text}</text>'
-    )
-
-
-def _drawn(box: _Box, x: float, y: float) -> str:
+def _drawn(box: Box, x: float, y: float) -> str:
     tooltip = f"<title>{_text(box.tooltip)}</title>" if box.tooltip else ""
     looks = ("name", *("line" for _ in box.lines[1:]))
     texts = "".join(
-        f'<text class="{look}" x="{x + _PADDING:.1f}" y="{y + number * _LINE:.1f}">{_text(line)}</text>'
+        f'<text class="{look}" x="{x + PADDING:.1f}" y="{y + number * LINE:.1f}">{_text(line)}</text>'
         for number, (look, line) in enumerate(zip(looks, box.lines, strict=True), start=1)
     )
+    fill = FILLS[box.kind]
     return (
-        f'<g>{tooltip}<rect class="box" x="{x:.1f}" y="{y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" '
-        f'rx="5" fill="{box.fill}"/>{texts}</g>'
+        f'<g>{tooltip}<rect class="box" x="{x:.1f}" y="{y:.1f}" width="{width(box):.1f}" height="{height(box):.1f}" '
+        f'rx="5" fill="{fill}"/>{texts}</g>'
     )
-
-
-def _columns_of(text: str) -> int:
-    """How many columns of a monospaced font a text takes."""
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _text(text: str) -> str:
     """`text` as the content of an element, without what XML cannot hold."""
-    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
+    kept = (c if c.isprintable() or c == "\N{NO-BREAK SPACE}" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return escape("".join(kept))

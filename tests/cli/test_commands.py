@@ -141,10 +141,19 @@ def test_compile_writes_the_plan_to_stdout_or_whole_to_a_file(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good.vdsl", "plan.json"]
 
 
-@pytest.mark.parametrize("form", ["plan", "topology", "graph", "mermaid", "dot"])
+@pytest.mark.parametrize("form", ["plan", "topology", "graph", "mermaid", "dot", "svg"])
 def test_every_form_of_compile(form: str, good: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", good, "--emit", form, "--var", "smallest=1"]) == 0
     assert "large" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", ["mermaid", "dot", "svg"])
+def test_a_picture_of_the_plan_as_it_runs(form: str, good: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", good, "--emit", form, "--var", "smallest=1"]) == 0
+    written = capsys.readouterr().out
+    assert main(["compile", good, "--emit", form, "--physical", "--var", "smallest=1"]) == 0
+    runs = capsys.readouterr().out
+    assert "stage 0" in runs and "stage 0" not in written
 
 
 def test_a_refused_topology_writes_nothing(bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,6 +177,7 @@ def test_a_refused_topology_writes_nothing(bad: str, tmp_path: Path, capsys: pyt
         (["store", "list", "--checkpoint", "x", "--key", "1"], "help: vsc store list --help shows what it takes"),
         (["check", "x", "--format", "xml"], "invalid choice: 'xml'"),
         (["compile", "{folder}/good.vdsl", "--conf", "spark.a=b"], "--conf and --packages are for --emit spark"),
+        (["compile", "{folder}/good.vdsl", "--physical"], "--physical is for pictures"),
         (["compile", "{folder}/good.vdsl", "--emit", "spark", "--conf", "ab"], "--conf takes KEY=VALUE, not `ab`"),
         (["compile", "{folder}/good.vdsl", "--var", "smallest=1", "-o", "{folder}/no/plan"],
          "{folder}/no/plan cannot be written"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vsc.compiler.driver import compile_source
-from vsc.compiler.emit import EMITTERS
+from vsc.compiler.emit import PICTURES, TEXTS, emit
 from vsc.plan import dump, load
 
 TESTS = Path(__file__).parents[1]
@@ -47,4 +47,5 @@ def test_texts_with_a_few_tokens_changed(seed: int) -> None:
             assert any(d.severity == "error" for d in result.diagnostics)
             continue
         assert load(dump(result.plan)) == result.plan
-        assert all(emit(result.plan) for emit in EMITTERS.values())
+        assert all(emit(result.plan, form) for form in (*TEXTS, *PICTURES))
+        assert all(emit(result.plan, form, as_it_runs=True) for form in PICTURES)

@@ -13,22 +13,30 @@ from pathlib import Path
 import pytest
 
 from vsc.compiler import compile_topology
-from vsc.compiler.emit import EMITTERS
+from vsc.compiler.emit import emit
 from vsc.plan import load
 
 HERE = Path(__file__).parent
 TOPOLOGIES = sorted(HERE.glob("*.vdsl"))
-_SUFFIX = {
-    "plan": "plan.json", "topology": "txt", "graph": "graph.json", "mermaid": "mmd", "dot": "dot", "svg": "svg",
-}  # fmt: skip
+FORMS = {
+    "plan.json": ("plan", False),
+    "txt": ("topology", False),
+    "graph.json": ("graph", False),
+    **{
+        f"{kind}{suffix}": (form, as_it_runs)
+        for kind, as_it_runs in (("", False), ("physical.", True))
+        for suffix, form in (("mmd", "mermaid"), ("dot", "dot"), ("svg", "svg"))
+    },
+}
+"""What is recorded, by the suffix of its file."""
 
 
-@pytest.mark.parametrize("form", EMITTERS)
+@pytest.mark.parametrize("suffix", FORMS)
 @pytest.mark.parametrize("path", TOPOLOGIES, ids=lambda path: path.stem)
-def test_a_topology_compiles_to_what_was_recorded(path: Path, form: str) -> None:
+def test_a_topology_compiles_to_what_was_recorded(path: Path, suffix: str) -> None:
     plan = compile_topology(path.read_text(encoding="utf-8"), path=path.name)
-    text = EMITTERS[form](plan)
-    recorded = path.with_suffix(f".{_SUFFIX[form]}")
+    text = emit(plan, *FORMS[suffix])
+    recorded = path.with_suffix(f".{suffix}")
     if os.environ.get("VSC_UPDATE_GOLDEN"):
         recorded.write_text(text, encoding="utf-8")
     assert text == recorded.read_text(encoding="utf-8")
@@ -46,11 +54,12 @@ def test_every_form_is_the_same_whatever_the_hash_seed(seed: str) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from vsc.compiler import compile_topology\n"
-        "from vsc.compiler.emit import EMITTERS\n"
+        "from vsc.compiler.emit import emit\n"
+        "from tests.golden.test_golden import FORMS\n"
         "for path in sys.argv[1:]:\n"
         "    plan = compile_topology(Path(path).read_text(encoding='utf-8'), path=Path(path).name)\n"
-        "    for form in EMITTERS.values():\n"
-        "        sys.stdout.write(form(plan))\n"
+        "    for form in FORMS.values():\n"
+        "        sys.stdout.write(emit(plan, *form))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, *map(str, TOPOLOGIES)],
@@ -60,6 +69,6 @@ def test_every_form_is_the_same_whatever_the_hash_seed(seed: str) -> None:
         env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf-8"},
     )
     expected = "".join(
-        path.with_suffix(f".{_SUFFIX[form]}").read_text(encoding="utf-8") for path in TOPOLOGIES for form in EMITTERS
+        path.with_suffix(f".{suffix}").read_text(encoding="utf-8") for path in TOPOLOGIES for suffix in FORMS
     )
     assert done.stdout.decode("utf-8") == expected

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "execute"]
 
-_FORMS = ("plan", "topology", "graph", "mermaid", "dot", "svg", "spark")
+_PICTURES = ("mermaid", "dot", "svg")
+_FORMS = ("plan", "topology", "graph", *_PICTURES, "spark")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="plan (default): JSON for vsc run; topology: nodes, keys, types and versioned status, to read; graph: the "
         "same as JSON; spark: Spark's own plan (starts Spark); the others are pictures",
     )
+    parser.add_argument(
+        "--physical", action="store_true", help="draw the plan as it runs: its stages, repartitions and added nodes"
+    )
     add_variables(parser)
     add_spark(parser)
 
@@ -50,9 +54,11 @@ def execute(args: argparse.Namespace) -> int:
     given, conf = variables(args), settings(args)
     if args.emit != "spark" and (conf or args.packages or args.master != MASTER):
         raise UsageError("--master, --conf and --packages are for --emit spark", "leave them out")
+    if args.physical and args.emit not in _PICTURES:
+        raise UsageError("--physical is for pictures", f"add --emit {_PICTURES[-1]}, or leave it out")
     text = read_text(args.file)
     from vsc.compiler.driver import compile_source
-    from vsc.compiler.emit import EMITTERS
+    from vsc.compiler.emit import emit
 
     result = compile_source(text, args.file, given)
     warn_unknown(given, [text])
@@ -64,7 +70,10 @@ def execute(args: argparse.Namespace) -> int:
     if result.plan is None:
         return 1
     try:
-        payload = EMITTERS[args.emit](result.plan) if args.emit in EMITTERS else _spark(args, result.plan, given, conf)
+        if args.emit == "spark":
+            payload = _spark(args, result.plan, given, conf)
+        else:
+            payload = emit(result.plan, args.emit, args.physical)
     except Refused as refused:
         tell(refused)
         return refused.status

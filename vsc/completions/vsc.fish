@@ -83,6 +83,7 @@ complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a compil
 complete -c vsc -n '_shtab_vsc_using compile' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using compile' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write there instead of to standard output'
 complete -c vsc -n '_shtab_vsc_using compile' -l emit -xka "plan topology graph mermaid dot svg spark" -d 'plan (default): JSON for vsc run; topology: nodes, keys, types and versioned status, to read; graph: the same as JSON; spark: Spark'"'"'s own plan (starts Spark); the others are pictures'
+complete -c vsc -n '_shtab_vsc_using compile' -l physical -d 'draw the plan as it runs: its stages, repartitions and added nodes'
 complete -c vsc -n '_shtab_vsc_using compile' -l var -x -d 'a value for ${NAME}; can be repeated'
 complete -c vsc -n '_shtab_vsc_using compile' -l master -x -d 'as for spark-submit (default: local[*])'
 complete -c vsc -n '_shtab_vsc_using compile' -l conf -x -d 'a setting of Spark; can be repeated'

@@ -58,6 +58,7 @@ _shtab_vsc_compile_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   {-o,--output}"[write there instead of to standard output]:OUT:_files"
   "--emit[plan (default)\: JSON for vsc run\; topology\: nodes, keys, types and versioned status, to read\; graph\: the same as JSON\; spark\: Spark\'s own plan (starts Spark)\; the others are pictures]:emit:(plan topology graph mermaid dot svg spark)"
+  "--physical[draw the plan as it runs\: its stages, repartitions and added nodes]"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
   "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"

@@ -1,0 +1,107 @@
+"""A picture before it is drawn: boxes and arrows, whatever draws them. What is shown is decided in `logical` and
+`physical`, how it looks in `svg`, `dot` and `mermaid`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal as Choice
+
+from vsc.plan import Connector
+from vsc.plan.record import record
+
+__all__ = ["FILLS", "NOTES", "Arrow", "Box", "Drawing", "Look", "columns_of", "narrow", "sink_lines", "where"]
+
+_LONGEST = 40
+_WRAP = 36
+_INDENT = "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}"
+
+Look = Choice["plain", "repartition", "broadcast", "lookup"]
+NOTES: dict[Look, str] = {
+    "repartition": "repartitioned by key",
+    "broadcast": "broadcast to every partition",
+    "lookup": "looked up",
+}
+"""What an arrow that is not plain says."""
+FILLS = {"stream": "#e8f1fb", "table": "#fdf3e0", "global table": "#f3e8fb", "sink": "#eeeeee"}
+"""The colours of boxes, by their kind."""
+
+
+@record
+class Box:
+    """A node or a sink. `id` is made of letters and digits, so that no name can break a picture.
+
+    `lines` are its text, the name first. `band` is an index into `Drawing.bands`.
+    """
+
+    id: str
+    kind: Choice["stream", "table", "global table", "sink"]
+    lines: tuple[str, ...]
+    tooltip: str = ""
+    band: int = 0
+
+
+@record
+class Arrow:
+    """Records go from the box `start` to the box `end`."""
+
+    start: str
+    end: str
+    look: Look = "plain"
+
+
+@record
+class Drawing:
+    """`boxes` come after all boxes that have arrows to them.
+
+    `bands` are the titles of the parts that boxes are grouped in, first to last; a part without a title has no frame.
+    Arrows go from a band to the same or a later one.
+    """
+
+    name: str
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+    bands: tuple[str, ...] = ("",)
+
+
+def sink_lines(connector: Connector) -> tuple[str, ...]:
+    """A sink in a few words: its connector, and where it writes."""
+    place = where(connector)
+    return (connector.kind, "sink") if place is None else (connector.kind, "sink", place)
+
+
+def where(connector: Connector) -> str | None:
+    """The path, topic or table of a connector; of a long one the end."""
+    options = dict(connector.options)
+    found = next((str(options[name]) for name in ("path", "topic", "table") if name in options), None)
+    return "..." + found[3 - _LONGEST :] if found is not None and len(found) > _LONGEST else found
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a monospaced font a text takes."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def narrow(drawing: Drawing) -> Drawing:
+    """The drawing with long lines of text wrapped, for what does not wrap them itself."""
+    boxes = (replace(box, lines=tuple(part for line in box.lines for part in _wrapped(line))) for box in drawing.boxes)
+    return replace(drawing, boxes=tuple(boxes))
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    """As many lines as the text needs, all but the first indented; words that are too long are cut."""
+    lines = [""]
+    for word in text.split():
+        rest = word
+        if lines[-1].strip():
+            if columns_of(f"{lines[-1]} {rest}") <= _WRAP:
+                lines[-1] += f" {rest}"
+                continue
+            lines.append(_INDENT)
+        for character in rest:
+            if columns_of(lines[-1] + character) > _WRAP:
+                lines.append(_INDENT)
+            lines[-1] += character
+    yield from lines

@@ -1,0 +1,147 @@
+"""The topology as the user wrote it: one box a statement, under the user's names. What the lowering has added is part
+of the node that it was added for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from vsc.compiler.emit.drawing import Arrow, Box, Drawing, sink_lines, where
+from vsc.compiler.words import duration, window
+from vsc.plan import (
+    Aggregate,
+    Distinct,
+    Explode,
+    Filter,
+    Item,
+    Node,
+    Operation,
+    Plan,
+    Rekey,
+    Source,
+    Status,
+    Store,
+    StreamGlobalJoin,
+    StreamTableJoin,
+    Subscribe,
+    Suppress,
+    TableTableJoin,
+)
+
+__all__ = ["logical"]
+
+
+def logical(plan: Plan) -> Drawing:
+    """Nodes and sinks, and which reads which."""
+    parts: dict[str, list[Node]] = {}
+    for node in plan.nodes:
+        parts.setdefault(node.owner, []).append(node)
+    ids = {name: f"n{number}" for number, name in enumerate(parts)}
+    boxes = [_box(ids[name], plan.node(name), found) for name, found in parts.items()]
+    arrows = [
+        Arrow(ids[read], ids[name], "plain" if read in node.taken else "lookup")
+        for name, found in parts.items()
+        for node in found
+        for read in dict.fromkeys(node.inputs)
+        if read in ids and read != name
+    ]
+    boxes += (Box(f"s{number}", "sink", sink_lines(sink.connector)) for number, sink in enumerate(plan.sinks))
+    arrows += (Arrow(ids[sink.node], f"s{number}") for number, sink in enumerate(plan.sinks))
+    return Drawing(plan.name, tuple(boxes), tuple(arrows))
+
+
+def _box(id_: str, node: Node, parts: Sequence[Node]) -> Box:
+    is_global = isinstance(node.operation, Source) and node.operation.global_
+    kind = "global table" if is_global else node.kind
+    return Box(id_, kind, tuple(_lines(node, kind, parts)))
+
+
+def _lines(node: Node, kind: str, parts: Sequence[Node]) -> Iterator[str]:
+    yield node.name
+    yield from _operation(node, kind, parts)
+    if key := ", ".join(column.name for column in node.schema.key):
+        yield f"key {key}"
+    yield from _times(node.operation)
+    if node.status is not None:
+        yield _status(node.status)
+    if node.store is not None:
+        yield from _store(node.store)
+
+
+def _operation(node: Node, kind: str, parts: Sequence[Node]) -> Iterator[str]:
+    """What the statement says: its operation in the language's words, and what that is given."""
+    added = [part.operation for part in parts if part is not node]
+    match [*added, node.operation]:
+        case [Source(connector=connector)]:
+            yield kind
+            yield f"from {connector.kind} {where(connector) or ''}"
+        case [Subscribe(foreign_key=key, left=left), *_]:
+            yield f"{'left' if left else 'inner'} join ({kind})"
+            yield _with(parts[1].inputs[1], key)
+        case [*_, StreamTableJoin(left=left, as_of=as_of)]:
+            yield f"{'left' if left else 'inner'} join ({kind})"
+            yield _with(node.inputs[1], _moved(added))
+            yield "as of the record's time" if as_of else "as the row is now"
+        case [StreamGlobalJoin(left=left, on=on)]:
+            yield f"{'left' if left else 'inner'} join ({kind})"
+            yield _with(node.inputs[1], on)
+        case [TableTableJoin(mode=mode)]:
+            yield f"{mode} join ({kind})"
+            yield _with(node.inputs[1], ())
+        case [*_, operation]:
+            yield f"{operation.op} ({kind})"
+            yield from _given(operation, added)
+
+
+def _given(operation: Operation, added: Sequence[Operation]) -> Iterator[str]:
+    match operation:
+        case Filter(predicate=predicate):
+            yield f"where {predicate.text}"
+        case Explode(item=item):
+            yield f"by {item.text} as {item.name}"
+        case Distinct(within=within):
+            if moved := _moved(added):
+                yield f"by {_texts(moved)}"
+            yield f"within {duration(within)}"
+        case Suppress(until="window_closes"):
+            yield "until window closes"
+        case Suppress(wait=wait):
+            yield f"until time limit {duration(wait)}"
+        case _:
+            return
+
+
+def _moved(added: Sequence[Operation]) -> tuple[Item, ...]:
+    """What an ``on`` or ``by`` computes: the key of the `Rekey` that it became."""
+    return next((operation.items for operation in added if isinstance(operation, Rekey)), ())
+
+
+def _with(table: str, on: tuple[Item, ...]) -> str:
+    return f"with {table} on {_texts(on)}" if on else f"with {table}"
+
+
+def _texts(items: tuple[Item, ...]) -> str:
+    return ", ".join(item.text for item in items)
+
+
+def _times(operation: Operation) -> Iterator[str]:
+    match operation:
+        case Aggregate(window=found, final=final) if found is not None:
+            yield window(found) + (", emit final" if final else "")
+        case StreamTableJoin(grace=int() as grace):
+            yield f"grace {duration(grace)}"
+        case Distinct(grace=grace) if grace:
+            yield f"grace {duration(grace)}"
+        case _:
+            return
+
+
+def _status(status: Status) -> str:
+    return f"{'versioned' if status.versioned else 'unversioned'}: {status.reason}"
+
+
+def _store(store: Store) -> Iterator[str]:
+    if store.retention is not None and store.grace is not None:
+        yield f"retention {duration(store.retention)}"
+        if store.grace != store.retention:
+            yield f"store grace {duration(store.grace)}"

@@ -1,0 +1,66 @@
+"""The plan as it runs: every node in every stage that lists it, those that the lowering has added as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vsc.compiler.emit.drawing import Arrow, Box, Drawing, sink_lines
+from vsc.compiler.words import duration, window
+from vsc.plan import Aggregate, Node, Plan, Source, Stage, StreamTableJoin, Suppress, Window
+
+__all__ = ["physical"]
+
+
+def physical(plan: Plan) -> Drawing:
+    """Stages as bands, repartitions and broadcasts as arrows of their own look, the reason of a status as tooltip."""
+    numbers = {node.name: number for number, node in enumerate(plan.nodes)}
+    boxes = [_box(plan.nodes[numbers[name]], numbers[name], stage) for stage in plan.stages for name in stage.nodes]
+    last = len(plan.stages)
+    boxes += (Box(f"s{n}", "sink", sink_lines(sink.connector), band=last) for n, sink in enumerate(plan.sinks))
+    bands = (*(f"stage {stage.id}" for stage in plan.stages), "")
+    return Drawing(plan.name, tuple(boxes), tuple(_arrows(plan, numbers)), bands)
+
+
+def _box(node: Node, number: int, stage: Stage) -> Box:
+    is_global = isinstance(node.operation, Source) and node.operation.global_
+    kind = "global table" if is_global else node.kind
+    tooltip = "" if node.status is None else node.status.reason
+    return Box(f"n{number}_{stage.id}", kind, tuple(_lines(node, kind)), tooltip, stage.id)
+
+
+def _lines(node: Node, kind: str) -> Iterator[str]:
+    """Its name, what it is, its key, its window, what it waits for, its status and store."""
+    yield node.name
+    yield f"{node.operation.op} ({kind})".replace("_", " ")
+    if key := ", ".join(column.name for column in node.schema.key):
+        yield f"key {key}"
+    match node.operation:
+        case Aggregate(window=Window() as found, final=final):
+            yield window(found) + (", final" if final else "")
+        case StreamTableJoin(grace=int() as grace):
+            yield f"grace {duration(grace)}"
+        case Suppress(wait=wait):
+            yield f"wait {duration(wait)}"
+        case _:
+            pass
+    if node.status is not None:
+        yield "versioned" if node.status.versioned else "unversioned"
+    if node.store is not None and node.store.retention is not None and node.store.grace is not None:
+        yield f"retention {duration(node.store.retention)}"
+        if node.store.grace != node.store.retention:
+            yield f"store grace {duration(node.store.grace)}"
+
+
+def _arrows(plan: Plan, numbers: dict[str, int]) -> Iterator[Arrow]:
+    """All ways of records: inside a stage, from stage to stage, to the sinks."""
+    emitting = {name: f"n{numbers[name]}_{stage.id}" for stage in plan.stages for name in stage.emits}
+    for stage in plan.stages:
+        for name in stage.nodes:
+            node, end = plan.nodes[numbers[name]], f"n{numbers[name]}_{stage.id}"
+            if isinstance(node.operation, Source) and stage.id > 0:
+                yield Arrow(f"n{numbers[name]}_0", end, "broadcast" if node.operation.global_ else "repartition")
+            for read in node.inputs:
+                inside = read in stage.nodes
+                start = f"n{numbers[read]}_{stage.id}" if inside else emitting[read]
+                yield Arrow(start, end, "plain" if inside else "repartition")
+    yield from (Arrow(emitting[sink.node], f"s{number}") for number, sink in enumerate(plan.sinks))
