@@ -16,6 +16,7 @@ _EXTRAS = {
     "pyspark": "spark", "pandas": "spark", "google": "spark", "rich": "spark",
     "pyarrow": "test", "numpy": "test", "rocksdict": "test", "yaml": "test",
     "prometheus_client": "metrics", "confluent_kafka": "kafka", "psycopg": "postgres",
+    "watchfiles": "watch",
 }  # fmt: skip
 
 

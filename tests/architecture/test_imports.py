@@ -20,6 +20,7 @@ DOORS = {
     "numpy": ("vsc.runtime", "vsc.testing", "vsc.inspect"),
     "yaml": ("vsc.scenario",),
     "prometheus_client": ("vsc.runtime.spark",),
+    "watchfiles": ("vsc.cli.watch",),
     "rich": ("vsc.cli", "vsc.runtime.spark"),
 }
 """Who may import a library: these modules, what is in them, and modules beside them whose name starts with theirs."""

@@ -119,3 +119,13 @@ def test_a_run_names_its_extra_before_spark_starts(
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     lines = [line.strip(" =") for line in done.stderr.splitlines()]
     assert (done.returncode, lines) == (2, [f"error: {told}", f"help: {install(extra)}"])
+
+
+@pytest.mark.parametrize("command", ["check", "test"])
+def test_watch_names_its_extra(command: str, root: Path) -> None:
+    code = f"import vsc.cli; sys.exit(vsc.cli.main({[command, str(root / 'examples/payments'), '--watch']!r}))"
+    program = WITHOUT.format(code=code, missing=["watchfiles"])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    lines = [line.strip(" =") for line in done.stderr.splitlines()]
+    told = f"error: vsc {command} --watch needs the package `watchfiles`, which is not installed"
+    assert (done.returncode, lines) == (2, [told, f"help: {install('watch')}"])

@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (UsageError, MissingExtra) as error:
         tell(Problem(error.message, error.help))
         return 2
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # also how --watch ends
         tell("interrupted")
         return 130
     except Exception as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, print_payload, read_texts, topologies, variables, warn_unknown
 from vsc.cli.problems import Problem, tell, use_color
+from vsc.cli.watch import add_watch, watched
 
 if TYPE_CHECKING:
     from vsc.compiler.diagnostics.model import Diagnostic
@@ -32,11 +33,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="text goes to standard error, the others to standard output (default: text)",
     )
     parser.add_argument("--deny-warnings", action="store_true", help="exit with 1 if there is a warning")
+    add_watch(parser)
     add_variables(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Checks the files; 2 if one cannot be read, 1 if one has errors (or warnings that are denied), else 0."""
+    if args.watch:
+        watched("vsc check", args.paths, lambda: topologies(args.paths), lambda: _once(args))
+    return _once(args)
+
+
+def _once(args: argparse.Namespace) -> int:
     given = variables(args)
     texts, unread = read_texts(topologies(args.paths))
     diagnostics = _check(texts, given)

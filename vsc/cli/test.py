@@ -6,11 +6,13 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, print_payload, read_texts, variables, warn_unknown, write_file
 from vsc.cli.errors import UsageError
 from vsc.cli.problems import Problem, tell, use_color
+from vsc.cli.watch import add_watch, watched
 
 if TYPE_CHECKING:
     from vsc.scenario import ScenarioError, ScenarioFile
@@ -27,11 +29,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=("text", "junit"), default="text", help="default: text")
     parser.add_argument("-o", "--output", metavar="OUT", help="write there instead of to standard output")
+    add_watch(parser)
     add_variables(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Runs the scenarios; 1 if one failed or a topology is refused, 2 if a file cannot be used, else 0."""
+    if args.watch:
+        watched("vsc test", args.paths, lambda: _read(args.paths), lambda: _once(args))
+    return _once(args)
+
+
+def _once(args: argparse.Namespace) -> int:
     given = variables(args)
     texts, unread = read_texts(_files(args.paths))
     for error in unread:
@@ -71,6 +80,17 @@ def _files(paths: Sequence[str]) -> list[str]:
         for file in inside:
             found.setdefault(os.path.realpath(file), file)
     return list(found.values())
+
+
+def _read(paths: Sequence[str]) -> Iterator[str]:
+    """The scenario files and their topologies. Raises `UsageError`."""
+    from vsc.scenario import ScenarioError, topology_path
+
+    scenarios = _files(paths)
+    yield from scenarios
+    for path, text in read_texts(scenarios)[0].items():
+        with suppress(ScenarioError):  # the run tells of it
+            yield str(topology_path(path, text))
 
 
 def _inside(folder: str) -> Iterator[str]:

@@ -47,6 +47,7 @@ _shtab_vsc_check_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--format[text goes to standard error, the others to standard output (default\: text)]:format:(text concise json sarif github)"
   "--deny-warnings[exit with 1 if there is a warning]"
+  "--watch[run again whenever a file changes, until Ctrl-C]"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "(*):a topology, a folder with topologies (\*.vdsl), or - for standard input:_files"
 )
@@ -227,6 +228,7 @@ _shtab_vsc_test_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--format[default\: text]:format:(text junit)"
   {-o,--output}"[write there instead of to standard output]:OUT:_files"
+  "--watch[run again whenever a file changes, until Ctrl-C]"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "(*):a scenario file (\*.scenario.yaml), or a folder to look for them in:_files"
 )

@@ -5,8 +5,18 @@ came of it. Not for measuring, and not for Spark: the project's own tests run th
 """
 
 from vsc.scenario.document import ScenarioError
-from vsc.scenario.loader import RefusedTopology, load
+from vsc.scenario.loader import RefusedTopology, load, topology_path
 from vsc.scenario.model import Scenario, ScenarioFile, Step
 from vsc.scenario.player import Outcome, play
 
-__all__ = ["Outcome", "RefusedTopology", "Scenario", "ScenarioError", "ScenarioFile", "Step", "load", "play"]
+__all__ = [
+    "Outcome",
+    "RefusedTopology",
+    "Scenario",
+    "ScenarioError",
+    "ScenarioFile",
+    "Step",
+    "load",
+    "play",
+    "topology_path",
+]

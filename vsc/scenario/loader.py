@@ -21,7 +21,7 @@ from vsc.scenario.model import Delete, Drain, Expectation, Pipe, Place, Question
 from vsc.scenario.values import read_time, read_value
 from vsc.testing import Record, VersionedRecord, timestamp_column
 
-__all__ = ["RefusedTopology", "load"]
+__all__ = ["RefusedTopology", "load", "topology_path"]
 
 _BESIDE = ("timestamp", "expect", "stores")
 _VERBS = ("pipe", "delete", "drain")
@@ -43,8 +43,7 @@ def load(path: str, text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> 
 
     `variables` are for what the file leaves open, before those of the environment.
     """
-    document = Document(path, text)
-    fields = document.fields(document.root, "the file", ("topology", "scenarios"), ("variables",))
+    document, fields = _open(path, text)
     topology = _Topology(document, fields["topology"])
     shared = {**variables, **_variables(document, fields.get("variables"))}
     found: dict[str, Scenario] = {}
@@ -59,12 +58,28 @@ def load(path: str, text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> 
     return ScenarioFile(path, tuple(found.values()))
 
 
+def topology_path(path: str, text: str) -> Path:
+    """Where the topology of the scenario file at `path` should be. Raises ScenarioError."""
+    document, fields = _open(path, text)
+    return _beside(document, fields["topology"])
+
+
+def _open(path: str, text: str) -> tuple[Document, dict[str, yaml.Node]]:
+    document = Document(path, text)
+    return document, document.fields(document.root, "the file", ("topology", "scenarios"), ("variables",))
+
+
+def _beside(document: Document, node: yaml.Node) -> Path:
+    """The path that `node` holds, from the file's folder on."""
+    return Path(os.path.normpath(os.path.join(os.path.dirname(document.path), document.text(node, "a path"))))
+
+
 class _Topology:
     """The topology of a file, compiled once for each set of variables."""
 
     def __init__(self, document: Document, node: yaml.Node) -> None:
         self._document, self._node = document, node
-        self.path = Path(os.path.normpath(os.path.join(os.path.dirname(document.path), document.text(node, "a path"))))
+        self.path = _beside(document, node)
         self._plans: dict[tuple[tuple[str, str], ...], Plan] = {}
         try:
             self._text = self.path.read_text(encoding="utf-8")
