@@ -14,7 +14,7 @@ READY_NEWEST := $(NEWEST)/.ready-$(PYSPARK_NEWEST)
 INPUTS := pyproject.toml constraints.txt Makefile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types architecture unit spark newest soak bench fmt setup clean
+.PHONY: help docs demo test check lint types architecture unit spark newest soak bench fmt setup clean
 
 help:
 	@echo 'make demo    the flights example on Spark'
@@ -23,6 +23,7 @@ help:
 	@echo 'make newest  the fast Spark tests on pyspark $(PYSPARK_NEWEST)'
 	@echo 'make soak    kill -9 at random points, 50 times; options in SOAK, such as SOAK="--kills 5"'
 	@echo 'make bench   the benchmarks, on pyspark $(PYSPARK_NEWEST)'
+	@echo 'make docs    the documents as a site, in build/site'
 	@echo 'make fmt     format code and topologies, and fix what can be fixed'
 	@echo 'make clean   remove environments, caches and output'
 
@@ -74,6 +75,9 @@ soak: $(READY)
 
 bench: $(READY_NEWEST)
 	$(NEWEST)/bin/python -m bench
+
+docs: $(READY)
+	$(BIN)/python -m tests.docs.site build
 
 fmt: $(READY)
 	$(BIN)/ruff check --quiet --fix .

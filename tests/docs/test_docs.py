@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from tests.docs import blocks
-from tests.docs.functions import pages
+from tests.docs import blocks, cli, functions, operators
 from vsc.cli import main
 from vsc.compiler import check_topology
 from vsc.scenario import load, play
@@ -64,9 +64,10 @@ def test_a_link_leads_to_a_file_and_a_heading_in_it(page: Path) -> None:
     assert [(path.name, anchor) for path, anchor in links if anchor and anchor not in _anchors(path)] == []
 
 
-def test_the_pages_of_the_functions_are_current() -> None:
-    old = [path.name for path, text in pages().items() if path.read_text(encoding="utf-8") != text]
-    assert old == [], "run `python -m tests.docs.functions`"
+@pytest.mark.parametrize("generator", [functions, operators, cli], ids=lambda generator: generator.__name__)
+def test_generated_pages_are_current(generator: ModuleType) -> None:
+    old = [path.name for path, text in generator.pages().items() if path.read_text(encoding="utf-8") != text]
+    assert old == [], f"run `python -m {generator.__name__}`"
 
 
 def test_each_decision_has_a_number_of_its_own() -> None:
