@@ -47,6 +47,7 @@ __all__ = [
     "Missed",
     "Order",
     "Origin",
+    "orders_together",
     "partition_of",
     "processing_order",
     "unified_origins",
@@ -202,14 +203,7 @@ class Batch:
         """All rows of `batches`, one batch after the other; at least one batch, all of one node."""
         if len(batches) == 1:
             return batches[0]
-        origins, indices = unified_origins(batches)
-        depth = max(b.order.depth for b in batches)
-        order = Order(
-            np.concatenate([b.order.time for b in batches]),
-            np.concatenate(indices),
-            np.concatenate([b.order.offset for b in batches]),
-            np.concatenate([b.order.padded(depth) for b in batches]),
-        )
+        origins, order = orders_together(batches)
         return Batch(
             batches[0].schema,
             origins,
@@ -286,6 +280,18 @@ def unified_origins(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], list[
         table = np.array([place[o] for o in batch.origins], dtype=np.int32)
         mapped.append(table[batch.order.origin] if len(batch) else batch.order.origin)
     return origins, mapped
+
+
+def orders_together(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], Order]:
+    """All origins of `batches`, at least one, and the order of all their rows, one batch after the other."""
+    origins, indices = unified_origins(batches)
+    depth = max(b.order.depth for b in batches)
+    return origins, Order(
+        np.concatenate([b.order.time for b in batches]),
+        np.concatenate(indices),
+        np.concatenate([b.order.offset for b in batches]),
+        np.concatenate([b.order.padded(depth) for b in batches]),
+    )
 
 
 def processing_order(batches: Sequence[Batch]) -> Int64s:

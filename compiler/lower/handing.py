@@ -1,6 +1,6 @@
 """What follows from a whole plan for each of its nodes and stages, so that the runtime need not work it out again.
 
-* Which stage hands what to which, and how deep the paths of records are.
+* Which stage hands what to which.
 * By how many of its key columns a node's records are partitioned. The rows of a windowed table stand where their group
   is, wherever their window is; what is joined with such a table, and all that takes its key over, is partitioned alike.
 * Who asks for the row before a change, and for whether a change is its key's newest. These are Kafka's rules
@@ -28,11 +28,10 @@ def completed(nodes: Sequence[Node], stages: Sequence[Stage]) -> tuple[tuple[Nod
     bounds = _bounds(nodes)
     found = tuple(_deduping(replace(node, bounds=bounds[node.name]), by_name) for node in nodes)
     by_name = {node.name: node for node in found}
-    elements = _elements(by_name, stages[0])
-    return found, tuple(_stage(stage, by_name, stages, elements) for stage in stages)
+    return found, tuple(_stage(stage, by_name, stages) for stage in stages)
 
 
-def _stage(stage: Stage, by_name: Mapping[str, Node], stages: Sequence[Stage], elements: int) -> Stage:
+def _stage(stage: Stage, by_name: Mapping[str, Node], stages: Sequence[Stage]) -> Stage:
     readers: dict[str, list[tuple[Node, int]]] = {}
     moved: list[str] = []
     for node in (by_name[name] for name in stage.nodes):
@@ -49,7 +48,7 @@ def _stage(stage: Stage, by_name: Mapping[str, Node], stages: Sequence[Stage], e
         stage,
         hands_on=_hands_on(stage, stages),
         moved=tuple(moved),
-        depth=stage.id + elements if stage.id else 0,
+        depth=stage.id,
         old=tuple(name for name in tables if asked(_asks_old, _passes_old, name)),
         latest=tuple(name for name in tables if asked(_asks_latest, _is_computed, name)),
     )
@@ -63,15 +62,6 @@ def _hands_on(stage: Stage, stages: Sequence[Stage]) -> tuple[HandOver, ...]:
             if giving is stage:
                 found.setdefault(name, []).append(later.id)
     return tuple(HandOver(name, tuple(ids)) for name, ids in found.items())
-
-
-def _elements(by_name: Mapping[str, Node], first: Stage) -> int:
-    """How much deeper paths are for what makes several records of one in stage 0: its place, and each one's own."""
-    found: dict[str, int] = {}
-    for node in (by_name[name] for name in first.nodes):
-        before = max((found.get(name, 0) for name in node.inputs), default=0)
-        found[node.name] = before + (2 if node.operation.branches else 0)
-    return max(found.values(), default=0)
 
 
 # ------------------------------------------------------------------------------------------------------ partitioning

@@ -13,8 +13,8 @@ from vsc.plan.nodes import Node, Plan, Source, Stage
 
 __all__ = [
     "consumers",
-    "depth_first",
     "emitter",
+    "entrances",
     "handed_on",
     "hands_out",
     "is_broadcast",
@@ -42,6 +42,11 @@ def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
         for position, fed in enumerate(node.taken)
         if fed == name
     ]
+
+
+def entrances(plan: Plan, stage: Stage) -> list[str]:
+    """The nodes whose records enter `stage`: its inputs, of stage 0 its sources."""
+    return [i.node for i in stage.inputs] if stage.id else [n for n in stage.nodes if not plan.node(n).inputs]
 
 
 def emitter(plan: Plan, name: str) -> Stage:
@@ -90,26 +95,3 @@ def stage_of_store(plan: Plan, name: str) -> Stage | None:
     """A stage that keeps the store of node `name`: the one that emits it, else the first; None if there is none."""
     holding = [s for s in plan.stages if s.id > 0 and name in s.nodes]
     return next((s for s in holding if name in s.emits), holding[0] if holding else None)
-
-
-def depth_first(plan: Plan, stage: Stage, start: str) -> list[str]:
-    """The nodes of a stateless stage behind `start`, itself included, in the order in which they hand records out.
-
-    Those behind a `rekey` come last: in Kafka they would pass through a repartition topic.
-    """
-    place = {n.name: i for i, n in enumerate(plan.nodes)}
-    kept: list[str] = []
-    rekeyed: list[str] = []
-
-    def visit(name: str, behind: bool) -> None:
-        behind = behind or plan.node(name).operation.moves
-        leaves = outside(plan, stage, name)
-        steps = [(leaves, name, True)] + [(place[c.name], c.name, False) for c in consumers(plan, stage, name)]
-        for _, step, own in sorted(steps, key=lambda s: (s[0], not s[2])):
-            if own:
-                (rekeyed if behind else kept).append(step)
-            else:
-                visit(step, behind)
-
-    visit(start, False)
-    return kept + rekeyed

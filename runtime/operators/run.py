@@ -41,7 +41,7 @@ class StageBatch:
         self._routes = routes
         self._nodes = {name: plan.node(name) for name in stage.nodes}
         self.flows: dict[str, Flow] = {}
-        stored = [n for n in self._nodes.values() if n.store is not None]
+        stored = [n for n in self._nodes.values() if n.store is not None and stage.id]  # stage 0 keeps nothing
         self._tables = {n.name: open_columns(kv, stage, n, spaces.of(n.schema)) for n in stored}
         self._steps: dict[str, Step] = {}
         self._sites = {

@@ -43,8 +43,9 @@ _FIRST = "0-start.txt"
 _BACK = "vsc/back"
 _log = logging.getLogger(__name__)
 _SPARK_NAMES = {"offsets", "commits", "sources", "state", "metadata"}
-_IMMATERIAL = {"line", "text", "reason", "decided_by", "format_version", "max_ahead"}
-"""Members of the plan's JSON that may change: those that only messages see, and what rows are taken from now on."""
+_IMMATERIAL = {"line", "text", "reason", "decided_by", "format_version", "max_ahead", "depth"}
+"""Members of the plan's JSON that may change: those that only messages see, what rows are taken from now on,
+and how deep the paths of records are, which older ones do not have to equal."""
 
 
 @dataclass(frozen=True, slots=True)

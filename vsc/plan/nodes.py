@@ -91,7 +91,7 @@ class Stage:
 
     `hands_on`: what later stages take from this one; of a source that is what stage 0 has parsed, whoever emits it.
     `moved` are the nodes whose records have got another key in it. `depth` is how deep the path of every record is that
-    enters it: one for all, so that a record's place does not depend on what else there is. `old` are its tables of
+    enters it: a place for each stage before it. `old` are its tables of
     whose changes a reader here needs the row before, `latest` those of which one needs to know which are the newest.
     """
 

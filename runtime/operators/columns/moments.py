@@ -91,11 +91,12 @@ class Routes:
         self._places = {n.name: i for i, n in enumerate(plan.nodes)}
         self._count = 0
         self._steps: dict[tuple[str, int], dict[int, int]] = {}
-        opened = self._opened()
-        starts = dict.fromkeys([*(i.node for i in stage.inputs), *(n for n in stage.nodes if n in opened)])
+        entering = layout.entrances(plan, stage)
+        opened = self._opened(entering)
+        starts = dict.fromkeys([*entering, *(n for n in stage.nodes if n in opened)])
         self._starts: dict[str, int] = {}
         self._given: dict[str, int] = {}
-        for name in (i.node for i in stage.inputs):
+        for name in entering:
             self._starts[name] = self._number()
             if name not in opened:
                 self._visit(name, self._starts[name], opened)
@@ -162,9 +163,9 @@ class Routes:
         table[list(steps)] = list(steps.values())
         return table
 
-    def _opened(self) -> frozenset[str]:
+    def _opened(self, entering: Sequence[str]) -> frozenset[str]:
         """The nodes that open a level; one whose inputs have different numbers of levels does so to make them equal."""
-        depths = {i.node: 1 for i in self._stage.inputs}
+        depths = dict.fromkeys(entering, 1)
         opened = set()
         for name in self._stage.nodes:
             node = self._plan.node(name)

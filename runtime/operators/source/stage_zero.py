@@ -10,7 +10,7 @@ Not for reading: a connector (or the test driver) hands in the columns.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -20,14 +20,15 @@ from vsc.plan.types import TIMESTAMP
 from vsc.runtime.errors import BadRowError
 from vsc.runtime.expressions import true_rows
 from vsc.runtime.metrics import BadRow, Dropped, Group, Metrics
-from vsc.runtime.operators.columns.evaluation import Evaluation
-from vsc.runtime.operators.columns.flow import blanked
-from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.layout import consumers, depth_first, hands_out
+from vsc.runtime.operators.columns.evaluation import Computed, Evaluation
+from vsc.runtime.operators.columns.flow import Flow, blanked
+from vsc.runtime.operators.columns.keyspace import KeySpaces
+from vsc.runtime.operators.context import RunOptions, expression_error
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.source.event_times import EventTimes
-from vsc.runtime.operators.source.stateless import Stateless, settled
-from vsc.runtime.records import Batch, Int64s, Mask, Order, Origin
+from vsc.runtime.operators.stage_nodes import StageNodes
+from vsc.runtime.records import Int64s, Mask, Order, Origin
+from vsc.runtime.state.kv import MemoryKV
 from vsc.runtime.times import time_text
 
 __all__ = ["SourceRows", "StageZero"]
@@ -93,15 +94,9 @@ class StageZero:
         observe: frozenset[str] = frozenset(),
         latest: Mapping[str, int] = _NO_BOUNDS,
     ) -> None:
-        self._plan = plan
-        self._stage = plan.stages[0]
-        self._options = options
-        self._latest = latest
-        self._nodes = {n.name: n for n in plan.nodes}
-        self._handed_out = hands_out(self._stage, observe)
-        self._moved = self._stage.moved
-        sources = [n for n in self._stage.nodes if isinstance(self._nodes[n].operation, Source)]
-        self._walks = {name: depth_first(plan, self._stage, name) for name in sources}
+        self._options, self._latest = options, latest
+        self._sources = {n.name: n for n in plan.nodes if isinstance(n.operation, Source)}
+        self._nodes = StageNodes(plan, plan.stages[0], MemoryKV(), options.on_error, observe)
 
     def process(self, source: str, rows: SourceRows, clock: int | None = None) -> StageResult:
         """The records that `rows` of source node `source` give rise to.
@@ -109,33 +104,23 @@ class StageZero:
         `clock` is the result's `clock` of the call before for the same source partition in the same epoch, or None.
         Raises BadRowError or ExpressionError where the options do not say that such rows are to be dropped.
         """
-        metrics = Metrics()
-        batch, seen = self._parsed(source, rows, clock, metrics)
-        if len(batch):
-            clock = int(batch.order.time[-1])
-        done = {source: batch}
-        self._descend(source, source, done, Stateless(self._plan, self._options, metrics))
-        found = []
-        for place, name in enumerate(self._walks[source], start=1):
-            if name in self._handed_out:
-                out = done[name]
-                counters = np.full(len(out), place, dtype=np.int64)
-                found.append((name, replace(out, order=out.order.extended(counters, name in self._moved))))
-        return StageResult(tuple(found), metrics, clock, seen)
-
-    def _descend(self, source: str, name: str, done: dict[str, Batch], stateless: Stateless) -> None:
-        for node in consumers(self._plan, self._stage, name):
-            place = self._walks[source].index(node.name) + 1
-            done[node.name] = stateless.apply(node, done[name], place)
-            self._descend(source, node.name, done, stateless)
+        metrics, spaces = Metrics(), KeySpaces()
+        flow, order, seen = self._parsed(self._sources[source], rows, clock, metrics, spaces)
+        if len(flow):
+            clock = int(order.time[-1])
+        result = self._nodes.process({source: flow}, spaces, (rows.origin,), order)
+        metrics.merge(result.metrics)
+        return StageResult(result.batches, metrics, clock, seen)
 
     # ------------------------------------------------------------------------------------------------- rows to records
 
     def _parsed(
-        self, name: str, rows: SourceRows, clock: int | None, metrics: Metrics
-    ) -> tuple[Batch, EventTimes | None]:
-        """The records of source node `name`, and the times of its rows; arguments as for `process`."""
-        node = self._nodes[name]
+        self, node: Node, rows: SourceRows, clock: int | None, metrics: Metrics, spaces: KeySpaces
+    ) -> tuple[Flow, Order, EventTimes | None]:
+        """The records of source `node`, their order, and the times of its rows; the others as for `process`.
+
+        Nothing in stage 0 goes by a key, so none gets a number.
+        """
         source = node.operation
         assert isinstance(source, Source)
         declared = [c.name for c in source.columns]
@@ -157,7 +142,9 @@ class StageZero:
         order = Order(running, np.zeros(len(rows), dtype=np.int32), rows.offsets, nothing)
         values = [rows.columns[declared.index(c.name)] for c in node.schema.value]
         keyed = tuple(rows.columns[i] for i in keys)
-        return Batch(node.schema, (rows.origin,), order, times, present, keyed, blanked(values, present)), seen
+        at, number = self._nodes.routes.enter(node.name, np.arange(len(rows))), np.zeros(len(rows), dtype=np.int64)
+        flow = Flow(at, number, spaces.of(node.schema), times, present, keyed, blanked(values, present))
+        return flow, order, seen
 
     def _timed(self, node: Node, source: Source, rows: SourceRows, metrics: Metrics) -> tuple[SourceRows, Int64s]:
         """The rows that have an event time, and that time in ms."""
@@ -176,7 +163,7 @@ class StageZero:
             if rows.record_time is not None:
                 times, null = np.where(own, rows.record_time, times), null & ~own
             if computed.failed:
-                kept = settled(computed, len(rows), self._options, metrics, rows.origin, rows.offsets)
+                kept = self._kept(computed, rows, metrics)
                 rows, times, null = rows.filter(kept), times[kept], null[kept]
         rows, times = self._drop(rows, null, Dropped.NULL_TIMESTAMP, metrics), times[~null]
         negative = times < 0
@@ -193,9 +180,19 @@ class StageZero:
         computed = Evaluation(node.name, [source.delete_when], [schema]).where(rows.columns, times, present)
         present = present & ~true_rows(computed.columns[0])
         if computed.failed:
-            kept = settled(computed, len(rows), self._options, metrics, rows.origin, rows.offsets)
+            kept = self._kept(computed, rows, metrics)
             rows, times, present = rows.filter(kept), times[kept], present[kept]
         return rows, times, present
+
+    def _kept(self, computed: Computed, rows: SourceRows, metrics: Metrics) -> Mask:
+        """Which rows are left of those on which a clause may fail: ExpressionError, or counted, as the options say."""
+        kept = np.ones(len(rows), dtype=np.bool_)
+        for row, failure in computed.failed.items():
+            if self._options.on_error == "fail":
+                raise expression_error(failure, rows.origin, int(rows.offsets[row]))
+            metrics.count(failure.node, Group.DROPPED_RECORDS, Dropped.EXPRESSION_FAILED)
+            kept[row] = False
+        return kept
 
     def _bounded(self, name: str, rows: SourceRows, times: Int64s, metrics: Metrics) -> tuple[SourceRows, Int64s]:
         """The rows whose time is not too far in the future, and their times."""

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from tests.oracle.records.graph import StageGraph
 from vsc.plan.nodes import Plan, Schema
 from vsc.runtime.operators.context import Context, RunOptions
@@ -15,7 +13,7 @@ from vsc.runtime.operators.layout import hands_out
 from vsc.runtime.operators.partition import encoded_keys
 from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.views.catalog import held_back
-from vsc.runtime.records import Batch, Metrics, Order, Origin, processing_order, unified_origins
+from vsc.runtime.records import Batch, Metrics, orders_together, processing_order
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.values import to_values
@@ -81,7 +79,8 @@ class RecordStage:
         batches = [batch for _, batch in inputs]
         permutation = processing_order(batches)
         context = self._context
-        context.origins, context.order = _merged_order(batches, permutation)
+        context.origins, order = orders_together(batches)
+        context.order = order.take(permutation)
         records: list[tuple[Any, ...]] = []
         entries: list[Any] = []
         for name, batch in inputs:
@@ -111,18 +110,6 @@ class RecordStage:
     def _gather(self, found: dict[str, list[Batch]]) -> None:
         for name, collector in self._graph.collectors.items():
             found.setdefault(name, []).append(collector.drain())
-
-
-def _merged_order(batches: Sequence[Batch], permutation: np.ndarray[Any, Any]) -> tuple[tuple[Origin, ...], Order]:
-    origins, indices = unified_origins(batches)
-    depth = max(b.order.depth for b in batches)
-    merged = Order(
-        np.concatenate([b.order.time for b in batches]),
-        np.concatenate(indices),
-        np.concatenate([b.order.offset for b in batches]),
-        np.concatenate([b.order.padded(depth) for b in batches]),
-    )
-    return origins, merged.take(permutation)
 
 
 def _records(batch: Batch, schema: Schema, codec: KeyCodec) -> list[tuple[Any, ...]]:
