@@ -209,3 +209,15 @@ def test_a_row_too_far_in_the_future_stops_the_run_if_asked_to(plan: Plan) -> No
     wanted = r"source 's': row 10 of p0 has the event time 1970-01-01 00:00:00.006, later than .* \(in_the_future\)"
     with pytest.raises(BadRowError, match=wanted):
         task.process("s", stream(["a"], [1], [6_000]))
+
+
+def test_several_records_of_one_row_are_numbered_with_what_comes_of_each() -> None:
+    text = (
+        "stream s (k string, w string) from memory () key k; stream e = explode s by split(w, ' ') as w;"
+        "stream f = filter e where w <> 'y'; stream g = map e select upper(w) as w;"
+    )
+    values = (pa.array(["a", "b"]), pa.array(["x y", "z"]))
+    rows = SourceRows(Origin("s", 0, ""), values, np.arange(2), np.array([1, 2]))
+    result = StageZero(compile_topology(text, path="t.vdsl"), RunOptions(), frozenset({"f", "g"})).process("s", rows)
+    found = {name: (b.values[0].to_pylist(), b.order.path.tolist()) for name, b in result.batches}
+    assert found == {"f": (["x", "z"], [[1], [1]]), "g": (["X", "Y", "Z"], [[2], [3], [2]])}
