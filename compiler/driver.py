@@ -10,16 +10,18 @@ import os
 from collections import ChainMap
 from collections.abc import Mapping
 
+from vsc.compiler import syntax
 from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Diagnostic, Finding, TopologyError, locate
 from vsc.compiler.parser import parse
-from vsc.compiler.passes.check import CheckedTopology, check
+from vsc.compiler.passes.check import CheckedTopology, Survey, check, survey
 from vsc.compiler.resolve import resolve
 from vsc.compiler.source import SourceFile
+from vsc.compiler.topology import Topology
 from vsc.plan.nodes import Plan
 from vsc.plan.record import record
 
-__all__ = ["Result", "check_topology", "compile_source", "compile_topology"]
+__all__ = ["Result", "Surveyed", "check_topology", "compile_source", "compile_topology", "survey_topology"]
 
 _NO_VARIABLES: Mapping[str, str] = {}
 
@@ -31,6 +33,16 @@ class Result:
     source: SourceFile
     diagnostics: tuple[Diagnostic, ...]
     plan: Plan | None
+
+
+@record
+class Surveyed:
+    """All that there is to know about a text, right or wrong; the findings are in the order of the places."""
+
+    source: SourceFile
+    file: syntax.File
+    survey: Survey
+    findings: tuple[Finding, ...]
 
 
 def compile_topology(text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES) -> Plan:
@@ -66,12 +78,25 @@ def compile_source(text: str, path: str = "topology.vdsl", variables: Mapping[st
     return Result(source, _located(findings, source), plan)
 
 
+def survey_topology(text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES) -> Surveyed:
+    """What editors ask about: facts of a topology that may be half written; see `compile_topology`."""
+    source = SourceFile(path, text)
+    file, topology, before = _resolved(source, variables)
+    found, of_passes = survey(source, topology)
+    return Surveyed(source, file, found, _unique((*before, *of_passes)))
+
+
 def _check(source: SourceFile, variables: Mapping[str, str]) -> tuple[CheckedTopology | None, tuple[Finding, ...]]:
     """The checked topology, None if there is an error, and everything that was found."""
+    _, topology, before = _resolved(source, variables)
+    return check(source, topology, before)
+
+
+def _resolved(source: SourceFile, variables: Mapping[str, str]) -> tuple[syntax.File, Topology, tuple[Finding, ...]]:
     parsed = parse(source.text, ChainMap(_texts(variables), os.environ))
     stem = os.path.splitext(os.path.basename(source.path))[0]
     topology, misnamed = resolve(parsed.file, stem, complete=not parsed.findings)
-    return check(source, topology, (*parsed.findings, *misnamed))
+    return parsed.file, topology, (*parsed.findings, *misnamed)
 
 
 def _texts(variables: object) -> dict[str, str]:
@@ -85,5 +110,8 @@ def _texts(variables: object) -> dict[str, str]:
 
 def _located(findings: tuple[Finding, ...], source: SourceFile) -> tuple[Diagnostic, ...]:
     """The findings as users see them: each once, in the order of the places."""
-    unique = sorted(set(findings), key=lambda finding: (finding.span, finding.code, finding.message))
-    return tuple(locate(finding, CODES[finding.code].severity, source) for finding in unique)
+    return tuple(locate(finding, CODES[finding.code].severity, source) for finding in _unique(findings))
+
+
+def _unique(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    return tuple(sorted(set(findings), key=lambda finding: (finding.span, finding.code, finding.message)))

@@ -15,6 +15,7 @@ DISTRIBUTION = "versioned-streams"
 _EXTRAS = {
     "pyspark": "spark", "pandas": "spark", "google": "spark", "rich": "spark",
     "pyarrow": "test", "numpy": "test", "rocksdict": "test", "yaml": "test",
+    "pygls": "lsp", "lsprotocol": "lsp",
     "prometheus_client": "metrics", "confluent_kafka": "kafka", "psycopg": "postgres",
     "watchfiles": "watch",
 }  # fmt: skip

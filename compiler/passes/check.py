@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Finding
@@ -24,14 +24,14 @@ from vsc.compiler.source import SourceFile
 from vsc.compiler.topology import Topology
 from vsc.plan import Suppress
 
-__all__ = ["CheckedTopology", "check"]
+__all__ = ["CheckedTopology", "Survey", "check", "survey"]
 
 _SEAL = object()
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedTopology:
-    """A topology without an error, with all that the passes found out about it. Only `check` can make one."""
+class Survey:
+    """A topology with all that the passes found out about it. Nodes about which something is wrong have no facts."""
 
     source: SourceFile
     topology: Topology
@@ -43,6 +43,12 @@ class CheckedTopology:
     connectors: Connectors
     windows: Windows
     suppressed: Mapping[str, Suppress]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTopology(Survey):
+    """A survey of a topology without an error. Only `check` can make one."""
+
     seal: object
 
     def __post_init__(self) -> None:
@@ -54,6 +60,16 @@ def check(
     source: SourceFile, topology: Topology, before: tuple[Finding, ...] = ()
 ) -> tuple[CheckedTopology | None, tuple[Finding, ...]]:
     """The checked topology, None if there is any error (in `before` too), and `before` with everything found here."""
+    found, of_passes = survey(source, topology)
+    findings = (*before, *of_passes)
+    if any(_is_error(finding) for finding in findings):
+        return None, findings
+    facts = {field.name: getattr(found, field.name) for field in fields(found)}
+    return CheckedTopology(**facts, seal=_SEAL), findings
+
+
+def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Finding, ...]]:
+    """What the passes find out about a topology, right or wrong, and everything that is wrong with it."""
     cyclic = check_cycles(topology)
     order = topology.order()
     kinds, of_kinds = check_kinds(topology, order)
@@ -64,19 +80,15 @@ def check(
     shapes, of_schemas = check_schemas(source, topology, order, kinds, windows)
     connectors, of_connectors = check_connectors(topology, kinds)
     findings = (
-        *before, *cyclic, *of_kinds, *of_stores, *of_versioning, *of_windows, *of_suppress, *of_schemas,
+        *cyclic, *of_kinds, *of_stores, *of_versioning, *of_windows, *of_suppress, *of_schemas,
         *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses),
         *check_formats(topology, kinds, shapes, stores, connectors),
         *check_reserved(topology),
         *check_usage(topology, order),
     )  # fmt: skip
-    if any(_is_error(finding) for finding in findings):
-        return None, findings
-    checked = CheckedTopology(
-        source, topology, order, kinds, shapes, stores, statuses, connectors, windows, suppressed, _SEAL
-    )
-    return checked, findings
+    found = Survey(source, topology, order, kinds, shapes, stores, statuses, connectors, windows, suppressed)
+    return found, findings
 
 
 def _is_error(finding: Finding) -> bool:

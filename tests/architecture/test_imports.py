@@ -21,6 +21,8 @@ DOORS = {
     "yaml": ("vsc.scenario",),
     "prometheus_client": ("vsc.runtime.spark",),
     "watchfiles": ("vsc.cli.watch",),
+    "pygls": ("vsc.lsp.server",),
+    "lsprotocol": ("vsc.lsp",),
     "rich": ("vsc.cli", "vsc.runtime.spark"),
 }
 """Who may import a library: these modules, what is in them, and modules beside them whose name starts with theirs."""

@@ -34,6 +34,7 @@ COMMANDS = {
     "store": "look into the state of a checkpoint",
     "init": "make a small project that runs",
     "completion": "print the completion script for a shell",
+    "lsp": "serve an editor (Language Server Protocol)",
     "doctor": "find what keeps Spark from running here",
 }
 

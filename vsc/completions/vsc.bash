@@ -6,7 +6,7 @@
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
 _shtab_vsc_store_subparsers=(list get history scan)
-_shtab_vsc_subparsers=(inspect check fmt compile run explain test store init completion doctor)
+_shtab_vsc_subparsers=(inspect check fmt compile run explain test store init completion lsp doctor)
 
 _shtab_vsc_inspect_option_strings=(-h --help --format --rows --kind --name --key --timestamp --output)
 _shtab_vsc_check_option_strings=(-h --help --format --deny-warnings --watch --var)
@@ -22,6 +22,7 @@ _shtab_vsc_store_scan_option_strings=(-h --help --checkpoint --format --at-epoch
 _shtab_vsc_store_option_strings=(-h --help)
 _shtab_vsc_init_option_strings=(-h --help)
 _shtab_vsc_completion_option_strings=(-h --help)
+_shtab_vsc_lsp_option_strings=(-h --help)
 _shtab_vsc_doctor_option_strings=(-h --help)
 _shtab_vsc_option_strings=(-h --help --version)
 
@@ -58,7 +59,7 @@ _shtab_vsc_store_history___format_choices=(table json csv)
 _shtab_vsc_store_scan___format_choices=(table json csv)
 _shtab_vsc_store_pos_0_choices=(list get history scan)
 _shtab_vsc_completion_pos_0_choices=(bash zsh fish)
-_shtab_vsc_pos_0_choices=(inspect check fmt compile run explain test store init completion doctor)
+_shtab_vsc_pos_0_choices=(inspect check fmt compile run explain test store init completion lsp doctor)
 
 _shtab_vsc_inspect_pos_0_nargs=+
 _shtab_vsc_inspect__h_nargs=0
@@ -100,6 +101,8 @@ _shtab_vsc_init__h_nargs=0
 _shtab_vsc_init___help_nargs=0
 _shtab_vsc_completion__h_nargs=0
 _shtab_vsc_completion___help_nargs=0
+_shtab_vsc_lsp__h_nargs=0
+_shtab_vsc_lsp___help_nargs=0
 _shtab_vsc_doctor__h_nargs=0
 _shtab_vsc_doctor___help_nargs=0
 _shtab_vsc_pos_0_nargs=A...

@@ -50,7 +50,7 @@ function _shtab_vsc_using
   test "$_shtab_vsc_cmdpath" = "$argv"
 end
 
-set -g _shtab_vsc_commands inspect check fmt compile run explain test store 'store list' 'store get' 'store history' 'store scan' init completion doctor
+set -g _shtab_vsc_commands inspect check fmt compile run explain test store 'store list' 'store get' 'store history' 'store scan' init completion lsp doctor
 set -g _shtab_vsc_opts_with_value --as-of --at-epoch --back-to --checkpoint --conf --emit --format --from --from-key --key --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --on-bad-row --on-error --output --packages --partitions --progress --rows --timestamp --to --to-key --trigger --var -o
 
 complete -c vsc -e
@@ -169,5 +169,7 @@ complete -c vsc -n '_shtab_vsc_using init' -s h -l help -d 'show this help messa
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a completion -d 'Print the completion script for a shell.'
 complete -c vsc -n '_shtab_vsc_using completion' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using completion; and test $_shtab_vsc_npos -eq 0' -ka "bash zsh fish" -d 'the shell'
+complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a lsp -d 'Serve an editor over the Language Server Protocol, on standard input and output. Editors start this command themselves; docs/editors says how to set them up.'
+complete -c vsc -n '_shtab_vsc_using lsp' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a doctor -d 'Find what keeps Spark from running here.'
 complete -c vsc -n '_shtab_vsc_using doctor' -s h -l help -d 'show this help message and exit'

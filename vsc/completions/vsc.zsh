@@ -18,6 +18,7 @@ _shtab_vsc_commands() {
     fmt:'Format topologies: one style, comments stay where they are. Files end up in UTF-8 with LF line ends. A file with a syntax error is left alone.'
     init:'Make a small project that runs.'
     inspect:'Write the source statement for existing data files.'
+    lsp:'Serve an editor over the Language Server Protocol, on standard input and output. Editors start this command themselves; docs/editors says how to set them up.'
     run:'Run a topology on Spark.'
     store:'Look into the state of a checkpoint.'
     test:'Run scenario files.'
@@ -125,6 +126,13 @@ _shtab_vsc_inspect_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_vsc_inspect_defaults_added=0
+
+_shtab_vsc_lsp_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_vsc_lsp_defaults_added=0
 
 _shtab_vsc_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -263,6 +271,7 @@ _shtab_vsc() {
         fmt) _arguments -C -s $_shtab_vsc_fmt_options ;;
         init) _arguments -C -s $_shtab_vsc_init_options ;;
         inspect) _arguments -C -s $_shtab_vsc_inspect_options ;;
+        lsp) _arguments -C -s $_shtab_vsc_lsp_options ;;
         run) _arguments -C -s $_shtab_vsc_run_options ;;
         store) _shtab_vsc_store ;;
         test) _arguments -C -s $_shtab_vsc_test_options ;;

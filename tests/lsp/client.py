@@ -1,0 +1,105 @@
+"""A real editor's side of the protocol: `vsc lsp` as a process, and a client on its standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+URI = "file:///work/topology.vdsl"
+
+
+class Editor:
+    """An editor with one open file. Places are written as a text with the cursor: ``on |curr``."""
+
+    def __init__(self, client: LanguageClient) -> None:
+        self.client, self.text, self.version = client, "", 0
+        self._told: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
+
+        @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def tell(params: types.PublishDiagnosticsParams) -> None:
+            self._told.put_nowait(params)
+
+    async def open(self, text: str) -> list[types.Diagnostic]:
+        """Opens the file, and gives what is wrong with it."""
+        self.text = text
+        item = types.TextDocumentItem(URI, "vdsl", self.version, text)
+        self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+        return list((await self._told.get()).diagnostics)
+
+    async def write(self, text: str) -> list[types.Diagnostic]:
+        """Changes the text, and gives what is wrong with the new one."""
+        self.text, self.version = text, self.version + 1
+        change = types.TextDocumentContentChangeWholeDocument(text)
+        document = types.VersionedTextDocumentIdentifier(self.version, URI)
+        self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
+        told = await self._told.get()
+        assert told.version == self.version
+        return list(told.diagnostics)
+
+    async def close(self) -> list[types.Diagnostic]:
+        """Closes the file: nothing is wrong with it any more."""
+        document = types.TextDocumentIdentifier(URI)
+        self.client.text_document_did_close(types.DidCloseTextDocumentParams(document))
+        return list((await self._told.get()).diagnostics)
+
+    def at(self, place: str) -> dict[str, Any]:
+        """The place of the cursor in the text, which has the words around it once."""
+        before, after = place.split("|")
+        assert self.text.count(before + after) == 1, place
+        offset = self.text.index(before + after) + len(before)
+        lines = self.text[:offset].split("\n")
+        position = types.Position(len(lines) - 1, len(lines[-1].encode("utf-16-le")) // 2)
+        return {"text_document": types.TextDocumentIdentifier(URI), "position": position}
+
+    def shown(self, place: types.Range) -> str:
+        """The text of a range, and its line: ``3: rates``."""
+        return f"{place.start.line + 1}: {self.text[self.offset(place.start) : self.offset(place.end)]}"
+
+    def offset(self, position: types.Position) -> int:
+        """The offset of a position."""
+        lines = self.text.split("\n")
+        units = lines[position.line].encode("utf-16-le")[: 2 * position.character]
+        return sum(len(line) + 1 for line in lines[: position.line]) + len(units.decode("utf-16-le"))
+
+    def edited(self, edits: list[types.TextEdit]) -> str:
+        """The text with edits."""
+        text = self.text
+        for edit in sorted(edits, key=lambda e: self.offset(e.range.start), reverse=True):
+            text = text[: self.offset(edit.range.start)] + edit.new_text + text[self.offset(edit.range.end) :]
+        return text
+
+
+def session(play: Callable[[Editor], Awaitable[None]]) -> None:
+    """Plays a session with a server of its own, and expects it to end well."""
+    asyncio.run(_played(play))
+
+
+async def _played(play: Callable[[Editor], Awaitable[None]]) -> None:
+    async with _editor() as editor:
+        await asyncio.wait_for(play(editor), 60)
+
+
+@asynccontextmanager
+async def _editor() -> AsyncIterator[Editor]:
+    client = LanguageClient("an editor", "1")
+    await client.start_io(sys.executable, "-m", "vsc", "lsp")
+    process = client._server
+    assert process is not None
+    try:
+        capabilities = types.ClientCapabilities()
+        await client.initialize_async(types.InitializeParams(capabilities))
+        client.initialized(types.InitializedParams())
+        yield Editor(client)
+        await client.shutdown_async(None)
+        client.exit(None)
+        assert await asyncio.wait_for(process.wait(), 30) == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await client.stop()

@@ -1,0 +1,43 @@
+"""A topology as an editor holds it: its text, and everything that the compiler knows of it, found out once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from urllib.parse import unquote, urlparse
+
+from vsc.compiler.driver import Surveyed, survey_topology
+from vsc.compiler.source import Span
+from vsc.lsp.names import names_of
+from vsc.lsp.positions import Positions
+from vsc.lsp.symbols import Names
+
+__all__ = ["Document"]
+
+
+class Document:
+    """One version of a text. `uri` is what the editor calls it."""
+
+    def __init__(self, uri: str, text: str) -> None:
+        self.uri, self.text = uri, text
+
+    @cached_property
+    def known(self) -> Surveyed:
+        """What the compiler knows."""
+        return survey_topology(self.text, unquote(urlparse(self.uri).path) or "topology.vdsl")
+
+    @cached_property
+    def names(self) -> Names:
+        """Which names mean the same."""
+        return names_of(self.known)
+
+    @cached_property
+    def positions(self) -> Positions:
+        """The places."""
+        return Positions(self.text)
+
+    def changed(self, edits: list[tuple[Span, str]]) -> Document:
+        """The document with these replacements, which do not overlap."""
+        text = self.text
+        for span, new in sorted(edits, key=lambda edit: edit[0], reverse=True):
+            text = text[: span.start] + new + text[span.end :]
+        return Document(self.uri, text)

@@ -1,0 +1,103 @@
+"""What a name is: of a node its kind, columns, key, versioned status and why, retention; of a column its type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lsprotocol.types import Hover, MarkupContent, MarkupKind
+
+from vsc.compiler.words import duration, window
+from vsc.lsp.document import Document
+from vsc.lsp.symbols import Symbol
+from vsc.plan import Column, Schema, Store
+from vsc.plan.functions import AGGREGATES, FUNCTIONS
+
+__all__ = ["column_of", "hover", "node_text"]
+
+
+def hover(document: Document, offset: int) -> Hover | None:
+    """What is shown at a place; None where there is nothing to say."""
+    found = document.names.at(offset)
+    if found is not None:
+        text = _of_symbol(document, found.symbol)
+        span = found.span
+    else:
+        call = document.names.call_at(offset)
+        if call is None:
+            return None
+        span, name = call
+        text = _of_function(name)
+    if text is None:
+        return None
+    return Hover(MarkupContent(MarkupKind.Markdown, text), document.positions.range(span))
+
+
+def node_text(document: Document, name: str) -> str | None:
+    """A node in Markdown; None for one that nobody declares."""
+    survey = document.known.survey
+    if name not in survey.topology.nodes:
+        return None
+    kind, shape = survey.kinds.get(name), survey.shapes.get(name)
+    facts = list(_facts(document, name))
+    if kind is None:
+        kind = survey.topology.nodes[name].kind
+    columns = None if shape is None else _columns(shape.schema)
+    head = f"{kind} {name}" + ("" if columns is None else f" (\n{columns}\n)")
+    return "\n\n".join([f"```vdsl\n{head}\n```", *facts])
+
+
+def _of_symbol(document: Document, symbol: Symbol) -> str | None:
+    if symbol.kind == "node":
+        return node_text(document, symbol.name)
+    if symbol.kind == "alias":
+        declaration = document.known.survey.topology.nodes[symbol.node]
+        inputs = document.known.survey.topology.inputs(declaration.name.text)
+        read = next(r.name.text for r in inputs if r.alias is not None and r.alias.text == symbol.name)
+        return node_text(document, read)
+    column = column_of(document, symbol)
+    return None if column is None else f"```vdsl\n{column.name} {column.type}\n```\n\ncolumn of `{symbol.node}`"
+
+
+def column_of(document: Document, symbol: Symbol) -> Column | None:
+    """The column with its type; None where that is not known."""
+    shape = document.known.survey.shapes.get(symbol.node)
+    if shape is None:
+        return None
+    every = (*shape.schema.key, *shape.schema.value)
+    return next((column for column in every if column.name == symbol.name), None)
+
+
+def _of_function(name: str) -> str | None:
+    function = FUNCTIONS.get(name) or AGGREGATES.get(name)
+    if function is None:
+        return None
+    fails = f"\n\nFails on: {function.fails}." if function.fails else ""
+    return f"```vdsl\n{function.signature}\n```\n\n{function.about}{fails}"
+
+
+def _columns(schema: Schema) -> str:
+    key = [f"  {column.name} {column.type}  -- key" for column in schema.key]
+    return "\n".join([*key, *(f"  {column.name} {column.type}" for column in schema.value)])
+
+
+def _facts(document: Document, name: str) -> Iterator[str]:
+    survey = document.known.survey
+    shape, status, store = survey.shapes.get(name), survey.statuses.get(name), survey.stores.of(name)
+    if shape is not None:
+        yield f"key: {', '.join(f'`{column.name}`' for column in shape.schema.key) or 'none'}"
+    if (found := survey.windows.tables.get(name)) is not None:
+        yield f"window: {window(found)}"
+    if status is not None:
+        decided = f" (decided by `{status.decided_by}`)" if status.decided_by != name else ""
+        yield f"**{'versioned' if status.versioned else 'unversioned'}**: {status.reason}{decided}"
+    if store is not None:
+        yield from _store(store)
+
+
+def _store(store: Store) -> Iterator[str]:
+    if store.retention is not None and store.grace is not None and store.segment is not None:
+        yield (
+            f"retention {duration(store.retention)}, grace {duration(store.grace)}, segment {duration(store.segment)}"
+        )
+    elif store.implied:
+        yield "keeps its newest rows in a store, for what looks into it"

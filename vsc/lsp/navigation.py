@@ -1,0 +1,64 @@
+"""Where a name is declared, where else it is, and the statements of a file."""
+
+from __future__ import annotations
+
+from lsprotocol import types
+
+from vsc.compiler import syntax
+from vsc.lsp.document import Document
+from vsc.lsp.symbols import Occurrence
+
+__all__ = ["definition", "outline", "references"]
+
+
+def definition(document: Document, offset: int) -> list[types.Location]:
+    """Where the name at a place is declared."""
+    found = document.names.at(offset)
+    if found is None:
+        return []
+    every = document.names.same(found.symbol)
+    own = [one for one in every if one.definition and one.symbol == found.symbol]
+    return _locations(document, own or [one for one in every if one.definition])
+
+
+def references(document: Document, offset: int, declarations: bool) -> list[types.Location]:
+    """Where what a name stands for is used; with its `declarations` or without."""
+    found = document.names.at(offset)
+    if found is None:
+        return []
+    every = document.names.same(found.symbol)
+    return _locations(document, [one for one in every if declarations or not one.definition])
+
+
+def outline(document: Document) -> list[types.DocumentSymbol]:
+    """The statements, with the columns that they declare."""
+    return [_statement(document, statement) for statement in document.known.file.statements]
+
+
+def _locations(document: Document, occurrences: list[Occurrence]) -> list[types.Location]:
+    return [types.Location(document.uri, document.positions.range(one.span)) for one in occurrences]
+
+
+def _statement(document: Document, statement: syntax.Statement) -> types.DocumentSymbol:
+    place = document.positions.range
+    kind, detail, children = types.SymbolKind.Namespace, "topology", []
+    match statement:
+        case syntax.SourceDecl():
+            kind, detail = types.SymbolKind.Struct, f"{statement.kind} from {statement.connector.kind.text}"
+            children = [
+                types.DocumentSymbol(
+                    column.name.text, types.SymbolKind.Field, place(column.span), place(column.name.span),
+                    detail=str(column.type.type),
+                )
+                for column in statement.columns
+            ]  # fmt: skip
+        case syntax.DerivedDecl():
+            kind, detail = types.SymbolKind.Function, f"{statement.kind} = {statement.operation.word}"
+        case syntax.SinkDecl():
+            kind, detail = types.SymbolKind.Event, f"sink to {statement.connector.kind.text}"
+        case _:
+            pass
+    name = statement.name
+    return types.DocumentSymbol(
+        name.text, kind, place(statement.span), place(name.span), detail=detail, children=children
+    )

@@ -1,0 +1,52 @@
+"""Places as editors count them: lines from 0 that end with LF, CRLF or CR, and UTF-16 code units in them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from lsprotocol.types import Position, Range
+
+from vsc.compiler.source import Span
+
+__all__ = ["Positions"]
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+class Positions:
+    """Turns the places of one text, character offsets, into those of editors and back."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+
+    def position(self, offset: int) -> Position:
+        """The position of the character at `offset`."""
+        line = bisect_right(self._starts, offset) - 1
+        return Position(line, _units(self._text[self._starts[line] : offset]))
+
+    def range(self, span: Span) -> Range:
+        """The range of a span."""
+        return Range(self.position(span.start), self.position(span.end))
+
+    def whole(self) -> Range:
+        """The range of the whole text."""
+        return self.range(Span(0, len(self._text)))
+
+    def offset(self, position: Position) -> int:
+        """The offset of a position; of one behind the end of its line that end."""
+        if position.line >= len(self._starts):
+            return len(self._text)
+        start = self._starts[position.line]
+        end = _LINE_END.search(self._text, start)
+        left = position.character
+        for offset in range(start, len(self._text) if end is None else end.start()):
+            if left <= 0:
+                return offset
+            left -= _units(self._text[offset])
+        return len(self._text) if end is None else end.start()
+
+
+def _units(text: str) -> int:
+    return len(text) + sum(character > "\uffff" for character in text)

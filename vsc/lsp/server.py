@@ -1,0 +1,92 @@
+"""The server: which question of an editor is answered where. It holds the open documents, whole, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from vsc import __version__
+from vsc.lsp.diagnostics import diagnostics
+from vsc.lsp.document import Document
+from vsc.lsp.hover import hover
+from vsc.lsp.navigation import definition, outline, references
+
+__all__ = ["serve"]
+
+
+class _Server(LanguageServer):
+    """Documents are sent whole: they are small, and an edit at a wrong place would go unnoticed."""
+
+    def __init__(self) -> None:
+        super().__init__("vsc", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        self.documents: dict[str, Document] = {}
+
+    def put(self, uri: str, text: str, version: int | None) -> None:
+        """Takes a new text, and says what is wrong with it."""
+        document = self.documents[uri] = Document(uri, text)
+        self.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(uri, diagnostics(document), version=version)
+        )
+
+    def at(self, params: _Place) -> tuple[Document, int]:
+        """The document and the offset that an editor asks about."""
+        document = self.documents[params.text_document.uri]
+        return document, document.positions.offset(params.position)
+
+
+_Place = types.HoverParams | types.DefinitionParams | types.ReferenceParams
+
+
+def serve() -> None:
+    """Answers an editor on standard input and output until it says goodbye."""
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")  # its own: it is closed at the end
+    server().start_io(stdout=output)
+
+
+def server() -> LanguageServer:
+    """A server with all that it can do."""
+    made = _Server()
+    _follow(made)
+    _navigate(made)
+    return made
+
+
+def _follow(server: _Server) -> None:
+    """Keeps the open documents."""
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def did_open(ls: _Server, params: types.DidOpenTextDocumentParams) -> None:
+        document = params.text_document
+        ls.put(document.uri, document.text, document.version)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def did_change(ls: _Server, params: types.DidChangeTextDocumentParams) -> None:
+        document = params.text_document
+        ls.put(document.uri, params.content_changes[-1].text, document.version)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def did_close(ls: _Server, params: types.DidCloseTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        del ls.documents[uri]
+        ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+
+
+def _navigate(server: _Server) -> None:
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def on_hover(ls: _Server, params: types.HoverParams) -> types.Hover | None:
+        return hover(*ls.at(params))
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def on_definition(ls: _Server, params: types.DefinitionParams) -> list[types.Location]:
+        return definition(*ls.at(params))
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    def on_references(ls: _Server, params: types.ReferenceParams) -> list[types.Location]:
+        return references(*ls.at(params), params.context.include_declaration)
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def on_symbols(ls: _Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+        return outline(ls.documents[params.text_document.uri])
