@@ -19,6 +19,7 @@ __all__ = [
     "ExpressionError",
     "LocalStoreError",
     "MissingColumnError",
+    "MissingJarsError",
     "SinkError",
     "SourceError",
     "StartError",
@@ -113,6 +114,12 @@ class EventTimeWarning(VscRuntimeError):
     """Event times that cannot be, in another unit or in the future: logged, never raised."""
 
     code = "VSC909"
+
+
+class MissingJarsError(VscRuntimeError):
+    """Spark lacks the jars of a connector, and they could not be fetched."""
+
+    code = "VSC913"
 
 
 class MissingColumnError(VscRuntimeError):

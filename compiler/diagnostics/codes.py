@@ -151,6 +151,7 @@ _RUN_TIME = {
     "VSC908": "a `suppress` that is full",
     "VSC909": "event times that cannot be",
     "VSC911": "a declared column that no file has",
+    "VSC913": "a Spark without the jars of a connector",
 }
 
 _WARNINGS = {

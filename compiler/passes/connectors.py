@@ -15,11 +15,11 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest
 from vsc.compiler.passes.kinds import Kinds
-from vsc.compiler.passes.offsets import offsets_help, offsets_problem
 from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
 from vsc.compiler.passes.zones import zone_problem
 from vsc.compiler.topology import Topology
 from vsc.plan import Connector
+from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.plan.record import record
 
 __all__ = ["Connectors", "Role", "check_connectors"]

@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from vsc.runtime.errors import StartError
+from vsc.runtime.spark.connectors.kafka_jars import missing, unfetched
 from vsc.runtime.spark.interrupts import SIGNALS, Interrupted, Interrupts
 
 __all__ = ["launched", "new_log"]
@@ -44,7 +45,8 @@ def launched(
 ) -> Iterator[SparkSession]:
     """A session on `master`, stopped afterwards. `log` receives the JVM's stdout and stderr.
 
-    StartError, with what the log says of it, when Spark does not start or does not take a setting of `conf`.
+    StartError, with what the log says of it, when Spark does not start or does not take a setting of `conf`;
+    MissingJarsError when it cannot fetch a connector.
     Interrupted when a signal has ended the JVM, whatever that broke off.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -52,14 +54,17 @@ def launched(
     # A NullHandler keeps py4j from printing tracebacks of failures that are reported properly anyway.
     logging.getLogger("py4j").addHandler(logging.NullHandler())
     try:
+        settings = {**_defaults(master), **conf, **_packages(packages, conf), **_ALWAYS}
         with _output_to(log), _signals_for_us_alone(interrupts):
-            settings = {**_defaults(master), **conf, **_packages(packages, conf), **_ALWAYS}
             spark = _session(name, master, settings, interrupts)
     except (PySparkException, Exception) as error:
         if interrupts.at_once:
             raise Interrupted from error
+        reason = _reason(log, error)
+        if unfetched(settings.get(_PACKAGES, ""), reason):
+            raise missing(reason) from error
         raise StartError(
-            f"Spark did not start on {master}: {_reason(log, error)}",
+            f"Spark did not start on {master}: {reason}",
             f"vsc doctor may find the cause; Spark's log is {log}",
         ) from error
     try:

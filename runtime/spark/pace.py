@@ -1,7 +1,7 @@
 """What the driver decides of an epoch before it runs: who is waited for, and the clock. It is kept, and the same when
 the epoch is repeated.
 
-A source is waited for as long as Spark has files of it that it has not handed out, and, with a trigger interval, for
+A source is waited for as long as Spark has input of it that it has not handed out, and, with a trigger interval, for
 up to `max_idle` after it had none. How far a source has come is the highest event time that it has brought since it was
 last waited for; the epochs' reports have it. The clock says which event times are too far in the future: `docs/time.md`
 tells what it shows. The decision for epoch N stands in ``vsc/inputs/N.json`` of the checkpoint
@@ -27,7 +27,7 @@ from vsc.runtime.errors import CheckpointError
 from vsc.runtime.operators.in_step import Frontier
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.unread import FileInput, Rest
+from vsc.runtime.spark.unread import Input, Rest
 
 __all__ = ["PROPERTY", "Pace", "Pacer", "Wait"]
 
@@ -119,7 +119,7 @@ class Pacer:
     def __init__(
         self,
         record: Checkpoint,
-        inputs: Callable[[], Mapping[str, FileInput | None]],
+        inputs: Callable[[], Mapping[str, Input | None]],
         tell: Callable[[str], None],
         max_idle: float = 0.0,
         elapsed: Callable[[], float] = time.monotonic,
@@ -128,14 +128,14 @@ class Pacer:
     ) -> None:
         self._record, self._find, self._tell, self._max_idle, self._elapsed = record, inputs, tell, max_idle, elapsed
         self._now, self._latest = now, latest
-        self._inputs: Mapping[str, FileInput | None] = {}
+        self._inputs: Mapping[str, Input | None] = {}
         self._positions: dict[str, int] = {}
         self._active: dict[str, float] = {}
         self._pace = Pace()
         self._report: EpochReport | None = None
         self._timer: threading.Timer | None = None
         self.outstanding: dict[str, dict[str, float]] = {}
-        """By source of files, the files and bytes that it had still to bring when the newest epoch began."""
+        """By source, how much it had still to bring when the newest epoch began, by unit."""
 
     def resume(self) -> None:
         """Before the query starts: if records wait, or may after an epoch that is repeated, asks for one more epoch."""
@@ -149,7 +149,7 @@ class Pacer:
         self._stop_timer()
         rests = self._rests()
         known = {name: rest for name, rest in rests.items() if rest is not None}
-        self.outstanding = {name: {"files": rest.files, "bytes": rest.bytes} for name, rest in known.items()}
+        self.outstanding = {name: dict(rest.amounts) for name, rest in known.items()}
         kept = self._record.pace(epoch)
         if kept is None:
             self._pace = self._decided(epoch, rests)

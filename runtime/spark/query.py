@@ -47,7 +47,7 @@ from vsc.runtime.spark.ship import ship
 from vsc.runtime.spark.spark_logs import SparkLogs
 from vsc.runtime.spark.time_warnings import TimeWarnings
 from vsc.runtime.spark.trigger import ends, idle_ms, spark_trigger
-from vsc.runtime.spark.unread import query_inputs
+from vsc.runtime.spark.unread import has_inputs, query_inputs
 from vsc.runtime.spark.zones import check_java_zone
 
 __all__ = ["Hook", "Opened", "Started", "check", "start", "start_query"]
@@ -248,7 +248,7 @@ def _pacer(spark: SparkSession, what: Opened) -> Pacer:
     fixed = job.options.now if job.options.now is not None else what.started if ending else None
     pacer = Pacer(
         what.checkpoint,
-        (lambda: query_inputs(job.plan, spark, ending)) if stages_in_step(job.plan) else dict,
+        (lambda: query_inputs(job.plan, spark, ending)) if has_inputs(job.plan) else dict,
         lambda pace: spark.sparkContext.setLocalProperty(PROPERTY, pace),
         0.0 if job.max_idle is None else idle_ms(job.max_idle) / 1000,
         now=_now if fixed is None else lambda: fixed,

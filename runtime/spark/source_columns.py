@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-__all__ = ["BAD", "CORRUPT", "INDEX", "PART", "START", "TIME"]
+__all__ = ["BAD", "CORRUPT", "DELETED", "INDEX", "KAFKA_PART", "OFFSET", "PART", "START", "TIME", "kafka_part"]
 
+KAFKA_PART = "%s-%06d"
+"""The form of `kafka_part`."""
 PART = "_vsc_part"
 """Column: the source partition of the row (a file's path, in the form of a URL); with `INDEX` only in its first row."""
 INDEX = "_vsc_index"
 """Column, where the format has it: the number of the row in its file, from 0. Saves a path in every row."""
+OFFSET = "_vsc_offset"
+"""Column, where rows are numbered already: the place of the row in its source partition. Else they are counted."""
 TIME = "_vsc_time"
-"""Column, where the source has no timestamp clause: the row's own time, ms since the epoch."""
+"""Column, where the source has no timestamp clause, or rows without value: the row's own time, ms since the epoch."""
+DELETED = "_vsc_deleted"
+"""Column, where there are rows without value: whether the row is one."""
 BAD = "_vsc_bad"
 """Column, where the format can tell: why the row cannot be read, null if it can."""
 CORRUPT = "_vsc_corrupt"
 """Column of JSON rows: the text of a record that cannot be read, null if it can."""
 START = "_vsc_start"
 """Column: where in its file the task's split begins; not 0 would mean that the file was split."""
+
+
+def kafka_part(topic: str, partition: int) -> str:
+    """The name of a topic partition as a source partition: by name they are in the order of their numbers."""
+    return KAFKA_PART % (topic, partition)

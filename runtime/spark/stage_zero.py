@@ -11,9 +11,11 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
@@ -31,7 +33,7 @@ from vsc.runtime.spark.csv import runs
 from vsc.runtime.spark.json_rows import json_problem
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.routing import Router
-from vsc.runtime.spark.source_columns import BAD, CORRUPT, INDEX, PART, START, TIME
+from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, INDEX, OFFSET, PART, START, TIME
 from vsc.runtime.spark.wire import WIRE_DDL, record_batches, size_of, slots
 from vsc.runtime.values import arrow_type
 
@@ -134,7 +136,9 @@ class _Files:
     def _process(self, rows: pa.RecordBatch) -> None:
         n = rows.num_rows
         origin = Origin(self._name, self._source.rank, unquote(self._part or ""))
-        offsets = np.arange(self._row + 1, self._row + n + 1, dtype=np.int64)
+        offsets = _numbers(rows, OFFSET)
+        if offsets is None:
+            offsets = np.arange(self._row + 1, self._row + n + 1, dtype=np.int64)
         self._row += n
         result = self._stage.process(self._name, self._source_rows(rows, origin, offsets), self._clock)
         self._clock = result.clock
@@ -152,30 +156,31 @@ class _Files:
                 self._bytes += size_of(records)
 
     def _source_rows(self, rows: pa.RecordBatch, origin: Origin, offsets: Int64s) -> SourceRows:
-        names = rows.schema.names
         folders, count = self._folders, rows.num_rows
         columns = tuple(
             folders[i].repeated(count) if i in folders else _typed(rows.column(i), type)
             for i, type in enumerate(self._types)
         )
-        times = rows.column(names.index(TIME)).to_numpy(zero_copy_only=False) if TIME in names else None
         bad, problem = self._unreadable(rows)
-        return SourceRows(origin, columns, offsets, times, None, bad, problem)
+        return SourceRows(origin, columns, offsets, _numbers(rows, TIME), _numbers(rows, DELETED), bad, problem)
 
     def _unreadable(self, rows: pa.RecordBatch) -> tuple[Mask | None, str | None]:
         """Which rows cannot be read, and why the first of them cannot."""
         of_folders = [folder.problem for folder in self._folders.values() if folder.problem is not None]
         if of_folders:
             return np.ones(rows.num_rows, dtype=np.bool_), of_folders[0]
-        name = next((name for name in (BAD, CORRUPT) if name in rows.schema.names), None)
-        if name is None:
+        names = rows.schema.names
+        why = {name: rows.column(names.index(name)) for name in (BAD, CORRUPT) if name in names}
+        marks = [
+            column.is_valid().to_numpy(zero_copy_only=False)
+            for column in why.values()
+            if column.null_count < len(column)
+        ]
+        if not marks:
             return None, None
-        why = rows.column(rows.schema.names.index(name))
-        if why.null_count == len(why):
-            return None, None
-        bad: Mask = why.is_valid().to_numpy(zero_copy_only=False)
-        first = why[int(bad.argmax())].as_py()
-        return bad, first if name == BAD else json_problem(first, self._source.columns)
+        bad: Mask = np.logical_or.reduce(marks)
+        first = {name: column[int(bad.argmax())].as_py() for name, column in why.items()}
+        return bad, first.get(BAD) or json_problem(first[CORRUPT], self._source.columns)
 
     def _runs(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The stretches of rows of one source partition."""
@@ -203,6 +208,12 @@ class _Files:
                     f"source '{self._name}': a file was split between tasks", "report this as a bug in vsc"
                 )
             yield part, batch.slice(start, end - start)
+
+
+def _numbers(rows: pa.RecordBatch, name: str) -> npt.NDArray[Any] | None:
+    """A column of `source_columns` without nulls; None where it does not apply."""
+    names = rows.schema.names
+    return rows.column(names.index(name)).to_numpy(zero_copy_only=False) if name in names else None
 
 
 def _typed(column: pa.Array, wanted: pa.DataType) -> pa.Array:

@@ -1,19 +1,20 @@
-"""What a running query's file sources have still to bring: the files that Spark has found and not handed out yet.
+"""What a running query's sources have still to bring: what Spark has found in files and topics, and not handed out yet.
 
-Spark keeps that to itself, so it is read from the fields of its `FileStreamSource`, which are private (the same in
-Spark 4.1 to 4.3; where they are not as expected, `SourceError` says so). Reading the folder ourselves would not do:
-only Spark knows which of the files it will bring in this run. Files without a byte do not count, as nothing comes of
-them, not even a task.
+Spark keeps that to itself, so it is read from the fields of its sources, which are private (the same in Spark 4.1 to
+4.3; where they are not as expected, `SourceError` says so). Reading the folder or asking the broker ourselves would not
+do: only Spark knows what it will bring in this run. Files without a byte do not count, as nothing comes of them, not
+even a task.
 
 Not for deciding who waits for whom: that is `vsc.runtime.spark.pace`. Driver only.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -21,9 +22,12 @@ from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import SourceError
+from vsc.runtime.spark.control import stages_in_step
+from vsc.runtime.spark.source_columns import kafka_part
 
-__all__ = ["FileInput", "Rest", "query_inputs"]
+__all__ = ["FileInput", "Input", "KafkaInput", "Rest", "has_inputs", "query_inputs"]
 
+_KINDS = {"FileStreamSource": "files", "KafkaMicroBatchStream": "kafka"}
 _ENTRY = re.compile(r"NewFileEntry\((.*),(\d+),\d+\)")
 
 
@@ -31,35 +35,53 @@ _ENTRY = re.compile(r"NewFileEntry\((.*),(\d+),\d+\)")
 class Rest:
     """Input still to be read from a source. `next` is the lowest name of a source partition of it, None for nothing.
 
-    `position` changes whenever the source hands out files. `files` and `bytes`: how much it is, as far as Spark has
-    listed it.
+    `position` changes whenever the source hands something out. `amounts`: how much it is, by unit, as far as Spark
+    knows.
     """
 
     next: str | None
     position: int
-    files: int = 0
-    bytes: int = 0
+    amounts: Mapping[str, float] = field(default_factory=dict)
 
 
-def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, FileInput | None]:
-    """The inputs, by source of `plan`, of the query that this thread runs (in foreachBatch); None for other than files.
+class Input(Protocol):
+    """One of Spark's sources."""
+
+    def rest(self) -> Rest:
+        """What is left, once Spark has taken the input of the running epoch. SourceError for an unknown Spark."""
+
+
+def has_inputs(plan: Plan) -> bool:
+    """Whether a query of `plan` has to look at its inputs: to keep them in step, or as a Kafka source needs it."""
+    kinds = {n.operation.connector.kind for n in plan.nodes if isinstance(n.operation, Source)}
+    return bool(stages_in_step(plan)) or "kafka" in kinds
+
+
+def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, Input | None]:
+    """The inputs, by source of `plan`, of the query that this thread runs (in foreachBatch); None for a source of which
+    nobody knows what it will bring.
 
     `ends`: the query takes what there is and stops, so nothing is left but what Spark has listed.
     """
     query = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
     try:
-        found = spark._jsparkSession.streams().get(query).streamingQuery().sources()
+        running = spark._jsparkSession.streams().get(query).streamingQuery()
+        found = running.sources()
         instances = [found.apply(i) for i in range(1, found.size())]  # the first is the control source
+        jvm: Any = spark._jvm
+        everything = jvm.org.apache.spark.sql.connector.read.streaming.ReadLimit.allAvailable()
         kinds = [str(instance.getClass().getSimpleName()) for instance in instances]
     except (Py4JError, TypeError, AttributeError) as error:
         raise _unknown() from error
     sources = [(n.name, n.operation) for n in plan.nodes if isinstance(n.operation, Source)]
-    inputs: dict[str, FileInput | None] = {}
+    inputs: dict[str, Input | None] = {}
     for (name, source), instance, kind in zip(sources, instances, kinds, strict=True):
-        files = kind == "FileStreamSource"
-        if files != (source.connector.kind == "files"):
+        if _KINDS.get(kind) != (source.connector.kind if source.connector.kind in _KINDS.values() else None):
             raise RuntimeError(f"Spark has a {kind} in the place of source '{name}'")
-        inputs[name] = FileInput(instance, not ends and len(sources) > 1) if files else None
+        if kind == "FileStreamSource":
+            inputs[name] = FileInput(instance, not ends and len(sources) > 1)
+        else:
+            inputs[name] = KafkaInput(instance, running, everything) if kind == "KafkaMicroBatchStream" else None
     return inputs
 
 
@@ -75,11 +97,12 @@ class FileInput:
         self._left: _Left | None = None
 
     def rest(self) -> Rest:
-        """What is left, once Spark has taken the files of the running epoch. SourceError for an unknown Spark."""
+        """See `Input`."""
         try:
             parts = list(self._parts())
             position, size = int(self._source.currentLogOffset()), sum(size for _, size in parts)
-            return Rest(min((part for part, _ in parts), default=None), position, len(parts), size)
+            left = {"files": len(parts), "bytes": size}
+            return Rest(min((part for part, _ in parts), default=None), position, left)
         except (Py4JError, TypeError, AttributeError) as error:
             raise _unknown() from error
 
@@ -122,6 +145,52 @@ class _Left:
         return bool(self._seen.isNewFile(entry.path(), entry.timestamp()))
 
 
+class KafkaInput:
+    """One `KafkaMicroBatchStream` of the query `running`; `everything` is Spark's limit that is none."""
+
+    def __init__(self, source: Any, running: Any, everything: Any) -> None:
+        self._source, self._running, self._everything = source, running, everything
+
+    def rest(self) -> Rest:
+        """See `Input`."""
+        try:
+            done = self.ends()
+            latest = self._latest()
+            left = {part: end - done.get(part, 0) for part, end in latest.items() if end > done.get(part, 0)}
+            names = (kafka_part(topic, number) for topic, number in left)
+            return Rest(min(names, default=None), sum(done.values()), {"offsets": sum(left.values())})
+        except (Py4JError, TypeError, ValueError, AttributeError) as error:
+            raise _unknown() from error
+
+    def ends(self) -> dict[tuple[str, int], int]:
+        """The offsets at which the running epoch ends, by topic and partition."""
+        topics = json.loads(self._end().json())
+        return {(topic, int(n)): int(offset) for topic, parts in topics.items() for n, offset in parts.items()}
+
+    def _end(self) -> Any:
+        return self._running.availableOffsets().get(self._source).get()
+
+    def _latest(self) -> dict[tuple[str, int], int]:
+        """Where Spark saw the topic end: in a run that ends, once for the whole of it."""
+        found = _field(self._source, "allDataForTriggerAvailableNow") or _field(self._source, "latestPartitionOffsets")
+        if found is None:
+            # It repeats an epoch and has not asked the broker yet: without that, its own report of the epoch fails.
+            end = self._source.deserializeOffset(self._end().json())
+            self._source.latestOffset(end, self._everything)
+            found = _field(self._source, "latestPartitionOffsets")
+        return _partitions(found)
+
+
+def _partitions(offsets: Any) -> dict[tuple[str, int], int]:
+    """A map of Scala's, of topic partitions to numbers."""
+    found = {}
+    for line in str(offsets.mkString("\n")).splitlines():
+        part, _, offset = line.partition(" -> ")
+        topic, _, number = part.rpartition("-")
+        found[topic, int(number)] = int(offset)
+    return found
+
+
 def _entries(files: Any) -> list[tuple[int, str, str, int]]:
     """Place in the list, URL, source partition and bytes of each file that is not empty.
 
@@ -153,6 +222,6 @@ def _method(instance: Any, name: str) -> Any:
 
 def _unknown() -> SourceError:
     return SourceError(
-        "this version of Spark does not report what its file sources still have to read",
+        "this version of Spark does not report what its sources still have to read",
         "run with pyspark 4.1 to 4.3",
     )

@@ -19,6 +19,7 @@ DOORS = {
     "pyarrow": ("vsc.runtime", "vsc.testing", "vsc.inspect"),
     "numpy": ("vsc.runtime", "vsc.testing", "vsc.inspect"),
     "yaml": ("vsc.scenario",),
+    "confluent_kafka": ("vsc.runtime.spark.connectors",),
     "prometheus_client": ("vsc.runtime.spark",),
     "watchfiles": ("vsc.cli.watch",),
     "pygls": ("vsc.lsp.server",),

@@ -160,7 +160,7 @@ def test_what_is_refused_before_a_row_is_read(spark: Any, tmp_path: Path) -> Non
         run_once(case.plan, spark, tmp_path / "ck")
     with pytest.raises(ConfigurationError, match="'soon' is not a trigger"):
         case.run(trigger="soon")
-    for connector in ("memory ()", "kafka (bootstrap_servers = 'x', topic = 'y', format = 'json')"):
+    for connector in ("memory ()", "delta (path = 'x')"):
         text = f"stream s (id int) from {connector}; stream m = map s select *; sink m to noop ();"
         with pytest.raises(SourceError, match=rf"source 's' \(line 1\) reads from {connector.split(' ')[0]}") as caught:
             run_once(compiled(text), spark, tmp_path / "ck")

@@ -17,6 +17,7 @@ from vsc.cli.on_spark import (
     default_is_local,
     need_packages,
     on_spark,
+    packages_of,
     refusal,
     settings,
 )
@@ -94,6 +95,8 @@ def _spark(args: argparse.Namespace, plan: Plan, given: Mapping[str, str], conf:
     except VscRuntimeError as error:
         raise refusal(error) from error
     check_java()
+    from vsc.runtime.spark.connectors.kafka_jars import jar_settings
     from vsc.runtime.spark.explain import spark_plans
 
-    return on_spark("vsc compile", args, conf, lambda spark: spark_plans(plan, spark, given))
+    started_with = {**conf, **jar_settings(plan, conf, packages_of(args))}
+    return on_spark("vsc compile", args, started_with, lambda spark: spark_plans(plan, spark, given))

@@ -242,18 +242,19 @@ def _run(
     job: Run, master: str, conf: Mapping[str, str], packages: Sequence[str], show: Display, messages: Messages
 ) -> int:
     from vsc.runtime.errors import StartError, UnusableInputError, VscRuntimeError
+    from vsc.runtime.spark.connectors.kafka_jars import jar_settings
     from vsc.runtime.spark.failures import translated
     from vsc.runtime.spark.interrupts import Interrupted, Interrupts
     from vsc.runtime.spark.launch import launched, new_log
     from vsc.runtime.spark.progress import Activity, Phase
     from vsc.runtime.spark.runner import run
 
-    log = new_log()
+    log, settings = new_log(), {**conf, **jar_settings(job.plan, conf, packages)}
     started = False
     try:
         with contextlib.closing(show), Interrupts() as interrupts:
             show.doing(Activity(Phase.STARTING))
-            with launched(f"vsc {job.plan.name}", master, conf, packages, log, interrupts) as spark:
+            with launched(f"vsc {job.plan.name}", master, settings, packages, log, interrupts) as spark:
                 started = True
                 run(job, spark, show, interrupts)
     except (Interrupted, KeyboardInterrupt):

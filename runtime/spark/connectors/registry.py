@@ -11,6 +11,7 @@ from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.console import Console
 from vsc.runtime.spark.connectors.files import FilesConnector
+from vsc.runtime.spark.connectors.kafka import Kafka
 from vsc.runtime.spark.connectors.later import Later
 from vsc.runtime.spark.connectors.memory import Memory
 from vsc.runtime.spark.connectors.noop import Noop
@@ -21,7 +22,7 @@ __all__ = ["check_connectors", "connector_of", "empty_sources", "make_sinks"]
 
 _CONNECTORS: Mapping[str, Connector] = {
     one.kind: one
-    for one in (FilesConnector(), Rate(), Console(), Noop(), Memory(), Later("kafka"), Later("delta"), Later("jdbc"))
+    for one in (FilesConnector(), Kafka(), Rate(), Console(), Noop(), Memory(), Later("delta"), Later("jdbc"))
 }
 
 

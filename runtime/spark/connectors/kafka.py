@@ -1,0 +1,88 @@
+"""Kafka: a source whose order is that of its partitions and offsets, at the records' own times."""
+
+from __future__ import annotations
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from vsc.plan.nodes import Node
+from vsc.plan.offsets import offsets_help, offsets_problem
+from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
+from vsc.runtime.spark.connectors.connector import Connector
+from vsc.runtime.spark.connectors.kafka_client import PREFIX, check_topic, is_empty
+from vsc.runtime.spark.connectors.kafka_jars import missing
+from vsc.runtime.spark.connectors.kafka_rows import SOURCE_OPTIONS, kafka_rows
+from vsc.runtime.spark.options import Options
+
+__all__ = ["Kafka"]
+
+_SPLITS = {"minpartitions", "maxrecordsperpartition"}
+_OWN = {
+    "subscribe": "topic", "subscribepattern": "topic", "assign": "topic", "topic": "topic",
+    "kafka.bootstrap.servers": "bootstrap_servers", "startingoffsets": "starting_offsets",
+}  # fmt: skip
+"""Spark's options that vsc has its own for."""
+_FORMATS = ("json", "string")
+_KEY_FORMATS = ("string", "json", "none")
+
+
+class Kafka(Connector):
+    """Topics of Kafka."""
+
+    kind = "kafka"
+
+    def check_source(self, node: Node, options: Options, default_local: bool) -> None:
+        """Refuses formats and options that cannot be, and a topic that cannot be read."""
+        _check_formats(options, SourceError)
+        for name in options.spark:
+            _check_option(options, name)
+        topic, starts = options.text("topic"), options.get("starting_offsets")
+        problem = None if starts is None else offsets_problem(str(starts), topic)
+        if problem is not None:
+            raise SourceError(f"{options.place}: {problem}", offsets_help(topic))
+        check_topic(options, "read")
+
+    def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
+        """The records from the starting offsets on."""
+        try:
+            return kafka_rows(spark, node, options)
+        except AnalysisException as error:
+            if "data source" in str(error):
+                raise missing("its jars are not on the class path") from error
+            raise
+
+    def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
+        """That the topic is empty."""
+        return f"the topic {options.text('topic')!r} holds no record" if is_empty(options) else None
+
+    def check_sink(self, options: Options) -> None:
+        """Refuses it."""
+        what = f"{options.place} writes to {self.kind}, which this version of vsc cannot run yet"
+        raise SinkError(what, "write to files for now")
+
+
+def _check_formats(options: Options, error: type[VscRuntimeError]) -> None:
+    for name, known in (("format", _FORMATS), ("key_format", _KEY_FORMATS)):
+        given = options.get(name)
+        if given is not None and given not in known:
+            raise error(
+                f"{options.place} has {name} {given!r}, which this version of vsc does not know for Kafka",
+                "use one of " + ", ".join(known),
+            )
+
+
+def _check_option(options: Options, name: str) -> None:
+    """SourceError for an option of Spark's that a source cannot have."""
+    lower = name.lower()
+    if lower in _SPLITS:
+        raise SourceError(
+            f"{options.place}: {name!r} would split a topic partition between tasks, and its order would be lost",
+            "remove it; 'maxOffsetsPerTrigger' bounds an epoch",
+        )
+    if lower in _OWN:
+        raise SourceError(f"{options.place}: {name!r} is given by `{_OWN[lower]}`", f"remove {name!r}")
+    if lower not in SOURCE_OPTIONS and not name.startswith(PREFIX):
+        raise SourceError(
+            f"{options.place}: {name!r} is not an option of a Kafka source",
+            f"Kafka's own options begin with {PREFIX!r}; Spark's are " + ", ".join(sorted(SOURCE_OPTIONS)),
+        )

@@ -1,0 +1,183 @@
+"""Kafka's client for Python: a connector's options as librdkafka takes them, and a look at a topic before a run.
+
+Guarantees: a topic that is not there, a broker that does not answer and credentials that it refuses are told within
+seconds. Values of options never show: they may be secrets. Not for reading: Spark does that with Kafka's Java client,
+which is why options are written as that one takes them.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from vsc.extras import required
+from vsc.runtime.errors import SinkError, SourceError
+from vsc.runtime.spark.options import Options
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, KafkaException
+
+__all__ = ["PREFIX", "NotForPython", "check_topic", "client_settings", "installed", "is_empty", "quiet"]
+
+PREFIX = "kafka."
+"""What the names of Kafka's own options begin with."""
+LOOK_SECONDS = 5
+_SECURITY = ("security.", "sasl.", "ssl.")
+_LOGIN = re.compile(r"""\b(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
+_STORES = ("ssl.truststore.", "ssl.keystore.")
+_PEM = {
+    "ssl.truststore.certificates": ("ssl.ca.pem",),
+    "ssl.keystore.certificate.chain": ("ssl.certificate.pem",),
+    "ssl.keystore.key": ("ssl.key.pem",),
+}
+_PROPERTY = re.compile(r'property:? "([^"]+)"')
+_NOISE = re.compile(r"^\S+?/(?:bootstrap|\d+): | \(after \d+ms in state \w+.*?\)", re.DOTALL)
+
+quiet = logging.getLogger("vsc.kafka")
+"""Takes what librdkafka would print on stderr."""
+quiet.addHandler(logging.NullHandler())
+quiet.propagate = False
+
+
+class NotForPython(ValueError):
+    """An option that only Kafka's Java client can use; the text is its name and what to give instead."""
+
+
+def installed() -> None:
+    """Raises `MissingExtra` if the client is not there."""
+    with required("the kafka connector", "kafka"):
+        import confluent_kafka  # noqa: F401
+
+
+def client_settings(options: Options) -> dict[str, str]:
+    """What librdkafka takes of the connector's options. NotForPython for a file or a login that it cannot use."""
+    given = {n.removeprefix(PREFIX): v for n, v in options.spark.items() if n.startswith(PREFIX)}
+    found = {"bootstrap.servers": options.text("bootstrap_servers")}
+    found |= {n: v for n, v in given.items() if n != "sasl.jaas.config" and not n.startswith(_STORES)}
+    if found.get("ssl.endpoint.identification.algorithm") == "":
+        found["ssl.endpoint.identification.algorithm"] = "none"
+    if "sasl.jaas.config" in given:
+        found |= _login(given["sasl.jaas.config"])
+    found |= {name: given[text] for text, names in _PEM.items() if text in given for name in names}
+    return found | dict(_files(given))
+
+
+def _login(jaas: str) -> dict[str, str]:
+    login = {name: re.sub(r"\\(.)", r"\1", double or single) for name, double, single in _LOGIN.findall(jaas)}
+    if set(login) != {"username", "password"}:
+        raise NotForPython("'kafka.sasl.jaas.config' has no username and password: use PLAIN or SCRAM")
+    return {f"sasl.{name}": value for name, value in login.items()}
+
+
+def _files(given: dict[str, str]) -> Iterator[tuple[str, str]]:
+    for store, pem in (
+        ("truststore", ["ssl.ca.location"]),
+        ("keystore", ["ssl.certificate.location", "ssl.key.location"]),
+    ):
+        path, kind = given.get(f"ssl.{store}.location"), given.get(f"ssl.{store}.type", "JKS").upper()
+        if path is None:
+            continue
+        if kind == "PEM":
+            yield from ((name, path) for name in pem)
+        elif kind == "PKCS12" and store == "keystore":
+            yield "ssl.keystore.location", path
+            yield "ssl.keystore.password", given.get("ssl.keystore.password", "")
+        else:
+            raise NotForPython(f"'kafka.ssl.{store}.location' is a {kind} file: give a PEM file, and its type as PEM")
+
+
+def check_topic(options: Options, use: Literal["read", "write"]) -> None:
+    """SourceError or SinkError if the topic cannot be reached, is not there, or may not be used.
+
+    A source whose options only Java understands is left to Spark.
+    """
+    installed()
+    from confluent_kafka import KafkaException, TopicCollection
+    from confluent_kafka.admin import AclOperation
+
+    raised: type[SourceError | SinkError] = SourceError if use == "read" else SinkError
+    topic, servers = options.text("topic"), options.text("bootstrap_servers")
+    told: list[KafkaError] = []
+    try:
+        admin = _admin(options, told)
+    except NotForPython as error:
+        if use == "read":
+            return
+        raise SinkError(f"{options.place}: {error}", "see docs/connectors/kafka.md") from error
+    except KafkaException as error:
+        raise raised(f"{options.place}: {wrong_setting(error)}", "correct the option, or remove it") from None
+    asked = admin.describe_topics(
+        TopicCollection([topic]), include_authorized_operations=True, request_timeout=LOOK_SECONDS
+    )[topic]
+    try:
+        allowed = asked.result(LOOK_SECONDS + 5).authorized_operations
+    except KafkaException as error:
+        admin.poll(0)
+        message, help = _why(error.args[0], told, topic, servers)
+        raise raised(f"{options.place}: {message}", help) from None
+    if allowed is not None and (AclOperation.READ if use == "read" else AclOperation.WRITE) not in allowed:
+        raise raised(f"{options.place}: Kafka does not allow this user to {use} the topic {topic!r}", _ALLOW)
+
+
+def is_empty(options: Options) -> bool:
+    """Whether the topic holds no record; not if nobody knows."""
+    from confluent_kafka import KafkaException, TopicPartition
+    from confluent_kafka.admin import OffsetSpec
+
+    topic = options.text("topic")
+    try:
+        admin = _admin(options, [])
+        partitions = admin.list_topics(topic, LOOK_SECONDS).topics[topic].partitions
+        places = [TopicPartition(topic, number) for number in partitions]
+        ends = [
+            {
+                place: one.result(LOOK_SECONDS).offset
+                for place, one in admin.list_offsets(dict.fromkeys(places, spec)).items()
+            }
+            for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+        ]
+    except (KafkaException, NotForPython):
+        return False
+    return bool(ends[0]) and ends[0] == ends[1]
+
+
+def wrong_setting(error: KafkaException) -> str:
+    """What librdkafka has against a setting, without its value."""
+    name = _PROPERTY.search(str(error))
+    if name is None:
+        return "Kafka's client does not take the 'kafka.' options together"
+    what = "does not know" if "No such" in str(error) else "does not take the value of"
+    return f"Kafka's client {what} the option 'kafka.{name.group(1)}'"
+
+
+def _admin(options: Options, told: list[KafkaError]) -> Any:
+    from confluent_kafka.admin import AdminClient
+
+    settings = client_settings(options)
+    wanted = {n: v for n, v in settings.items() if n == "bootstrap.servers" or n.startswith(_SECURITY)}
+    return AdminClient({**wanted, "error_cb": told.append}, logger=quiet)
+
+
+_ALLOW = "give it the permission, or give another user's credentials"
+
+
+def _why(error: KafkaError, told: list[KafkaError], topic: str, servers: str) -> tuple[str, str]:
+    """What is wrong, and what to do."""
+    if error.name() == "UNKNOWN_TOPIC_OR_PART":
+        return f"Kafka at {servers} has no topic {topic!r}", "create it, or correct `topic`"
+    if error.name() == "TOPIC_AUTHORIZATION_FAILED":
+        return f"Kafka does not allow this user to see the topic {topic!r}", _ALLOW
+    if error.name() == "TOPIC_EXCEPTION":
+        return f"{topic!r} is not a name for a topic", "correct `topic`"
+    named = {one.name(): _NOISE.sub("", one.str()) for one in reversed(told)}
+    if "_AUTHENTICATION" in named:
+        what = f"Kafka at {servers} refuses the credentials: {named['_AUTHENTICATION']}"
+        return what, "correct the 'kafka.sasl.' options"
+    if "_SSL" in named:
+        return f"no secure connection to Kafka at {servers}: {named['_SSL']}", "correct the 'kafka.ssl.' options"
+    causes = [named[name] for name in ("_RESOLVE", "_TRANSPORT") if name in named] or [
+        "it closes the connection; 'kafka.security.protocol' may be wrong" if named else error.str()
+    ]
+    return f"no Kafka broker answers at {servers}: {causes[0]}", "start it, or correct `bootstrap_servers`"

@@ -1,0 +1,47 @@
+"""One broker for all tests of Kafka, but for those that end it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kafka.broker import Broker
+
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Py4J's sockets are closed by the garbage collector, in whatever test that happens."""
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A running broker."""
+    found = Broker(tmp_path_factory.mktemp("kafka"))
+    found.start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="session")
+def topic_names() -> Iterator[str]:
+    return (f"topic{i}" for i in itertools.count())
+
+
+@pytest.fixture
+def topic(broker: Broker, topic_names: Iterator[str]) -> Callable[..., str]:
+    """Makes a topic of a name that no other test has."""
+
+    def make(partitions: int = 2, **settings: str) -> str:
+        name = next(topic_names)
+        broker.create(name, partitions, **settings)
+        return name
+
+    return make

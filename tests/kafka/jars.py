@@ -1,0 +1,57 @@
+"""The jars of a Kafka broker and of Spark's connector, fetched with Maven once and kept in the user's cache.
+
+``python -m tests.kafka.jars`` fetches them before the tests need them, as CI does. ``VSC_TEST_CACHE`` names another
+folder for them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pyspark
+
+from vsc.runtime.spark.connectors.kafka_jars import JARS, connector_release
+
+__all__ = ["broker_jars", "connector_jars"]
+
+BROKER = "4.3.1"
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>vsc</groupId><artifactId>tests</artifactId><version>1</version>
+  <dependencies>
+    <dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version></dependency>
+  </dependencies>
+</project>
+"""
+
+
+def broker_jars() -> Path:
+    """The folder of a broker's jars."""
+    return _fetched("org.apache.kafka", "kafka_2.13", BROKER, "-DincludeScope=runtime")
+
+
+def connector_jars() -> list[str]:
+    """Spark's connector and what it needs beside pyspark's own jars, for the pyspark that is installed."""
+    artifact, release = JARS[0], connector_release(pyspark.__version__)
+    folder = _fetched("org.apache.spark", artifact, release, f"-DincludeArtifactIds={','.join(JARS)}")
+    return sorted(map(str, folder.glob("*.jar")))
+
+
+def _fetched(group: str, artifact: str, release: str, *options: str) -> Path:
+    cache = Path(os.environ.get("VSC_TEST_CACHE") or Path.home() / ".cache/vsc-tests")
+    folder = cache / f"{artifact}-{release}"
+    done = folder / "done"
+    if not done.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "pom.xml").write_text(_POM.format(group, artifact, release))
+        # A repository of its own: Spark's Ivy cannot use what Maven leaves in the user's.
+        command = ["mvn", "-q", "-B", f"-Dmaven.repo.local={cache / 'm2'}", "dependency:copy-dependencies"]
+        subprocess.run([*command, *options, "-DoutputDirectory=jars"], cwd=folder, check=True, timeout=300)
+        done.touch()
+    return folder / "jars"
+
+
+if __name__ == "__main__":
+    print(broker_jars(), *connector_jars(), sep="\n")

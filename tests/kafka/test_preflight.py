@@ -1,0 +1,89 @@
+"""What is refused before anything is read: brokers, topics, credentials, options; within seconds, without secrets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.kafka.broker import Broker, free_port
+from tests.spark.support import compiled
+from vsc.runtime.errors import SourceError
+from vsc.runtime.spark.query import check
+
+pytestmark = pytest.mark.spark
+
+SOURCE = """
+stream rows (id string, x int)
+from kafka (bootstrap_servers = '${{brokers}}', topic = '${{topic}}', {options}) key id;
+sink rows to noop ();
+"""
+SECRET = "hunter2"
+SASL = (
+    "format = 'json', 'kafka.security.protocol' = 'SASL_PLAINTEXT', 'kafka.sasl.mechanism' = 'PLAIN', "
+    """'kafka.sasl.jaas.config' = 'org.apache.kafka.common.security.plain.PlainLoginModule required """
+    """username="vsc" password="${password}";'"""
+)
+
+
+def checked(brokers: str, topic: str = "t", options: str = "format = 'json'", **variables: str) -> None:
+    plan = compiled(SOURCE.format(options=options))
+    check(plan, {"brokers": brokers, "topic": topic, **variables}, "available-now")
+
+
+@pytest.fixture
+def refused() -> Callable[..., SourceError]:
+    def run(*given: Any, **variables: str) -> SourceError:
+        started = time.monotonic()
+        with pytest.raises(SourceError) as caught:
+            checked(*given, **variables)
+        assert time.monotonic() - started < 12
+        assert SECRET not in str(caught.value)
+        assert caught.value.message.startswith("source 'rows' (line 2)")
+        assert caught.value.help
+        return caught.value
+
+    return run
+
+
+def test_no_broker(refused: Callable[..., SourceError]) -> None:
+    nobody = f"127.0.0.1:{free_port()}"
+    error = refused(nobody)
+    assert f"no Kafka broker answers at {nobody}: Connect to ipv4#{nobody} failed: Connection refused" in error.message
+    assert "Failed to resolve 'nowhere.invalid:1'" in refused("nowhere.invalid:1").message
+
+
+def test_no_topic(broker: Broker, refused: Callable[..., SourceError]) -> None:
+    assert refused(broker.address, "nothing").message.endswith(f"Kafka at {broker.address} has no topic 'nothing'")
+    assert refused(broker.address, "no name").message.endswith("'no name' is not a name for a topic")
+    assert refused(broker.address, "nothing").message.endswith("has no topic 'nothing'")  # asking has not made it
+
+
+def test_credentials(broker: Broker, topic: Callable[..., str], refused: Callable[..., SourceError]) -> None:
+    name = topic()
+    checked(broker.guarded, name, SASL, password="right")
+    error = refused(broker.guarded, name, SASL, password=SECRET)
+    assert f"Kafka at {broker.guarded} refuses the credentials" in error.message
+    assert "Invalid username or password" in error.message
+    plain = refused(broker.guarded, name)
+    assert "closes the connection; 'kafka.security.protocol' may be wrong" in plain.message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("format = 'json', 'minPartitions' = '8'", "'minPartitions' would split a topic partition between tasks"),
+        ("format = 'json', 'maxRecordsPerPartition' = '8'", "would split a topic partition between tasks"),
+        ("format = 'json', 'subscribe' = 'x'", "'subscribe' is given by `topic`"),
+        ("format = 'json', 'kafka.bootstrap.servers' = 'x'", "is given by `bootstrap_servers`"),
+        ("format = 'json', 'maxOffsets' = '8'", "'maxOffsets' is not an option of a Kafka source"),
+        ("format = 'avro'", "has format 'avro', which this version of vsc does not know for Kafka"),
+        ("format = 'json', key_format = 'avro'", "has key_format 'avro'"),
+        ("format = 'json', 'kafka.security.protocol' = '${password}'", "'kafka.security.protocol'"),
+        ("format = 'json', starting_offsets = '${password}'", "`starting_offsets` cannot be"),
+    ],
+)
+def test_options(options: str, message: str, broker: Broker, refused: Callable[..., SourceError]) -> None:
+    assert message in refused(broker.address, "t", options, password=SECRET if "security" in options else "9").message
