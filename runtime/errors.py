@@ -15,11 +15,14 @@ __all__ = [
     "BufferFullError",
     "CheckpointError",
     "ConfigurationError",
+    "DatabaseError",
+    "DatabaseTableError",
     "EventTimeWarning",
     "ExpressionError",
     "LocalStoreError",
     "MissingColumnError",
     "MissingJarsError",
+    "RefusedRowError",
     "SinkError",
     "SourceError",
     "StartError",
@@ -126,3 +129,21 @@ class MissingColumnError(VscRuntimeError):
     """A declared column that is in no file of its source."""
 
     code = "VSC911"
+
+
+class DatabaseError(VscRuntimeError):
+    """A database that cannot be used: no server, wrong credentials, a lost connection."""
+
+    code = "VSC918"
+
+
+class DatabaseTableError(VscRuntimeError):
+    """A table of a database that does not fit what it is to hold: missing, other columns, no key, no privilege."""
+
+    code = "VSC919"
+
+
+class RefusedRowError(VscRuntimeError):
+    """A row that a database refuses: a value that is too long for its column, a constraint that it violates."""
+
+    code = "VSC920"

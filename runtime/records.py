@@ -148,7 +148,8 @@ class Batch:
 
     `origins` is what ``order.origin`` points into. `timestamps` are event times in ms. Where `present` is False the
     record has no value (a tombstone of a table; D14 for streams) and its value columns are null. `keys` and `values`
-    are the columns of `schema`, of the Arrow types of their column types; a key column holds no null.
+    are the columns of `schema`, of the Arrow types of their column types; a key column holds no null. `latest` tells
+    of a table's changes which are their key's newest, where a sink asks; None: all of them. It does not travel.
     """
 
     schema: Schema
@@ -158,6 +159,7 @@ class Batch:
     present: Mask
     keys: tuple[pa.Array, ...]
     values: tuple[pa.Array, ...]
+    latest: Mask | None = None
 
     def __len__(self) -> int:
         return len(self.timestamps)
@@ -173,6 +175,7 @@ class Batch:
         return Batch(
             self.schema, self.origins, self.order.take(indices), self.timestamps[indices], self.present[indices],
             tuple(c.take(chosen) for c in self.keys), tuple(c.take(chosen) for c in self.values),
+            None if self.latest is None else self.latest[indices],
         )  # fmt: skip
 
     def slice(self, start: int, stop: int) -> Batch:
@@ -181,6 +184,7 @@ class Batch:
             self.schema, self.origins, self.order.take(slice(start, stop)), self.timestamps[start:stop],
             self.present[start:stop], tuple(c.slice(start, stop - start) for c in self.keys),
             tuple(c.slice(start, stop - start) for c in self.values),
+            None if self.latest is None else self.latest[start:stop],
         )  # fmt: skip
 
     def filter(self, mask: Mask) -> Batch:
@@ -191,6 +195,7 @@ class Batch:
         return Batch(
             self.schema, self.origins, self.order.take(mask), self.timestamps[mask], self.present[mask],
             tuple(c.filter(chosen) for c in self.keys), tuple(c.filter(chosen) for c in self.values),
+            None if self.latest is None else self.latest[mask],
         )  # fmt: skip
 
     def sorted(self) -> Batch:
@@ -212,6 +217,7 @@ class Batch:
             np.concatenate([b.present for b in batches]),
             tuple(pa.concat_arrays(list(c)) for c in zip(*(b.keys for b in batches), strict=True)),
             tuple(pa.concat_arrays(list(c)) for c in zip(*(b.values for b in batches), strict=True)),
+            _joined_masks([b.latest for b in batches], [len(b) for b in batches]),
         )
 
     def to_ipc(self) -> bytes:
@@ -269,6 +275,14 @@ class Batch:
         values = tuple(columns)
         keys = len(schema.key)
         return cls(schema, origins, order, timestamps, present.astype(np.bool_), values[:keys], values[keys:])
+
+
+def _joined_masks(masks: Sequence[Mask | None], lengths: Sequence[int]) -> Mask | None:
+    if all(mask is None for mask in masks):
+        return None
+    return np.concatenate(
+        [np.ones(n, dtype=np.bool_) if mask is None else mask for mask, n in zip(masks, lengths, strict=True)]
+    )
 
 
 def unified_origins(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], list[Int32s]]:

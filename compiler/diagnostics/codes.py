@@ -152,6 +152,9 @@ _RUN_TIME = {
     "VSC909": "event times that cannot be",
     "VSC911": "a declared column that no file has",
     "VSC913": "a Spark without the jars of a connector",
+    "VSC918": "a database that cannot be used",
+    "VSC919": "a table that does not fit",
+    "VSC920": "a row that a database refuses",
 }
 
 _WARNINGS = {

@@ -10,6 +10,6 @@ __all__ = ["lower"]
 
 def lower(checked: CheckedTopology) -> Plan:
     """The plan of a topology: the same for the same text, whatever the hash seed."""
-    nodes = logical.nodes(checked)
-    nodes, stages = completed(nodes, physical.stages(nodes))
-    return Plan(checked.topology.name, nodes, logical.sinks(checked), stages, checked.connectors.variables)
+    nodes, sinks = logical.nodes(checked), logical.sinks(checked)
+    nodes, stages = completed(nodes, physical.stages(nodes), sinks)
+    return Plan(checked.topology.name, nodes, sinks, stages, checked.connectors.variables)

@@ -5,16 +5,16 @@
   is, wherever their window is; what is joined with such a table, and all that takes its key over, is partitioned alike.
 * Who asks for the row before a change, and for whether a change is its key's newest. These are Kafka's rules
   (KTable.enableSendingOldValues): a table sends old rows if a reader needs them, and one without a store of its own
-  passes the wish on to what it reads.
+  passes the wish on to what it reads. A sink that applies only the newest changes is such a reader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
-from vsc.plan import Filter, HandOver, Node, Stage
+from vsc.plan import Filter, HandOver, Node, Sink, Stage
 
 __all__ = ["completed"]
 
@@ -22,16 +22,20 @@ _BOUNDS = 2
 """The key columns of a window: its start and its end."""
 
 
-def completed(nodes: Sequence[Node], stages: Sequence[Stage]) -> tuple[tuple[Node, ...], tuple[Stage, ...]]:
+def completed(
+    nodes: Sequence[Node], stages: Sequence[Stage], sinks: Sequence[Sink]
+) -> tuple[tuple[Node, ...], tuple[Stage, ...]]:
     """The nodes and stages with all that follows from the others."""
     by_name = {node.name: node for node in nodes}
     bounds = _bounds(nodes)
     found = tuple(_deduping(replace(node, bounds=bounds[node.name]), by_name) for node in nodes)
     by_name = {node.name: node for node in found}
-    return found, tuple(_stage(stage, by_name, stages) for stage in stages)
+    newest = {sink.node for sink in sinks if sink.connector.newest_only and _versioned(by_name[sink.node])}
+    return found, tuple(_stage(stage, by_name, stages, newest.intersection(stage.emits)) for stage in stages)
 
 
-def _stage(stage: Stage, by_name: Mapping[str, Node], stages: Sequence[Stage]) -> Stage:
+def _stage(stage: Stage, by_name: Mapping[str, Node], stages: Sequence[Stage], newest: Set[str]) -> Stage:
+    """The stage; sinks take only the newest changes of the tables `newest`."""
     readers: dict[str, list[tuple[Node, int]]] = {}
     moved: list[str] = []
     for node in (by_name[name] for name in stage.nodes):
@@ -40,8 +44,12 @@ def _stage(stage: Stage, by_name: Mapping[str, Node], stages: Sequence[Stage]) -
         if node.operation.moves or not set(moved).isdisjoint(node.taken):
             moved.append(node.name)
 
-    def asked(asks: Callable[[Node, int], bool], passes: Callable[[Node], bool], name: str) -> bool:
-        return any(asks(n, port) or (passes(n) and asked(asks, passes, n.name)) for n, port in readers.get(name, ()))
+    def asked(
+        asks: Callable[[Node, int], bool], passes: Callable[[Node], bool], name: str, sinks: Set[str] = frozenset()
+    ) -> bool:
+        return name in sinks or any(
+            asks(n, port) or (passes(n) and asked(asks, passes, n.name, sinks)) for n, port in readers.get(name, ())
+        )
 
     tables = [name for name in stage.nodes if by_name[name].kind == "table"]
     return replace(
@@ -50,7 +58,7 @@ def _stage(stage: Stage, by_name: Mapping[str, Node], stages: Sequence[Stage]) -
         moved=tuple(moved),
         depth=stage.id,
         old=tuple(name for name in tables if asked(_asks_old, _passes_old, name)),
-        latest=tuple(name for name in tables if asked(_asks_latest, _is_computed, name)),
+        latest=tuple(name for name in tables if asked(_asks_latest, _is_computed, name, newest)),
     )
 
 
@@ -98,11 +106,15 @@ def _deduping(node: Node, by_name: Mapping[str, Node]) -> Node:
     if not isinstance(node.operation, Filter) or node.kind != "table":
         return node
     table = by_name[node.inputs[0]]
-    versioned = table.status is not None and table.status.versioned
+    versioned = _versioned(table)
     while table.store is None and table.operation.row_by_row:
         table = by_name[table.inputs[0]]
     dedupe = not versioned and table.store is not None
     return replace(node, operation=replace(node.operation, dedupe=dedupe))
+
+
+def _versioned(table: Node) -> bool:
+    return table.status is not None and table.status.versioned
 
 
 def _is_computed(node: Node) -> bool:

@@ -16,6 +16,7 @@ from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest
 from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
+from vsc.compiler.passes.secrets import written_secrets
 from vsc.compiler.passes.zones import zone_problem
 from vsc.compiler.topology import Topology
 from vsc.plan import Connector
@@ -92,11 +93,13 @@ _KINDS: dict[str, _Kind] = {
         {
             "url": OptionSpec("string", "'jdbc:postgresql://localhost/db'"),
             "table": OptionSpec("string", "'payments'"),
+            "create": OptionSpec("true or false", "true"),
             "max_ahead": _MAX_AHEAD,
             "with_timestamp": _WITH_TIMESTAMP,
         },
         required=("url", "table"),
         source_only=("max_ahead",),
+        sink_only=("create",),
         stream_sink_only=("with_timestamp",),
     ),
     "rate": _Kind(
@@ -160,6 +163,7 @@ def _connector(clause: syntax.ConnectorClause, role: Role, stream: bool, finding
     wrong += _out_of_bounds(options)
     wrong += _offsets(options)
     wrong += _zone(options)
+    wrong += written_secrets(clause)
     findings.extend(wrong)
     if wrong:
         return None

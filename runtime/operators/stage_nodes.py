@@ -87,7 +87,8 @@ class StageNodes:
                 cause, place, flow = cause[~flow.void], place[~flow.void], flow.select(~flow.void)
             extended = order.take(cause).extended(place, name in self._stage.moved)
             schema = self._plan.node(name).schema
-            found.append((name, Batch(schema, origins, extended, flow.time, flow.present, flow.keys, flow.values)))
+            columns = (flow.time, flow.present, flow.keys, flow.values, flow.latest)
+            found.append((name, Batch(schema, origins, extended, *columns)))
         return tuple(found)
 
     def _places(self, leaving: Sequence[tuple[str, Moments]]) -> tuple[list[Int64s], list[Int64s]]:

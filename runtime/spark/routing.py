@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.in_step import Frontier
@@ -18,6 +19,14 @@ from vsc.runtime.spark.wire import SINK, WireRow, pieces
 __all__ = ["Router"]
 
 
+@dataclass(slots=True)
+class _Target:
+    """Sinks that get the same records of a node, and the digest of these, if one of them compares digests."""
+
+    sinks: list[str] = field(default_factory=list)
+    digests: PartDigests | None = None
+
+
 class Router:
     """Routes what stage `stage` of the plan hands out."""
 
@@ -29,27 +38,35 @@ class Router:
         self._codecs = partition_codecs(plan)
         self._delivery = delivery(plan)
         self._in_order = stage > 0
-        self._sinks: dict[str, list[str]] = {}
-        self._digests: dict[str, PartDigests] = {}
+        self._targets: dict[tuple[str, bool], _Target] = {}
         for sink in plan.sinks:
             if sink.node in this.emits:
-                self._sinks.setdefault(sink.node, []).append(sink.id)
+                target = self._targets.setdefault((sink.node, sink.connector.newest_only), _Target())
+                target.sinks.append(sink.id)
                 if connector_of(sink.connector.kind).digests:
-                    self._digests[sink.node] = PartDigests(by_origin=stage == 0)
+                    target.digests = target.digests or PartDigests(by_origin=stage == 0)
 
     def route(self, node: str, batch: Batch, here: int, counters: TaskCounters) -> Iterator[WireRow]:
         """The rows that carry `batch`; what is for a sink travels through partition `here`, unless it goes by key."""
+        every, newest = (self._targets.get((node, newest_only), _Target()) for newest_only in (False, True))
+        yield from self._sent(node, batch, here, counters, self._stages.get(node, ()), every)
+        if newest.sinks:
+            newest_changes = batch if batch.latest is None else batch.filter(batch.latest)
+            yield from self._sent(node, newest_changes, here, counters, (), newest)
+
+    def _sent(
+        self, node: str, batch: Batch, here: int, counters: TaskCounters, stages: tuple[int, ...], target: _Target
+    ) -> Iterator[WireRow]:
         if not len(batch):
             return
-        sinks = self._sinks.get(node, [])
+        sinks = target.sinks
         for sink in sinks:
             counters.written[sink] += len(batch)
-        if node in self._digests:
-            self._digests[node].update(batch)
+        if target.digests is not None:
+            target.digests.update(batch)
         if sinks and node in self._delivery.shuffled and not self._in_order:
             batch = batch.sorted()  # what stage 0 hands out is in the order of its source partitions
         by_key = sinks if node in self._delivery.by_key else []
-        stages = self._stages.get(node, ())
         if stages or by_key:
             for partition, part in split(batch, self._codecs[node], self._partitions, is_broadcast(self._plan, node)):
                 yield from _rows(part, partition, node, stages, by_key)
@@ -58,9 +75,10 @@ class Router:
 
     def finish(self, counters: TaskCounters) -> None:
         """Hands over the digests of what went to each sink, once everything is routed."""
-        for node, digests in self._digests.items():
-            for sink in self._sinks[node]:
-                counters.digest(sink, digests.value())
+        for target in self._targets.values():
+            if target.digests is not None:
+                for sink in target.sinks:
+                    counters.digest(sink, target.digests.value())
 
 
 def _rows(batch: Batch, partition: int, node: str, stages: tuple[int, ...], sinks: list[str]) -> Iterator[WireRow]:

@@ -84,9 +84,9 @@ def test_wrong_use_ends_with_2(arguments: str, words: str, folder: Path, capsys:
     [
         ("memory ()", "noop ()", "[VSC905]: source 's' (line 1) reads from memory (), which only the test driver"),
         (
-            "jdbc (url = 'x', table = 'y')",
-            "noop ()",
-            "[VSC905]: source 's' (line 1) reads from jdbc, which this",
+            FILES,
+            "jdbc (url = 'jdbc:mysql://host/db', table = 'y')",
+            "[VSC918]: the sink of 's' (line 2): the url is not one of PostgreSQL",
         ),
         (FILES, "memory ()", "[VSC906]: the sink of 's' (line 2) writes to memory (), which only the test driver"),
         (FILES, "delta (path = 'x')", "[VSC906]: the sink of 's' (line 2) writes to delta, which this version"),

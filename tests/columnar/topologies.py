@@ -159,7 +159,7 @@ class Builder:
             Stage(1, tuple(stored), tuple(StageInput(s) for s in sources), tuple(stored)),
         )
         assert len(names) == len(set(names))
-        nodes, stages = completed(self.nodes, stages)
+        nodes, stages = completed(self.nodes, stages, ())
         return Plan("by_hand", nodes, (), stages)
 
 

@@ -169,3 +169,22 @@ CASES: dict[str, tuple[str, Stages]] = {
 def test_stages(title: str) -> None:
     text, expected = CASES[title]
     assert stages(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("sink", "expected"),
+    [
+        ("jdbc (url = 'u', table = 't')", ("v", "f")),
+        ("delta (path = 'p')", ("v", "f")),
+        ("files (path = 'p', format = 'json')", ()),
+    ],
+)
+def test_a_sink_of_the_newest_changes_is_told_which_these_are(sink: str, expected: tuple[str, ...]) -> None:
+    """A filter passes the question on to the store that knows; an unversioned table has no older changes."""
+    plan = compile_topology(
+        SOURCES
+        + "table v (k string, m bigint, at timestamp) from memory () key k timestamp at "
+        + "materialize versioned (retention = 1 day); table f = filter v where m > 0; "
+        + f"sink f to {sink}; sink u to {sink};"
+    )
+    assert [stage.latest for stage in plan.stages] == [(), expected]

@@ -74,3 +74,8 @@ class Connector:
     kind: str
     options: tuple[tuple[str, str | int | float | bool], ...] = ()
     spark_options: tuple[tuple[str, str | int | float | bool], ...] = ()
+
+    @property
+    def newest_only(self) -> bool:
+        """Whether a sink takes only those changes of a versioned table that are the newest of their key."""
+        return self.kind in ("delta", "jdbc")

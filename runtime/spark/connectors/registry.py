@@ -11,6 +11,7 @@ from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.console import Console
 from vsc.runtime.spark.connectors.files import FilesConnector
+from vsc.runtime.spark.connectors.jdbc import Jdbc
 from vsc.runtime.spark.connectors.kafka import Kafka
 from vsc.runtime.spark.connectors.later import Later
 from vsc.runtime.spark.connectors.memory import Memory
@@ -21,8 +22,7 @@ from vsc.runtime.spark.options import Options
 __all__ = ["check_connectors", "connector_of", "empty_sources", "make_sinks"]
 
 _CONNECTORS: Mapping[str, Connector] = {
-    one.kind: one
-    for one in (FilesConnector(), Kafka(), Rate(), Console(), Noop(), Memory(), Later("delta"), Later("jdbc"))
+    one.kind: one for one in (FilesConnector(), Kafka(), Rate(), Console(), Noop(), Memory(), Later("delta"), Jdbc())
 }
 
 

@@ -1,0 +1,289 @@
+"""A sink into a table of PostgreSQL: an epoch appears in one transaction, and in that transaction is written down.
+
+Beside the target, in its schema::
+
+    vsc_epochs                       which epochs of which checkpoint and sink are in the database
+    vsc_stage_CHECKPOINT_SINK_...    an epoch's rows while its tasks copy them; gone when the epoch is written
+
+Guarantees: readers see all of an epoch or nothing; an epoch that comes again changes nothing, whatever crashed between
+the database's commit and Spark's; two drivers cannot write one epoch.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from vsc.plan.nodes import Node, Sink
+from vsc.plan.types import BIGINT, DataType
+from vsc.runtime.errors import DatabaseError, DatabaseTableError, SinkError
+from vsc.runtime.spark.connectors.connector import EpochSink
+from vsc.runtime.spark.connectors.jdbc_copy import COPIED, Copy
+from vsc.runtime.spark.connectors.jdbc_database import Database
+from vsc.runtime.spark.connectors.jdbc_merge import Merge, is_refusal
+from vsc.runtime.spark.connectors.jdbc_table import (
+    Table,
+    check_may_create,
+    check_privileges,
+    check_table,
+    create_table,
+    found_table,
+    identifier,
+)
+from vsc.runtime.spark.connectors.jdbc_types import as_json
+from vsc.runtime.spark.epoch_files import Tally
+from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.output import TIMESTAMP, Output
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["JdbcSink"]
+
+_log = logging.getLogger(__name__)
+_EPOCHS = "vsc_epochs"
+_KEPT = 2
+_CREATE_EPOCHS = """
+create table if not exists {} (
+  checkpoint text not null, sink text not null, epoch bigint not null, rows bigint not null, digest text not null,
+  written_at timestamptz not null default now(), primary key (checkpoint, sink, epoch)
+)
+"""
+
+
+class JdbcSink(EpochSink):
+    """See the module."""
+
+    def __init__(self, sink: Sink, node: Node, checkpoint: str) -> None:
+        super().__init__(sink, node)
+        self._options = Options.of_sink(sink)
+        self._place = self._options.place
+        self._database = Database.of(self._options)
+        self._checkpoint = checkpoint
+        self._upsert = node.kind == "table"
+        self._timestamp = not self._upsert and self._options.flag("with_timestamp")
+        self._create = self._options.flag("create")
+        self._table: Table | None = None
+        self._written: dict[int, Tally] = {}
+
+    def prepare(self) -> None:
+        """Looks at the table, or creates it; makes `vsc_epochs`; removes what a crash left."""
+        text, columns, key = self._options.text("table"), self._columns, self._key
+        with self._connected() as connection:
+            table = found_table(connection, text, self._place)
+            if table is None and self._create:
+                create_table(connection, text, columns, key, self._place)
+                table = found_table(connection, text, self._place)
+            if table is None:
+                raise DatabaseTableError(
+                    f"{self._place}: there is no table {text!r} in {self._database.name}",
+                    "create it, correct the name, or add create = true",
+                )
+            check_table(table, columns, key, self._place)
+            needed = ("insert", "update", "delete", "select") if self._upsert else ("insert",)
+            check_privileges(connection, table, needed, self._place)
+            check_may_create(connection, table.schema, self._place)
+            with connection.transaction():  # two queries that start at once would collide
+                connection.execute("select pg_advisory_xact_lock(hashtext(%s))", [_EPOCHS])
+                connection.execute(_CREATE_EPOCHS.format(self._epochs(table)))
+            self._sweep(connection, table)
+            self._written = self._known_epochs(connection, table)
+            self._table = table
+
+    def lost(self) -> str | None:
+        """That the database has none of the checkpoint's epochs."""
+        if self._written:
+            return None
+        return (
+            f"{self._place}: {self._database.name} holds nothing of what this checkpoint wrote; "
+            "only new results are written (for all of them, run with a new checkpoint)"
+        )
+
+    def is_new(self, epoch: int) -> bool:
+        """Whether the database does not have the epoch."""
+        return epoch not in self._written
+
+    def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
+        """Stages the epoch's rows in parallel, then merges them in one transaction, which records the epoch."""
+        if not self.is_new(epoch):
+            before, now = self._written[epoch], rows()
+            if before != now:
+                raise self._differs(epoch, before, now)
+            return
+        newest = max(self._written, default=-1)
+        if newest > epoch:
+            raise SinkError(
+                f"{self._place}: {self._database.name} has epoch {newest} of this checkpoint, this is epoch {epoch}",
+                f"the checkpoint is older than what it wrote: {_again(epoch)}",
+            )
+        with self._connected() as connection:
+            merge = self._staged(connection, epoch)
+            try:
+                copied = self._copied(output, merge)
+                tally = rows()
+                if tally.count:
+                    self._merge(connection, merge, copied, epoch, tally)
+                    self._written = {e: t for e, t in self._written.items() if e > epoch - _KEPT} | {epoch: tally}
+            finally:
+                self._drop(connection, merge.staging)
+
+    def back_to(self, epoch: int) -> None:
+        """Forgets that later epochs were written, so that they are written again. The rows themselves stay."""
+        with self._connected() as connection:
+            table = found_table(connection, self._options.text("table"), self._place)
+            if table is not None and self._has_epochs(connection, table):
+                connection.execute(
+                    f"delete from {_percent(self._epochs(table))} where checkpoint = %s and sink = %s and epoch > %s",
+                    [self._checkpoint, self.id, epoch],
+                )
+
+    # ------------------------------------------------------------------------------------------------------- columns
+
+    @cached_property
+    def _columns(self) -> Mapping[str, DataType]:
+        """What is written, by name, in order."""
+        schema = self._node.schema
+        columns = {c.name: c.type for c in (*schema.key, *schema.value)}
+        return columns | {TIMESTAMP: BIGINT} if self._timestamp else columns
+
+    @property
+    def _key(self) -> tuple[str, ...]:
+        """The columns of which the table has a unique key."""
+        return tuple(c.name for c in self._node.schema.key) if self._upsert else ()
+
+    # -------------------------------------------------------------------------------------------------------- an epoch
+
+    def _staged(self, connection: psycopg.Connection[Any], epoch: int) -> Merge:
+        """The merge of an empty staging table."""
+        assert self._table is not None
+        name = f"{self._stage_prefix}{epoch}_{uuid.uuid4().hex[:8]}"
+        staging = f"{identifier(self._table.schema)}.{identifier(name)}"
+        keys = len(self._node.schema.key)
+        merge = Merge(self._table, staging, tuple(self._columns.items()), keys, self._upsert)
+        connection.execute(f"create unlogged table {staging} ({merge.staging_columns})")
+        return merge
+
+    def _copied(self, output: Output, merge: Merge) -> dict[int, int]:
+        """How many rows each attempt of a task, of those that count, has copied."""
+        table = merge.table
+        json = frozenset(i for i, (name, t) in enumerate(merge.columns) if as_json(t, table.columns[name]))
+        types = tuple(type for _, type in merge.columns)
+        copy = Copy(self._database, merge.staging, self._place, types, json, merge.keys)
+        rows = output.rows(self.id, self._node, self._timestamp).mapInArrow(copy, COPIED)
+        return {row.attempt: row.copied for row in rows.collect()}
+
+    def _merge(
+        self, connection: psycopg.Connection[Any], merge: Merge, copied: Mapping[int, int], epoch: int, tally: Tally
+    ) -> None:
+        import psycopg
+
+        attempts = list(copied)
+        try:
+            with connection.transaction():
+                self._record(connection, merge.table, epoch, tally)
+                self._check_complete(connection, merge, attempts, tally)
+                merge.apply(connection, attempts)
+        except psycopg.Error as error:
+            if not is_refusal(error):
+                raise
+            refused = merge.refused(connection, attempts, self._place)
+            if refused is None:
+                raise
+            raise refused from None
+
+    def _record(self, connection: psycopg.Connection[Any], table: Table, epoch: int, tally: Tally) -> None:
+        import psycopg
+
+        epochs, mine = _percent(self._epochs(table)), [self._checkpoint, self.id]
+        try:
+            connection.execute(
+                f"insert into {epochs} (checkpoint, sink, epoch, rows, digest) values (%s, %s, %s, %s, %s)",
+                [*mine, epoch, tally.count, f"{tally.digest:032x}"],
+            )
+        except psycopg.errors.UniqueViolation:
+            raise SinkError(
+                f"{self._place}: another run of this checkpoint has written epoch {epoch} in the meantime",
+                "end one of the two runs",
+            ) from None
+        connection.execute(
+            f"delete from {epochs} where checkpoint = %s and sink = %s and epoch <= %s", [*mine, epoch - _KEPT]
+        )
+
+    def _check_complete(
+        self, connection: psycopg.Connection[Any], merge: Merge, attempts: list[int], tally: Tally
+    ) -> None:
+        """A server that crashes empties staging tables, which are not logged."""
+        [staged] = connection.execute(f"select count(*) from {merge.staged(attempts)}").fetchone() or [0]
+        if staged != tally.count:
+            raise DatabaseError(
+                f"{self._place}: {staged} of {tally.count} staged rows are there: the server was restarted",
+                "nothing of the epoch was written: run the same command again",
+            )
+
+    def _drop(self, connection: psycopg.Connection[Any], staging: str) -> None:
+        """Drops a staging table; one that a lost task still writes to, or of a lost server, goes at the next start."""
+        import psycopg
+
+        try:
+            with connection.transaction():
+                connection.execute("set local lock_timeout = '5s'")
+                connection.execute(f"drop table if exists {staging}")
+        except psycopg.Error as error:
+            _log.warning("%s: %s stays until the next start: %s", self._place, staging, " ".join(str(error).split()))
+
+    # -------------------------------------------------------------------------------------------------- its own tables
+
+    @property
+    def _stage_prefix(self) -> str:
+        return f"vsc_stage_{self._checkpoint[:16]}_{self.id.removeprefix('sink-')}_"
+
+    def _sweep(self, connection: psycopg.Connection[Any], table: Table) -> None:
+        """Drops what earlier runs of this checkpoint have staged."""
+        prefix = self._stage_prefix
+        left = connection.execute(
+            "select relname from pg_class where relnamespace = %s::regnamespace and relkind = 'r' "
+            "and starts_with(relname, %s)",
+            [identifier(table.schema), prefix],
+        ).fetchall()
+        for (name,) in left:
+            self._drop(connection, f"{identifier(table.schema)}.{identifier(name)}")
+
+    def _known_epochs(self, connection: psycopg.Connection[Any], table: Table) -> dict[int, Tally]:
+        found = connection.execute(
+            f"select epoch, rows, digest from {_percent(self._epochs(table))} where checkpoint = %s and sink = %s",
+            [self._checkpoint, self.id],
+        )
+        return {epoch: Tally(rows, int(digest, 16)) for epoch, rows, digest in found}
+
+    def _has_epochs(self, connection: psycopg.Connection[Any], table: Table) -> bool:
+        [found] = connection.execute("select to_regclass(%s)", [self._epochs(table)]).fetchone() or [None]
+        return found is not None
+
+    @staticmethod
+    def _epochs(table: Table) -> str:
+        return f"{identifier(table.schema)}.{_EPOCHS}"
+
+    def _connected(self) -> Any:
+        return self._database.connected(self._place)
+
+    def _differs(self, epoch: int, before: Tally, now: Tally) -> SinkError:
+        what = f"{before.count} rows, now it has {now.count}"
+        if before.count == now.count:
+            what = f"other content in its {now.count} rows"
+        return SinkError(
+            f"{self._place}: epoch {epoch} was written before with {what}",
+            "its input, the options or vsc itself have changed in between: restore what was there; or, to have the "
+            f"epoch written again, {_again(epoch)}",
+        )
+
+
+def _percent(statement: str) -> str:
+    """A part of a statement that has parameters: there psycopg reads a percent sign."""
+    return statement.replace("%", "%%")
+
+
+def _again(epoch: int) -> str:
+    return f"run with --back-to {epoch - 1}" if epoch else "run with a new checkpoint"

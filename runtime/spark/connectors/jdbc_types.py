@@ -1,0 +1,167 @@
+"""How columns of the language's types become text that PostgreSQL reads, and which types of a table can hold them.
+
+The text of a value is that of PostgreSQL's own input: so every type of a table that has one can be filled, and the
+server converts and checks. Guarantees: equal values of a key column have equal texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
+from vsc.runtime.expressions.json_text import writer
+from vsc.runtime.values import to_values
+
+__all__ = ["TableColumn", "as_json", "copied", "created_type", "fits", "texts"]
+
+_CREATED = {
+    "boolean": "boolean", "tinyint": "smallint", "smallint": "smallint", "int": "integer", "bigint": "bigint",
+    "float": "real", "double": "double precision", "string": "text", "binary": "bytea", "date": "date",
+    "timestamp": "timestamp with time zone",
+}  # fmt: skip
+_HELD = {
+    "boolean": ("bool",),
+    "tinyint": ("int2", "int4", "int8", "numeric"),
+    "smallint": ("int2", "int4", "int8", "numeric"),
+    "int": ("int4", "int8", "numeric"),
+    "bigint": ("int8", "numeric"),
+    "float": ("float4", "float8"),
+    "double": ("float8",),
+    "binary": ("bytea",),
+    "date": ("date",),
+    "timestamp": ("timestamptz", "timestamp"),
+}
+_TEXTUAL = ("uuid", "json", "jsonb", "xml", "ltree")
+_JSON = ("json", "jsonb")
+_NUMERIC_HEAD = 4
+"""A numeric's modifier is ((precision << 16) | scale) + 4, -1 where it has none; the scale has 11 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a table: its type as PostgreSQL writes it, and below domains and modifiers.
+
+    `base` is the internal name (``int4``, ``_text``), `cast` the same as SQL, without modifier; `category` is
+    ``pg_type.typcategory``; `element` is the base of an array's elements.
+    """
+
+    name: str
+    type: str
+    base: str
+    cast: str
+    category: str
+    element: str | None
+    modifier: int
+    required: bool
+    generated: bool
+    """`required`: not null and without a default; `generated`: only the server writes it."""
+
+
+def created_type(type: DataType) -> str:
+    """The type of a column that is made for values of `type`."""
+    match type:
+        case ScalarType(name):
+            return _CREATED[name]
+        case DecimalType(precision, scale):
+            return f"numeric({precision},{scale})"
+        case ArrayType(ScalarType() | DecimalType() as element):
+            return created_type(element) + "[]"
+        case _:
+            return "jsonb"
+
+
+def fits(type: DataType, column: TableColumn) -> bool:
+    """Whether every value of `type` has its place in the column, or is refused by it: none is changed."""
+    if as_json(type, column):
+        return True
+    if isinstance(type, ArrayType):
+        scalar = isinstance(type.element, ScalarType | DecimalType)
+        return scalar and column.element is not None and _holds(type.element, column.element, column, "")
+    return _holds(type, column.base, column, column.category)
+
+
+def as_json(type: DataType, column: TableColumn) -> bool:
+    """Whether values of `type` go into the column as JSON."""
+    return column.base in _JSON and isinstance(type, ArrayType | MapType | StructType)
+
+
+def _holds(type: DataType, base: str, column: TableColumn, category: str) -> bool:
+    match type:
+        case ScalarType("string"):
+            return category in ("S", "E", "I") or base in (*_TEXTUAL, "text", "varchar", "bpchar", "name")
+        case ScalarType(name):
+            return base in _HELD.get(name, ()) and (base != "numeric" or _scale(column) is not None)
+        case DecimalType(_, scale):
+            held = _scale(column)
+            return base == "numeric" and held is not None and held >= scale
+    return False
+
+
+def _scale(column: TableColumn) -> int | None:
+    """The digits behind the point; None if there are fewer than none."""
+    if column.modifier < _NUMERIC_HEAD:
+        return 1 << 16
+    scale = (column.modifier - _NUMERIC_HEAD) & 0x7FF
+    return scale if scale < 1 << 10 else None
+
+
+# ------------------------------------------------------------------------------------------------------------- as text
+
+
+def texts(array: pa.Array, type: DataType, json: bool) -> pa.Array:
+    """The values as PostgreSQL reads them, null for null; `json`: as JSON."""
+    if json:
+        return _mapped(array, type, writer(type))
+    match type:
+        case ScalarType("string"):
+            return array
+        case ScalarType("binary"):
+            return _mapped(array, type, lambda value: "\\x" + value.hex())
+        case ScalarType("timestamp"):
+            return _instants(array)
+        case ArrayType(element):
+            return _lists(array, element)
+        case _:
+            return array.cast(pa.string())
+
+
+def _instants(array: pa.Array) -> pa.Array:
+    local = array.view(pa.int64()).view(pa.timestamp("us"))
+    return pc.binary_join_element_wise(local.cast(pa.string()), "+00", "")
+
+
+def _mapped(array: pa.Array, type: DataType, text: Callable[..., str]) -> pa.Array:
+    return pa.array([None if value is None else text(value) for value in to_values(array, type)], pa.string())
+
+
+def _lists(array: pa.Array, element: DataType) -> pa.Array:
+    offsets = array.offsets.to_pylist() if len(array) else [0]
+    start, end = offsets[0], offsets[-1]
+    items = [_quoted(item) for item in texts(array.values.slice(start, end - start), element, False).to_pylist()]
+    found = ["{" + ",".join(items[a - start : b - start]) + "}" for a, b in pairwise(offsets)]
+    valid = array.is_valid().to_pylist()
+    return pa.array([text if there else None for text, there in zip(found, valid, strict=True)], pa.string())
+
+
+def _quoted(item: str | None) -> str:
+    return "NULL" if item is None else '"' + item.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def copied(columns: list[pa.Array]) -> memoryview:
+    """Columns of text as the lines of ``COPY ... (format text)``."""
+    cells = [pc.fill_null(_escaped(column), "\\N") for column in columns]
+    lines = pc.binary_join_element_wise(pc.binary_join_element_wise(*cells, "\t"), "", "\n")
+    offsets, data = lines.cast(pa.large_string()).buffers()[1:]
+    ends = memoryview(offsets).cast("q")
+    return memoryview(data)[ends[lines.offset] : ends[lines.offset + len(lines)]]
+
+
+def _escaped(column: pa.Array) -> pa.Array:
+    for plain, escaped in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
+        column = pc.replace_substring(column, plain, escaped)
+    return column

@@ -1,0 +1,45 @@
+"""A real server for the tests, and a database of its own for each of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.postgres.server import PostgresServer, programs
+
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Py4J's sockets are closed by the garbage collector, in whatever test that happens."""
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+
+
+@pytest.fixture(scope="session")
+def running_server() -> Iterator[PostgresServer]:
+    """The server. Without PostgreSQL the tests are skipped, but where ``VSC_SERVERS=required``, as in .ci/run."""
+    found = programs()
+    if found is None:
+        assert os.environ.get("VSC_SERVERS") != "required", "PostgreSQL is not installed: apt-get install postgresql"
+        pytest.skip("needs PostgreSQL (apt-get install postgresql)")
+    server = PostgresServer(found)
+    server.create()
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def server(running_server: PostgresServer) -> Iterator[PostgresServer]:
+    """The server with an empty database `vsc`."""
+    running_server.query("create database vsc", database="postgres")
+    yield running_server
+    running_server.query("drop database vsc with (force)", database="postgres")

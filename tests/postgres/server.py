@@ -1,0 +1,106 @@
+"""A PostgreSQL server of the tests' own: Debian's programs, a folder that goes, a free port on loopback."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+__all__ = ["PostgresServer", "programs"]
+
+
+def programs() -> Path | None:
+    """The folder of the server's programs, of the newest version that is installed."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    on_path = shutil.which("initdb")
+    return found[-1].parent if found else Path(on_path).parent if on_path else None
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+@dataclass
+class PostgresServer:
+    """A server with one superuser, `vsc`, who has a password. `crash` and `start` may be called again and again."""
+
+    programs: Path
+    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="vsc-postgres-")))
+    port: int = field(default_factory=_free_port)
+    password: str = field(default_factory=lambda: "pw-" + secrets.token_hex(8))
+
+    def create(self) -> None:
+        """Makes the cluster; its programs refuse root, who hands over to the user of the package."""
+        secret = self.folder / "password"
+        secret.write_text(self.password)
+        if os.getuid() == 0:
+            shutil.chown(self.folder, "postgres")
+            shutil.chown(secret, "postgres")
+        self._run(
+            "initdb", "-D", str(self.folder / "data"), "-U", "vsc", "--auth-host=scram-sha-256", "--auth-local=trust",
+            "--pwfile", str(secret), "--no-sync", "-E", "UTF8", "--locale=C.UTF-8",
+        )  # fmt: skip
+        secret.unlink()
+
+    def start(self) -> None:
+        """Returns when it answers."""
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder} -c fsync=off"
+        options += " -c log_statement=all -c log_destination=stderr"
+        self._run(
+            "pg_ctl", "-D", str(self.folder / "data"), "-w", "-l", str(self.folder / "log"), "-o", options, "start"
+        )
+
+    def stop(self) -> None:
+        """Ends it, and removes what there is of it."""
+        self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "fast", "-w", "stop")
+        shutil.rmtree(self.folder)
+
+    def crash(self) -> None:
+        """``kill -9``."""
+        pid = int((self.folder / "data/postmaster.pid").read_text().splitlines()[0])
+        os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + 30
+        while self._answers():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def url(self, database: str = "vsc") -> str:
+        """The JDBC URL."""
+        return f"jdbc:postgresql://127.0.0.1:{self.port}/{database}"
+
+    def connect(self, database: str = "vsc") -> psycopg.Connection[tuple[Any, ...]]:
+        """A connection in autocommit."""
+        return psycopg.connect(
+            host="127.0.0.1", port=self.port, user="vsc", password=self.password, dbname=database, autocommit=True
+        )
+
+    def query(self, statement: str, parameters: Sequence[Any] = (), database: str = "vsc") -> list[tuple[Any, ...]]:
+        """The rows of a statement; none for one that gives none."""
+        with self.connect(database) as connection:
+            found = connection.execute(statement, parameters or None)  # type: ignore[call-overload]
+            return found.fetchall() if found.description else []
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self.programs / program), *arguments]
+        if os.getuid() == 0:
+            command = ["runuser", "-u", "postgres", "--", *command]
+        done = subprocess.run(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert done.returncode == 0, done.stdout
