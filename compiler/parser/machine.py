@@ -124,6 +124,22 @@ class Machine:
         return [terminal for terminal in self.tables.states[self.stack[-1]]
                 if terminal < len(self.tables.names) and self.takes(terminal)]  # fmt: skip
 
+    def completed_by(self, terminal: int, following: int) -> str:
+        """The rule that `terminal`, read here, completes on its own in front of `following`; empty if none.
+
+        Rules that only say how a name is written do not count.
+        """
+        stack = self._after(tuple(self.stack), terminal)
+        while stack is not None:
+            action = self.tables.states[stack[-1]].get(following, 0)
+            if action >= 0:
+                return ""
+            nonterminal, length, name, _ = self.tables.rules[-1 - action]
+            if name not in ("", "plain_name"):
+                return name if length == 1 or name == "*" else ""
+            stack = (*stack[:-length], self.tables.states[stack[-length - 1]][nonterminal])
+        return ""
+
     def terminal(self, index: int) -> int:
         """What the token at `index` is here: a keyword or a name."""
         kind, tables = self.tokens.kinds[index], self.tables

@@ -26,12 +26,14 @@ from vsc.plan.types import (
     StructType,
 )
 
-__all__ = ["TypeProblem", "nested_type", "plain_type", "sized_type"]
+__all__ = ["TYPE_NAMES", "TypeProblem", "nested_type", "plain_type", "sized_type"]
 
 _PLAIN: dict[str, DataType] = {
     str(t): t for t in (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING, BINARY, DATE, TIMESTAMP)
 }
 _NESTED = ("array", "map", "struct")
+TYPE_NAMES = (*_PLAIN, "decimal", *_NESTED)
+"""What types are called."""
 _MAX_PRECISION = 38
 _MAX_LEVELS = 32  # of types inside types
 _OTHER_NAMES = {

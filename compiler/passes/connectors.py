@@ -23,7 +23,7 @@ from vsc.plan import Connector
 from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.plan.record import record
 
-__all__ = ["Connectors", "Role", "check_connectors"]
+__all__ = ["Connectors", "Role", "check_connectors", "connector_kinds", "connector_options"]
 
 Role = Choice["source", "sink"]
 
@@ -128,6 +128,17 @@ class Connectors:
     ahead: Mapping[str, int | None]
 
 
+def connector_kinds(role: Role) -> tuple[str, ...]:
+    """The connectors that there are for sources, or for sinks."""
+    return tuple(kind for kind, facts in _KINDS.items() if role in facts.roles)
+
+
+def connector_options(name: str, role: Role, stream: bool) -> Mapping[str, OptionSpec]:
+    """The options of a connector, for a stream or a table; none for one that there is not."""
+    kind = _KINDS.get(name)
+    return {} if kind is None else {n: s for n, s in kind.options.items() if _applies(kind, n, role, stream)}
+
+
 def check_connectors(topology: Topology, kinds: Kinds) -> tuple[Connectors, tuple[Finding, ...]]:
     """The connectors that are right, and what is wrong with the others."""
     findings: list[Finding] = []
@@ -155,8 +166,9 @@ def _connector(clause: syntax.ConnectorClause, role: Role, stream: bool, finding
         findings.append(_wrong_kind(clause.kind, role))
         return None
     own = tuple(option for option in clause.options if not option.quoted)
-    specs = {n: s for n, s in kind.options.items() if _applies(kind, n, role, stream)}
-    options, wrong = read_options(own, specs, f"`{name}` as a {_target(role, stream, kind)}", _CODES)
+    options, wrong = read_options(
+        own, connector_options(name, role, stream), f"`{name}` as a {_target(role, stream, kind)}", _CODES
+    )
     spark, wrong_spark = _spark_options(clause, kind)
     wrong += wrong_spark
     wrong += _missing(clause, kind, role, own)
@@ -185,7 +197,7 @@ def _target(role: Role, stream: bool, kind: _Kind) -> str:
 
 
 def _wrong_kind(name: syntax.Name, role: Role) -> Finding:
-    usable = [kind for kind, facts in _KINDS.items() if role in facts.roles]
+    usable = connector_kinds(role)
     listed = ", ".join(f"`{kind}`" for kind in usable)
     if name.text in _KINDS:
         other = "written" if role == "source" else "read"

@@ -18,14 +18,15 @@ from vsc.compiler.topology import Declaration, Topology
 from vsc.plan import Store
 from vsc.plan.record import record
 
-__all__ = ["Clause", "Stores", "check_stores", "clause_of", "default_segment"]
+__all__ = ["VERSIONED_OPTIONS", "Clause", "Stores", "check_stores", "clause_of", "default_segment"]
 
 _CODES = OptionCodes(unknown="VSC124", value="VSC125", twice="VSC126")
-_VERSIONED = {
+VERSIONED_OPTIONS = {
     "retention": OptionSpec("duration", "7 days"),
     "segment": OptionSpec("duration", "1 hour"),
     "grace": OptionSpec("duration", "1 day"),
 }
+"""The options of ``versioned``."""
 
 
 @record
@@ -95,7 +96,7 @@ def _read(node: str, written: syntax.MaterializeClause) -> tuple[Clause, list[Fi
     name = written.store.text if written.store is not None else node
     if written.kind != "versioned":
         return Clause(written, False, Store(name, "unversioned")), []
-    options, findings = read_options(written.options, _VERSIONED, "`versioned`", _CODES)
+    options, findings = read_options(written.options, VERSIONED_OPTIONS, "`versioned`", _CODES)
     if not any(option.name.text == "retention" for option in written.options):
         findings.append(
             Finding("VSC305", written.kind_span, "a versioned store needs a `retention`: how far back it can be read",

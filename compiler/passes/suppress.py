@@ -17,7 +17,7 @@ from vsc.compiler.topology import Topology
 from vsc.plan import Suppress
 from vsc.plan.record import record
 
-__all__ = ["check_suppress"]
+__all__ = ["check_suppress", "suppress_options"]
 
 _CODES = OptionCodes(unknown="VSC124", value="VSC125", twice="VSC126")
 _COUNT = OptionSpec("whole number", "10000")
@@ -35,6 +35,12 @@ def check_suppress(
     return pass_.suppressed, tuple(pass_.findings)
 
 
+def suppress_options(windowed: bool) -> Mapping[str, OptionSpec]:
+    """The options of a `suppress` until windows close, or of one with a time limit."""
+    full = OptionSpec("string", "'fail'", ("fail",) if windowed else ("emit", "fail"))
+    return {"max_records": _COUNT, "max_bytes": _COUNT, "when_full": full}
+
+
 @record
 class _Suppressing:
     """What has been found so far, and how to find the next."""
@@ -47,11 +53,7 @@ class _Suppressing:
 
     def node(self, name: str, operation: syntax.Suppress) -> None:
         """Finds out about one node."""
-        specs = {
-            "max_records": _COUNT,
-            "max_bytes": _COUNT,
-            "when_full": OptionSpec("string", "'fail'", ("fail",) if operation.limit is None else ("emit", "fail")),
-        }
+        specs = suppress_options(operation.limit is None)
         options, wrong = read_options(operation.options, specs, "`suppress`", _CODES)
         wrong += [finding for n in ("max_records", "max_bytes") if n in options for finding in _too_few(options[n])]
         given = {option.name.text for option in operation.options}

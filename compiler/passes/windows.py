@@ -17,11 +17,11 @@ from vsc.compiler.topology import Topology
 from vsc.plan import Window
 from vsc.plan.record import record
 
-__all__ = ["Windows", "check_windows"]
+__all__ = ["WINDOW_OPTIONS", "Windows", "check_windows"]
 
 _CODES = OptionCodes(unknown="VSC124", value="VSC125", twice="VSC126")
 _GRACE = OptionSpec("duration", "10 minutes")
-_KINDS: dict[str, dict[str, OptionSpec]] = {
+WINDOW_OPTIONS: dict[str, dict[str, OptionSpec]] = {
     "tumbling": {"size": OptionSpec("duration", "1 hour"), "grace": _GRACE},
     "hopping": {
         "size": OptionSpec("duration", "1 hour"), "advance": OptionSpec("duration", "10 minutes"), "grace": _GRACE,
@@ -29,6 +29,7 @@ _KINDS: dict[str, dict[str, OptionSpec]] = {
     "sliding": {"difference": OptionSpec("duration", "10 minutes"), "grace": _GRACE},
     "session": {"gap": OptionSpec("duration", "10 minutes"), "grace": _GRACE},
 }  # fmt: skip
+"""The kinds of windows, each with its options."""
 _NAMES: dict[str, Choice["tumbling", "hopping", "sliding", "session"]] = {
     "tumbling": "tumbling", "hopping": "hopping", "sliding": "sliding", "session": "session",
 }  # fmt: skip
@@ -125,10 +126,10 @@ class _Windows:
 
 def _read(window: syntax.Window) -> tuple[Window | None, list[Finding]]:
     kind = window.kind.text
-    specs = _KINDS.get(kind)
+    specs = WINDOW_OPTIONS.get(kind)
     if specs is None:
-        near = nearest(kind, _KINDS)
-        known = ", ".join(f"`{name}`" for name in _KINDS)
+        near = nearest(kind, WINDOW_OPTIONS)
+        known = ", ".join(f"`{name}`" for name in WINDOW_OPTIONS)
         action = f"write `{near}`" if near is not None else f"use one of {known}"
         return None, [Finding("VSC127", window.kind.span, f"there is no window `{kind}`", (), action)]
     options, wrong = read_options(window.options, specs, f"`{kind}`", _CODES)

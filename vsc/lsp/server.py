@@ -6,13 +6,19 @@ import os
 import sys
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from vsc import __version__
-from vsc.lsp.diagnostics import diagnostics
+from vsc.compiler.source import Span
+from vsc.lsp.completion import completions
+from vsc.lsp.diagnostics import diagnostic, diagnostics
 from vsc.lsp.document import Document
+from vsc.lsp.fixes import fixes
+from vsc.lsp.formatting import formatted
 from vsc.lsp.hover import hover
 from vsc.lsp.navigation import definition, outline, references
+from vsc.lsp.renaming import RenameRefused, rename, renamed
 
 __all__ = ["serve"]
 
@@ -37,7 +43,10 @@ class _Server(LanguageServer):
         return document, document.positions.offset(params.position)
 
 
-_Place = types.HoverParams | types.DefinitionParams | types.ReferenceParams
+_Place = (
+    types.HoverParams | types.DefinitionParams | types.ReferenceParams | types.CompletionParams | types.RenameParams
+    | types.PrepareRenameParams
+)  # fmt: skip
 
 
 def serve() -> None:
@@ -51,6 +60,7 @@ def server() -> LanguageServer:
     made = _Server()
     _follow(made)
     _navigate(made)
+    _edit(made)
     return made
 
 
@@ -90,3 +100,47 @@ def _navigate(server: _Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def on_symbols(ls: _Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
         return outline(ls.documents[params.text_document.uri])
+
+
+def _edit(server: _Server) -> None:
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[".", "("]))
+    def on_completion(ls: _Server, params: types.CompletionParams) -> list[types.CompletionItem]:
+        return completions(*ls.at(params))
+
+    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
+    def on_prepare(ls: _Server, params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder | None:
+        document, offset = ls.at(params)
+        found = renamed(document, offset)
+        return None if found is None else types.PrepareRenamePlaceholder(document.positions.range(found[0]), found[1])
+
+    @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
+    def on_rename(ls: _Server, params: types.RenameParams) -> types.WorkspaceEdit:
+        document, offset = ls.at(params)
+        try:
+            edits = rename(document, offset, params.new_name)
+        except RenameRefused as refused:
+            raise JsonRpcException(str(refused), types.LSPErrorCodes.RequestFailed) from refused
+        return _changes(document, edits)
+
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    def on_formatting(ls: _Server, params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+        return formatted(ls.documents[params.text_document.uri])
+
+    @server.feature(
+        types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
+    )
+    def on_code_action(ls: _Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+        document = ls.documents[params.text_document.uri]
+        place = document.positions.offset
+        return [
+            types.CodeAction(
+                fix.title, types.CodeActionKind.QuickFix, [diagnostic(document, fix.finding)],
+                edit=_changes(document, [(fix.span, fix.new)]),
+            )
+            for fix in fixes(document, Span(place(params.range.start), place(params.range.end)))
+        ]  # fmt: skip
+
+
+def _changes(document: Document, edits: list[tuple[Span, str]]) -> types.WorkspaceEdit:
+    found = [types.TextEdit(document.positions.range(span), new) for span, new in edits]
+    return types.WorkspaceEdit(changes={document.uri: found})
