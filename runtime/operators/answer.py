@@ -277,7 +277,7 @@ def _left(node: Node) -> Schema:
 def _contents(plan: Plan, node: Node) -> Contents:
     left, (subscribe, right) = _left(node), (plan.node(name) for name in node.inputs)
     columns = tuple(Column(f"left_{c.name}", c.type) for c in (*left.key, *left.value))
-    return Contents("subscriptions", ("timestamp",), right.schema.key, columns, subscribe.name)
+    return Contents(("timestamp",), right.schema.key, columns, subscribe.name)
 
 
 def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:

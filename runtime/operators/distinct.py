@@ -118,7 +118,7 @@ def _operation(node: Node) -> Distinct:
 
 def _contents(plan: Plan, node: Node) -> Contents:
     before = plan.node(node.inputs[0])
-    return Contents("passed", ("timestamp", "due"), before.schema.key, (), before.name)
+    return Contents(("timestamp", "due"), before.schema.key, (), before.name)
 
 
 def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:

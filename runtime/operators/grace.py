@@ -135,11 +135,9 @@ def _grace(node: Node) -> int | None:
     return node.operation.grace
 
 
-def _contents(plan: Plan, node: Node) -> Contents | None:
-    if _grace(node) is None:
-        return None
+def _contents(plan: Plan, node: Node) -> Contents:
     stream = plan.node(node.inputs[0])
-    return Contents("waiting", ("timestamp", "due"), node.schema.key, stream.schema.value, stream.name)
+    return Contents(("timestamp", "due"), node.schema.key, stream.schema.value, stream.name)
 
 
 def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:

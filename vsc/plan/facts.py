@@ -41,6 +41,10 @@ class Facts:
     Its columns: it `reads_all` of its first input, or what its expressions name, and where it `hands_columns_on`, what
     its readers read. `of_first` are the members with expressions over the first input, `of_both` those over all inputs.
 
+    Its state: what it `keeps` beside its table, as the name of the store says it, and of whom these rows are (`kept`):
+    its node's ``result``, records of its first ``input``, or ``times`` alone. `limits` are the members, or parts of
+    one, that say how long, how much or how late: another value counts from then on, and what is kept stays right.
+
     Its table: computed `row_by_row` of the input's; then its own store, if it has one, knows the rows before changes.
     With `old_of_inputs` these come from the inputs, whether it has a store or not.
     """
@@ -58,6 +62,9 @@ class Facts:
     hands_columns_on = False
     of_first: tuple[str, ...] = ()
     of_both: tuple[str, ...] = ()
+    keeps: Any = None
+    kept = "result"
+    limits: tuple[str, ...] = ()
     row_by_row = False
     old_of_inputs = False
 

@@ -30,6 +30,7 @@ class Source(Facts):
 
     by_key = False
     reads = ()
+    limits = ("max_ahead",)
 
     connector: Connector
     columns: tuple[Column, ...]
@@ -147,6 +148,8 @@ class StreamTableJoin(Facts):
     reads_all = False
     of_both = ("items",)
     fits = value_of_items
+    kept = "input"
+    limits = ("grace",)
 
     left: bool
     as_of: bool
@@ -160,6 +163,11 @@ class StreamTableJoin(Facts):
         return self.grace is not None
 
     branches = waits
+
+    @property
+    def keeps(self) -> str | None:
+        """The records that wait."""
+        return "waiting" if self.waits else None
 
 
 @record
@@ -289,6 +297,7 @@ class Answer(Facts):
     reads = ("stream", "table")
     moves = branches = True
     asks_latest = of_versioned
+    keeps = "subscriptions"
 
     left: bool
     versioned: bool
@@ -359,6 +368,7 @@ class Aggregate(Facts):
 
     reads_all = False
     fits = value_of_items
+    limits = ("window.grace",)
 
     over: Choice["stream", "table"]
     row: Schema
@@ -379,6 +389,13 @@ class Aggregate(Facts):
     def waits(self) -> bool:
         """For its windows to close."""
         return self.final
+
+    @property
+    def keeps(self) -> str:
+        """What each result is made of."""
+        if self.window is None:
+            return "groups"
+        return "sessions" if self.window.kind == "session" else "windows"
 
     def expressions(self, inputs: Schemas, own: Schema) -> Iterator[Placed]:
         """The arguments see the aggregated rows; the items see the group's key and the results of the calls."""
@@ -402,6 +419,9 @@ class Suppress(Facts):
     branches = waits = True
     asks_old = always
     fits = same_schema
+    keeps = "suppressed"
+    kept = "input"
+    limits = ("wait", "max_records", "max_bytes", "when_full")
 
     until: Choice["window_closes", "time_limit"]
     wait: int
@@ -422,6 +442,9 @@ class Distinct(Facts):
 
     reads_all = False
     hands_columns_on = True
+    keeps = "passed"
+    kept = "times"
+    limits = ("grace",)
 
     within: int
     grace: int

@@ -84,9 +84,7 @@ def _operation(node: Node) -> Aggregate:
 
 
 def _contents(plan: Plan, node: Node) -> Contents:
-    window = _operation(node).window
-    kind = "groups" if window is None else "sessions" if window.kind == "session" else "windows"
-    return Contents(kind, ("timestamp", "rows"), node.schema.key, node.schema.value, node.name)
+    return Contents(("timestamp", "rows"), node.schema.key, node.schema.value, node.name)
 
 
 def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:

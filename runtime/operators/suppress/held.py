@@ -53,7 +53,7 @@ class _View:
 
 def _contents(plan: Plan, node: Node) -> Contents:
     before = plan.node(node.inputs[0]).schema
-    return Contents("suppressed", ("timestamp", "due"), before.key, before.value, node.name)
+    return Contents(("timestamp", "due"), before.key, before.value, node.name)
 
 
 def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:

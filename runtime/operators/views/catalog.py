@@ -86,11 +86,12 @@ def _of_node(plan: Plan, stage: Stage, node: Node) -> Iterator[StoreInfo]:
             ("valid_from", "valid_to"), prefix, node.name, _replicated(plan, node),
             home is None or home.id == stage.id,
         )  # fmt: skip
-    beside = operator_of(node.operation).beside
-    contents = None if beside is None else beside.contents(plan, node)
-    if beside is not None and contents is not None:
+    kind = node.operation.keeps
+    if kind is not None:
+        beside = _beside(node)
+        contents = beside.contents(plan, node)
         yield StoreInfo(
-            f"{node.owner}#{contents.kind}", node.name, node.owner, stage.id, contents.kind, contents.key,
+            f"{node.owner}#{kind}", node.name, node.owner, stage.id, kind, contents.key,
             contents.value, contents.extra, prefix + beside.suffix, contents.partitioned,
         )  # fmt: skip
 

@@ -57,7 +57,6 @@ class Pulse(NamedTuple):
 class Contents(NamedTuple):
     """What a store beside a table holds, in the words of `StoreInfo`."""
 
-    kind: str
     extra: tuple[str, ...]
     key: tuple[Column, ...]
     value: tuple[Column, ...]
@@ -68,11 +67,12 @@ class Contents(NamedTuple):
 class Beside:
     """What an operator keeps that is not its node's table, under the node's prefix and `suffix`.
 
-    `contents` says what that is, None for a node at which it keeps nothing; `view` opens it, `pulse` takes its pulse.
+    It is there if the operation `keeps` something. `contents` says what that is; `view` opens it, `pulse` takes its
+    pulse.
     """
 
     suffix: bytes
-    contents: Callable[[Plan, Node], Contents | None]
+    contents: Callable[[Plan, Node], Contents]
     view: Callable[[Plan, StoreInfo, OrderedKV], StoreView]
     pulse: Callable[[Node, OrderedKV, bytes], Pulse]
 

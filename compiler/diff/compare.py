@@ -1,0 +1,149 @@
+"""A verdict for every source, store and sink of two plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from vsc.compiler.diff.model import Change, Verdict
+from vsc.compiler.diff.nodes import Meaning, Nodes, limits
+from vsc.plan import Connector, Node, Plan, Sink, Source
+
+__all__ = ["compare"]
+
+
+def compare(old: Plan, new: Plan) -> tuple[Change, ...]:
+    """The changes from `old` to `new`: sources, then stores, then sinks, each in the order of the new plan, and behind
+    them those that are gone."""
+    nodes = Nodes(old, new)
+    return (*_sources(nodes, old, new), *_stores(nodes, old, new), *_sinks(nodes, old, new))
+
+
+def _sources(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
+    for node in (n for n in new.nodes if isinstance(n.operation, Source)):
+        before = nodes.pairs.get(node.name)
+        if before is None:
+            yield Change("source", node.name, Verdict.NEW, "", node.name, node.line)
+            continue
+        was, now = _connector(before), _connector(node)
+        if was.kind != now.kind:
+            reason = f"it read from {was.kind}, reads from {now.kind}: a position in one means nothing in the other"
+            yield Change(
+                "source", node.name, Verdict.IMPOSSIBLE, reason, node.name, node.line, _other(before.name, node.name)
+            )
+        else:
+            moved = [f"{name} was {a}, is {b}" for name, a, b in _options(was, now)]
+            bounds, at = list(limits(before, node, "source")), (node, node.line)
+            yield _judged("source", node.name, before.name, at, nodes.meaning(node.name), bounds, moved)
+    for node in old.nodes:
+        if isinstance(node.operation, Source) and node.name not in nodes.successors:
+            yield Change("source", node.name, Verdict.DROPPED, "", node.name, node.line)
+
+
+class _Store(NamedTuple):
+    name: str
+    node: Node
+    beside: str | None
+    """What an operator keeps beside its node's table; None for the table."""
+
+
+def _stores_of(plan: Plan) -> list[_Store]:
+    found = []
+    for node in plan.nodes:
+        if node.store is not None:
+            found.append(_Store(node.store.name, node, None))
+        if node.operation.keeps is not None:
+            found.append(_Store(f"{node.owner}#{node.operation.keeps}", node, node.operation.keeps))
+    return found
+
+
+def _stores(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
+    left = {(store.node.name, store.beside): store for store in _stores_of(old)}
+    for store in _stores_of(new):
+        node, before = store.node, nodes.pairs.get(store.node.name)
+        was = None if before is None else left.pop((before.name, store.beside), None)
+        if was is None:
+            yield Change("store", store.name, Verdict.NEW, "", node.owner, node.line)
+        elif store.beside is None and _kind(was.node) != _kind(node):
+            reason = f"it was {_kind(was.node)}, is {_kind(node)}"
+            decided = node.status.decided_by if node.status is not None else node.owner
+            line = new.node(decided).line if any(n.name == decided for n in new.nodes) else node.line
+            yield Change("store", store.name, Verdict.REBUILD, reason, decided, line, _other(was.name, store.name))
+        else:
+            bounds, at = list(limits(was.node, node, "store")), (node, node.line)
+            yield _judged("store", store.name, was.name, at, _of_rows(nodes, store), bounds)
+    for store in left.values():
+        yield Change("store", store.name, Verdict.DROPPED, "", store.node.owner, store.node.line)
+
+
+def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
+    left = {sink.id: sink for sink in old.sinks}
+    for sink in new.sinks:
+        node, before = new.node(sink.node), nodes.pairs.get(sink.node)
+        same = (one for one in left.values() if before is not None and one.node == before.name)
+        was = next((one for one in same if _target(one.connector) == _target(sink.connector)), None)
+        if was is None:
+            yield Change("sink", _named(sink), Verdict.NEW, "", sink.node, sink.line)
+            continue
+        del left[was.id]
+        changed = [f"{name} was {a}, is {b}" for name, a, b in _options(was.connector, sink.connector)]
+        at = node, sink.line
+        yield _judged("sink", _named(sink), _named(was), at, nodes.meaning(node.name), changed)
+    for sink in left.values():
+        yield Change("sink", _named(sink), Verdict.DROPPED, "", sink.node, sink.line)
+
+
+def _judged(kind: str, name: str, was: str, at: tuple[Node, int], meaning: Meaning, bounds: Sequence[str],
+            notes: Sequence[str] = ()) -> Change:  # fmt: skip
+    """The verdict on what was called `was` and stands at a node and line now: `bounds` have changed, of itself."""
+    before, (node, line) = _other(was, name), at
+    if meaning.state == "changed":
+        return Change(kind, name, Verdict.REBUILD, meaning.reason, meaning.node.owner, meaning.node.line, before)
+    if meaning.state == "widened":
+        reason = "; ".join([meaning.reason, *bounds, *notes])
+        return Change(kind, name, Verdict.WIDENED, reason, meaning.node.owner, meaning.node.line, before)
+    verdict = Verdict.LIMITS if bounds else Verdict.KEEP if before is None else Verdict.RENAMED
+    return Change(kind, name, verdict, "; ".join([*bounds, *notes]), node.owner, line, before)
+
+
+def _of_rows(nodes: Nodes, store: _Store) -> Meaning:
+    """What has become of the meaning of the rows in a store."""
+    operation, node = store.node.operation, store.node
+    if store.beside is not None and operation.kept == "input" and node.inputs[0] in nodes.pairs:
+        return nodes.meaning(node.inputs[0])
+    own = nodes.meaning(node.name)
+    if store.beside is not None and operation.kept == "times" and own.state == "widened":
+        return Meaning("same", "", node)  # it has no columns
+    return own
+
+
+def _other(was: str, name: str) -> str | None:
+    return was if was != name else None
+
+
+def _connector(node: Node) -> Connector:
+    assert isinstance(node.operation, Source)
+    return node.operation.connector
+
+
+def _kind(node: Node) -> str:
+    return "unversioned" if node.store is None else node.store.kind
+
+
+def _target(connector: Connector) -> tuple[object, ...]:
+    """Where a sink writes: its kind, and the folder, topic or table as it is written."""
+    options = dict(connector.options)
+    return (connector.kind, *(options.get(name) for name in ("path", "topic", "table")))
+
+
+def _named(sink: Sink) -> str:
+    where = next((str(value) for value in _target(sink.connector)[1:] if value is not None), None)
+    return f"{sink.node} to {sink.connector.kind}" + (f" '{where}'" if where else "")
+
+
+def _options(was: Connector, now: Connector) -> Iterator[tuple[str, str, str]]:
+    before, after = ({**dict(c.options), **dict(c.spark_options)} for c in (was, now))
+    for name in dict.fromkeys((*before, *after)):
+        if before.get(name) != after.get(name):
+            was_text, now_text = (repr(o[name]) if name in o else "not given" for o in (before, after))
+            yield name, was_text, now_text

@@ -1,0 +1,50 @@
+"""Changes as text, JSON, or annotations of a GitHub workflow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from vsc.compiler.diff.model import Change, Verdict
+
+__all__ = ["FORMATS", "render"]
+
+FORMATS = ("text", "json", "github")
+_LEVELS = {Verdict.REBUILD: "error", Verdict.IMPOSSIBLE: "error", Verdict.DROPPED: "warning"}
+
+
+def render(changes: Sequence[Change], form: str, path: str) -> str:
+    """The changes; `path` is the new topology's, for annotations."""
+    if form == "json":
+        return json.dumps({"changes": [_as_dict(change) for change in changes]}, indent=2) + "\n"
+    if form == "github":
+        return "".join(_annotation(change, path) for change in changes if change.verdict is not Verdict.KEEP)
+    return _table(changes)
+
+
+def _table(changes: Sequence[Change]) -> str:
+    rows = [(change.kind, change.name, change.verdict.value, _why(change)) for change in changes]
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)) for row in rows)
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _why(change: Change) -> str:
+    was = f"was `{change.was}`" if change.was is not None else ""
+    place = f"(line {change.line})" if change.reason else ""
+    return " ".join(filter(None, [f"{was};" if was and change.reason else was, change.reason, place]))
+
+
+def _as_dict(change: Change) -> dict[str, object]:
+    return {
+        "kind": change.kind, "name": change.name, "verdict": change.verdict.value, "reason": change.reason,
+        "node": change.node, "line": change.line, "was": change.was,
+    }  # fmt: skip
+
+
+def _annotation(change: Change, path: str) -> str:
+    level = _LEVELS.get(change.verdict, "notice")
+    line = "" if change.verdict is Verdict.DROPPED else f",line={change.line}"
+    text = f"{change.kind} {change.name}: {change.verdict.value} {_why(change)}".rstrip()
+    escaped = text.replace("%", "%25").replace("\n", "%0A")
+    return f"::{level} file={path}{line}::{escaped}\n"

@@ -1,0 +1,269 @@
+"""What a change of a topology does to its sources, stores and sinks."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from vsc.cli import main
+from vsc.compiler import compile_topology
+from vsc.compiler.diff import Verdict, compare, render
+
+OLD = """
+table rates (currency string, rate double, at bigint) from files (path = 'rates', format = 'json')
+  key currency timestamp at materialize versioned (retention = 7 days);
+stream payments (id bigint, account string, currency string, amount int, at bigint)
+  from files (path = 'payments', format = 'json') key id timestamp at;
+stream large = filter payments where amount >= 100;
+stream priced = left join large with rates on currency grace 5 minutes select account, amount * rate as usd;
+table totals = aggregate priced group by account select count(*) as n, sum(usd) as usd;
+table hourly =
+  aggregate priced group by account window tumbling (size = 1 hour, grace = 10 minutes) select count(*) as n;
+table final = suppress hourly until window closes;
+stream once = distinct large by account within 1 hour;
+sink totals to files (path = 'totals', format = 'json');
+sink final to files (path = 'final', format = 'json');
+sink once to console ();
+"""
+
+
+def verdicts(old: str, new: str) -> dict[str, str]:
+    """The verdicts that are not `keep`, by kind and name, with the reason behind them."""
+    changes = compare(*(compile_topology(text, path="t.vdsl", variables={}) for text in (old, new)))
+    return {
+        f"{c.kind} {c.name}": f"{c.verdict.value}: {c.reason}".removesuffix(": ")
+        for c in changes
+        if c.verdict is not Verdict.KEEP
+    }
+
+
+def changed(*pairs: tuple[str, str]) -> dict[str, str]:
+    new = OLD
+    for was, now in pairs:
+        assert was in new
+        new = new.replace(was, now)
+    return verdicts(OLD, new)
+
+
+def test_a_topology_keeps_everything_of_itself() -> None:
+    plan = compile_topology(OLD, path="t.vdsl", variables={})
+    found = compare(plan, plan)
+    assert {change.verdict for change in found} == {Verdict.KEEP}
+    assert [f"{c.kind} {c.name}" for c in found] == [
+        "source rates", "source payments", "store rates", "store priced#waiting", "store totals",
+        "store totals#groups", "store hourly", "store hourly#windows", "store final#suppressed", "store once#passed",
+        "sink totals to files 'totals'", "sink final to files 'final'", "sink once to console",
+    ]  # fmt: skip
+
+
+def test_comments_order_and_text_are_no_change() -> None:
+    moved = OLD.replace("\n", "\n-- a comment\n", 3).replace("amount >= 100", "(amount   >= 100)")
+    statements = re.findall(r"^(?:table|stream|sink)(?:.|\n)*?;$", OLD, re.MULTILINE)
+    assert verdicts(OLD, moved) == {}
+    assert verdicts(OLD, "\n".join([*statements[2:6][::-1], *statements[6:], *statements[:2]])) == {}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "found"),
+    [
+        ([("retention = 7 days", "retention = 30 days")], {"store rates": "limits: retention was 7 days, is 30 days"}),
+        (
+            [("retention = 7 days", "retention = 7 days, grace = 1 day")],
+            {"store rates": "limits: grace was 7 days, is 1 day"},
+        ),
+        (
+            [("retention = 7 days", "retention = 7 days, segment = 1 day")],
+            {"store rates": "limits: segment was 7 hours, is 1 day"},
+        ),
+        (
+            [("grace 5 minutes", "grace 1 hour")],
+            {"store priced#waiting": "limits: grace was 5 minutes, is 1 hour"},
+        ),
+        (
+            [("grace = 10 minutes", "grace = 20 minutes")],
+            {
+                "store hourly": "limits: grace was 10 minutes, is 20 minutes",
+                "store hourly#windows": "limits: grace was 10 minutes, is 20 minutes",
+                "store final#suppressed": "limits: wait was 10 minutes, is 20 minutes",
+            },
+        ),
+        ([("'payments', format = 'json'", "'payments', format = 'json', max_ahead = none")],
+         {"source payments": "limits: max_ahead was 1 day, is none"}),
+        (
+            [("within 1 hour", "within 1 hour grace 1 minute")],
+            {"store once#passed": "limits: grace was 0 ms, is 1 minute"},
+        ),
+        (
+            [("path = 'totals'", "append = true, path = 'totals'")],
+            {"sink totals to files 'totals'": "limits: append was not given, is True"},
+        ),
+        (
+            [("sink once to console ();", "")],
+            {"sink once to console": "dropped"},
+        ),
+        (
+            [("sink once to console ();", "sink once to console (); sink priced to noop ();")],
+            {"sink priced to noop": "new"},
+        ),
+        ([("path = 'final'", "path = 'closed'")],
+         {"sink final to files 'final'": "dropped", "sink final to files 'closed'": "new"}),
+    ],
+    ids=lambda value: value[0][1][:30] if isinstance(value, list) else "",
+)  # fmt: skip
+def test_what_changes_from_now_on(pairs: list[tuple[str, str]], found: dict[str, str]) -> None:
+    assert changed(*pairs) == found
+
+
+def test_a_renamed_node_is_found_by_its_meaning() -> None:
+    assert changed(("totals =", "sums ="), ("sink totals", "sink sums")) == {
+        "store sums": "renamed", "store sums#groups": "renamed", "sink sums to files 'totals'": "renamed",
+    }  # fmt: skip
+    assert changed(("large", "big")) == {}
+    assert changed(("priced", "valued")) == {"store valued#waiting": "renamed"}
+
+
+def test_a_renamed_source_is_found_by_its_place_or_its_columns() -> None:
+    assert changed(("table rates (", "table fx ("), ("with rates", "with fx")) == {
+        "source fx": "renamed", "store fx": "renamed",
+    }  # fmt: skip
+    twins = "".join(f"stream {n} (n int, at bigint) from memory () timestamp at; sink {n} to memory ();" for n in "ab")
+    found = verdicts(twins, twins.replace("stream a", "stream c").replace("sink a", "sink c"))
+    assert found == {"source c": "renamed", "sink c to memory": "renamed"}
+    other = twins.replace("stream a", "stream c").replace("sink a", "sink c")
+    other = other.replace("stream b", "stream d").replace("sink b", "sink d")
+    assert set(verdicts(twins, other).values()) == {"renamed"}  # by the order in which they stand: nothing tells more
+
+
+REBUILT = {"store totals", "store totals#groups", "store hourly", "store hourly#windows",
+           "store final#suppressed", "sink totals to files 'totals'", "sink final to files 'final'"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "reason", "stores"),
+    [
+        ("amount >= 100", "amount > 100", "`large`: predicate was `amount >= 100`, is `amount > 100`",
+         REBUILT | {"store priced#waiting", "store once#passed", "sink once to console"}),
+        ("amount * rate as usd", "amount * rate * 2 as usd",
+         "`priced`: `usd` was `amount * rate`, is `amount * rate * 2`", REBUILT),
+        ("left join large", "join large", "`priced`: left was true, is false", REBUILT),
+        ("sum(usd) as usd", "max(usd) as usd",
+         "`totals`: calls was `count(*)`, `sum(usd)`, is `count(*)`, `max(usd)`",
+         {"store totals", "store totals#groups", "sink totals to files 'totals'"}),
+        ("size = 1 hour", "size = 2 hours",
+         "`hourly`: window was tumbling (size = 1 hour, grace = 10 minutes), "
+         "is tumbling (size = 2 hours, grace = 10 minutes)",
+         {"store hourly", "store hourly#windows", "store final#suppressed", "sink final to files 'final'"}),
+        ("within 1 hour", "within 2 hours", "`once`: within was 3600000, is 7200000",
+         {"store once#passed", "sink once to console"}),
+        ("by account within", "by currency within", None, {"store once#passed", "sink once to console"}),
+    ],
+)  # fmt: skip
+def test_what_was_computed_by_the_old_text_is_rebuilt(was: str, now: str, reason: str | None, stores: set[str]) -> None:
+    found = changed((was, now))
+    assert set(found) == stores
+    assert all(text.startswith("rebuild: ") for text in found.values()), found
+    if reason is not None:
+        assert set(found.values()) == {f"rebuild: {reason}"}
+
+
+def test_a_store_that_loses_its_history_is_rebuilt() -> None:
+    found = changed(("versioned (retention = 7 days)", ""), (" grace 5 minutes", ""))
+    assert found["store rates"] == "rebuild: it was versioned, is unversioned"
+    assert found["store totals"].startswith("rebuild: `priced`: as_of was true, is false")
+    assert found["store priced#waiting"] == "dropped"
+    assert "store once#passed" not in found
+
+
+TABLE = """
+table t (k string, a int, at bigint) from memory () key k timestamp at materialize;
+table m = map t select a materialize;
+sink m to noop ();
+"""
+
+
+def test_a_column_more_widens_what_holds_it() -> None:
+    found = verdicts(TABLE, TABLE.replace("a int,", "a int, c string,").replace("select a", "select a, c"))
+    assert found == dict.fromkeys(("source t", "store t", "store m", "sink m to noop"), "widened: a new column `c`")
+    assert changed(("amount int", "amount int, note string")) == {
+        "source payments": "widened: a new column `note`",
+        "sink once to console": "widened: a new column `note`",
+    }
+
+
+def test_a_wider_type() -> None:
+    found = verdicts(TABLE, TABLE.replace("a int", "a bigint"))
+    assert found["source t"] == "widened: `a` was int, is bigint"
+    assert found["store m"] == "widened: `a` was int, is bigint"
+    assert verdicts(TABLE.replace("a int", "a bigint"), TABLE)["store m"] == (
+        "rebuild: the column `a` of `t` was bigint, is int"
+    )
+    assert verdicts(TABLE, TABLE.replace("k string", "k int"))["store m"] == (
+        "rebuild: the key of `t` was (k string), is (k int)"
+    )
+
+
+def test_a_computed_column_more_is_a_rebuild_and_one_less_is_none() -> None:
+    more = TABLE.replace("select a", "select a, a + 1 as b")
+    assert verdicts(TABLE, more)["store m"] == "rebuild: `m` computes a new column `b`"
+    assert verdicts(more, TABLE)["store m"] == "widened: the column `b` is gone"
+
+
+def test_another_connector_is_impossible() -> None:
+    found = changed(("from files (path = 'rates', format = 'json')", "from memory ()"))
+    assert found == {
+        "source rates": "impossible: it read from files, reads from memory: "
+        "a position in one means nothing in the other"
+    }
+
+
+def test_the_node_that_decided_and_its_line() -> None:
+    new = OLD.replace("amount >= 100", "amount > 100").replace("\n", "\n\n")
+    changes = compare(*(compile_topology(text, path="t.vdsl", variables={}) for text in (OLD, new)))
+    (totals,) = [change for change in changes if change.name == "totals"]
+    assert (totals.node, totals.line) == ("large", 1 + new[: new.index("stream large")].count("\n"))
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = tmp_path / "old.vdsl", tmp_path / "new.vdsl"
+    old.write_text(OLD)
+    new.write_text(OLD.replace("7 days", "8 days"))
+    assert main(["diff", str(old), str(new)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "store   rates                     limits  retention was 7 days, is 8 days (line 2)" in lines
+    assert main(["compile", str(old), "-o", str(tmp_path / "old.json")]) == 0
+    new.write_text(OLD.replace("1 hour, grace", "2 hours, grace"))
+    capsys.readouterr()
+    assert main(["diff", str(tmp_path / "old.json"), str(new), "--format", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)["changes"]
+    assert [c["name"] for c in found if c["verdict"] == "rebuild"] == [
+        "hourly", "hourly#windows", "final#suppressed", "final to files 'final'",
+    ]  # fmt: skip
+    assert {c["node"] for c in found if c["verdict"] == "rebuild"} == {"hourly"}
+    (tmp_path / "checkpoint/vsc").mkdir(parents=True)
+    (tmp_path / "old.json").rename(tmp_path / "checkpoint/vsc/plan.json")
+    assert main(["diff", str(tmp_path / "checkpoint"), str(new), "--format", "github"]) == 1
+    assert f"::error file={new},line=9::store hourly: rebuild `hourly`: window was " in capsys.readouterr().out
+
+
+def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = tmp_path / "a.vdsl"
+    good.write_text(OLD)
+    assert main(["diff", str(tmp_path), str(good)]) == 2
+    assert "is not a checkpoint: it has no vsc/plan.json" in capsys.readouterr().err
+    (tmp_path / "p.json").write_text("{}")
+    assert main(["diff", str(tmp_path / "p.json"), str(good)]) == 2
+    assert "is not a plan that this vsc can read" in capsys.readouterr().err
+    (tmp_path / "b.vdsl").write_text("stream a = filter b where true;")
+    assert main(["diff", str(good), str(tmp_path / "b.vdsl")]) == 1
+    assert "b.vdsl:1:19" in capsys.readouterr().err
+
+
+def test_annotations_escape_what_github_reads() -> None:
+    plans = [
+        compile_topology(text, path="t.vdsl", variables={})
+        for text in (OLD, OLD.replace("amount >= 100", "amount % 2 = 0"))
+    ]
+    assert "is `amount %25 2 = 0`" in render(compare(*plans), "github", "t.vdsl")
