@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields
 
-from vsc.compiler.words import duration, window
 from vsc.plan import (
     Aggregate,
     Answer,
@@ -33,6 +32,7 @@ from vsc.plan import (
     ToStream,
     ToTable,
 )
+from vsc.plan.words import duration, window
 
 __all__ = ["emit_topology"]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from vsc.compiler.emit.drawing import Arrow, Box, Drawing, sink_lines, where
-from vsc.compiler.words import duration, window
 from vsc.plan import (
     Aggregate,
     Distinct,
@@ -27,6 +26,7 @@ from vsc.plan import (
     Suppress,
     TableTableJoin,
 )
+from vsc.plan.words import duration, window
 
 __all__ = ["logical"]
 

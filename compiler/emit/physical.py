@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vsc.compiler.emit.drawing import Arrow, Box, Drawing, sink_lines
-from vsc.compiler.words import duration, window
 from vsc.plan import Aggregate, Node, Plan, Source, Stage, StreamTableJoin, Suppress, Window
+from vsc.plan.words import duration, window
 
 __all__ = ["physical"]
 

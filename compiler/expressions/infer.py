@@ -35,7 +35,6 @@ from vsc.compiler.expressions.operators import (
 from vsc.compiler.expressions.refusal import Refused, refuse
 from vsc.compiler.expressions.scope import Scope, Typed, field_of
 from vsc.compiler.source import Span
-from vsc.compiler.words import article
 from vsc.plan.expressions import Call, Cast, Expr, Literal
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
 from vsc.plan.types import (
@@ -49,6 +48,7 @@ from vsc.plan.types import (
     VOID,
     DecimalType,
 )
+from vsc.plan.words import article
 
 __all__ = ["MAX_DEPTH", "MAX_SIZE", "is_aggregate_call", "type_expression"]
 

@@ -12,10 +12,10 @@ from vsc.compiler.passes.keys import under_key
 from vsc.compiler.passes.options import too_long
 from vsc.compiler.passes.shapes import Shape, ShapeResult
 from vsc.compiler.source import SourceFile
-from vsc.compiler.words import article
 from vsc.plan import Item, Schema
 from vsc.plan.expressions import Column
 from vsc.plan.operations import Distinct
+from vsc.plan.words import article
 
 __all__ = ["distinct_shape"]
 

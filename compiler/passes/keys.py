@@ -14,11 +14,11 @@ from vsc.compiler.diagnostics.suggest import nearest
 from vsc.compiler.expressions import Scope, coerce, type_expression
 from vsc.compiler.passes.columns import equal_names, key_type_problem
 from vsc.compiler.source import SourceFile
-from vsc.compiler.words import article
 from vsc.plan import Column, Item, Schema
 from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.expressions import Expr
 from vsc.plan.record import record
+from vsc.plan.words import article
 
 __all__ = ["JoinKey", "declared_key", "equal_keys", "join_on", "new_key", "under_key"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from vsc.compiler.words import article
 from vsc.plan import Schema
 from vsc.plan.types import DataType
+from vsc.plan.words import article
 
 __all__ = ["difference"]
 

@@ -11,7 +11,7 @@ from vsc.compiler.passes.options import too_long
 from vsc.compiler.passes.stores import Stores
 from vsc.compiler.passes.versioning import Statuses, way_labels
 from vsc.compiler.topology import Topology
-from vsc.compiler.words import duration
+from vsc.plan.words import duration
 
 __all__ = ["check_retention"]
 

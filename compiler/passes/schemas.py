@@ -24,7 +24,6 @@ from vsc.compiler.passes.shapes import Shape, ShapeResult, Shapes
 from vsc.compiler.passes.windows import Windows
 from vsc.compiler.source import SourceFile, Span
 from vsc.compiler.topology import Topology
-from vsc.compiler.words import article
 from vsc.plan import (
     Column,
     Explode,
@@ -42,6 +41,7 @@ from vsc.plan import (
 )
 from vsc.plan.record import record
 from vsc.plan.types import BIGINT, BOOLEAN, INT, SMALLINT, TIMESTAMP, TINYINT, ArrayType
+from vsc.plan.words import article
 
 __all__ = ["check_schemas"]
 

@@ -28,6 +28,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from vsc.changes import Verdict, compare, in_words
 from vsc.plan import Plan, dump
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.control import DRAIN, START, WAKE
@@ -36,7 +37,7 @@ from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import IDENTITY, PLAN, Identity, read_identity
 from vsc.runtime.spark.sealed import RESTORE, ReadableFiles, damaged, parsed, sealed, unsealed
 
-__all__ = ["Checkpoint", "checked_identity", "differences"]
+__all__ = ["Checkpoint", "checked_identity"]
 
 KEPT_EPOCHS = 100
 _FIRST = "0-start.txt"
@@ -210,11 +211,10 @@ def checked_identity(files: ReadableFiles, path: str, plan: Plan, partitions: in
             raise CheckpointError(f"the checkpoint folder {path} is {kind}", "give a folder of its own")
         return None
     identity = read_identity(files)
-    differing = list(differences(parsed(files, PLAN, identity.plan_text), json.loads(dump(plan))))
-    if differing:
-        shown = "; ".join(differing[:5]) + (f"; and {len(differing) - 5} more" if len(differing) > 5 else "")
+    changed = _changed(files, identity, plan)
+    if changed is not None:
         raise CheckpointError(
-            f"the topology has changed since the checkpoint {files.root} was made: {shown}",
+            f"the topology has changed since the checkpoint {files.root} was made:{changed}",
             "run the old topology, or start the new one with a new checkpoint",
         )
     if partitions not in (None, identity.partitions):
@@ -229,54 +229,17 @@ def _usable(path: str) -> AbstractContextManager[None]:
     return usable(CheckpointError, f"the checkpoint folder {path}", "give a folder that can be made and written")
 
 
-def differences(old: Any, new: Any, place: str = "") -> Iterator[str]:
-    """How two plans, as JSON, differ in what matters: one phrase a difference, nodes by their name."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in sorted(old.keys() | new.keys()):
-            if name in _IMMATERIAL:
-                continue
-            here = f"{place}.{name}" if place else name
-            if name not in old:
-                yield f"{here} is new"
-            elif name not in new:
-                yield f"{here} is gone"
-            else:
-                yield from differences(old[name], new[name], here)
-    elif isinstance(old, list) and isinstance(new, list):
-        yield from _list_differences(old, new, place)
-    elif old != new:
-        yield f"{place} was {_shown(old)}, is {_shown(new)}"
+def _material(plan: Any) -> Any:
+    """A plan's JSON, or a part of it, without what may change."""
+    if isinstance(plan, dict):
+        return {name: _material(part) for name, part in plan.items() if name not in _IMMATERIAL}
+    return [_material(part) for part in plan] if isinstance(plan, list) else plan
 
 
-def _list_differences(old: list[Any], new: list[Any], place: str) -> Iterator[str]:
-    if not all(_names(side) for side in (old, new)):
-        if len(old) != len(new):
-            yield f"{place} was {_shown(old)}, is {_shown(new)}"
-            return
-        for i, (a, b) in enumerate(zip(old, new, strict=True)):
-            label = a.get("name", i) if isinstance(a, dict) else i
-            yield from differences(a, b, f"{place}[{label}]")
-        return
-    before, after = ({x["name"]: x for x in side} for side in (old, new))
-    label = "node '{}'" if place == "nodes" else place + "[{}]"
-    for name in after:
-        if name not in before:
-            yield f"{label.format(name)} is new"
-    for name in before:
-        if name not in after:
-            yield f"{label.format(name)} is gone"
-        else:
-            yield from differences(before[name], after[name], label.format(name))
-    if list(before) != list(after) and before.keys() == after.keys():
-        yield f"the order of {place} has changed"
-
-
-def _names(items: list[Any]) -> bool:
-    """Whether every item has a name of its own."""
-    found = [x["name"] for x in items if isinstance(x, dict) and "name" in x]
-    return len(found) == len(items) == len(set(found))
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+def _changed(files: ReadableFiles, identity: Identity, plan: Plan) -> str | None:
+    """How `plan` differs from the checkpoint's own; None if in nothing that matters."""
+    old, new = parsed(files, PLAN, identity.plan_text), json.loads(dump(plan))
+    if _material({**old, "name": ""}) == _material({**new, "name": ""}):
+        return None
+    found = [in_words(c) for c in compare(identity.plan(files), plan) if c.verdict is not Verdict.KEEP]
+    return "\n  ".join(["", *found]) if found else " its statements stand in another order"

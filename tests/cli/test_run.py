@@ -131,7 +131,10 @@ def test_a_checkpoint_that_is_no_folder_ends_with_1(
             "--checkpoint good.vdsl/ck",
             "the checkpoint good.vdsl/ck cannot be written: {folder}/good.vdsl is not a folder",
         ),
-        ("--checkpoint ck other.vdsl", "error[VSC904]: the topology has changed since the checkpoint ck was made: "),
+        (
+            "--checkpoint ck other.vdsl",
+            "error[VSC904]: the topology has changed since the checkpoint ck was made:\n  source ",
+        ),
     ],
 )
 def test_what_a_local_checkpoint_refuses_is_told_without_spark(

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from vsc.changes import Verdict, compare, render
 from vsc.cli import main
 from vsc.compiler import compile_topology
-from vsc.compiler.diff import Verdict, compare, render
 
 OLD = """
 table rates (currency string, rate double, at bigint) from files (path = 'rates', format = 'json')

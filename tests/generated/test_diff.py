@@ -9,8 +9,8 @@ import pytest
 
 from tests.generated.seeds import seeds
 from tests.generated.topology import generate
+from vsc.changes import Verdict, compare
 from vsc.compiler import compile_topology
-from vsc.compiler.diff import Verdict, compare
 from vsc.plan import Plan, Source
 
 
@@ -37,7 +37,9 @@ def test_what_is_behind_a_changed_source_is_rebuilt_and_nothing_else(seed: int) 
     text = generate(random.Random(seed)).text()
     plan = compiled(text)
     source = plan.nodes[0].name
-    after = re.sub(rf"^(\S+(?: table)? {source} .*? timestamp \S*?)\bat\b", r"\1at + 1", text, count=1, flags=re.MULTILINE)
+    after = re.sub(
+        rf"^(\S+(?: table)? {source} .*? timestamp \S*?)\bat\b", r"\1at + 1", text, count=1, flags=re.MULTILINE
+    )
     assert after != text
     behind = {source}
     for _ in plan.nodes:

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Compares; 0 if nothing has to be rebuilt, 1 if something has, or a topology has errors."""
-    from vsc.compiler.diff import Verdict, compare, render
+    from vsc.changes import Verdict, compare, render
 
     given = variables(args)
     texts: list[str] = []

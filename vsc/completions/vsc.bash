@@ -6,13 +6,14 @@
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
 _shtab_vsc_store_subparsers=(list get history scan)
-_shtab_vsc_subparsers=(inspect check fmt compile run explain test store init completion lsp doctor)
+_shtab_vsc_subparsers=(inspect check fmt compile run diff explain test store init completion lsp doctor)
 
 _shtab_vsc_inspect_option_strings=(-h --help --format --rows --kind --name --key --timestamp --output)
 _shtab_vsc_check_option_strings=(-h --help --format --deny-warnings --watch --var)
 _shtab_vsc_fmt_option_strings=(-h --help --check --diff)
 _shtab_vsc_compile_option_strings=(-h --help -o --output --emit --physical --var --master --conf --packages)
 _shtab_vsc_run_option_strings=(-h --help --checkpoint --master --conf --packages --partitions --trigger --max-idle --var --drain --back-to --local-dir --on-bad-row --max-bad --on-error --progress --log-format --metrics)
+_shtab_vsc_diff_option_strings=(-h --help --format --var)
 _shtab_vsc_explain_option_strings=(-h --help)
 _shtab_vsc_test_option_strings=(-h --help --format -o --output --watch --var)
 _shtab_vsc_store_list_option_strings=(-h --help --checkpoint --format --at-epoch --master --conf --packages)
@@ -52,6 +53,7 @@ _shtab_vsc_run___on_bad_row_choices=(drop fail)
 _shtab_vsc_run___on_error_choices=(fail drop)
 _shtab_vsc_run___progress_choices=(auto bar lines json none)
 _shtab_vsc_run___log_format_choices=(text json)
+_shtab_vsc_diff___format_choices=(text json github)
 _shtab_vsc_test___format_choices=(text junit)
 _shtab_vsc_store_list___format_choices=(table json csv)
 _shtab_vsc_store_get___format_choices=(table json csv)
@@ -59,7 +61,7 @@ _shtab_vsc_store_history___format_choices=(table json csv)
 _shtab_vsc_store_scan___format_choices=(table json csv)
 _shtab_vsc_store_pos_0_choices=(list get history scan)
 _shtab_vsc_completion_pos_0_choices=(bash zsh fish)
-_shtab_vsc_pos_0_choices=(inspect check fmt compile run explain test store init completion lsp doctor)
+_shtab_vsc_pos_0_choices=(inspect check fmt compile run diff explain test store init completion lsp doctor)
 
 _shtab_vsc_inspect_pos_0_nargs=+
 _shtab_vsc_inspect__h_nargs=0
@@ -80,6 +82,8 @@ _shtab_vsc_compile___physical_nargs=0
 _shtab_vsc_run__h_nargs=0
 _shtab_vsc_run___help_nargs=0
 _shtab_vsc_run___drain_nargs=0
+_shtab_vsc_diff__h_nargs=0
+_shtab_vsc_diff___help_nargs=0
 _shtab_vsc_explain__h_nargs=0
 _shtab_vsc_explain___help_nargs=0
 _shtab_vsc_test_pos_0_nargs=+

@@ -13,6 +13,7 @@ _shtab_vsc_commands() {
     check:'Find what is wrong with topologies.'
     compile:'Turn a topology into its plan, or show it in another form.'
     completion:'Print the completion script for a shell.'
+    diff:'Show what a change of a topology does to its state.'
     doctor:'Find what keeps Spark from running here.'
     explain:'Show the page of a diagnostic code, or list all codes.'
     fmt:'Format topologies: one style, comments stay where they are. Files end up in UTF-8 with LF line ends. A file with a syntax error is left alone.'
@@ -78,6 +79,17 @@ _shtab_vsc_completion_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_vsc_completion_defaults_added=0
+
+_shtab_vsc_diff_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--format[(default\: text)]:format:(text json github)"
+  "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
+  ":a topology (.vdsl), a plan (.json), or the folder of a checkpoint:"
+  ":a topology or a plan:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_vsc_diff_defaults_added=0
 
 _shtab_vsc_doctor_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -266,6 +278,7 @@ _shtab_vsc() {
         check) _arguments -C -s $_shtab_vsc_check_options ;;
         compile) _arguments -C -s $_shtab_vsc_compile_options ;;
         completion) _arguments -C -s $_shtab_vsc_completion_options ;;
+        diff) _arguments -C -s $_shtab_vsc_diff_options ;;
         doctor) _arguments -C -s $_shtab_vsc_doctor_options ;;
         explain) _arguments -C -s $_shtab_vsc_explain_options ;;
         fmt) _arguments -C -s $_shtab_vsc_fmt_options ;;

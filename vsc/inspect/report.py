@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from vsc.compiler.words import duration
 from vsc.inspect.statement import Statement
 from vsc.inspect.survey import Survey
 from vsc.inspect.wording import moment, roomy, type_text
+from vsc.plan.words import duration
 
 __all__ = ["report"]
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from vsc.compiler import check_topology
 from vsc.compiler.diagnostics.suggest import nearest
-from vsc.compiler.words import duration
 from vsc.inspect.clock import words_of
 from vsc.inspect.keys import Entity, liking
 from vsc.inspect.model import DataColumn, InspectError, Kind, Wanted
@@ -17,6 +16,7 @@ from vsc.inspect.profile import Times
 from vsc.inspect.survey import Survey
 from vsc.inspect.wording import moment, plural, roomy, share, size, span, string, type_text, written
 from vsc.plan.types import BOOLEAN
+from vsc.plan.words import duration
 
 __all__ = ["Statement", "statement"]
 

@@ -6,8 +6,8 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from vsc.compiler.parser.tables import load_tables
-from vsc.compiler.words import duration
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, StructType
+from vsc.plan.words import duration
 
 __all__ = ["can_be_written", "moment", "plural", "roomy", "share", "size", "span", "string", "type_text", "written"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from lsprotocol.types import Hover, MarkupContent, MarkupKind
 
-from vsc.compiler.words import duration, window
 from vsc.lsp.document import Document
 from vsc.lsp.symbols import Symbol
 from vsc.plan import Column, Schema, Store
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
+from vsc.plan.words import duration, window
 
 __all__ = ["column_of", "hover", "node_text"]
 

@@ -4,8 +4,8 @@
 sink; `render` shows them. Names of nodes, comments, the order of statements and derived facts are no part of a meaning.
 """
 
-from vsc.compiler.diff.compare import compare
-from vsc.compiler.diff.model import Change, Verdict
-from vsc.compiler.diff.render import render
+from vsc.changes.compare import compare
+from vsc.changes.model import Change, Verdict
+from vsc.changes.render import in_words, render
 
-__all__ = ["Change", "Verdict", "compare", "render"]
+__all__ = ["Change", "Verdict", "compare", "in_words", "render"]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from vsc.compiler.diff.model import Change, Verdict
+from vsc.changes.model import Change, Verdict
 
-__all__ = ["FORMATS", "render"]
+__all__ = ["in_words", "render"]
 
-FORMATS = ("text", "json", "github")
 _LEVELS = {Verdict.REBUILD: "error", Verdict.IMPOSSIBLE: "error", Verdict.DROPPED: "warning"}
 
 
@@ -20,6 +19,11 @@ def render(changes: Sequence[Change], form: str, path: str) -> str:
     if form == "github":
         return "".join(_annotation(change, path) for change in changes if change.verdict is not Verdict.KEEP)
     return _table(changes)
+
+
+def in_words(change: Change) -> str:
+    """A change on one line."""
+    return f"{change.kind} {change.name}: {change.verdict.value} {_why(change)}".rstrip()
 
 
 def _table(changes: Sequence[Change]) -> str:
@@ -45,6 +49,5 @@ def _as_dict(change: Change) -> dict[str, object]:
 def _annotation(change: Change, path: str) -> str:
     level = _LEVELS.get(change.verdict, "notice")
     line = "" if change.verdict is Verdict.DROPPED else f",line={change.line}"
-    text = f"{change.kind} {change.name}: {change.verdict.value} {_why(change)}".rstrip()
-    escaped = text.replace("%", "%25").replace("\n", "%0A")
+    escaped = in_words(change).replace("%", "%25").replace("\n", "%0A")
     return f"::{level} file={path}{line}::{escaped}\n"

@@ -12,11 +12,11 @@ from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
-from vsc.compiler.diff.values import alike, are_items, shown, wider
-from vsc.compiler.words import duration
+from vsc.changes.values import alike, are_items, shown, wider
 from vsc.plan import Aggregate, Column, Item, Node, Plan, Schema, Source, Store
 from vsc.plan import expressions as exprs
 from vsc.plan.record import record
+from vsc.plan.words import duration
 
 __all__ = ["Meaning", "Nodes", "limits"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from vsc.compiler.words import window
 from vsc.plan import Item, Window
 from vsc.plan import expressions as exprs
 from vsc.plan.operations import AggregateCall
 from vsc.plan.types import ArrayType, DataType, DecimalType, ScalarType
+from vsc.plan.words import window
 
 __all__ = ["alike", "are_items", "shown", "wider"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from vsc.compiler.diff.model import Change, Verdict
-from vsc.compiler.diff.nodes import Meaning, Nodes, limits
+from vsc.changes.model import Change, Verdict
+from vsc.changes.nodes import Meaning, Nodes, limits
 from vsc.plan import Connector, Node, Plan, Sink, Source
 
 __all__ = ["compare"]
