@@ -54,7 +54,7 @@ def compile_topology(text: str, path: str = "topology.vdsl", variables: Mapping[
     """
     result = compile_source(text, path, variables)
     if result.plan is None:
-        raise TopologyError(result.diagnostics)
+        raise TopologyError(result.diagnostics, result.source)
     return result.plan
 
 

@@ -46,6 +46,10 @@ class VscRuntimeError(Exception):
         self.message = message
         self.help = help
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a traceback: the error is in what was asked for, not in the program."""
+        return str(self).splitlines()
+
     def __str__(self) -> str:
         text = f"[{self.code}] {self.message}"
         return text if self.help is None else f"{text}\n  help: {self.help}"

@@ -13,7 +13,12 @@ __all__ = ["TopologyError", "__version__", "compile", "start"]
 
 __version__ = "0.1.0"
 
-_LAZY = {"TopologyError": "vsc.compiler", "compile": "vsc.api", "start": "vsc.api"}
+_LAZY = {
+    "TopologyError": "vsc.compiler",
+    "compile": "vsc.api",
+    "load_ipython_extension": "vsc.notebook",  # %load_ext vsc
+    "start": "vsc.api",
+}
 """Where a name comes from. What type checkers know of it is in ``__init__.pyi``."""
 
 

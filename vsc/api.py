@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from vsc.compiler import TopologyError, compile_topology
 from vsc.compiler.files import holds_plan, source_file
+from vsc.notebook import show_in_ipython
 from vsc.plan import Plan, load
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ __all__ = ["Topology", "compile", "start"]
 
 Topology = str | os.PathLike[str] | Plan
 """A path, the text of a topology, or its plan."""
+
+show_in_ipython()  # whoever gets a plan in a notebook can look at it
 
 
 def compile(topology: Topology, variables: Mapping[str, str] | None = None) -> Plan:

@@ -59,18 +59,29 @@ class Diagnostic:
 
 
 class TopologyError(Exception):
-    """A topology was refused. `diagnostics` holds every finding, warnings too, in the order of their places."""
+    """A topology was refused. `diagnostics` holds every finding, warnings too, in the order of their places.
 
-    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+    `source` is the topology they are in, if it is known.
+    """
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...], source: SourceFile | None = None) -> None:
         self.diagnostics = diagnostics
+        self.source = source
         errors = [d for d in diagnostics if d.severity == "error"]
         first = errors[0]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         super().__init__(f"{first.path}:{first.line}:{first.column}: {first.code}: {first.message}{more}")
 
-    def __reduce__(self) -> tuple[type[TopologyError], tuple[tuple[Diagnostic, ...]]]:
+    def __reduce__(self) -> tuple[type[TopologyError], tuple[tuple[Diagnostic, ...], SourceFile | None]]:
         """Pickled by its findings, so that it survives the way out of another process."""
-        return type(self), (self.diagnostics,)
+        return type(self), (self.diagnostics, self.source)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a traceback: what ``vsc check`` shows."""
+        from vsc.compiler.diagnostics.render import render_text
+
+        sources = {} if self.source is None else {self.source.path: self.source}
+        return render_text(self.diagnostics, sources, color=True).splitlines()
 
 
 def locate(finding: Finding, severity: Severity, source: SourceFile) -> Diagnostic:

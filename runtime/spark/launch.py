@@ -18,11 +18,12 @@ from pyspark import java_gateway
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from vsc.runtime.errors import StartError
-from vsc.runtime.spark.connectors.kafka_jars import missing, unfetched
+from vsc.plan.nodes import Plan
+from vsc.runtime.errors import StartError, VscRuntimeError
+from vsc.runtime.spark.connectors.kafka_jars import jar_settings, missing, unfetched
 from vsc.runtime.spark.interrupts import SIGNALS, Interrupted, Interrupts
 
-__all__ = ["launched", "new_log"]
+__all__ = ["launched", "local_session", "new_log"]
 
 _THROWN = re.compile(
     r"^(?:: |Caused by: |Exception in thread \S+ )?[\w.$]+\.\w*(?:Exception|Error): (\S.*)", re.MULTILINE
@@ -34,6 +35,7 @@ _SAID = re.compile(
 """What a cluster's client and the JVM itself say before they give up; the exceptions that follow tell less."""
 
 
+_LOCAL = "local[*]"
 _PACKAGES = "spark.jars.packages"
 _ALWAYS = {"spark.sql.session.timeZone": "UTC", "spark.executorEnv.TZ": "UTC"}
 """Settings that a run has whatever it is given: see docs/time.md."""
@@ -60,13 +62,7 @@ def launched(
     except (PySparkException, Exception) as error:
         if interrupts.at_once:
             raise Interrupted from error
-        reason = _reason(log, error)
-        if unfetched(settings.get(_PACKAGES, ""), reason):
-            raise missing(reason) from error
-        raise StartError(
-            f"Spark did not start on {master}: {reason}",
-            f"vsc doctor may find the cause; Spark's log is {log}",
-        ) from error
+        raise _not_started(master, settings, log, error) from error
     try:
         spark.sparkContext.setLogLevel("WARN")
         yield spark
@@ -76,6 +72,37 @@ def launched(
         raise
     finally:
         _stop(spark, interrupts)
+
+
+def local_session(plan: Plan) -> SparkSession:
+    """The session that is active, or a new one on this machine for `plan`, which goes on until the process ends.
+
+    StartError when Spark does not start.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    log = new_log()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("vsc").master(_LOCAL)
+    settings = {**_defaults(_LOCAL), **jar_settings(plan, {}, ()), **_ALWAYS}
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        with _output_to(log):
+            return builder.getOrCreate()
+    except Exception as error:
+        raise _not_started(_LOCAL, settings, log, error) from error
+
+
+def _not_started(master: str, settings: Mapping[str, str], log: Path, error: BaseException) -> VscRuntimeError:
+    reason = _reason(log, error)
+    if unfetched(settings.get(_PACKAGES, ""), reason):
+        return missing(reason)
+    return StartError(
+        f"Spark did not start on {master}: {reason}",
+        f"vsc doctor may find the cause; Spark's log is {log}",
+    )
 
 
 def _stop(spark: SparkSession, interrupts: Interrupts) -> None:

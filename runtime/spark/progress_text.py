@@ -25,6 +25,7 @@ __all__ = [
     "notes",
     "stopping_text",
     "summary",
+    "summary_parts",
 ]
 
 _SHOWN = 8
@@ -96,7 +97,16 @@ def finished_text(event: Finished) -> str:
 
 
 def summary(event: Finished) -> list[str]:
-    """The run in a few lines: what went in and out, what was left out and why, what waits, what is kept."""
+    """The run in a few lines: those of `summary_parts`."""
+    lines = []
+    for title, parts in summary_parts(event):
+        shown = parts[:_SHOWN] + ([f"and {len(parts) - _SHOWN} more"] if len(parts) > _SHOWN else [])
+        lines.append(f"  {title:<9} {', '.join(shown)}")
+    return lines
+
+
+def summary_parts(event: Finished) -> list[tuple[str, list[str]]]:
+    """What went in and out, what was left out and why, what is held and kept: titles with the parts of each."""
     found = [("read", _counts(event.read)), ("written", _counts(event.written))]
     found += [("lag", _behind(event.lags))]
     data = event.metrics.as_dict()
@@ -109,11 +119,7 @@ def summary(event: Finished) -> list[str]:
         ("longest", [f"session {duration_text(n)} in '{node}'" for node, n in longest.items() if isinstance(n, int)])
     ]
     found += [("state", [_store_text(name, store) for name, store in event.stores.items()])]
-    lines = []
-    for title, parts in found:
-        shown = parts[:_SHOWN] + ([f"and {len(parts) - _SHOWN} more"] if len(parts) > _SHOWN else [])
-        lines += [f"  {title:<9} {', '.join(shown)}"] if shown else []
-    return lines
+    return [(title, parts) for title, parts in found if parts]
 
 
 def _counts(rows: Mapping[str, int]) -> list[str]:

@@ -41,10 +41,12 @@ from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.pace import PROPERTY, Pacer
 from vsc.runtime.spark.pipeline import pipeline
+from vsc.runtime.spark.progress import Tracker
 from vsc.runtime.spark.running_query import RunningQuery
 from vsc.runtime.spark.session import configured, query_configuration, usable
 from vsc.runtime.spark.ship import ship
 from vsc.runtime.spark.spark_logs import SparkLogs
+from vsc.runtime.spark.status import Epochs
 from vsc.runtime.spark.time_warnings import TimeWarnings
 from vsc.runtime.spark.trigger import ends, idle_ms, spark_trigger
 from vsc.runtime.spark.unread import has_inputs, query_inputs
@@ -75,6 +77,12 @@ class Opened:
         resolved = check(job.plan, job.variables, job.trigger, job.max_idle, job.max_bad, local)
         opened = Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions)
         return cls(job, resolved, opened, _now(), TimeWarnings(job.plan))
+
+    def tracker(self) -> Tracker:
+        """Sums up the run; it knows the state that earlier epochs left."""
+        until = self.job.back_to
+        known = (report for report in self.checkpoint.reports() if until is None or report.epoch <= until)
+        return Tracker.after(self.job.plan, known)
 
     def to_drain(self) -> Opened:
         """The same once it has run, for the run that lets out what waits."""
@@ -136,8 +144,12 @@ def start(
     given = variables or {}
     job = Run(plan, folder, given, partitions, trigger, max_idle, local, options, back_to, max_bad=max_bad)
     session = usable(spark)
-    started = start_query(Opened.of(job, session), session, on_epoch)
-    return RunningQuery(started.query, started.why)
+    opened = Opened.of(job, session)
+    epochs = Epochs(plan, opened.tracker())
+    started = start_query(opened, session, _both(epochs.done, on_epoch))
+    return RunningQuery(
+        started.query, started.why, lambda query, own: epochs.status(query, own, started.writer.running)
+    )
 
 
 def check(
@@ -256,6 +268,17 @@ def _pacer(spark: SparkSession, what: Opened) -> Pacer:
     )
     pacer.resume()
     return pacer
+
+
+def _both(first: Hook, second: Hook | None) -> Hook:
+    if second is None:
+        return first
+
+    def done(report: EpochReport) -> None:
+        first(report)
+        second(report)
+
+    return done
 
 
 def _telling(warnings: TimeWarnings, hook: Hook | None) -> Hook:

@@ -43,8 +43,7 @@ def run(job: Run, spark: SparkSession, show: Display, interrupts: Interrupts | N
     show.doing(Activity(Phase.PREPARING))
     interrupts = interrupts or Interrupts()
     opened = Opened.of(job, spark)
-    known = (report for report in opened.checkpoint.reports() if job.back_to is None or report.epoch <= job.back_to)
-    tracker = Tracker.after(job.plan, known)
+    tracker = opened.tracker()
     _once(opened, spark, _Watch(show, tracker, job.plan), interrupts)
     if job.drain and not interrupts.requested:
         opened.checkpoint.request_drain()

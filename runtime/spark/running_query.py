@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.errors.exceptions.captured import StreamingQueryException as CapturedException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.runtime.errors import VscRuntimeError
+from vsc.runtime.spark.status import QueryStatus
 
 __all__ = ["QueryFailedError", "RunningQuery"]
 
@@ -24,18 +26,36 @@ class QueryFailedError(CapturedException):
     def __str__(self) -> str:
         return str(self.error)
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of Spark's and Java's traces."""
+        return str(self).splitlines()
+
     def getMessage(self) -> str:
         """The text, as that of other exceptions of Spark is asked for."""
         return str(self.error)
 
 
 class RunningQuery(StreamingQuery):
-    """The query that `query` is. Where its failure comes out, `why` says what vsc knows of it; None is nothing."""
+    """The query that `query` is.
 
-    def __init__(self, query: StreamingQuery, why: Callable[[BaseException], VscRuntimeError | None]) -> None:
+    Where its failure comes out, `why` says what vsc knows of it; None is nothing. `status` adds to Spark's own.
+    """
+
+    def __init__(
+        self,
+        query: StreamingQuery,
+        why: Callable[[BaseException], VscRuntimeError | None],
+        status: Callable[[RunningQuery, Mapping[str, Any]], QueryStatus],
+    ) -> None:
         super().__init__(query._jsq)
         self._why = why
+        self._status = status
         self._known: VscRuntimeError | None = None
+
+    @property
+    def status(self) -> QueryStatus:
+        """Spark's status; it shows itself as a table: rows in and out, dropped and held records, state."""
+        return self._status(self, super().status)
 
     def awaitTermination(self, timeout: int | None = None) -> bool | None:
         """Waits for the end, as Spark's method does. Raises `QueryFailedError`, or what Spark raises."""

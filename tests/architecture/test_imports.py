@@ -14,13 +14,14 @@ DOORS = {
     "lark": ("vsc.grammar.build",),
     "networkx": ("vsc.compiler.topology",),
     "rocksdict": ("vsc.runtime.state",),
-    "pyspark": ("vsc.runtime.spark", "vsc.api"),  # vsc.api: for its types alone
+    "pyspark": ("vsc.runtime.spark", "vsc.notebook", "vsc.api"),  # vsc.api: for its types alone
     "pandas": ("vsc.runtime.spark",),
     "pyarrow": ("vsc.runtime", "vsc.testing", "vsc.inspect"),
     "numpy": ("vsc.runtime", "vsc.testing", "vsc.inspect"),
     "yaml": ("vsc.scenario",),
     "confluent_kafka": ("vsc.runtime.spark.connectors",),
     "prometheus_client": ("vsc.runtime.spark",),
+    "IPython": ("vsc.notebook",),
     "watchfiles": ("vsc.cli.watch",),
     "pygls": ("vsc.lsp.server",),
     "lsprotocol": ("vsc.lsp",),

@@ -94,7 +94,8 @@ def test_what_vsc_does_not_know_is_left_as_it_is(spark: SparkSession, failing: d
         asked.append(failure)
         return None
 
-    query = RunningQuery(vsc.start(TOPOLOGY, spark, **failing), why)
+    given = vsc.start(TOPOLOGY, spark, **failing)
+    query = RunningQuery(given, why, lambda *_: given.status)
     with pytest.raises(StreamingQueryException) as caught:
         query.awaitTermination()
     assert not isinstance(caught.value, QueryFailedError)
