@@ -26,11 +26,13 @@ __all__ = ["Delivery", "delivery", "merged"]
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """What the sinks of a plan need. `by_key`: nodes whose records are sent to the partition of their key; `shuffled`:
-    nodes whose records pass through a shuffle; `last_shuffle`: whether one is needed behind the last stage."""
+    nodes whose records pass through a shuffle; `last_shuffle`: whether one is needed behind the last stage;
+    `by_partition`: whether the task of a vsc partition gives out its records, not one that reads a source."""
 
     by_key: frozenset[str]
     shuffled: frozenset[str]
     last_shuffle: bool
+    by_partition: bool
 
 
 def delivery(plan: Plan) -> Delivery:
@@ -40,7 +42,7 @@ def delivery(plan: Plan) -> Delivery:
     last = plan.stages[-1]
     last_shuffle = any(stages[node] == last for node in by_key)
     shuffled = frozenset(node for node, stage in stages.items() if last_shuffle or stage != last)
-    return Delivery(by_key, shuffled, last_shuffle)
+    return Delivery(by_key, shuffled, last_shuffle, last_shuffle or last.id > 0)
 
 
 def merged(batches: Iterable[Batch]) -> Iterator[Batch]:

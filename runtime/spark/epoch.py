@@ -18,6 +18,7 @@ from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.delivery import Delivery
 from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.output import Output
 from vsc.runtime.spark.pace import Pacer
@@ -29,7 +30,7 @@ __all__ = ["EpochWriter"]
 class EpochWriter:
     """For foreachBatch. `error` is what went wrong last, as it was raised; `hook` is told about every epoch.
 
-    `running` is the epoch that is being written, None between two. `shuffled`: see `Delivery`.
+    `running` is the epoch that is being written, None between two.
     """
 
     def __init__(
@@ -39,12 +40,12 @@ class EpochWriter:
         claim: Claim,
         hook: Callable[[EpochReport], None] | None,
         pacer: Pacer,
-        shuffled: frozenset[str],
+        delivery: Delivery,
         columns: MissingColumns,
         bad_rows: BadRows,
     ) -> None:
         self._checkpoint = checkpoint
-        self._shuffled = shuffled
+        self._delivery = delivery
         self._pacer = pacer
         self._columns = columns
         self._bad_rows = bad_rows
@@ -69,7 +70,7 @@ class EpochWriter:
         self._claim.check()
         self._columns.check()
         pace = self._pacer.decide(epoch)
-        if len(self._sinks) == 1 and self._sinks[0].is_new(epoch):
+        if len(self._sinks) == 1 and self._sinks[0].computes and self._sinks[0].is_new(epoch):
             report = self._passed_on(batch, epoch, self._sinks[0])
         else:
             report = self._kept(batch, epoch)
@@ -79,6 +80,9 @@ class EpochWriter:
         self._pacer.done(report)
         if self._hook is not None:
             self._hook(report)
+
+    def _output(self, blobs: DataFrame) -> Output:
+        return Output(blobs, self._delivery, self._checkpoint.partitions)
 
     def _passed_on(self, batch: DataFrame, epoch: int, sink: EpochSink) -> EpochReport:
         """Lets the one sink compute the output in its own job, which brings the counters here as well."""
@@ -91,7 +95,7 @@ class EpochWriter:
             self._bad_rows.check(found)  # a sink asks before it lets anything be seen
             return found
 
-        output = Output(batch.observe(seen, payloads.alias("payloads")), self._shuffled)
+        output = self._output(batch.observe(seen, payloads.alias("payloads")))
         sink.write(output, epoch, lambda: report().rows(sink.id))
         return report()
 
@@ -107,7 +111,7 @@ class EpochWriter:
             if any(sink.is_new(epoch) for sink in self._sinks):
                 self._bad_rows.check(report)
             for sink in self._sinks:
-                sink.write(Output(kept, self._shuffled), epoch, partial(report.rows, sink.id))
+                sink.write(self._output(kept), epoch, partial(report.rows, sink.id))
             return report
         finally:
             kept.unpersist()

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from vsc.plan.nodes import Node, Schema
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.ddl import ddl
-from vsc.runtime.spark.delivery import merged
+from vsc.runtime.spark.delivery import Delivery, merged
 from vsc.runtime.spark.wire import SINK
 
 __all__ = ["CHANGE", "TIMESTAMP", "Output", "Unpack"]
@@ -27,23 +27,33 @@ TIMESTAMP = "_timestamp"
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An epoch's records for each sink, by its id. `shuffled` names the nodes whose blobs are in no order."""
+    """An epoch's records for each sink, by its id, of a query with so many vsc `partitions`."""
 
     blobs: DataFrame
-    shuffled: frozenset[str]
+    delivery: Delivery
+    partitions: int
 
     def rows(self, sink: str, node: Node, timestamp: bool = False) -> DataFrame:
         """The rows for a sink of `node`: key and value columns, for a table both system columns; with `timestamp` the
         event time of a stream's too."""
-        return _sink_rows(self._blobs(sink), node, timestamp, node.name in self.shuffled)
+        table, shuffled = node.kind == "table", node.name in self.delivery.shuffled
+        return _rows(self._blobs(sink), Unpack(node.schema, table, table or timestamp, shuffled))
+
+    def changes(self, sink: str, node: Node) -> DataFrame:
+        """The rows for a sink of `node`, always with both system columns (of a stream, a record without value is a
+        `delete`). Task p has those of vsc partition p, the same ones and in the same order whenever the epoch comes."""
+        blobs, shuffled = self._blobs(sink), node.name in self.delivery.shuffled
+        if not self.delivery.by_partition:
+            blobs, shuffled = blobs.repartition(self.partitions, "slot"), True
+        return _rows(blobs, Unpack(node.schema, True, True, shuffled))
 
     def records(self, sink: str, node: Node) -> list[Batch]:
         """The records for a sink of `node`, brought here; none is the empty list."""
         return [Batch.from_ipc(bytes(r.payload), node.schema) for r in self._blobs(sink).collect()]
 
     def _blobs(self, sink: str) -> DataFrame:
-        """The payloads for one sink, and their places."""
-        return self.blobs.where((F.col("dest") == SINK) & (F.col("port") == sink)).select("payload", "place")
+        """The payloads for one sink, with their slots and places."""
+        return self.blobs.where((F.col("dest") == SINK) & (F.col("port") == sink)).select("slot", "payload", "place")
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,6 @@ class Unpack:
         return ddl(found + [(CHANGE, "string")] * self.change + [(TIMESTAMP, "bigint")] * self.timestamp)
 
 
-def _sink_rows(blobs: DataFrame, node: Node, timestamp: bool, shuffled: bool) -> DataFrame:
-    table = node.kind == "table"
-    unpack = Unpack(node.schema, table, table or timestamp, shuffled)
-    return (blobs.sortWithinPartitions("place") if shuffled else blobs).select("payload").mapInArrow(unpack, unpack.ddl)
+def _rows(blobs: DataFrame, unpack: Unpack) -> DataFrame:
+    ordered = blobs.sortWithinPartitions("place") if unpack.shuffled else blobs
+    return ordered.select("payload").mapInArrow(unpack, unpack.ddl)

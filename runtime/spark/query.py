@@ -199,9 +199,9 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
         else:
             _take_up(plan, opened, sinks, back_to)
         ship(spark)
-        hook, shuffled = _telling(what.warnings, on_epoch), delivery(plan).shuffled
+        hook, to_sinks = _telling(what.warnings, on_epoch), delivery(plan)
         pacer, bad_rows = _pacer(spark, what), BadRows(plan, job.max_bad)
-        writer = EpochWriter(opened, sinks, held, hook, pacer, shuffled, columns, bad_rows)
+        writer = EpochWriter(opened, sinks, held, hook, pacer, to_sinks, columns, bad_rows)
         query = _query(job, what.resolved, spark, opened, writer)
     except BaseException:
         held.release()

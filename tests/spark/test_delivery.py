@@ -30,16 +30,16 @@ stream by_id = rekey priced by id as id2;
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("sink orders to noop ();", Delivery(frozenset(), frozenset({"orders"}), False)),
-        ("sink keyed to noop ();", Delivery(frozenset({"keyed"}), frozenset({"keyed"}), False)),
-        ("sink priced to noop ();", Delivery(frozenset(), frozenset(), False)),
+        ("sink orders to noop ();", Delivery(frozenset(), frozenset({"orders"}), False, True)),
+        ("sink keyed to noop ();", Delivery(frozenset({"keyed"}), frozenset({"keyed"}), False, True)),
+        ("sink priced to noop ();", Delivery(frozenset(), frozenset(), False, True)),
         (
             "sink priced to noop (); sink by_id to noop ();",
-            Delivery(frozenset({"by_id"}), frozenset({"priced", "by_id"}), True),
+            Delivery(frozenset({"by_id"}), frozenset({"priced", "by_id"}), True, True),
         ),
         (
             "table c = aggregate by_id group by id2 select count(*) as c; sink c to noop (); sink by_id to noop ();",
-            Delivery(frozenset({"by_id"}), frozenset({"by_id"}), False),
+            Delivery(frozenset({"by_id"}), frozenset({"by_id"}), False, True),
         ),
     ],
 )
@@ -49,9 +49,9 @@ def test_only_what_needs_it_is_shuffled(text: str, expected: Delivery) -> None:
 
 def test_a_plan_without_state_is_shuffled_if_its_stream_has_a_key() -> None:
     stream = "stream s (id bigint, at bigint) from memory () {key} timestamp at; sink s to noop ();"
-    assert delivery(compiled(stream.format(key=""))) == Delivery(frozenset(), frozenset(), False)
+    assert delivery(compiled(stream.format(key=""))) == Delivery(frozenset(), frozenset(), False, False)
     s = frozenset({"s"})
-    assert delivery(compiled(stream.format(key="key id"))) == Delivery(s, s, True)
+    assert delivery(compiled(stream.format(key="key id"))) == Delivery(s, s, True, True)
 
 
 def batch(places: list[tuple[int, str, int, int]]) -> Batch:

@@ -19,6 +19,9 @@ __all__ = ["Connector", "EpochSink"]
 class EpochSink:
     """Where one sink statement's rows go. What is said here holds for a target of which nothing can be known later."""
 
+    computes: ClassVar[bool] = True
+    """Whether `write` may be what computes the output: not if it has to know the rows before it lets any be seen."""
+
     def __init__(self, sink: Sink, node: Node) -> None:
         self.id = sink.id
         self._node = node

@@ -1,14 +1,14 @@
-"""Kafka: a source whose order is that of its partitions and offsets, at the records' own times."""
+"""Kafka: a source in the order of partitions and offsets, at the records' own times; a sink that writes once."""
 
 from __future__ import annotations
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from vsc.plan.nodes import Node
+from vsc.plan.nodes import Node, Sink
 from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
-from vsc.runtime.spark.connectors.connector import Connector
+from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.kafka_client import PREFIX, check_topic, is_empty
 from vsc.runtime.spark.connectors.kafka_jars import missing
 from vsc.runtime.spark.connectors.kafka_rows import SOURCE_OPTIONS, kafka_rows
@@ -22,6 +22,10 @@ _OWN = {
     "kafka.bootstrap.servers": "bootstrap_servers", "startingoffsets": "starting_offsets",
 }  # fmt: skip
 """Spark's options that vsc has its own for."""
+_GUARANTEES = {
+    "kafka.transactional.id", "kafka.enable.idempotence", "kafka.acks", "kafka.request.required.acks",
+    "kafka.max.in.flight.requests.per.connection", "kafka.max.in.flight", "kafka.group.id",
+}  # fmt: skip
 _FORMATS = ("json", "string")
 _KEY_FORMATS = ("string", "json", "none")
 
@@ -56,9 +60,20 @@ class Kafka(Connector):
         return f"the topic {options.text('topic')!r} holds no record" if is_empty(options) else None
 
     def check_sink(self, options: Options) -> None:
-        """Refuses it."""
-        what = f"{options.place} writes to {self.kind}, which this version of vsc cannot run yet"
-        raise SinkError(what, "write to files for now")
+        """Refuses formats and options that cannot be, and a topic that cannot be written."""
+        _check_formats(options, SinkError)
+        for name in options.spark:
+            _check_sink_option(options, name)
+        if options.text("format") == "string" and options.flag("with_timestamp"):
+            raise SinkError(f"{options.place}: the format 'string' has no place for `with_timestamp`", "use json")
+        check_topic(options, "write")
+
+    def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
+        """The sink."""
+        from vsc.runtime.spark.connectors.kafka_sink import KafkaSink, check_no_tombstones  # needs confluent_kafka
+
+        check_no_tombstones(node, Options.of_sink(sink))
+        return KafkaSink(sink, node, checkpoint)
 
 
 def _check_formats(options: Options, error: type[VscRuntimeError]) -> None:
@@ -69,6 +84,18 @@ def _check_formats(options: Options, error: type[VscRuntimeError]) -> None:
                 f"{options.place} has {name} {given!r}, which this version of vsc does not know for Kafka",
                 "use one of " + ", ".join(known),
             )
+
+
+def _check_sink_option(options: Options, name: str) -> None:
+    """SinkError for an option that a sink cannot have."""
+    if name in _GUARANTEES:
+        raise SinkError(f"{options.place}: vsc sets {name!r} itself, to write each result once", f"remove {name!r}")
+    if name.lower() in _OWN:
+        raise SinkError(f"{options.place}: {name!r} is given by `{_OWN[name.lower()]}`", f"remove {name!r}")
+    if not name.startswith(PREFIX):
+        raise SinkError(
+            f"{options.place}: {name!r} is not an option of a Kafka sink", f"Kafka's own options begin with {PREFIX!r}"
+        )
 
 
 def _check_option(options: Options, name: str) -> None:

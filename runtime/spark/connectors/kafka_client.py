@@ -94,7 +94,7 @@ def check_topic(options: Options, use: Literal["read", "write"]) -> None:
     A source whose options only Java understands is left to Spark.
     """
     installed()
-    from confluent_kafka import KafkaException, TopicCollection
+    from confluent_kafka import KafkaException, Producer, TopicCollection
     from confluent_kafka.admin import AclOperation
 
     raised: type[SourceError | SinkError] = SourceError if use == "read" else SinkError
@@ -102,6 +102,8 @@ def check_topic(options: Options, use: Literal["read", "write"]) -> None:
     told: list[KafkaError] = []
     try:
         admin = _admin(options, told)
+        if use == "write":
+            Producer(client_settings(options), logger=quiet)  # which knows its options as soon as it is made
     except NotForPython as error:
         if use == "read":
             return

@@ -1,0 +1,220 @@
+"""One task's transaction for one epoch, with librdkafka: the records, and beside them that the epoch was written.
+
+Guarantees: after `finish` the records of the epoch are in the topic once, whatever happened to earlier attempts; before
+it, nobody who reads committed records sees any of them. An attempt that is overtaken by another one fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+
+from vsc.runtime.errors import SinkError
+from vsc.runtime.spark.connectors.kafka_client import quiet
+
+__all__ = ["Ledger", "Transaction", "forget_after"]
+
+SECONDS = 60
+"""How long one request may take, with everything that librdkafka tries again."""
+_DEFAULTS = {
+    "partitioner": "murmur2_random",  # as Java's clients place keys
+    "transaction.timeout.ms": "300000",
+    "linger.ms": "20",
+    "queue.buffering.max.messages": "100000",
+    "compression.type": "lz4",
+}
+_POLL_EVERY = 1000
+_COMES_BACK = {
+    "NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "UNSTABLE_OFFSET_COMMIT",
+    "_TRANSPORT", "_TIMED_OUT", "_WAIT_COORD", "NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE",
+}  # fmt: skip
+_HELP = {
+    "INVALID_TIMESTAMP": "the topic refuses event times so far from now: see its message.timestamp.before.max.ms and "
+    "message.timestamp.after.max.ms",
+    "MSG_SIZE_TOO_LARGE": "raise 'kafka.message.max.bytes' of the sink, and max.message.bytes of the topic",
+    "INVALID_TRANSACTION_TIMEOUT": "lower 'kafka.transaction.timeout.ms', or raise transaction.max.timeout.ms of the "
+    "broker",
+    "_FENCED": "another run writes for the same checkpoint: stop one of them",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "allow this user to write with transactional ids that begin with vsc-",
+    "GROUP_AUTHORIZATION_FAILED": "allow this user to use consumer groups whose names begin with vsc-",
+}
+T = TypeVar("T")
+KeyValueTime = tuple[bytes | None, bytes | None, int]
+
+
+@dataclass(slots=True)
+class Ledger:
+    """How many records an epoch has for a task, and their check sum, in their order."""
+
+    records: int = 0
+    check: int = 0
+
+    def add(self, key: bytes | None, value: bytes | None, timestamp: int) -> None:
+        """Takes in one record."""
+        lengths = (-1 if key is None else len(key), -1 if value is None else len(value), timestamp)
+        self.check = zlib.crc32(
+            value or b"", zlib.crc32(key or b"", zlib.crc32(struct.pack("<qqq", *lengths), self.check))
+        )
+        self.records += 1
+
+    def __str__(self) -> str:
+        return f"{self.records}:{self.check:08x}"
+
+
+class Transaction:
+    """The transaction of the task called `name`. SinkError if Kafka does not take it.
+
+    Where the epoch was written before, nothing is written: the records are only compared with those.
+    """
+
+    def __init__(self, settings: Mapping[str, str], topic: str, name: str, place: str, epoch: int) -> None:
+        self._topic, self._name, self._place, self._epoch = topic, name, place, epoch
+        self._refused: list[tuple[KafkaError, bytes | None]] = []
+        own = {"transactional.id": name, "on_delivery": self._delivered, "delivery.report.only.error": True}
+        self._producer = Producer({**_DEFAULTS, **settings, **own}, logger=quiet)
+        group = {"group.id": name, "enable.auto.commit": False}
+        self._reader = Consumer({**_security(settings), **group}, logger=quiet)
+        self._ledger = Ledger()
+        self._before: str | None = None
+
+    def __enter__(self) -> Self:
+        self._asked(lambda: self._producer.init_transactions(SECONDS))
+        found = self._asked(lambda: self._reader.committed([self._at(0)], SECONDS)[0])
+        if found.offset > self._epoch + 1:
+            raise self._error(
+                f"epoch {found.offset - 1} is written: the checkpoint, at epoch {self._epoch}, is an older copy",
+                "restore the newer checkpoint; or go back with --back-to, and results come again",
+            )
+        if found.offset == self._epoch + 1:
+            self._before = found.metadata
+        else:
+            self._asked(self._producer.begin_transaction)
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if error is not None and self._before is None:
+            with contextlib.suppress(KafkaException):  # what is still open is ended by whoever comes next
+                self._producer.abort_transaction(5)
+        self._reader.close()
+
+    def add(self, records: Iterable[KeyValueTime]) -> None:
+        """Appends records, in their order."""
+        produce, topic, ledger = self._producer.produce, self._topic, self._ledger
+        for key, value, timestamp in records:
+            ledger.add(key, value, timestamp)
+            if self._before is not None:
+                continue
+            while True:
+                try:
+                    produce(topic, value, key, timestamp=timestamp or 1)  # 0 would mean now
+                    break
+                except BufferError:
+                    self._poll(0.1)
+                except KafkaException as error:
+                    raise self._failed(error, key) from error
+            if ledger.records % _POLL_EVERY == 0:
+                self._poll(0)
+
+    def finish(self) -> Ledger:
+        """Commits the records and the epoch, unless they are there; tells what they are."""
+        if self._before is not None:
+            if self._before != str(self._ledger):
+                raise self._error(
+                    f"epoch {self._epoch} was written before with other content ({self._before}, now {self._ledger})",
+                    "its input, the options or vsc itself have changed in between: restore what was there",
+                )
+            return self._ledger
+        group = self._reader.consumer_group_metadata()
+        done = [self._at(self._epoch + 1, str(self._ledger))]
+        self._asked(lambda: self._producer.send_offsets_to_transaction(done, group, SECONDS))
+        self._asked(lambda: self._producer.commit_transaction(SECONDS))
+        return self._ledger
+
+    def _at(self, offset: int, metadata: str = "") -> TopicPartition:
+        return TopicPartition(self._topic, 0, offset, metadata)
+
+    def _asked(self, request: Callable[[], T]) -> T:
+        """The answer to a request, tried again while a broker comes back."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            try:
+                return request()
+            except KafkaException as error:
+                with contextlib.suppress(KafkaException):  # a fatal one is told again
+                    self._producer.poll(0)
+                self._check()
+                what = error.args[0]
+                if not (what.retriable() or what.name() in _COMES_BACK) or time.monotonic() > deadline:
+                    raise self._failed(error) from error
+                time.sleep(0.1)
+
+    def _poll(self, seconds: float) -> None:
+        """Lets librdkafka report; SinkError for what it reports."""
+        try:
+            self._producer.poll(seconds)
+        except KafkaException as error:
+            raise self._failed(error) from error
+        self._check()
+
+    def _delivered(self, error: KafkaError | None, message: Any) -> None:
+        """For librdkafka: called for records that could not be written."""
+        if error is not None:
+            self._refused.append((error, message.key()))
+
+    def _check(self) -> None:
+        """SinkError for the first record that Kafka refused."""
+        for error, key in self._refused:
+            if not error.name().startswith("_PURGE"):  # those that went with it
+                raise self._failed(KafkaException(error), key)
+
+    def _failed(self, error: KafkaException, key: bytes | None = None) -> SinkError:
+        what = error.args[0]
+        of = "" if key is None else f" the record of key {key[:80].decode(errors='replace')!r} of"
+        message = f"Kafka did not take{of} epoch {self._epoch}: {what.str()}"
+        return self._error(message, _HELP.get(what.name(), "the same command continues with this epoch"))
+
+    def _error(self, message: str, help: str) -> SinkError:
+        return SinkError(f"{self._place}: {message}", help)
+
+
+def forget_after(settings: Mapping[str, str], name: str, epoch: int, place: str) -> None:
+    """For all tasks of the sink called `name`: epochs after that one count as not written."""
+    admin = AdminClient(_security(settings), logger=quiet)
+    try:
+        groups = [g.group_id for g in admin.list_consumer_groups(request_timeout=SECONDS).result().valid]
+        for group in groups:
+            if not group.startswith(f"{name}-"):
+                continue
+            asked = [ConsumerGroupTopicPartitions(group)]
+            (found,) = admin.list_consumer_group_offsets(asked, request_timeout=SECONDS).values()
+            later = [
+                TopicPartition(of.topic, of.partition, epoch + 1)
+                for of in found.result().topic_partitions
+                if of.offset > epoch + 1
+            ]
+            if later:
+                wanted = [ConsumerGroupTopicPartitions(group, later)]
+                for done in admin.alter_consumer_group_offsets(wanted, request_timeout=SECONDS).values():
+                    done.result()
+    except KafkaException as error:
+        raise SinkError(f"{place}: Kafka does not forget the epochs after {epoch}: {error.args[0].str()}") from error
+
+
+def _security(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings that every client needs."""
+    return {n: v for n, v in settings.items() if n.startswith(("bootstrap.", "security.", "sasl.", "ssl."))}
