@@ -267,3 +267,14 @@ def test_annotations_escape_what_github_reads() -> None:
         for text in (OLD, OLD.replace("amount >= 100", "amount % 2 = 0"))
     ]
     assert "is `amount %25 2 = 0`" in render(compare(*plans), "github", "t.vdsl")
+
+
+def test_a_long_chain_is_compared_without_recursion() -> None:
+    def chain(least: int) -> str:
+        filters = "".join(f"stream n{i + 1} = filter n{i} where a > {i}; " for i in range(1500))
+        source = "stream s (a int, at bigint) from memory () timestamp at; "
+        return f"{source} stream n0 = filter s where a > {least}; {filters} sink n1500 to noop ();"
+
+    assert verdicts(chain(1), chain(2)) == {
+        "sink n1500 to noop": "rebuild: `n0`: predicate was `a > 1`, is `a > 2`",
+    }  # fmt: skip

@@ -34,7 +34,7 @@ def _sources(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
         else:
             moved = [f"{name} was {a}, is {b}" for name, a, b in _options(was, now)]
             bounds, at = list(limits(before, node, "source")), (node, node.line)
-            yield _judged("source", node.name, before.name, at, nodes.meaning(node.name), bounds, moved)
+            yield _judged("source", node.name, before.name, at, nodes.meanings[node.name], bounds, moved)
     for node in old.nodes:
         if isinstance(node.operation, Source) and node.name not in nodes.successors:
             yield Change("source", node.name, Verdict.DROPPED, "", node.name, node.line)
@@ -88,7 +88,7 @@ def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
         del left[was.id]
         changed = [f"{name} was {a}, is {b}" for name, a, b in _options(was.connector, sink.connector)]
         at = node, sink.line
-        yield _judged("sink", _named(sink), _named(was), at, nodes.meaning(node.name), changed)
+        yield _judged("sink", _named(sink), _named(was), at, nodes.meanings[node.name], changed)
     for sink in left.values():
         yield Change("sink", _named(sink), Verdict.DROPPED, "", sink.node, sink.line)
 
@@ -110,8 +110,8 @@ def _of_rows(nodes: Nodes, store: _Store) -> Meaning:
     """What has become of the meaning of the rows in a store."""
     operation, node = store.node.operation, store.node
     if store.beside is not None and operation.kept == "input" and node.inputs[0] in nodes.pairs:
-        return nodes.meaning(node.inputs[0])
-    own = nodes.meaning(node.name)
+        return nodes.meanings[node.inputs[0]]
+    own = nodes.meanings[node.name]
     if store.beside is not None and operation.kept == "times" and own.state == "widened":
         return Meaning("same", "", node)  # it has no columns
     return own

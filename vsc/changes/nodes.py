@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from functools import cached_property
 from typing import Any
 
 from vsc.changes.values import alike, are_items, shown, wider
@@ -34,35 +33,23 @@ class Meaning:
 
 
 class Nodes:
-    """The nodes of two plans."""
+    """The nodes of two plans. `pairs`: the predecessor of each node of the new plan that has one, by its name;
+    `successors`: the successor of each node of the old plan that has one. `meanings`: what has become of the meaning
+    of each node of the new plan that has a predecessor."""
 
     def __init__(self, old: Plan, new: Plan) -> None:
-        self._old = {node.name: node for node in old.nodes}
         self._new = {node.name: node for node in new.nodes}
-        self._meanings: dict[str, Meaning] = {}
-
-    @cached_property
-    def pairs(self) -> Mapping[str, Node]:
-        """The predecessor of each node of the new plan that has one, by its name."""
-        found: dict[str, Node] = {}
-        left = dict(self._old)
+        self._fresh: dict[str, set[str]] = {}  # the columns of a node that come straight from new columns of a source
+        self.pairs: dict[str, Node] = {}
+        self.meanings: dict[str, Meaning] = {}
+        left = {node.name: node for node in old.nodes}
         for node in self._ordered():
-            before = self._predecessor(node, found, left)
+            before = self._predecessor(node, left)
             if before is not None:
-                found[node.name] = before
                 del left[before.name]
-        return found
-
-    @cached_property
-    def successors(self) -> Mapping[str, Node]:
-        """The successor of each node of the old plan that has one, by its name."""
-        return {before.name: self._new[name] for name, before in self.pairs.items()}
-
-    def meaning(self, name: str) -> Meaning:
-        """What has become of the meaning of a node of the new plan that has a predecessor."""
-        if name not in self._meanings:
-            self._meanings[name] = self._judged(self._new[name], self.pairs[name])
-        return self._meanings[name]
+                self.pairs[node.name] = before
+                self.meanings[node.name] = self._judged(node, before)
+        self.successors = {before.name: self._new[name] for name, before in self.pairs.items()}
 
     def _ordered(self) -> Iterator[Node]:
         """The new nodes, inputs first."""
@@ -79,7 +66,7 @@ class Nodes:
                         seen.add(top.name)
                         yield top
 
-    def _predecessor(self, node: Node, found: Mapping[str, Node], left: Mapping[str, Node]) -> Node | None:
+    def _predecessor(self, node: Node, left: Mapping[str, Node]) -> Node | None:
         same_name = left.get(node.name)
         if isinstance(node.operation, Source):
             others = [one for one in left.values() if isinstance(one.operation, Source) and one.name not in self._new]
@@ -87,27 +74,29 @@ class Nodes:
             there = [one for one in near if _place(one) == _place(node)]
             if same_name is None and (there or len(near) == 1):
                 return (there or near)[0]
-        elif same_name is None or not self._computes_alike(same_name, node, found):
+        elif same_name is None or not self._computes_alike(same_name, node):
             for one in left.values():
-                if one.name not in self._new and self._computes_alike(one, node, found):
+                if one.name not in self._new and self._computes_alike(one, node):
                     return one
         return same_name if same_name is not None and same_name.operation.op == node.operation.op else None
 
-    def _computes_alike(self, old: Node, new: Node, found: Mapping[str, Node]) -> bool:
-        inputs = [found[name].name if name in found else None for name in new.inputs]
+    def _computes_alike(self, old: Node, new: Node) -> bool:
         return (
-            list(old.inputs) == inputs
+            self._inputs_before(new) == list(old.inputs)
             and old.operation.op == new.operation.op
             and old.schema == new.schema
             and next(_differences(old, new), None) is None
         )
 
+    def _inputs_before(self, new: Node) -> list[str | None]:
+        """The names of the predecessors of its inputs; None for one without."""
+        return [self.pairs[name].name if name in self.pairs else None for name in new.inputs]
+
     def _judged(self, new: Node, old: Node) -> Meaning:
-        inputs = [self.pairs.get(name) for name in new.inputs]
-        for name, before in zip(new.inputs, inputs, strict=True):
-            if before is not None and self.meaning(name).state == "changed":
-                return self.meaning(name)
-        if [None if before is None else before.name for before in inputs] != list(old.inputs):
+        for name in new.inputs:
+            if name in self.pairs and self.meanings[name].state == "changed":
+                return self.meanings[name]
+        if self._inputs_before(new) != list(old.inputs):
             was, now = ", ".join(f"`{n}`" for n in old.inputs), ", ".join(f"`{n}`" for n in new.inputs)
             return Meaning("changed", f"`{new.owner}` reads {now} instead of {was}", new)
         own = next(_differences(old, new), None)
@@ -127,6 +116,7 @@ class Nodes:
             if was is None:
                 if not self._is_inherited(new, column):
                     return Meaning("changed", f"`{new.owner}` computes a new column `{column.name}`", new)
+                self._fresh.setdefault(new.name, set()).add(column.name)
                 reasons.append(f"a new column `{column.name}`")
             elif was != column.type:
                 if not wider(was, column.type):
@@ -134,28 +124,20 @@ class Nodes:
                     return Meaning("changed", text, new)
                 reasons.append(f"`{column.name}` was {was}, is {column.type}")
         reasons += [f"the column `{name}` is gone" for name in before]
-        decided = next((self.meaning(n).node for n in new.inputs if self.meaning(n).state == "widened"), new)
+        decided = next((self.meanings[n].node for n in new.inputs if self.meanings[n].state == "widened"), new)
         return Meaning("widened" if reasons else "same", ", ".join(reasons), decided)
 
     def _is_inherited(self, node: Node, column: Column) -> bool:
-        """Whether a column that the old node did not have comes from a source that did not have it either."""
+        """Whether a column that the old node did not have is one that its input did not have either."""
         if isinstance(node.operation, Source):
             return True
         items: tuple[Item, ...] = getattr(node.operation, "items", ())
         item = next((item for item in items if item.name == column.name), None)
-        at, name = 0, column.name
-        if item is not None:
-            if isinstance(node.operation, Aggregate) or not isinstance(item.expr, exprs.Column):
-                return False
-            at, name = item.expr.input, item.expr.name
-        if at >= len(node.inputs):
+        if item is None:
+            return column.name in self._fresh.get(node.inputs[0], ())
+        if isinstance(node.operation, Aggregate) or not isinstance(item.expr, exprs.Column):
             return False
-        source = self._new[node.inputs[at]]
-        before = self.pairs.get(source.name)
-        if before is None or any(c.name == name for c in (*before.schema.key, *before.schema.value)):
-            return False
-        own = next((c for c in source.schema.value if c.name == name), None)
-        return own is not None and self._is_inherited(source, own)
+        return item.expr.name in self._fresh.get(node.inputs[item.expr.input], ())
 
 
 def limits(old: Node, new: Node, kind: str) -> Iterator[str]:
