@@ -23,6 +23,7 @@ DOORS = {
     "prometheus_client": ("vsc.runtime.spark",),
     "IPython": ("vsc.notebook",),
     "watchfiles": ("vsc.cli.watch",),
+    "pygments": ("vsc.highlight",),
     "pygls": ("vsc.lsp.server",),
     "lsprotocol": ("vsc.lsp",),
     "rich": ("vsc.cli", "vsc.runtime.spark"),
