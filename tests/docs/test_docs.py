@@ -13,6 +13,7 @@ from tests.docs import blocks, cli, functions, operators
 from vsc.cli import main
 from vsc.compiler import check_topology
 from vsc.scenario import load, play
+from vsc.testing import TopologyTestDriver
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -22,7 +23,7 @@ PAGES = sorted(
 )
 TOPOLOGIES = [
     pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
-    for page in [ROOT / "README.md", ROOT / "docs/language.md", ROOT / "docs/guide.md"]
+    for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
     for number, block in enumerate(re.findall(r"^```vdsl\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL))
 ]
 
@@ -30,6 +31,14 @@ TOPOLOGIES = [
 @pytest.mark.parametrize("text", TOPOLOGIES)
 def test_a_topology_in_a_document_compiles(text: str) -> None:
     assert check_topology(text, path="document.vdsl", variables={}) == ()
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/connectors").glob("*.md")), ids=lambda page: page.stem)
+def test_the_options_of_a_connector_are_right(page: Path) -> None:
+    """A page of a connector shows single statements."""
+    found = [found for block in blocks.blocks(page) for found in check_topology(block, path="document.vdsl")]
+    assert blocks.blocks(page)
+    assert [each for each in found if each.code[3] in "05" and each.code != "VSC013"] == []
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in blocks.PAGES])
@@ -48,6 +57,15 @@ def test_the_python_in_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     exec(compile(blocks[0], "README.md", "exec"), {})  # the second one is in tests/spark/test_start.py
+
+
+def test_the_python_about_the_test_driver_runs() -> None:
+    (block,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/testing.md").read_text(), re.MULTILINE | re.DOTALL)
+    *lines, last = block.rstrip().splitlines()
+    with TopologyTestDriver(ROOT / "examples/payments/topology.vdsl") as driver:
+        exec("\n".join(lines), {"driver": driver})
+        assert eval(last, {"driver": driver}).value["rate"] == 1.1
+        assert [record.value for record in driver.read("priced")] != []
 
 
 def test_the_scenario_in_the_documents_holds(tmp_path: Path) -> None:

@@ -1,0 +1,51 @@
+"""The commands in the documents are ones that vsc takes; those on the examples are run, but for what needs Spark."""
+
+from __future__ import annotations
+
+import glob
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from tests.docs.blocks import PAGES, ROOT
+from vsc.cli import main, whole_parser
+
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """Each command that stands on a line of its own in a block, with its page."""
+    for page in PAGES:
+        for language, block in _BLOCK.findall(page.read_text(encoding="utf-8")):
+            for line in (block if language in ("", "sh") else "").replace("\\\n", " ").splitlines():
+                if line.startswith("vsc "):
+                    words = shlex.split(line, comments=True)[1:]
+                    end = next((i for i, word in enumerate(words) if word in ("<", ">", "|", "&&")), len(words))
+                    yield str(page.relative_to(ROOT)), words[:end]
+
+
+COMMANDS = list(commands())
+RUNNABLE = [
+    words
+    for _, words in COMMANDS
+    if words[0] in ("check", "compile", "fmt", "test") and any(word.startswith("examples") for word in words)
+    if "--watch" not in words
+]
+
+
+@pytest.mark.parametrize(("page", "words"), COMMANDS)
+def test_a_command_is_one_that_vsc_takes(page: str, words: list[str]) -> None:
+    whole_parser().parse_args(words)
+
+
+@pytest.mark.parametrize("words", RUNNABLE, ids=" ".join)
+def test_a_command_on_the_examples_succeeds(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main([found for word in words for found in (sorted(glob.glob(word)) or [word])]) == 0
+
+
+def test_there_are_commands_to_test() -> None:
+    assert len(COMMANDS) > 30
+    assert ["test", "examples"] in RUNNABLE
