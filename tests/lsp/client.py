@@ -17,8 +17,10 @@ URI = "file:///work/topology.vdsl"
 class Editor:
     """An editor with one open file. Places are written as a text with the cursor: ``on |curr``."""
 
-    def __init__(self, client: LanguageClient) -> None:
+    def __init__(self, client: LanguageClient, encoding: str) -> None:
         self.client, self.text, self.version = client, "", 0
+        self.encoding = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(encoding, encoding)
+        self.unit = {"utf-16": 2, "utf-32": 4}.get(encoding, 1)
         self._told: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
 
         @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
@@ -54,7 +56,7 @@ class Editor:
         assert self.text.count(before + after) == 1, place
         offset = self.text.index(before + after) + len(before)
         lines = self.text[:offset].split("\n")
-        position = types.Position(len(lines) - 1, len(lines[-1].encode("utf-16-le")) // 2)
+        position = types.Position(len(lines) - 1, len(lines[-1].encode(self.encoding)) // self.unit)
         return {"text_document": types.TextDocumentIdentifier(URI), "position": position}
 
     def shown(self, place: types.Range) -> str:
@@ -64,8 +66,8 @@ class Editor:
     def offset(self, position: types.Position) -> int:
         """The offset of a position."""
         lines = self.text.split("\n")
-        units = lines[position.line].encode("utf-16-le")[: 2 * position.character]
-        return sum(len(line) + 1 for line in lines[: position.line]) + len(units.decode("utf-16-le"))
+        units = lines[position.line].encode(self.encoding)[: self.unit * position.character]
+        return sum(len(line) + 1 for line in lines[: position.line]) + len(units.decode(self.encoding))
 
     def edited(self, edits: list[types.TextEdit]) -> str:
         """The text with edits."""
@@ -75,27 +77,28 @@ class Editor:
         return text
 
 
-def session(play: Callable[[Editor], Awaitable[None]]) -> None:
-    """Plays a session with a server of its own, and expects it to end well."""
-    asyncio.run(_played(play))
+def session(play: Callable[[Editor], Awaitable[None]], encoding: str = "utf-16") -> None:
+    """Plays a session with a server of its own, and expects it to end well; `encoding` is how places are counted."""
+    asyncio.run(_played(play, encoding))
 
 
-async def _played(play: Callable[[Editor], Awaitable[None]]) -> None:
-    async with _editor() as editor:
+async def _played(play: Callable[[Editor], Awaitable[None]], encoding: str) -> None:
+    async with _editor(encoding) as editor:
         await asyncio.wait_for(play(editor), 60)
 
 
 @asynccontextmanager
-async def _editor() -> AsyncIterator[Editor]:
+async def _editor(encoding: str) -> AsyncIterator[Editor]:
     client = LanguageClient("an editor", "1")
     await client.start_io(sys.executable, "-m", "vsc", "lsp")
     process = client._server
     assert process is not None
     try:
-        capabilities = types.ClientCapabilities()
+        general = types.GeneralClientCapabilities(position_encodings=[encoding])
+        capabilities = types.ClientCapabilities(general=general)
         await client.initialize_async(types.InitializeParams(capabilities))
         client.initialized(types.InitializedParams())
-        yield Editor(client)
+        yield Editor(client, encoding)
         await client.shutdown_async(None)
         client.exit(None)
         assert await asyncio.wait_for(process.wait(), 30) == 0

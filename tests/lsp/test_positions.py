@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
 from lsprotocol.types import Position
 
 from vsc.lsp.positions import Positions
 
 TEXT = "ab\r\n💶c\rd\n\u2028e"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "characters"), [("utf-8", [0, 4, 5, 0]), ("utf-16", [0, 2, 3, 0]), ("utf-32", [0, 1, 2, 0])]
+)
+def test_characters_are_counted_in_the_units_that_were_agreed_on(encoding: str, characters: list[int]) -> None:
+    places = Positions(TEXT, encoding)
+    assert [places.position(offset).character for offset in range(4, 8)] == characters
+    assert [places.offset(places.position(offset)) for offset in range(4, 8)] == [4, 5, 6, 7]
 
 
 def test_lines_end_as_in_the_protocol_and_characters_are_utf_16() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from lsprotocol import types
 
 from tests.lsp.client import URI, Editor, session
@@ -37,15 +38,17 @@ def test_findings_are_told_when_a_file_is_opened_and_changed_and_taken_back_when
     session(play)
 
 
-def test_places_are_counted_in_utf_16() -> None:
+@pytest.mark.parametrize(("encoding", "character"), [("utf-16", 37), ("utf-8", 41), ("utf-32", 35)])
+def test_places_are_counted_as_the_editor_does(encoding: str, character: int) -> None:
     async def play(editor: Editor) -> None:
         [wrong] = await editor.open(
             "stream s (k string) from memory () key k;\nstream `a💶` = filter s where '💶' = kk; sink `a💶` to noop ();"
         )
         assert editor.shown(wrong.range) == "2: kk"
-        assert wrong.range.start.character == 37
+        assert wrong.range.start.character == character
+        assert "key: `k`" in await hovered(editor, "sink |`a💶`")
 
-    session(play)
+    session(play, encoding)
 
 
 async def hovered(editor: Editor, place: str) -> str:

@@ -15,10 +15,10 @@ __all__ = ["Document"]
 
 
 class Document:
-    """One version of a text. `uri` is what the editor calls it."""
+    """One version of a text. `uri` is what the editor calls it, `encoding` how it counts characters."""
 
-    def __init__(self, uri: str, text: str) -> None:
-        self.uri, self.text = uri, text
+    def __init__(self, uri: str, text: str, encoding: str = "utf-16") -> None:
+        self.uri, self.text, self.encoding = uri, text, encoding
 
     @cached_property
     def known(self) -> Surveyed:
@@ -33,11 +33,11 @@ class Document:
     @cached_property
     def positions(self) -> Positions:
         """The places."""
-        return Positions(self.text)
+        return Positions(self.text, self.encoding)
 
     def changed(self, edits: list[tuple[Span, str]]) -> Document:
         """The document with these replacements, which do not overlap."""
         text = self.text
         for span, new in sorted(edits, key=lambda edit: edit[0], reverse=True):
             text = text[: span.start] + new + text[span.end :]
-        return Document(self.uri, text)
+        return Document(self.uri, text, self.encoding)

@@ -1,4 +1,4 @@
-"""Places as editors count them: lines from 0 that end with LF, CRLF or CR, and UTF-16 code units in them."""
+"""Places as editors count them: lines from 0 that end with LF, CRLF or CR, and units of an encoding in them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,27 @@ from vsc.compiler.source import Span
 
 __all__ = ["Positions"]
 
+_CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+"""The codec of an encoding, and the bytes of its unit."""
+
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 class Positions:
-    """Turns the places of one text, character offsets, into those of editors and back."""
+    """Turns the places of one text, character offsets, into those of editors and back.
 
-    def __init__(self, text: str) -> None:
+    `encoding` is the one whose units the editor counts: UTF-16, unless it has asked for another one.
+    """
+
+    def __init__(self, text: str, encoding: str = "utf-16") -> None:
         self._text = text
+        self._codec, self._size = _CODECS[encoding]
         self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
 
     def position(self, offset: int) -> Position:
         """The position of the character at `offset`."""
         line = bisect_right(self._starts, offset) - 1
-        return Position(line, _units(self._text[self._starts[line] : offset]))
+        return Position(line, self._units(self._text[self._starts[line] : offset]))
 
     def range(self, span: Span) -> Range:
         """The range of a span."""
@@ -44,9 +51,8 @@ class Positions:
         for offset in range(start, len(self._text) if end is None else end.start()):
             if left <= 0:
                 return offset
-            left -= _units(self._text[offset])
+            left -= self._units(self._text[offset])
         return len(self._text) if end is None else end.start()
 
-
-def _units(text: str) -> int:
-    return len(text) + sum(character > "\uffff" for character in text)
+    def _units(self, text: str) -> int:
+        return len(text.encode(self._codec, "surrogatepass")) // self._size

@@ -32,7 +32,7 @@ class _Server(LanguageServer):
 
     def put(self, uri: str, text: str, version: int | None) -> None:
         """Takes a new text, and says what is wrong with it."""
-        document = self.documents[uri] = Document(uri, text)
+        document = self.documents[uri] = Document(uri, text, str(self.workspace.position_encoding))
         self.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(uri, diagnostics(document), version=version)
         )
