@@ -6,6 +6,7 @@ Layout, beside Spark's own folders in the checkpoint:
                             "plan_check": CRC-32 of plan.json}
     vsc/plan.json          the plan, unresolved: variables stay variables, so no secrets
     vsc/control/*.txt      the control source
+    vsc/sources/N/         the snapshot of a source that is read once
     vsc/epochs/N.json      what epoch N did (the newest few)
     vsc/inputs/N.json      for which sources epoch N waits, from before it runs (the newest few)
     vsc/back/N.json        epoch N is being gone back to (`vsc.runtime.spark.going_back`); nothing when that is done
@@ -96,6 +97,16 @@ class Checkpoint:
             identity = Identity(self.id, self.partitions, dump(plan))
             self.files.write(PLAN, identity.plan_text)
             self.files.write(IDENTITY, identity.dump(plan.name))
+
+    @property
+    def kept(self) -> str:
+        """The folder in which sources keep what they have taken, each in one of its own."""
+        return self.files.path("vsc/sources")
+
+    @property
+    def begun(self) -> bool:
+        """Whether a query may have read rows."""
+        return bool(self.files.names("offsets"))
 
     @property
     def control(self) -> str:

@@ -1,7 +1,7 @@
 """What Spark makes of a plan: its own logical and physical plan, without reading a row.
 
-Connectors are asked for their schema, so folders and brokers have to be there; nothing is written but an empty control
-folder, which is removed.
+Connectors are asked for their schema, so folders and brokers have to be there; nothing is written but empty folders,
+which are removed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def spark_plans(plan: Plan, spark: SparkSession, variables: Mapping[str, str]) -
         configured(spark, query_configuration(PARTITIONS)),
     ):
         options, folders = RunOptions(), LocalFolders(None, "explain", "explain")
-        frame = pipeline(spark, plan, resolved, control, PARTITIONS, options, folders)
+        frame = pipeline(spark, plan, resolved, control, f"{control}/sources", PARTITIONS, options, folders)
         jvm: Any = spark._jvm
         text: str = jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "extended")
     return f"{text.rstrip()}\n"

@@ -19,16 +19,22 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of one resolved connector. `place` is its name in messages, such as ``source 'x' (line 2)``."""
+    """The options of one resolved connector. `place` is its name in messages, such as ``source 'x' (line 2)``.
+
+    `kept` is the folder of the checkpoint that is a source's own; empty where there is no checkpoint yet.
+    """
 
     place: str
     connector: Connector
+    kept: str = ""
 
     @classmethod
-    def of_source(cls, node: Node) -> Options:
-        """Those of a source."""
-        assert isinstance(node.operation, Source)
-        return cls(f"source '{node.name}' (line {node.line})", node.operation.connector)
+    def of_source(cls, node: Node, kept: str = "") -> Options:
+        """Those of a source; `kept` is the folder in which all sources have their own."""
+        source = node.operation
+        assert isinstance(source, Source)
+        own = kept and f"{kept}/{source.rank}"
+        return cls(f"source '{node.name}' (line {node.line})", source.connector, own)
 
     @classmethod
     def of_sink(cls, sink: Sink) -> Options:

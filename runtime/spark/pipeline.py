@@ -35,19 +35,20 @@ def pipeline(
     plan: Plan,
     resolved: Plan,
     control: str,
+    kept: str,
     partitions: int,
     options: RunOptions,
     folders: LocalFolders,
 ) -> DataFrame:
     """The rows of the wire (`WIRE_DDL`) of `plan`, whose connectors' options are those of `resolved`; `control` is the
-    control source's folder."""
+    control source's folder, `kept` that in which sources keep what they have taken."""
     # A query that waits for idle sources asks for many epochs: what was read of the control source goes.
     lines = spark.readStream.format("text").option("cleanSource", "delete").load(control)
     sources, reading = [node for node in resolved.nodes if isinstance(node.operation, Source)], settled(spark)
     stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
     parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
     parts += [
-        stage_zero(_source(reading, plan, node), StageZeroTask(plan, node.name, partitions, options))
+        stage_zero(_source(reading, plan, node, kept), StageZeroTask(plan, node.name, partitions, options))
         for node in sources
     ]
     frame = reduce(DataFrame.union, parts)
@@ -60,8 +61,8 @@ def pipeline(
     return observed(frame)
 
 
-def _source(spark: SparkSession, plan: Plan, node: Node) -> DataFrame:
-    options = Options.of_source(node)
+def _source(spark: SparkSession, plan: Plan, node: Node, kept: str) -> DataFrame:
+    options = Options.of_source(node, kept)
     frame = connector_of(options.connector.kind).rows(spark, node, options, read_columns(plan, node.name))
     # A file is a partition of its own; where there are very many, a task reads some of them, one after the other.
     return frame.coalesce(SOURCE_TASKS * spark.sparkContext.defaultParallelism)

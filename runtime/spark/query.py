@@ -26,7 +26,7 @@ from vsc.runtime.spark.bad_rows import BadRows, MaxBad
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
 from vsc.runtime.spark.connectors.connector import EpochSink
-from vsc.runtime.spark.connectors.registry import check_connectors, make_sinks
+from vsc.runtime.spark.connectors.registry import check_connectors, look_at_sources, make_sinks, take_sources
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.delivery import delivery
@@ -185,7 +185,8 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
     columns.check()
     check_java_zone(spark, what.resolved)
     sinks = make_sinks(spark, what.resolved, opened.id)
-    if opened.fresh:  # a topology whose sink is refused may be fixed and run again: nothing is made before
+    if opened.fresh:  # a topology that is refused may be fixed and run again: nothing is made before
+        look_at_sources(what.resolved)
         _prepare(sinks)
     held = claim(spark, opened.files)
     try:
@@ -242,7 +243,10 @@ def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, wr
     folders = LocalFolders(None if job.local_dir is None else os.path.abspath(job.local_dir), opened.id, new_run())
     # Executors need no secrets: they get the plan as it was compiled.
     with configured(spark, query_configuration(opened.partitions)):
-        frame = pipeline(spark, job.plan, resolved, opened.control, opened.partitions, job.options, folders)
+        take_sources(spark, resolved, opened.kept, opened.begun)
+        frame = pipeline(
+            spark, job.plan, resolved, opened.control, opened.kept, opened.partitions, job.options, folders
+        )
         query: StreamingQuery = (
             frame.writeStream.queryName(f"{job.plan.name}-{opened.id[:8]}")
             .outputMode("append")

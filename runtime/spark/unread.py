@@ -27,7 +27,7 @@ from vsc.runtime.spark.source_columns import kafka_part
 
 __all__ = ["FileInput", "Input", "KafkaInput", "Rest", "has_inputs", "query_inputs"]
 
-_KINDS = {"FileStreamSource": "files", "KafkaMicroBatchStream": "kafka"}
+_CLASSES = {"files": "FileStreamSource", "jdbc": "FileStreamSource", "kafka": "KafkaMicroBatchStream"}
 _ENTRY = re.compile(r"NewFileEntry\((.*),(\d+),\d+\)")
 
 
@@ -76,7 +76,7 @@ def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, Input
     sources = [(n.name, n.operation) for n in plan.nodes if isinstance(n.operation, Source)]
     inputs: dict[str, Input | None] = {}
     for (name, source), instance, kind in zip(sources, instances, kinds, strict=True):
-        if _KINDS.get(kind) != (source.connector.kind if source.connector.kind in _KINDS.values() else None):
+        if _CLASSES.get(source.connector.kind) != (kind if kind in _CLASSES.values() else None):
             raise RuntimeError(f"Spark has a {kind} in the place of source '{name}'")
         if kind == "FileStreamSource":
             inputs[name] = FileInput(instance, not ends and len(sources) > 1)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.postgres.server import PostgresServer
-from tests.spark.support import compiled, run_once, write_json
-from vsc.runtime.errors import VscRuntimeError
+from tests.postgres.support import LOGIN, Case
+from tests.spark.support import compiled
 from vsc.runtime.spark.options import resolve_plan
 
 if TYPE_CHECKING:
@@ -20,38 +20,12 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark]
 
-LOGIN = "'user' = 'vsc', 'password' = '${pw}'"
 RATES = """
 table rates (currency string, rate double, at bigint, gone boolean)
 from files (path = '${in}', format = 'json', 'maxFilesPerTrigger' = '1')
 key currency timestamp at delete when gone %s;
 sink rates to jdbc (url = '${url}', table = 'rates', %s%s);
 """
-
-
-class Case:
-    """A topology in a folder, and its runs."""
-
-    def __init__(self, text: str, folder: Path, server: PostgresServer, spark: SparkSession) -> None:
-        self.plan, self.folder, self.server, self.spark = compiled(text), folder, server, spark
-        self.variables = {"in": str(folder / "in"), "out": str(folder / "out"), "url": server.url()}
-        self.variables["pw"] = server.password
-
-    def file(self, number: int, *rows: dict[str, Any], folder: str = "in") -> None:
-        write_json(self.folder / folder / f"{number}.json", rows, number)
-
-    def run(self, **arguments: Any) -> list[Any]:
-        return run_once(self.plan, self.spark, self.folder / "ck", variables=self.variables, partitions=2, **arguments)
-
-    def refused(self, **arguments: Any) -> VscRuntimeError:
-        from vsc.runtime.spark import QueryFailedError
-
-        with pytest.raises((VscRuntimeError, QueryFailedError)) as raised:
-            self.run(**arguments)
-        error = raised.value
-        found = error.error if isinstance(error, QueryFailedError) else error
-        assert self.server.password not in str(found)
-        return found
 
 
 def rate(currency: str, value: float | None, at: int, gone: bool = False) -> dict[str, Any]:

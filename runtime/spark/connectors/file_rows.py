@@ -33,24 +33,33 @@ MAX_BYTES = 128 << 20
 """How many bytes of files an epoch takes from a source that has no bound of its own; at least one file."""
 
 
-def file_rows(spark: SparkSession, source: Source, options: Options, read: frozenset[str]) -> DataFrame:
-    """See `Connector.rows`; a column that nothing reads is null where the format can leave it in its files."""
+def file_rows(
+    spark: SparkSession, source: Source, options: Options, read: frozenset[str], marked: bool = False
+) -> DataFrame:
+    """See `Connector.rows`; a column that nothing reads is null where the format can leave it in its files.
+
+    `marked`: the files, which are not text, have a column `BAD`.
+    """
     form = options.text("format")
-    return _csv(spark, source, options) if form == "csv" else _structured(spark, source, options, form, read)
+    return _csv(spark, source, options) if form == "csv" else _structured(spark, source, options, form, read, marked)
 
 
-def _structured(spark: SparkSession, source: Source, options: Options, form: str, read: frozenset[str]) -> DataFrame:
+def _structured(
+    spark: SparkSession, source: Source, options: Options, form: str, read: frozenset[str], marked: bool
+) -> DataFrame:
     reader = spark.readStream.format(form)
     columns: list[tuple[str, object]] = [(c.name, c.type) for c in source.columns]
+    mark = CORRUPT if form == "json" else BAD if marked else None
+    if mark is not None:
+        columns.append((mark, "string"))
     if form == "json":
-        columns.append((CORRUPT, "string"))
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
         reader = reader.option(OPTION, known_zone(spark, options))  # else it is the session's, when a batch is read
     frame = _load(reader.schema(ddl(columns)), options)
     chosen = [_declared(c, form == "json" or c.name in read) for c in source.columns]
     chosen += _metadata(source, frame, form == "parquet")
-    if form == "json":
-        chosen.append(F.col(CORRUPT))
+    if mark is not None:
+        chosen.append(F.col(mark))
     return frame.select(*chosen)
 
 

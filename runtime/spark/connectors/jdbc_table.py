@@ -5,7 +5,7 @@ Guarantees: what is refused here is refused before a row is read, with the colum
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,9 @@ where i.indrelid = %s and i.indisunique and i.indisvalid and i.indimmediate
 """
 
 
+_SHOWN = 12
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table that is there. `uniques` are the column sets of its unique keys."""
@@ -84,8 +87,10 @@ def _table_name(connection: psycopg.Connection[Any], text: str, place: str) -> t
     return (parts[0] if len(parts) == 2 else None), parts[-1]
 
 
-def found_table(connection: psycopg.Connection[Any], text: str, place: str) -> Table | None:
-    """The table that `text` names; None if there is none. DatabaseTableError for what is no table."""
+def found_table(
+    connection: psycopg.Connection[Any], text: str, place: str, kinds: Sequence[str] = ("r", "p")
+) -> Table | None:
+    """The table that `text` names; None if there is none. DatabaseTableError for what is none of `kinds`."""
     schema, name = _table_name(connection, text, place)
     full = identifier(name) if schema is None else f"{identifier(schema)}.{identifier(name)}"
     row = connection.execute(
@@ -96,8 +101,8 @@ def found_table(connection: psycopg.Connection[Any], text: str, place: str) -> T
     if row is None:
         return None
     oid, schema_name, found, kind = row
-    if kind not in ("r", "p"):
-        raise DatabaseTableError(f"{place}: {text!r} is not a table", "name a table; views are not supported")
+    if kind not in kinds:
+        raise DatabaseTableError(f"{place}: {text!r} is not a table", "name a table; a view can only be read")
     columns = {row[0]: TableColumn(*row) for row in connection.execute(_COLUMNS, [oid])}
     uniques = tuple(frozenset(row[0]) for row in connection.execute(_UNIQUE, [oid]))
     return Table(oid, schema_name, found, columns, uniques)
@@ -115,15 +120,25 @@ def create_table(
     connection.execute(f"create table if not exists {full} ({', '.join(parts)})")
 
 
-def check_table(table: Table, columns: Mapping[str, DataType], key: Sequence[str], place: str) -> None:
-    """Refuses a table that cannot hold `columns`, or has no unique key over `key`, if there is one."""
-    where = f"{place}: the table '{table.schema}.{table.name}'"
+def columns_of(table: Table, columns: Mapping[str, DataType], place: str) -> Iterator[tuple[str, TableColumn]]:
+    """The table's columns of these names. DatabaseTableError for one that it does not have."""
     for name, type in columns.items():
         column = table.columns.get(name)
         if column is None:
             near = get_close_matches(name, table.columns, 1, 0.5)
-            help = f"did you mean '{near[0]}'?" if near else f"add it: alter table ... add {name} {created_type(type)}"
-            raise DatabaseTableError(f"{where} has no column '{name}' ({type})", help)
+            shown = ", ".join(list(table.columns)[:_SHOWN])
+            raise DatabaseTableError(
+                f"{place}: the table '{table.schema}.{table.name}' has no column '{name}' ({type})",
+                f"did you mean '{near[0]}'?" if near else f"it has {shown}; add the column, or leave it out",
+            )
+        yield name, column
+
+
+def check_table(table: Table, columns: Mapping[str, DataType], key: Sequence[str], place: str) -> None:
+    """Refuses a table that cannot hold `columns`, or has no unique key over `key`, if there is one."""
+    where = f"{place}: the table '{table.schema}.{table.name}'"
+    for name, column in columns_of(table, columns, place):
+        type = columns[name]
         if column.generated:
             raise DatabaseTableError(
                 f"{where}: the server itself fills the column '{name}'", "leave it out of what is written, or rename it"

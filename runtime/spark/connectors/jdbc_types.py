@@ -17,7 +17,7 @@ from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType
 from vsc.runtime.expressions.json_text import writer
 from vsc.runtime.values import to_values
 
-__all__ = ["TableColumn", "as_json", "copied", "created_type", "fits", "texts"]
+__all__ = ["TableColumn", "as_json", "copied", "created_type", "fits", "gives", "texts"]
 
 _CREATED = {
     "boolean": "boolean", "tinyint": "smallint", "smallint": "smallint", "int": "integer", "bigint": "bigint",
@@ -32,6 +32,19 @@ _HELD = {
     "bigint": ("int8", "numeric"),
     "float": ("float4", "float8"),
     "double": ("float8",),
+    "binary": ("bytea",),
+    "date": ("date",),
+    "timestamp": ("timestamptz", "timestamp"),
+}
+_READ = {
+    "boolean": ("bool",),
+    "tinyint": ("int2",),
+    "smallint": ("int2",),
+    "int": ("int2", "int4"),
+    "bigint": ("int2", "int4", "int8"),
+    "float": ("float4",),
+    "double": ("float4", "float8"),
+    "decimal": ("numeric", "int2", "int4", "int8"),
     "binary": ("bytea",),
     "date": ("date",),
     "timestamp": ("timestamptz", "timestamp"),
@@ -83,6 +96,23 @@ def fits(type: DataType, column: TableColumn) -> bool:
         scalar = isinstance(type.element, ScalarType | DecimalType)
         return scalar and column.element is not None and _holds(type.element, column.element, column, "")
     return _holds(type, column.base, column, column.category)
+
+
+def gives(type: DataType, column: TableColumn) -> bool:
+    """Whether the column's values can be read as `type`, but for those out of its range."""
+    if str(type) == "string" or as_json(type, column):
+        return True
+    if isinstance(type, ArrayType):
+        element = column.element
+        return (
+            isinstance(type.element, ScalarType | DecimalType) and element is not None and _read(type.element, element)
+        )
+    return _read(type, column.base)
+
+
+def _read(type: DataType, base: str) -> bool:
+    name = "decimal" if isinstance(type, DecimalType) else str(type)
+    return name == "string" or base in _READ.get(name, ())
 
 
 def as_json(type: DataType, column: TableColumn) -> bool:

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import SinkError, SourceError
+from vsc.runtime.operators.source.read_columns import read_columns
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.console import Console
 from vsc.runtime.spark.connectors.files import FilesConnector
@@ -19,7 +20,7 @@ from vsc.runtime.spark.connectors.noop import Noop
 from vsc.runtime.spark.connectors.rate import Rate
 from vsc.runtime.spark.options import Options
 
-__all__ = ["check_connectors", "connector_of", "empty_sources", "make_sinks"]
+__all__ = ["check_connectors", "connector_of", "empty_sources", "look_at_sources", "make_sinks", "take_sources"]
 
 _CONNECTORS: Mapping[str, Connector] = {
     one.kind: one for one in (FilesConnector(), Kafka(), Rate(), Console(), Noop(), Memory(), Later("delta"), Jdbc())
@@ -49,6 +50,21 @@ def check_connectors(plan: Plan, default_local: bool = True) -> None:
         if kind not in _CONNECTORS:
             raise SinkError(f"{options.place} writes to {kind!r}, an unknown connector")
         _CONNECTORS[kind].check_sink(options)
+
+
+def look_at_sources(resolved: Plan) -> None:
+    """Refuses what is seen of the sources of a resolved plan by asking for them."""
+    for node in resolved.nodes:
+        if isinstance(node.operation, Source):
+            connector_of(node.operation.connector.kind).look(node, Options.of_source(node))
+
+
+def take_sources(spark: SparkSession, resolved: Plan, kept: str, begun: bool) -> None:
+    """Takes what is read of a source only once into its folder in `kept`; for `begun` see `Connector.take`."""
+    for node in resolved.nodes:
+        if isinstance(node.operation, Source):
+            options, read = Options.of_source(node, kept), read_columns(resolved, node.name)
+            connector_of(node.operation.connector.kind).take(spark, node, options, read, begun)
 
 
 def make_sinks(spark: SparkSession, plan: Plan, checkpoint: str) -> list[EpochSink]:
