@@ -56,7 +56,7 @@ def coloring() -> tuple[Rule, ...]:
         Rule(rf"\b(?:{_any([*FUNCTIONS, *AGGREGATES, 'cast', 'try_cast'])})(?=\s*\()", ("function",)),
         Rule(rf"\b(?:{_any(_WORD_OPERATORS)})\b", ("word operator",)),
         Rule(rf"\b(?:{_any(_CONSTANTS)})\b", ("constant",)),
-        Rule(rf"\b(?:{_any(TYPE_NAMES)})(?=\s*[,)<>(])", ("type",)),
+        Rule(rf"\b(?:{_any(TYPE_NAMES)})(?=\s*(?:[,)<>(]|$))", ("type",)),
         Rule(rf"(?<!\.)\b(?:{_any(keywords)})\b", ("keyword",)),
         Rule(plain, ("name",)),
         Rule(_any(signs), ("operator",)),
