@@ -66,8 +66,8 @@ class AggregateCalls:
 
 
 def _nested(call: syntax.FunctionCall) -> Typed:
-    message = f"`{call.name.text}` is inside another aggregate, and has no rows of its own"
-    help = "aggregate twice: let a second `aggregate` read the table that the first one makes"
+    message = f"`{call.name.text}` cannot be inside another aggregate"
+    help = "aggregate twice: a second `aggregate` reads the table that the first one makes"
     return Typed(None, (Finding("VSC118", call.span, message, (), help),))
 
 

@@ -90,7 +90,7 @@ class CallSite:
         arg = self.args[i].expr
         if isinstance(arg, Literal) and isinstance(arg.value, str) and arg.type == STRING:
             return arg.value
-        message = f"{what} of `{self.name}` has to be a string literal"
+        message = f"{what} of `{self.name}` must be a string literal"
         raise refuse("VSC225", self.args[i].span, message, f"write `{FUNCTIONS[self.name].signature}`")
 
     def bad_constant(self, i: int, message: str, help: str) -> Refused:
@@ -177,7 +177,7 @@ def _digits(call: CallSite) -> int:
         if -38 <= arg.value <= 38:
             return arg.value
         raise call.bad_constant(1, "`round` takes -38 to 38 digits", "write a smaller number")
-    message = "the digits of `round` have to be an integer literal"
+    message = "the digits of `round` must be an integer literal"
     raise refuse("VSC225", call.args[1].span, message, "write the number, as in `round(x, 2)`")
 
 
@@ -278,7 +278,7 @@ def _unlike_java(pattern: str) -> str | None:
         if not in_class and letter in "^$(){}?":
             return f"`{letter}` in its regular expression"
         if not in_class and letter in "*+" and (at == 0 or pattern[at - 1] in "*+|"):
-            return f"`{letter}` behind `{pattern[at - 1] if at else ''}`"
+            return f"`{letter}` after `{pattern[at - 1] if at else ''}`"
         in_class = letter == "[" or (in_class and letter != "]")
         if letter == "[" and after in ("]", "^") and pattern[at + 2 : at + 3] in ("]", ""):
             return "an empty `[]`"
@@ -354,8 +354,8 @@ def _parsed(call: CallSite) -> Expr:
     try:
         parse_pattern(pattern)
     except ValueError as problem:
-        help = "known are yyyy M MM d dd H HH m mm s ss S... X XXX, text in single quotes, and punctuation"
-        raise call.bad_constant(1, f"`{call.name}` does not know {problem}", help) from None
+        help = "use yyyy M MM d dd H HH m mm s ss S... X XXX, text in single quotes, and punctuation"
+        raise call.bad_constant(1, f"`{call.name}` does not support {problem}", help) from None
     return call.result((convert(call.args[0].expr, STRING), Literal(pattern, STRING)), target)
 
 
@@ -417,7 +417,7 @@ def _struct(call: CallSite) -> Expr:
     for i, name in enumerate(names):
         if name in names[:i]:
             message = f"the struct would have two fields called `{fields[i].name}`"
-            raise refuse("VSC221", call.args[i].span, message, "give one of them another: `... as NAME`")
+            raise refuse("VSC221", call.args[i].span, message, "give one of them another name: `... as NAME`")
     return call.result(tuple(arg.expr for arg in call.args), StructType(tuple(fields)))
 
 

@@ -62,7 +62,7 @@ a cast one. In a chain, each change of the operator (``a + b - c``) is a call of
 MAX_SIZE = 100_000
 """How many parts a plan expression may have, counting what ``between`` and ``case x when`` repeat."""
 
-_IN_PARTS = "compute parts of it in a `map` before"
+_IN_PARTS = "compute parts of it in an earlier `map`"
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
 
 
@@ -78,7 +78,7 @@ def type_expression(expr: syntax.Expression, scope: Scope) -> Typed:
             message = f"the expression has more than {MAX_SIZE:,} parts, once `between` and `case` are written out"
             return _refused(expr, message, _IN_PARTS)
         if depth > MAX_PLAN_DEPTH:
-            return _refused(expr, "too many calculations in a row take the result of the one before", _IN_PARTS)
+            return _refused(expr, "too many calculations in a row each need the result of the one before", _IN_PARTS)
     return Typed(None if typer.findings else found, tuple(typer.findings))
 
 
@@ -162,7 +162,7 @@ class _Typer:
             case syntax.Duration(milliseconds):
                 return Literal(milliseconds, INTERVAL)
             case syntax.Variable(name, span):
-                raise refuse("VSC014", span, f"the variable `{name}` has no value", f"give it: `--var {name}=...`")
+                raise refuse("VSC014", span, f"the variable `{name}` has no value", f"set it: `--var {name}=...`")
             case syntax.ColumnRef():
                 return self.scope.resolve(expr)
             case syntax.FieldOf(base, name):
@@ -254,8 +254,8 @@ class _Typer:
             return None
         if not can_cast(typed.type, target):
             name = "try_cast" if expr.safe else "cast"
-            message = f"`{name}` cannot make {article(target)} of a value of type {typed.type}"
-            raise refuse("VSC223", expr.type.span, message, "choose a type that such values can have")
+            message = f"`{name}` cannot turn a value of type {typed.type} into {article(target)}"
+            raise refuse("VSC223", expr.type.span, message, "choose a type that it can be cast to")
         if typed.type in (target, VOID):
             return convert(typed, target)
         return Cast(typed, target, safe=True) if expr.safe else convert(typed, target)
@@ -267,7 +267,7 @@ class _Typer:
             self.findings.extend(typed.findings)
             return typed.expr
         if name in AGGREGATES:
-            message = f"`{name}` aggregates many rows, and this is one"
+            message = f"`{name}` is an aggregate function, and this expression sees one row at a time"
             raise refuse("VSC115", expr.span, message, "select it in an `aggregate ... group by`")
         if name not in FUNCTIONS:
             self.operands(*expr.args)

@@ -304,7 +304,7 @@ def unify(operands: Sequence[Operand], where: str, span: Span, *, strings: bool 
             if common_type_of([o.type for o in operands[:count]], strings=strings) is None:
                 break
         wrong, before = operands[count - 1], common_type_of([o.type for o in operands[: count - 1]], strings=strings)
-        message = f"{where} needs values of one type: {wrong.type} does not go with {before}"
+        message = f"{where} needs values of one type, not {before} and {wrong.type}"
         raise refuse("VSC226", wrong.span, message, f"cast it: `cast(... as {before})`")
     if common == INTERVAL:
         raise refuse("VSC226", span, f"{where} does not take durations", "add the duration to a timestamp")
@@ -325,7 +325,7 @@ def element(base: Operand, index: Operand) -> Expr:
     match base.type:
         case ArrayType(item):
             if index.type != VOID and index.type not in INTEGERS:
-                message = f"an array's index is an integer, not a value of type {index.type}"
+                message = f"an array index must be an integer, not a value of type {index.type}"
                 raise refuse("VSC220", index.span, message, "the first element is `[0]`")
             return Call("element", (base.expr, convert(index.expr, INT) if index.type == VOID else index.expr), item)
         case MapType(_, value):

@@ -135,7 +135,7 @@ def test_a_type_has_its_article() -> None:
     found = one("stream f = filter s where cast(n as int);", "VSC214")
     assert found.message == "`where` takes a boolean, but this is an int"
     found = one("stream f = map s select cast(array(1) as int) as x;", "VSC223")
-    assert found.message == "`cast` cannot make an int of a value of type array<int>"
+    assert found.message == "`cast` cannot turn a value of type array<int> into an int"
 
 
 def test_slips_of_who_knows_sql_are_told_the_right_form() -> None:

@@ -89,7 +89,7 @@ def test_a_step_of_a_chain_fails_or_is_null_as_if_it_stood_alone() -> None:
     [
         ("abs(" * 101 + "n" + ")" * 101, "VSC228", "the expression is nested too deeply"),
         ("n + (" * 101 + "n" + ")" * 101, "VSC015", "this is nested more than 128 levels deep"),
-        ("n" + " + n - n" * 150, "VSC228", "too many calculations in a row take the result of the one before"),
+        ("n" + " + n - n" * 150, "VSC228", "too many calculations in a row each need the result of the one before"),
         ("(" * 1100 + "n" + ")" * 1100, "VSC015", "this is nested more than 128 levels deep"),
     ],
     ids=["calls", "parentheses", "plus and minus", "far too deep"],
