@@ -21,6 +21,7 @@ _QUOTED = r"`((?:[^`]|``)+)`|('(?:[^']|'')*')"
 _WRITE = re.compile(rf"(?:write|did you mean|use)(?: it with)? (?:{_QUOTED})")
 _STATEMENT = re.compile(r"write it: `([^`]+;)`")
 _ADD = re.compile(rf"add (?:the )?(?:{_QUOTED})")
+_SYNTAX = "VSC0"
 _BLANK = re.compile(r"\s*")
 _HOLES = re.compile(r"\b[A-Z]{2,}\b|\.\.\.")
 """What a help leaves for the user to fill in: ``NAME``, ``EXPR``, ``...``."""
@@ -54,10 +55,18 @@ def _fix(document: Document, finding: Finding) -> Fix | None:
 
 
 def _helps(before: Document, after: Document, finding: Finding) -> bool:
-    """Whether the mistake is gone, and no other has come: fewer findings, and none of a code that was not there."""
+    """Whether there are fewer findings of its code, and no errors of other codes than before.
+
+    A text that can be read again may show what is wrong with its meaning.
+    """
     old = [one.code for one in before.known.findings]
     new = [one.code for one in after.known.findings]
-    worse = [code for code in new if code not in old and CODES[code].severity == "error"]
+    hid = finding.code.startswith(_SYNTAX)
+    worse = [
+        code
+        for code in new
+        if code not in old and CODES[code].severity == "error" and (code.startswith(_SYNTAX) or not hid)
+    ]
     return not worse and new.count(finding.code) < old.count(finding.code)
 
 
