@@ -12,13 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Answer, Column, Node, Plan, Schema
-from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation, Side
 from vsc.runtime.operators.columns.failures import shifted
-from vsc.runtime.operators.columns.flow import Flow, taken
-from vsc.runtime.operators.columns.keyspace import KeySpace
+from vsc.runtime.operators.columns.flow import Flow, stacked, taken
+from vsc.runtime.operators.columns.keyspace import KeySpace, ranks
 from vsc.runtime.operators.columns.moments import Moments, arrivals, turns
-from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction
 from vsc.runtime.operators.foreign_key_join.subscriptions import LeftKeys, Operations, answered, voided
 from vsc.runtime.operators.operator import Operator, Step
@@ -87,15 +85,13 @@ class _Answers:
 
 class _Answer(Step):
     def __init__(self, site: Site, operation: Answer) -> None:
-        self._site, self._name, self._operation = site, site.name, operation
-        self._failures, self._metrics = site.failures, site.failures.metrics
+        self._site, self._operation = site, operation
         self._look_up, self._store = site.look_up(site.node.inputs[1]), SubscriptionStore(site.kv, site.prefix)
-        self._roots, self._give = site.root, site.give
         left, right = operation.left_schema, site.inputs[1]
         self._left_codec = KeyCodec([c.type for c in left.key])
         self._codec = RowCodec([c.type for c in left.value])
         self._left_width = len(left.key)
-        self._items = Evaluation(self._name, operation.items, [left, right])
+        self._items = Evaluation(site.name, operation.items, [left, right])
         self._keys: list[bytes] = []
         self._written: tuple[Flow, Operations, LeftKeys] | None = None
 
@@ -103,9 +99,7 @@ class _Answer(Step):
         """All answers, in order; those that a later change of their left row makes void are marked."""
         none = (Flow.empty(schema, self._site.spaces.of(self._site.inputs[1])) for schema in self._site.inputs)
         subscriptions, changes = (flow or empty for flow, empty in zip(feeding, none, strict=True))
-        if self._operation.versioned and changes.latest is not None:
-            count(self._metrics, self._name, Dropped.OUT_OF_ORDER, ~changes.latest)
-            changes = changes.select(changes.latest)
+        changes = self._site.newest(changes, self._operation.versioned)
         self._keys = subscriptions.space.keys
         events = Moments.concat([subscriptions.at, changes.at])
         asked, came = arrivals(subscriptions.at, changes.at)
@@ -120,25 +114,25 @@ class _Answer(Step):
         looks = np.isin(instruction, _LOOKS)
         asking = subscriptions.select(looks)
         found = self._look_up(asking)
-        self._failures.kept(asking.at, found.failed)  # counts; a row that cannot be computed is none
+        self._site.failures.kept(asking.at, found.failed)  # counts; a row that cannot be computed is none
         rights = self._rights(asking, found, changes)
         answers = _Answers.concat(
             self._to_subscriptions(subscriptions, instruction, looks, found, lefts),
             self._to_changes(changes, came, len(subscriptions), operations, lefts, len(found.present)),
         )
-        ranks, arrival = lefts.keys.ranks(), np.concatenate([asked, came])
-        answers = answers.take(np.lexsort((ranks[answers.pair % max(len(lefts.keys), 1)], arrival[answers.event])))
+        rank, arrival = ranks(pa.array(lefts.keys.encoded, pa.binary())), np.concatenate([asked, came])
+        answers = answers.take(np.lexsort((rank[answers.pair % max(len(lefts.keys), 1)], arrival[answers.event])))
         keys = lefts.keys.columns(answers.pair % max(len(lefts.keys), 1))
         results = self._results(answers, keys, lefts, rights)
-        kept = self._failures.kept(events.take(answers.event), results.failed)
+        kept = self._site.failures.kept(events.take(answers.event), results.failed)
         values = results.columns
         if not kept.all():
             chosen = pa.array(kept)
             keys, values = (tuple(c.filter(chosen) for c in columns) for columns in (keys, values))
             answers = answers.take(np.flatnonzero(kept))
         changed = np.flatnonzero(numbers & UNCHANGED == 0)
-        void = voided(self._roots(events), arrival, answers.pair, answers.event, pair[changed], changed)
-        at = self._give(events.take(answers.event), turns(answers.event))
+        void = voided(self._site.root(events), arrival, answers.pair, answers.event, pair[changed], changed)
+        at = self._site.give(events.take(answers.event), turns(answers.event))
         space = KeySpace(self._left_codec)
         return Flow(at, answers.pair, space, answers.time, answers.value, keys, values, void=void)
 
@@ -187,9 +181,9 @@ class _Answer(Step):
         rows = TableRows.of(
             np.concatenate([found.present, changes.present]),
             np.concatenate([found.time, changes.time]),
-            tuple(pa.concat_arrays([a, b]) for a, b in zip(found.values, changes.values, strict=True)),
+            stacked(found.values, changes.values),
         )
-        return _Rights(tuple(pa.concat_arrays([a, b]) for a, b in zip(looking.keys, changes.keys, strict=True)), rows)
+        return _Rights(stacked(looking.keys, changes.keys), rows)
 
     def _to_subscriptions(
         self, flow: Flow, instruction: Int64s, looks: Mask, found: TableRows, lefts: _Lefts

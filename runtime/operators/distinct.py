@@ -21,7 +21,6 @@ from vsc.plan.nodes import Node, Plan
 from vsc.plan.operations import Distinct
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.flow import Flow
-from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.views.question import Question, Status
@@ -49,8 +48,8 @@ class _Distinct(Step):
         late = flow.time < clock[:-1] - operation.within - operation.grace
         self._clock = int(clock[-1])
         passed = self._passed(flow, late)
-        count(site.failures.metrics, site.name, Dropped.EXPIRED, late)
-        count(site.failures.metrics, site.name, Dropped.DUPLICATE, ~late & ~passed)
+        site.count(Dropped.EXPIRED, late)
+        site.count(Dropped.DUPLICATE, ~late & ~passed)
         flow = flow.select(passed)
         if not operation.rekeyed:
             return flow

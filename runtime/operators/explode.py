@@ -9,10 +9,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from vsc.plan.nodes import Explode
-from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.flow import Flow, chosen, taken
 from vsc.runtime.operators.columns.moments import turns
-from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.places import element_place
 from vsc.runtime.operators.site import Site
@@ -27,8 +25,7 @@ class _Explode(Step):
 
     def process(self, flow: Flow) -> Flow:
         site = self._site
-        count(site.failures.metrics, site.name, Dropped.NO_VALUE, ~flow.present)
-        flow = flow.select(flow.present)
+        flow = site.with_value(flow)
         found = self._array.over(flow)
         kept = site.failures.kept(flow.at, found.failed)
         flow, (arrays,) = flow.select(kept), chosen(found.columns, kept)

@@ -10,13 +10,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from vsc.plan.nodes import Node, Plan, StreamTableJoin
-from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.columns.flow import Flow, taken
+from vsc.runtime.operators.columns.flow import Flow, stacked, taken
+from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, turns
-from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.views.question import Question, Status
@@ -38,15 +36,13 @@ class Grace(Step):
 
     def __init__(self, site: Site, grace: int, join: Step) -> None:
         stream = site.inputs[0]
-        self._name, self._grace, self._join = site.name, grace, join
+        self._site, self._grace, self._join = site, grace, join
         self._buffer, self._space = TimeOrderedBuffer(site.kv, site.prefix), site.spaces.of(stream)
-        self._give, self._failures = site.give, site.failures
         self._rows = RowCodec([c.type for c in stream.value])
 
     def process(self, flow: Flow) -> Flow:
         """Joins what is due, at the record that moved the clock, in the order of (event time, encoded key, arrival)."""
-        count(self._failures.metrics, self._name, Dropped.NO_VALUE, ~flow.present)
-        flow = flow.select(flow.present)
+        flow = self._site.with_value(flow)
         if not len(flow):
             return self._join.process(self._released(flow, [], np.zeros(0, np.int64), np.zeros(0, np.int64)))
         clock = np.maximum.accumulate(np.concatenate([[self._buffer.stream_time], flow.time]))
@@ -67,7 +63,7 @@ class Grace(Step):
     def release(self, waiting: list[tuple[int, Buffered]], at: Moments) -> Flow:
         """Joins what has waited, each at its moment."""
         stored = [one for _, one in waiting]
-        return self._join.process(self._flow(self._give(at, np.zeros(len(at), dtype=np.int64)), stored))
+        return self._join.process(self._flow(self._site.give(at, np.zeros(len(at), dtype=np.int64)), stored))
 
     def _keep(self, flow: Flow, late: Mask, rows: Int64s, clock: int) -> None:
         """Lets the records at `rows` wait."""
@@ -83,18 +79,13 @@ class Grace(Step):
         """What comes out: those of `stored`, then those of the flow at `out`, each at an event of the flow."""
         waited = self._flow(flow.at.take(event[: len(stored)]), stored)
         rows = np.concatenate([np.arange(len(stored)), len(stored) + out])
-        keys, values = (
-            taken([pa.concat_arrays([a, b]) for a, b in zip(one, other, strict=True)], rows)
-            for one, other in ((waited.keys, flow.keys), (waited.values, flow.values))
-        )
+        keys, values = taken(stacked(waited.keys, flow.keys), rows), taken(stacked(waited.values, flow.values), rows)
         number = np.concatenate([waited.key, flow.key])[rows]
         time = np.concatenate([waited.time, flow.time])[rows]
-        encoded = pa.array(self._space.keys, pa.binary())
-        rank = np.empty(len(encoded), dtype=np.int64)
-        rank[pc.sort_indices(encoded).to_numpy()] = np.arange(len(encoded))
+        rank = ranks(pa.array(self._space.keys, pa.binary()))
         order = np.lexsort((rank[number], time, event))  # stable, so that arrival decides at last
         event = event[order]
-        at = self._give(flow.at.take(event), turns(event))
+        at = self._site.give(flow.at.take(event), turns(event))
         there = np.ones(len(order), dtype=np.bool_)
         return Flow(at, number[order], self._space, time[order], there, taken(keys, order), taken(values, order))
 

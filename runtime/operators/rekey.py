@@ -11,7 +11,6 @@ from vsc.plan.nodes import Rekey
 from vsc.runtime.expressions.kernel_tools import null_rows
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.flow import Flow
-from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.places import kept_columns
 from vsc.runtime.operators.site import Site
@@ -21,17 +20,15 @@ __all__ = ["OPERATOR"]
 
 class _Rekey(Step):
     def __init__(self, site: Site, operation: Rekey) -> None:
-        self._name, self._failures, self._metrics = site.name, site.failures, site.failures.metrics
-        self._items = site.evaluation(operation.items)
+        self._site, self._items = site, site.evaluation(operation.items)
         self._kept = kept_columns(site.inputs[0], site.node.schema)
 
     def process(self, flow: Flow) -> Flow:
-        count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
-        flow = flow.select(flow.present)
+        flow = self._site.with_value(flow)
         found = self._items.over(flow)
-        kept = self._failures.kept(flow.at, found.failed)
+        kept = self._site.failures.kept(flow.at, found.failed)
         null = null_rows(found.columns, len(flow))
-        count(self._metrics, self._name, Dropped.NULL_JOIN_KEY, null & kept)
+        self._site.count(Dropped.NULL_JOIN_KEY, null & kept)
         columns = flow.columns
         return replace(flow, keys=found.columns, values=tuple(columns[i] for i in self._kept)).select(kept & ~null)
 

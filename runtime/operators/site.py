@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vsc.plan.nodes import Item, Node, Plan, Schema, Stage
+from vsc.runtime.metrics import Dropped, Group
 from vsc.runtime.operators.columns.evaluation import Evaluation
 from vsc.runtime.operators.columns.failures import Failures
-from vsc.runtime.operators.columns.flow import Flow
+from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace, KeySpaces
-from vsc.runtime.operators.columns.loop import TableLoop
 from vsc.runtime.operators.columns.moments import Moments, Routes
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.operators.tables.lookups import Lookup, stored
 from vsc.runtime.operators.tables.store import TableColumns
-from vsc.runtime.records import Int64s
+from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv import OrderedKV
 
 __all__ = ["Site"]
@@ -78,6 +78,11 @@ class Site:
         """Whether a reader of the table's changes needs to know which of them are their key's newest."""
         return self.node.name in self.stage.latest
 
+    @property
+    def owes_old(self) -> bool:
+        """Whether the operator itself has to know the rows before: a reader needs them, and there is no store."""
+        return self.old and self.table is None
+
     def evaluation(self, items: Sequence[Item], inputs: int = 1) -> Evaluation:
         """The expressions of the node, which see so many of its inputs."""
         return Evaluation(self.name, items, self.inputs[:inputs])
@@ -102,13 +107,42 @@ class Site:
             return flow
         return replace(flow, at=self.give(flow.at, np.zeros(len(flow), dtype=np.int64)))
 
+    def count(self, reason: Dropped, bad: Mask) -> None:
+        """Counts the records where `bad` is true as dropped."""
+        self.failures.metrics.count(self.name, Group.DROPPED_RECORDS, reason, int(np.count_nonzero(bad)))
+
+    def with_value(self, flow: Flow) -> Flow:
+        """The records that have a value; the others are dropped."""
+        self.count(Dropped.NO_VALUE, ~flow.present)
+        return flow.select(flow.present)
+
+    def newest(self, flow: Flow, versioned: bool) -> Flow:
+        """A table's changes; of a `versioned` one those that are their key's newest, the others are dropped."""
+        if not versioned or flow.latest is None:
+            return flow
+        self.count(Dropped.OUT_OF_ORDER, ~flow.latest)
+        return flow.select(flow.latest)
+
+    def stored(self, changed: Flow, asked: Mask | None = None, old: bool = False) -> Flow:
+        """These changes, put into the node's store, if it has one; what that refuses is dropped.
+
+        Where `asked` (None: everywhere) the store tells the row before, if a reader needs it, or with `old` anyway.
+        """
+        store = self.table
+        if store is None:
+            return changed
+        accepted = store.put(changed)
+        self.count(Dropped.EXPIRED, ~accepted)
+        latest = store.latest(changed) if self.latest else None
+        if asked is None:
+            changed = replace(changed, old=store.before(changed) if self.old or old else None)
+        elif changed.old is not None and asked.any():
+            own, before = changed.old, store.before(changed)
+            rows = np.where(asked, np.arange(len(changed)), len(changed) + np.arange(len(changed)))
+            values = taken(stacked(before.values, own.values), rows)
+            changed = replace(changed, old=Old(np.where(asked, before.present, own.present), values))
+        return replace(changed, latest=latest).select(accepted)
+
     def root(self, at: Moments) -> Int64s:
         """The number of the source record behind each event."""
         return self.roots()[self.routes.cause(at)]
-
-    def loop(self) -> TableLoop:
-        """A loop over the records of the node's input that makes its table."""
-        give = self.give if self.routes.opens(self.node.name) else None
-        return TableLoop(
-            self.node, self.inputs[0], self.space, self.table, self.old, self.latest, give, self.failures
-        )  # fmt: skip

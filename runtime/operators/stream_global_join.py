@@ -11,7 +11,6 @@ from vsc.plan.nodes import StreamGlobalJoin
 from vsc.runtime.expressions.kernel_tools import null_rows
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.flow import Flow, chosen
-from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.joining import Joining
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
@@ -25,20 +24,18 @@ class _StreamGlobalJoin(Step):
         self._join = Joining(site, operation.left, False, operation.items)
 
     def process(self, flow: Flow) -> Flow:
-        name, failures = self._site.name, self._site.failures
-        count(failures.metrics, name, Dropped.NO_VALUE, ~flow.present)
-        flow = flow.select(flow.present)
+        site, flow = self._site, self._site.with_value(flow)
         found = self._on.over(flow)
-        kept = failures.kept(flow.at, found.failed)
+        kept = site.failures.kept(flow.at, found.failed)
         null = null_rows(found.columns, len(flow)) & kept
         there = kept & ~null
         keys, asking = chosen(found.columns, there), flow.select(there)
-        number = self._site.spaces.of(self._site.inputs[1]).columns(keys, len(asking))
+        number = site.spaces.of(site.inputs[1]).columns(keys, len(asking))
         joined = self._join.joined(asking, replace(asking, key=number, keys=keys))
         if not null.any():
             return joined
         if not self._left:
-            count(failures.metrics, name, Dropped.NULL_JOIN_KEY, null)
+            site.count(Dropped.NULL_JOIN_KEY, null)
             return joined
         return Flow.merged([joined, self._join.alone(flow.select(null), chosen(found.columns, null))])
 

@@ -6,9 +6,7 @@ The record's key is the table's. With `grace` the record waits first (see `grace
 from __future__ import annotations
 
 from vsc.plan.nodes import StreamTableJoin
-from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.flow import Flow
-from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.grace import WAITING, Grace
 from vsc.runtime.operators.joining import Joining
 from vsc.runtime.operators.operator import Operator, Step
@@ -19,12 +17,11 @@ __all__ = ["OPERATOR"]
 
 class _StreamTableJoin(Step):
     def __init__(self, site: Site, operation: StreamTableJoin) -> None:
-        self._name, self._metrics = site.name, site.failures.metrics
+        self._site = site
         self._join = Joining(site, operation.left, operation.as_of, operation.items)
 
     def process(self, flow: Flow) -> Flow:
-        count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
-        flow = flow.select(flow.present)
+        flow = self._site.with_value(flow)
         return self._join.joined(flow, flow)
 
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +14,10 @@ import pyarrow.compute as pc
 from vsc.plan.nodes import Subscribe
 from vsc.runtime.expressions import true_rows
 from vsc.runtime.expressions.kernel_tools import null_rows
-from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.failures import Failed
-from vsc.runtime.operators.columns.flow import Flow, blanked, taken
-from vsc.runtime.operators.counting import count
+from vsc.runtime.operators.columns.flow import Flow, blanked, stacked, taken
 from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction, no_key, travelling
+from vsc.runtime.operators.new_keys import NewKeys
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Mask
@@ -29,20 +27,15 @@ from vsc.runtime.values import to_array, to_values
 __all__ = ["OPERATOR"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Keys:
-    """Foreign keys; where `there` is False a row refers to nothing, or there is no row."""
-
-    there: Mask
-    columns: tuple[pa.Array, ...]
+_Sending = tuple[NewKeys, Mask, np.ndarray]
+"""Keys, where they are sent something, and the instructions."""
 
 
 class _Subscribe(Step):
     """Takes the changes of the left table, with the rows before them."""
 
     def __init__(self, site: Site, operation: Subscribe) -> None:
-        self._give, self._failures, self._metrics = site.give, site.failures, site.failures.metrics
-        self._name, self._operation = site.name, operation
+        self._site, self._operation = site, operation
         self._left = site.inputs[0]
         self._foreign = site.evaluation(operation.foreign_key)
         self._keys = KeyCodec([c.type for c in site.node.schema.key])
@@ -50,61 +43,42 @@ class _Subscribe(Step):
 
     def process(self, flow: Flow) -> Flow:
         """The subscriptions, those of one change in their order; what they carry stands in their values."""
-        if self._operation.versioned and flow.latest is not None:
-            count(self._metrics, self._name, Dropped.OUT_OF_ORDER, ~flow.latest)
-            flow = flow.select(flow.latest)
+        flow = self._site.newest(flow, self._operation.versioned)
         now, failed = self._of(flow, flow.present, flow.values)
-        present = flow.present & self._failures.kept(flow.at, failed)
+        present = flow.present & self._site.failures.kept(flow.at, failed)
         if failed:  # such a row is as good as gone
             flow = flow.with_rows(present, blanked(flow.values, present), flow.old)
         if flow.old is None:
-            nobody = np.zeros(len(flow), dtype=np.bool_)
-            before = _Keys(nobody, now.columns)
+            before = now.nowhere()
         else:
             before, _ = self._of(flow, flow.old.present, flow.old.values)  # it was dealt with when it was the new row
-        differ = now.there & before.there & ~self._same(now, before)
+        differ = now.there & before.there & ~now.same(before, self._keys)
         unchanged = np.where(self._unchanged(flow, now.there), UNCHANGED, 0)
         if self._operation.left:
             return self._left_join(flow, now, before, differ, unchanged)
         return self._inner_join(flow, now, before, differ, unchanged)
 
-    def _inner_join(self, flow: Flow, now: _Keys, before: _Keys, differ: Mask, unchanged: np.ndarray) -> Flow:
+    def _inner_join(self, flow: Flow, now: NewKeys, before: NewKeys, differ: Mask, unchanged: np.ndarray) -> Flow:
         gone = before.there & ~now.there
         first = np.where(gone, Instruction.DELETE_AND_ANSWER, Instruction.DELETE)
         second = np.where(differ, Instruction.KEEP, Instruction.KEEP_IF_VALUE | unchanged)
         return self._sent(flow, (before, gone | differ, first), (now, now.there, second))
 
-    def _left_join(self, flow: Flow, now: _Keys, before: _Keys, differ: Mask, unchanged: np.ndarray) -> Flow:
+    def _left_join(self, flow: Flow, now: NewKeys, before: NewKeys, differ: Mask, unchanged: np.ndarray) -> Flow:
         anything = flow.present if flow.old is None else flow.present | flow.old.present
         first = np.full(len(flow), Instruction.DELETE)
         alone = np.where(flow.present, Instruction.ALONE, Instruction.GONE)
         second = np.where(now.there, Instruction.KEEP | unchanged, alone)
         nowhere = [to_array([value], t) for value, t in zip(no_key(self._keys.types), self._keys.types, strict=True)]
         places = np.where(now.there, np.arange(len(flow)), len(flow))
-        columns = tuple(
-            pa.concat_arrays([column, none]).take(pa.array(places))
-            for column, none in zip(now.columns, nowhere, strict=True)
-        )
+        columns = taken(stacked(now.columns, nowhere), places)
         deleted = before.there & (differ | ~now.there)
-        return self._sent(flow, (before, deleted, first), (_Keys(now.there, columns), anything, second))
+        return self._sent(flow, (before, deleted, first), (NewKeys(now.there, columns), anything, second))
 
-    def _of(self, flow: Flow, present: Mask, values: Sequence[pa.Array]) -> tuple[_Keys, Failed]:
+    def _of(self, flow: Flow, present: Mask, values: Sequence[pa.Array]) -> tuple[NewKeys, Failed]:
         """The foreign keys of rows; none without a row, or with a null in the key, or where it cannot be computed."""
         found = self._foreign.where((*flow.keys, *values), flow.time, present)
-        return _Keys(present & ~null_rows(found.columns, len(flow)), found.columns), found.failed
-
-    def _same(self, now: _Keys, before: _Keys) -> Mask:
-        """Where both keys, which are there, are the same."""
-        both = now.there & before.there
-        same = np.zeros(len(both), dtype=np.bool_)
-        if both.any():
-            chosen = pa.array(both)
-            pairs = zip(now.columns, before.columns, strict=True)
-            columns = [pa.concat_arrays([one.filter(chosen), other.filter(chosen)]) for one, other in pairs]
-            _, numbers = self._keys.encode_columns(columns)
-            half = len(numbers) // 2
-            same[both] = numbers[:half] == numbers[half:]
-        return same
+        return NewKeys(present & ~null_rows(found.columns, len(flow)), found.columns), found.failed
 
     def _unchanged(self, flow: Flow, asked: Mask) -> Mask:
         """Where `asked` and the left row is what it was before."""
@@ -123,7 +97,9 @@ class _Subscribe(Step):
             same &= equal
         return same
 
-    def _sent(self, flow: Flow, first: tuple[_Keys, Mask, np.ndarray], second: tuple[_Keys, Mask, np.ndarray]) -> Flow:
+    def _sent(
+        self, flow: Flow, first: tuple[NewKeys, Mask, np.ndarray], second: tuple[NewKeys, Mask, np.ndarray]
+    ) -> Flow:
         """The subscriptions of keys, where they are sent, and instructions; the first ones carry no row."""
         one, other = np.flatnonzero(first[1]), np.flatnonzero(second[1])
         order = np.argsort(np.concatenate([one, other]), kind="stable")
@@ -131,15 +107,13 @@ class _Subscribe(Step):
         carried = np.concatenate([np.full(len(one), -1), np.where(flow.present[other], other, -1)])[order]
         instruction = np.concatenate([first[2][one], second[2][other]])[order]
         places = np.concatenate([one, other + len(flow)])[order]
-        keys = taken(
-            [pa.concat_arrays([a, b]) for a, b in zip(first[0].columns, second[0].columns, strict=True)], places
-        )
+        keys = taken(stacked(first[0].columns, second[0].columns), places)
         values = (
             *taken(flow.keys, rows),
             *taken([flow.values[i] for i in self._columns], carried),
             pa.array(instruction.astype(np.int32)),
         )
-        at = self._give(flow.at.take(rows), (order >= len(one)).astype(np.int64))
+        at = self._site.give(flow.at.take(rows), (order >= len(one)).astype(np.int64))
         there = np.ones(len(rows), dtype=np.bool_)
         return Flow(at, flow.key[rows], flow.space, flow.time[rows], there, keys, values)
 

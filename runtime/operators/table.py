@@ -10,10 +10,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.evaluation import Evaluation
 from vsc.runtime.operators.columns.flow import Flow, Old, blanked
-from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.lookups import TableRows
@@ -37,29 +35,24 @@ class TableStep(Step):
         rows: Evaluation | None = None,
         dedupe: bool = False,
     ) -> None:
-        self._name, self._failures, self._store = site.name, site.failures, site.table
+        self._site = site
         self._predicate, self._deletes, self._rows, self._dedupe = predicate, deletes, rows, dedupe
-        self._asked, self._latest = site.old or dedupe, site.latest
 
     def process(self, flow: Flow) -> Flow:
         """The changes of this table that those of its input (or a stream's records) give."""
         found = self._apply(flow, flow.present, flow.values)
-        kept = self._failures.kept(flow.at, found.failed)
+        kept = self._site.failures.kept(flow.at, found.failed)
         flow, found = flow.select(kept), found.select(kept)
-        present = found.present
-        changed = flow.with_rows(present, found.values)
-        if self._store is None:
-            old = self._old(flow) if self._asked else None
-            changed = replace(changed, old=old)
-            return changed.select(self._sent_on(present, old)) if self._dedupe else changed
-        if self._dedupe:
-            changed = changed.select(self._store.needed(changed))
-        accepted = self._store.put(changed)
-        changed = replace(changed, old=None, latest=self._store.latest(changed) if self._latest else None)
-        if self._asked:
-            changed = replace(changed, old=self._store.before(changed))
-        count(self._failures.metrics, self._name, Dropped.EXPIRED, ~accepted)
-        return changed.select(accepted & self._sent_on(changed.present, changed.old) if self._dedupe else accepted)
+        changed = flow.with_rows(found.present, found.values)
+        store, dedupe = self._site.table, self._dedupe
+        if store is None:
+            changed = replace(changed, old=self._old(flow) if self._site.old or dedupe else None)
+        else:
+            needed = changed.select(store.needed(changed)) if dedupe else changed
+            changed = self._site.stored(needed, old=dedupe)
+        if not dedupe or changed.old is None:
+            return changed
+        return changed.select(changed.present | changed.old.present)
 
     def _apply(self, flow: Flow, present: Mask, values: tuple[pa.Array, ...]) -> TableRows:
         if self._rows is not None:
@@ -79,6 +72,3 @@ class TableStep(Step):
         present = found.present.copy()
         present[list(found.failed)] = False  # it failed, and was dealt with, when it was the new row
         return Old(present, found.values)
-
-    def _sent_on(self, present: Mask, old: Old | None) -> Mask:
-        return present if old is None else present | old.present

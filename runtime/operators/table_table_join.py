@@ -12,13 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from vsc.plan.nodes import TableTableJoin
-from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.flow import Flow, Old
-from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.lookups import Lookup, Pairs, TableRows
-from vsc.runtime.operators.tables.store import TableColumns
 from vsc.runtime.records import Mask
 
 __all__ = ["OPERATOR"]
@@ -30,38 +27,29 @@ def _pairs(site: Site, operation: TableTableJoin) -> Pairs:
 
 class _TableTableJoin(Step):
     def __init__(self, site: Site, operation: TableTableJoin) -> None:
-        self._site, self._operation, self._failures = site, operation, site.failures
+        self._site, self._operation = site, operation
         self._pairs = _pairs(site, operation)
         self._left, self._right = (site.look_up(name) for name in site.node.inputs)
-        self._old, self._latest = site.old, site.latest
 
     def fed(self, feeding: Sequence[Flow | None]) -> Flow:
         left, _ = feeding
         parts = [self._side(flow, flow is left) for flow in feeding if flow is not None]
         changed = Flow.merged(parts)
-        store = self._site.table
-        return self._site.opened(changed if store is None else self._kept(store, changed))
-
-    def _kept(self, store: TableColumns, changed: Flow) -> Flow:
-        accepted = store.put(changed)
-        count(self._failures.metrics, self._site.name, Dropped.EXPIRED, ~accepted)
-        return replace(changed, latest=store.latest(changed) if self._latest else None).select(accepted)
+        # it knows the rows before, without the store
+        return self._site.opened(self._site.stored(changed, np.zeros(len(changed), dtype=np.bool_)))
 
     def _side(self, flow: Flow, is_left: bool) -> Flow:
         operation = self._operation
-        versioned = operation.left_versioned if is_left else operation.right_versioned
-        if versioned and flow.latest is not None:
-            count(self._failures.metrics, self._site.name, Dropped.OUT_OF_ORDER, ~flow.latest)
-            flow = flow.select(flow.latest)
+        flow = self._site.newest(flow, operation.left_versioned if is_left else operation.right_versioned)
         other = self._right(flow) if is_left else self._left(flow)
-        kept = self._failures.kept(flow.at, other.failed)
+        kept = self._site.failures.kept(flow.at, other.failed)
         sends = kept & self._sends(flow, other, is_left)
         flow, other = flow.select(sends), other.select(sends)
         result = self._pair(flow, TableRows.of(flow.present, flow.time, flow.values), other, is_left)
-        kept = self._failures.kept(flow.at, result.failed)
+        kept = self._site.failures.kept(flow.at, result.failed)
         flow, other, result = flow.select(kept), other.select(kept), result.select(kept)
         old = None
-        if self._old:
+        if self._site.old:
             before = flow.old
             own = (
                 TableRows.none_like(flow.values, flow.time)

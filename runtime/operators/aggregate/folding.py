@@ -27,12 +27,12 @@ from vsc.runtime.operators.aggregate.states import (
 from vsc.runtime.operators.aggregate.sums import ExactSumColumns
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation
 from vsc.runtime.operators.columns.failures import Failed
-from vsc.runtime.operators.columns.flow import Flow, Old, blanked
+from vsc.runtime.operators.columns.flow import Old, blanked
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.records import Int64s, Mask
 
-__all__ = ["Folding", "Groups"]
+__all__ = ["Folding", "Groups", "arguments_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,12 @@ class Groups:
         )
 
 
+def arguments_of(node: Node, operation: Aggregate) -> Evaluation:
+    """The arguments of all calls of an aggregate, one call after the other."""
+    args = [Item(call.text, arg, call.text) for call in operation.calls for arg in call.args]
+    return Evaluation(node.name, args, [operation.row])
+
+
 class Folding:
     """The calls and the items of an aggregate, for many groups at once. `numbered`: rows are told apart by arrival."""
 
@@ -67,17 +73,16 @@ class Folding:
         self._accumulators: list[ColumnAccumulator] = []
         self._cells: list[int] = []
         self._keeping: list[tuple[int, KeepingAccumulator]] = []
-        args: list[Item] = []
         self._args: list[slice] = []
+        count = 0
         for call, accumulator in zip(operation.calls, calls.accumulators, strict=True):
             found = column_accumulator(call, operation.over == "table")
             self._accumulators.append(found)
             self._cells.append(len(accumulator.types))
-            self._args.append(slice(len(args), len(args) + len(call.args)))
+            self._args.append(slice(count, count := count + len(call.args)))
             if isinstance(found, KEEPING):
                 self._keeping.append((len(self._args) - 1, found))
-            args.extend(Item(call.text, arg, call.text) for arg in call.args)
-        self._evaluated = Evaluation(node.name, args, [operation.row])
+        self._evaluated = arguments_of(node, operation)
         results = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
         self._items = (
             None if calls.plain else Evaluation(node.name, operation.items, [Schema(node.schema.key, results)])
@@ -100,12 +105,8 @@ class Folding:
         ).to_pylist()
         return rows
 
-    def arguments(self, flow: Flow) -> Computed:
-        """The arguments of all calls for the records of a flow."""
-        return self._evaluated.rows(flow.columns, flow.time)
-
-    def arguments_where(self, columns: Sequence[pa.Array], times: Int64s, asked: Mask) -> Computed:
-        """The same for rows of columns where `asked`, null elsewhere."""
+    def arguments(self, columns: Sequence[pa.Array], times: Int64s, asked: Mask) -> Computed:
+        """The arguments of all calls for rows of columns where `asked`, null elsewhere."""
         return self._evaluated.where(columns, times, asked)
 
     def open(self, beside: Beside, start: Groups) -> Groups:

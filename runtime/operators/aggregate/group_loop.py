@@ -12,17 +12,15 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Column
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.metrics import Group as MetricGroup
 from vsc.runtime.operators.aggregate.calls import Calls, Group
 from vsc.runtime.operators.aggregate.entries import At
 from vsc.runtime.operators.aggregate.state import AggregateState
-from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, Old
 from vsc.runtime.operators.columns.loop import TableLoop, columns_of, there
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_overlay import OverlayKV
 from vsc.runtime.values import to_values
@@ -31,24 +29,10 @@ __all__ = ["GroupLoop"]
 
 
 class GroupLoop:
-    """The groups of one aggregate in one batch. `old`: the rows before the changes are wanted, and no store has them.
+    """The groups of one aggregate in one batch, whose results go through `results`."""
 
-    `key` and `value` are the columns of the result.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        key: Sequence[Column],
-        value: Sequence[Column],
-        calls: Calls,
-        state: AggregateState,
-        results: TableLoop,
-        old: bool,
-        failures: Failures,
-    ) -> None:
-        self._name, self._key, self._value = name, key, value
-        self._calls, self._state, self._old, self._failures = calls, state, old, failures
+    def __init__(self, site: Site, calls: Calls, state: AggregateState, results: TableLoop) -> None:
+        self._site, self._calls, self._state = site, calls, state
         self._entries = OverlayKV(state.below)
         self._versioned = results.put is not None and results.put.versioned
         self._clock, self._grace = -1 if results.put is None else results.put.stream_time, results.grace
@@ -70,16 +54,17 @@ class GroupLoop:
             try:
                 found = self._taken(*record)
             except NodeFailure as failure:
-                self._failures.note(flow.at, row, failure)
+                self._site.failures.note(flow.at, row, failure)
                 continue
             if found is not None:
                 sent.append(row)
                 olds.append(found[0])
                 news.append(found[1])
                 times.append(self._groups[record[0]].time)
+        schema = self._site.node.schema.value
         changed = flow.select(np.isin(np.arange(len(flow)), sent))
-        old = Old(there(olds), columns_of(olds, self._value)) if self._old else None
-        values = columns_of(news, self._value)
+        old = Old(there(olds), columns_of(olds, schema)) if self._site.owes_old else None
+        values = columns_of(news, schema)
         return replace(changed, time=np.array(times, dtype=np.int64), values=values, old=old)
 
     def writes(self) -> list[tuple[bytes, bytes]]:
@@ -92,13 +77,13 @@ class GroupLoop:
         """Takes a record in: the group's result before and now; None where the result table would refuse it."""
         calls, prefix, known = self._calls, self._state.entries + kb, self._groups.get(kb)
         kv = OverlayKV(self._entries) if calls.has_entries else self._entries
-        old = calls.result(known, key, kv, prefix) if known is not None and self._old else None
+        old = calls.result(known, key, kv, prefix) if known is not None and self._site.owes_old else None
         group = calls.empty() if known is None else known.copy()
         calls.add(group, args, at, kv, prefix)
         group.time = max(group.time, at.time)
         new = calls.result(group, key, kv, prefix)
         if self._versioned and group.time < self._clock - self._grace:
-            self._failures.metrics.count(self._name, MetricGroup.DROPPED_RECORDS, Dropped.EXPIRED, 1)
+            self._site.count(Dropped.EXPIRED, np.ones(1, dtype=np.bool_))
             return None
         self._clock = max(self._clock, group.time)
         if calls.has_entries:
@@ -107,5 +92,5 @@ class GroupLoop:
         return old, new
 
     def _keys(self, flow: Flow) -> Sequence[Row]:
-        columns = [to_values(column, c.type) for column, c in zip(flow.keys, self._key, strict=True)]
+        columns = [to_values(column, c.type) for column, c in zip(flow.keys, self._site.node.schema.key, strict=True)]
         return list(zip(*columns, strict=True)) if columns else [()] * len(flow)

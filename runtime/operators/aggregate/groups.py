@@ -12,49 +12,38 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.folding import Folding, Groups
 from vsc.runtime.operators.aggregate.group_loop import GroupLoop
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.aggregate.states import Beside, Rows
-from vsc.runtime.operators.columns.failures import Failed, Failures
+from vsc.runtime.operators.columns.failures import Failed
 from vsc.runtime.operators.columns.flow import Flow, chosen
 from vsc.runtime.operators.columns.loop import TableLoop
 from vsc.runtime.operators.columns.segments import Segments
-from vsc.runtime.operators.counting import count
+from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s, Mask
 
 __all__ = ["GroupColumns", "numbered"]
 
 
 class GroupColumns:
-    """The groups of a stream, for one batch. `old`: the rows before the changes are wanted, and no store has them."""
+    """The groups of a stream, for one batch. `loop` takes those in which a record fails."""
 
     def __init__(
-        self,
-        name: str,
-        folding: Folding,
-        loop: GroupLoop,
-        state: AggregateState,
-        results: TableLoop,
-        old: bool,
-        failures: Failures,
+        self, site: Site, folding: Folding, loop: GroupLoop, state: AggregateState, results: TableLoop
     ) -> None:
-        self._name, self._state, self._results, self._loop = name, state, results, loop
-        self._folding, self._old, self._failures, self._metrics = folding, old, failures, failures.metrics
+        self._site, self._folding, self._loop = site, folding, loop
+        self._state, self._results = state, results
         self._touched: list[bytes] = []
         self._ended: Groups | None = None
         self._kept = np.zeros(0, dtype=np.bool_)
         self._looped = False
 
-    def process(self, flow: Flow) -> Flow:
-        """One result for each record that has a value."""
-        count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
-        flow = flow.select(flow.present)
-        arguments = self._folding.arguments(flow)
-        kept = self._failures.kept(flow.at, arguments.failed)
-        flow, args = flow.select(kept), chosen(arguments.columns, kept)
+    def changes(self, flow: Flow, args: tuple[pa.Array, ...]) -> Flow:
+        """One result for each record, given the calls' arguments."""
         arrivals, keys = self._state.arrive_many(len(flow)), flow.space.keys
         touched, group = numbered(flow.key, len(keys))
         self._touched = [keys[number] for number in touched.tolist()]
@@ -70,11 +59,11 @@ class GroupColumns:
         again = self._again(group, np.flatnonzero(accepted)[list(failed)])
         self._kept = np.bincount(group[accepted & ~again], minlength=len(touched)) > 0
         if not again.any():
-            count(self._metrics, self._name, Dropped.EXPIRED, ~accepted)
-            return self._results.stored(changed)
+            self._site.count(Dropped.EXPIRED, ~accepted)
+            return self._site.stored(changed)
         self._looped = True
         looped = self._loop.changes(flow.select(again), chosen(args, again), arrivals[again])
-        return self._results.stored(Flow.merged([changed.select(~again[accepted]), looped]))
+        return self._site.stored(Flow.merged([changed.select(~again[accepted]), looped]))
 
     def commit(self) -> None:
         """Writes the groups that have changed."""
@@ -94,7 +83,7 @@ class GroupColumns:
         now = running.take(segments.unsorted())
         found = self._folding.results(flow.keys, now)
         changed = replace(flow, time=now.time, values=found.columns)
-        if self._old:
+        if self._site.owes_old:
             changed = replace(changed, old=self._folding.before(flow.keys, known, start, running, segments))
         return changed, found.failed
 

@@ -22,20 +22,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Aggregate, Item, Node, Schema
+from vsc.plan.nodes import Aggregate, Schema
 from vsc.runtime.metrics import HELD_RECORDS, Dropped, Metrics
 from vsc.runtime.metrics import Group as MetricGroup
 from vsc.runtime.operators.aggregate.calls import Calls, Group
 from vsc.runtime.operators.aggregate.state import AggregateState, bounds_key, window_key
 from vsc.runtime.operators.aggregate.window_results import Sent, WindowResults
-from vsc.runtime.operators.columns.evaluation import Evaluation
-from vsc.runtime.operators.columns.failures import Failures
-from vsc.runtime.operators.columns.flow import Flow, chosen
+from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.site import Site
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_overlay import OverlayKV
 from vsc.runtime.values import to_array
@@ -64,22 +62,17 @@ class MovingWindows:
 
     def __init__(
         self,
-        node: Node,
+        site: Site,
         operation: Aggregate,
         calls: Calls,
         state: AggregateState,
-        results: WindowResults,
-        failures: Failures,
         pending: OverlayKV,
     ) -> None:
         assert operation.window is not None
-        self._name, self._final, self._window = node.name, operation.final, operation.window
-        self._schema, self._pending = node.schema, pending
+        self._site, self._final, self._window = site, operation.final, operation.window
         self._size, self._grace = operation.window.size, operation.window.grace
-        self._calls, self._state, self._results, self._failures = calls, state, results, failures
-        self._kv, self._entries = state.kv, calls.has_entries
-        args = [Item(call.text, arg, call.text) for call in operation.calls for arg in call.args]
-        self._args = Evaluation(node.name, args, [operation.row])
+        self._calls, self._state, self._pending = calls, state, pending
+        self._kv, self._entries, self._results = state.kv, calls.has_entries, WindowResults(site)
         self._plain = calls.plain and not calls.has_entries
         self._sent: list[Sent] = []
         self._row, self._late, self._most = 0, 0, 0
@@ -92,28 +85,19 @@ class MovingWindows:
         self._unread: dict[bytes, Group] = {}
         self._deletes: list[bytes] = []
 
-    def process(self, flow: Flow) -> Flow:
-        """The changes of the windows, or their final results, each with its place among those of its cause."""
-        metrics = self._failures.metrics
-        count(metrics, self._name, Dropped.NO_VALUE, ~flow.present)
-        flow = flow.select(flow.present)
-        computed = self._args.rows(flow.columns, flow.time)
-        kept = self._failures.kept(flow.at, computed.failed)
-        return self.changes(flow.select(kept), chosen(computed.columns, kept))
-
     def changes(self, flow: Flow, args: Sequence[pa.Array]) -> Flow:
-        """The same, of records that have a value, given the calls' arguments."""
+        """The changes of the windows, or their final results, given the calls' arguments of records with a value."""
         if len(flow):
             self._load(flow)
             self._loop(flow, self._calls.rows(args, len(flow)))
-        self._tell(self._failures.metrics)
+        self._tell(self._site.failures.metrics)
         return self._results.flow(flow, self._sent)
 
     def waiting(self) -> list[tuple[int, Place]]:
         """Takes out the windows that wait for their final result, in the order in which they would close: where in
         time, and the window. The clock moves to where all have closed."""
         state = self._state
-        held = list(map(self._indexed, state.places(state.closed + 1, None)))
+        held = list(map(state.indexed, state.places(state.closed + 1, None)))
         if held:
             last = held[-1][0]
             state.stream_time = max(state.stream_time, last - self._closed_up_to(0))
@@ -125,7 +109,7 @@ class MovingWindows:
         self._read([(kb, start) for _, (_, start, kb) in waiting])
         for self._row, (_, held) in enumerate(waiting):
             self._close(held, at)
-        nothing = Flow.empty(Schema(self._schema.key[:-2], ()), KeySpace(KeyCodec([])))
+        nothing = Flow.empty(Schema(self._site.node.schema.key[:-2], ()), KeySpace(KeyCodec([])))
         return self._results.flow(replace(nothing, at=at), self._sent)
 
     def commit(self) -> None:
@@ -224,13 +208,10 @@ class MovingWindows:
         self._end = self._closed_up_to(clock)
         if self._end > state.closed:
             forgotten = min(self._end, self._forgotten_up_to(clock, max(state.highest, latest)), state.closed)
-            self._forgetting.extend(map(self._indexed, state.places(state.forgotten + 1, forgotten + 1)))
-            self._closing.extend(map(self._indexed, state.places(state.closed + 1, self._end + 1)))
+            self._forgetting.extend(map(state.indexed, state.places(state.forgotten + 1, forgotten + 1)))
+            self._closing.extend(map(state.indexed, state.places(state.closed + 1, self._end + 1)))
         if self._final:
             self._read([(kb, start) for _, start, kb in self._closing])
-
-    def _indexed(self, row_key: bytes) -> Place:
-        return self._state.indexed(row_key)
 
     def _read(self, windows: list[tuple[bytes, int]]) -> None:
         """Reads the windows that close and that no record of the batch reaches."""
@@ -269,7 +250,7 @@ class MovingWindows:
                 state.stream_time, state.arrivals, self._late, mark = before
                 del sent[mark:]
                 self._kv.discard()
-                self._failures.note(flow.at, row, failure)
+                self._site.failures.note(flow.at, row, failure)
                 continue
             if state.stream_time - behind > state.closed:
                 self._close_up_to(state.stream_time - behind, flow.at)
@@ -305,7 +286,7 @@ class MovingWindows:
         try:
             new = self._value(kb, start, end, group, None if self._plain else self._results.decode(kb))
         except NodeFailure as failure:
-            self._failures.note(at, self._row, failure)
+            self._site.failures.note(at, self._row, failure)
         else:
             self._sent.append((self._row, kb, start, end, new, None, False, group.time))
 
@@ -323,9 +304,9 @@ class MovingWindows:
         self._results.forget(kb + bounds_key(start, self._ends(place, start)), self._row)
 
     def _tell(self, metrics: Metrics) -> None:
-        metrics.count(self._name, MetricGroup.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, self._late)
+        metrics.count(self._site.name, MetricGroup.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, self._late)
         if self._most:
-            metrics.peak(self._name, HELD_RECORDS, self._most)
+            metrics.peak(self._site.name, HELD_RECORDS, self._most)
 
 
 def _found(starts: list[int], start: int) -> int:

@@ -98,4 +98,4 @@ class SessionColumns(MovingWindows):
     def _tell(self, metrics: Metrics) -> None:
         super()._tell(metrics)
         if self._longest >= 0:
-            metrics.peak(self._name, LONGEST_SESSION, self._longest)
+            metrics.peak(self._site.name, LONGEST_SESSION, self._longest)

@@ -6,7 +6,7 @@ from typing import Any
 
 from vsc.plan.nodes import Aggregate
 from vsc.runtime.operators.aggregate.calls import Calls
-from vsc.runtime.operators.aggregate.folding import Folding
+from vsc.runtime.operators.aggregate.folding import Folding, arguments_of
 from vsc.runtime.operators.aggregate.group_loop import GroupLoop
 from vsc.runtime.operators.aggregate.groups import GroupColumns
 from vsc.runtime.operators.aggregate.moving_windows import MovingWindows
@@ -17,9 +17,9 @@ from vsc.runtime.operators.aggregate.table_groups import TableGroupColumns
 from vsc.runtime.operators.aggregate.time_windows import TimeWindows
 from vsc.runtime.operators.aggregate.travelled import travelled
 from vsc.runtime.operators.aggregate.view import GROUPS
-from vsc.runtime.operators.aggregate.window_results import WindowResults
 from vsc.runtime.operators.aggregate.windows import WindowColumns
-from vsc.runtime.operators.columns.flow import Flow
+from vsc.runtime.operators.columns.flow import Flow, chosen
+from vsc.runtime.operators.columns.loop import TableLoop
 from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
@@ -42,12 +42,19 @@ class _Aggregate(Step):
         self._taken: GroupColumns | TableGroupColumns | WindowColumns | MovingWindows | None = None
 
     def process(self, flow: Flow) -> Flow:
-        window = self._operation.window
-        if window is None:
-            self._taken = self._table() if self._operation.over == "table" else self._stream()
+        site, operation = self._site, self._operation
+        if operation.over == "table":
+            table = self._taken = self._table()
+            return table.process(flow)
+        flow = site.with_value(flow)
+        arguments = arguments_of(site.node, operation).rows(flow.columns, flow.time)
+        kept = site.failures.kept(flow.at, arguments.failed)
+        if operation.window is None:
+            stream: GroupColumns | WindowColumns | MovingWindows = self._stream()
         else:
-            self._taken = self._windows() if window.kind in ("tumbling", "hopping") else self._loop()
-        return self._taken.process(flow)
+            stream = self._windows() if operation.window.kind in ("tumbling", "hopping") else self._loop()
+        self._taken = stream
+        return stream.changes(flow.select(kept), chosen(arguments.columns, kept))
 
     def commit(self) -> None:
         if self._taken is not None:
@@ -62,31 +69,25 @@ class _Aggregate(Step):
         return self._taken.release(waiting, at)
 
     def _table(self) -> TableGroupColumns:
-        site, folding, results = self._site, Folding(self._site.node, self._operation), self._site.loop()
-        rows, state = travelled(site.plan, site.node, self._operation), self._state(site.kv, folding.numbered)
-        old = site.old and site.table is None
-        return TableGroupColumns(site.name, folding, rows, state, results, old, site.failures)
+        site, folding = self._site, Folding(self._site.node, self._operation)
+        rows = travelled(site.plan, site.node, self._operation)
+        return TableGroupColumns(site, folding, rows, self._state(site.kv, folding.numbered))
 
     def _stream(self) -> GroupColumns:
-        site, folding, results = self._site, Folding(self._site.node, self._operation), self._site.loop()
-        state, schema = self._state(site.kv, folding.numbered), site.node.schema
-        old, calls = site.old and site.table is None, Calls(site.node, self._operation)
-        loop = GroupLoop(site.name, schema.key, schema.value, calls, state, results, old, site.failures)
-        return GroupColumns(site.name, folding, loop, state, results, old, site.failures)
+        site, folding = self._site, Folding(self._site.node, self._operation)
+        state, results = self._state(site.kv, folding.numbered), TableLoop(site)
+        loop = GroupLoop(site, Calls(site.node, self._operation), state, results)
+        return GroupColumns(site, folding, loop, state, results)
 
     def _windows(self) -> WindowColumns:
         site, folding = self._site, Folding(self._site.node, self._operation)
-        return WindowColumns(
-            site.node, self._operation, folding, self._loop, self._state(site.kv, folding.numbered), site.loop(),
-            site.space, site.old, site.give, site.failures,
-        )  # fmt: skip
+        return WindowColumns(site, self._operation, folding, self._loop, self._state(site.kv, folding.numbered))
 
     def _loop(self) -> MovingWindows:
-        site, calls, pending = self._site, Calls(self._site.node, self._operation), OverlayKV(self._site.kv)
+        calls, pending = Calls(self._site.node, self._operation), OverlayKV(self._site.kv)
         assert self._operation.window is not None
-        results = WindowResults(site.node, site.space, site.old, site.give, site.loop())
-        state, kind = self._state(pending, calls.numbered), _LOOPS[self._operation.window.kind]
-        return kind(site.node, self._operation, calls, state, results, site.failures, pending)
+        kind = _LOOPS[self._operation.window.kind]
+        return kind(self._site, self._operation, calls, self._state(pending, calls.numbered), pending)
 
     def _state(self, kv: OrderedKV, numbered: bool) -> AggregateState:
         return open_aggregate(kv, self._site.stage, self._site.node, numbered)

@@ -22,10 +22,9 @@ from vsc.runtime.operators.aggregate.groups import numbered
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.aggregate.states import Beside, Rows
 from vsc.runtime.operators.aggregate.travelled import Travelled
-from vsc.runtime.operators.columns.failures import Failures
-from vsc.runtime.operators.columns.flow import Flow, Old
-from vsc.runtime.operators.columns.loop import TableLoop
+from vsc.runtime.operators.columns.flow import Flow, Old, stacked
 from vsc.runtime.operators.columns.segments import Segments
+from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv_base import prefix_end
 
@@ -61,20 +60,10 @@ class _Lives:
 
 
 class TableGroupColumns:
-    """The groups of a table, for one batch. `old`: the rows before the changes are wanted, and no store has them."""
+    """The groups of a table, for one batch."""
 
-    def __init__(
-        self,
-        name: str,
-        folding: Folding,
-        travelled: Travelled,
-        state: AggregateState,
-        results: TableLoop,
-        old: bool,
-        failures: Failures,
-    ) -> None:
-        self._name, self._folding, self._travelled, self._state = name, folding, travelled, state
-        self._results, self._old, self._failures = results, old, failures
+    def __init__(self, site: Site, folding: Folding, travelled: Travelled, state: AggregateState) -> None:
+        self._site, self._folding, self._travelled, self._state = site, folding, travelled, state
         self._touched: list[bytes] = []
         self._ended: tuple[_Lives, Groups, Mask] | None = None
 
@@ -121,14 +110,13 @@ class TableGroupColumns:
         """The calls' arguments for the two events of each change, and what they do to the number of rows."""
         taken, added = true_rows(flow.values[0]), true_rows(flow.values[1])
         before, after = self._travelled.columns(flow.values)
-        old = self._folding.arguments_where(before, flow.time, taken)
-        new = self._folding.arguments_where(after, flow.time, added)
+        old = self._folding.arguments(before, flow.time, taken)
+        new = self._folding.arguments(after, flow.time, added)
         steps = np.zeros(2 * len(flow), dtype=np.int64)
-        steps[::2], steps[1::2] = -taken.astype(np.int64), added & self._failures.kept(flow.at, new.failed)
+        steps[::2], steps[1::2] = -taken.astype(np.int64), added & self._site.failures.kept(flow.at, new.failed)
         steps[[2 * row for row in old.failed]] = 0  # it failed, and was dealt with, when it was to be added
         turn = pa.array(np.arange(2 * len(flow)).reshape(2, -1).T.reshape(-1))
-        columns = zip(old.columns, new.columns, strict=True)
-        return tuple(pa.concat_arrays([one, other]).take(turn) for one, other in columns), steps
+        return tuple(column.take(turn) for column in stacked(old.columns, new.columns)), steps
 
     def _idents(self, flow: Flow) -> npt.NDArray[np.object_]:
         """For each event what tells its row from all others of the table; nothing where there is no row."""
@@ -152,9 +140,9 @@ class TableGroupColumns:
         there = now.rows > 0
         found = self._folding.results(flow.keys, now, there)
         changed = replace(flow, time=now.time, present=there, values=found.columns)
-        if self._old:
+        if self._site.owes_old:
             changed = replace(changed, old=self._before(flow, places[::2], segments, begun, running))
-        return self._results.stored(changed.select(self._failures.kept(flow.at, found.failed)))
+        return self._site.stored(changed.select(self._site.failures.kept(flow.at, found.failed)))
 
     def _before(self, flow: Flow, places: Int64s, segments: Segments, begun: Groups, running: Groups) -> Old:
         """The results before the changes, whose first events stand at `places`; none where it failed then."""

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Node
-from vsc.runtime.operators.columns.flow import Flow, Old, taken
-from vsc.runtime.operators.columns.keyspace import KeySpace
-from vsc.runtime.operators.columns.loop import TableLoop, columns_of, there
-from vsc.runtime.operators.columns.moments import LAST, Give, turns
+from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
+from vsc.runtime.operators.columns.loop import columns_of, there
+from vsc.runtime.operators.columns.moments import LAST, turns
 from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.keys import KeyCodec
-from vsc.runtime.values import arrow_type, to_array, to_values
+from vsc.runtime.values import arrow_type, to_values
 
 __all__ = ["Sent", "WindowResults"]
 
@@ -30,18 +29,16 @@ _BOUNDS = 16
 
 
 class WindowResults:
-    """What a windowed aggregate gives in one batch. `old`: somebody asks for the rows before the changes.
+    """What a windowed aggregate gives in one batch.
 
-    `space` takes the keys of the windows; `loop` puts the changes into the result table.
+    `old_wanted`: it has to know the rows before the changes itself.
     """
 
-    def __init__(self, node: Node, space: KeySpace, old: bool, give: Give, loop: TableLoop) -> None:
-        self._schema, self._space, self._give, self._loop = node.schema, space, give, loop
-        self._columns, self._bound = node.schema.key[:-2], arrow_type(node.schema.key[-1].type)
+    def __init__(self, site: Site) -> None:
+        self._site, self.old_wanted, self.asked = site, site.owes_old, site.old
+        key = site.node.schema.key
+        self._columns, self._bound = key[:-2], arrow_type(key[-1].type)
         self._codec = KeyCodec([c.type for c in self._columns])
-        self.asked = old
-        self.old_wanted = old and loop.put is None
-        """The aggregate has to know the rows before the changes: there is no store that knows them."""
         self._gone: list[tuple[bytes, int]] = []
 
     def decode(self, kb: bytes) -> Row:
@@ -62,38 +59,43 @@ class WindowResults:
         fields: Any = zip(*sent, strict=True) if sent else [()] * 8
         records, kbs, starts, ends, news, olds, sure, times = fields
         record = _numbers(records)
-        bounds = np.stack([_numbers(starts), _numbers(ends)], axis=1) * _MILLISECOND
+        start, end = _numbers(starts), _numbers(ends)
+        site, value = self._site, self._site.node.schema.value
         changed = Flow(
-            self._give(flow.at.take(record), turns(record)), self._space.encoded(_names(kbs, bounds)), self._space,
-            _numbers(times), there(news), self._keys(flow, kbs, bounds), columns_of(news, self._schema.value),
-            Old(there(olds), columns_of(olds, self._schema.value)) if self.asked else None,
+            site.give(flow.at.take(record), turns(record)), site.space.encoded(_names(kbs, start, end)), site.space,
+            _numbers(times), there(news), self.bounded(self.group_keys(flow, kbs), start, end),
+            columns_of(news, value), Old(there(olds), columns_of(olds, value)) if self.asked else None,
         )  # fmt: skip
-        if self._gone:
-            names, behind = zip(*self._gone, strict=True)
-            at = flow.at.take(_numbers(behind))
-            self._loop.forget(names, self._give(at, np.full(len(at), LAST)))
-        return self._loop.stored(changed, ~np.array(sure, dtype=np.bool_))
+        self.removed(flow, [kb for kb, _ in self._gone], _numbers([record for _, record in self._gone]))
+        return site.stored(changed, ~np.array(sure, dtype=np.bool_))
 
-    def _keys(self, flow: Flow, kbs: Sequence[bytes], bounds: Int64s) -> tuple[pa.Array, ...]:
-        """The key columns: those of a record of the group, decoded where the batch has none."""
+    def removed(self, flow: Flow, keys: Sequence[bytes], record: Int64s) -> None:
+        """Removes windows from the result table, each behind what its record of `flow` gives, and tells nobody."""
+        table = self._site.table
+        if len(keys) and table is not None:
+            table.forget(keys, self._site.give(flow.at.take(record), np.full(len(record), LAST)))
+
+    def bounded(self, keys: Sequence[pa.Array], start: Int64s, end: Int64s) -> tuple[pa.Array, ...]:
+        """The key columns of windows: those of their groups, and their bounds."""
+        return (*keys, *(pa.array(bound * _MILLISECOND).view(self._bound) for bound in (start, end)))
+
+    def group_keys(self, flow: Flow, kbs: Sequence[bytes]) -> tuple[pa.Array, ...]:
+        """The key columns of groups: those of a record of the group, decoded where the batch has none."""
         keys = flow.space.keys
         place = {keys[number]: row for row, number in enumerate(flow.key.tolist())}
         columns = flow.keys
         if decoded := [kb for kb in dict.fromkeys(kbs) if kb not in place]:
             place.update((kb, len(flow) + number) for number, kb in enumerate(decoded))
-            values = zip(*map(self.decode, decoded), strict=True)
-            added = [to_array(list(v), c.type) for v, c in zip(values, self._columns, strict=True)]
-            columns = tuple(pa.concat_arrays([a, b]) for a, b in zip(columns, added, strict=True))
-        rows = _numbers([place[kb] for kb in kbs])
-        start, end = (pa.array(np.ascontiguousarray(bounds[:, i])).view(self._bound) for i in (0, 1))
-        return (*taken(columns, rows), start, end)
+            columns = stacked(columns, self._codec.decode_columns(decoded))
+        return taken(columns, _numbers([place[kb] for kb in kbs]))
 
 
 def _numbers(values: Sequence[int]) -> Int64s:
     return np.array(values, dtype=np.int64)
 
 
-def _names(kbs: Sequence[bytes], bounds: Int64s) -> list[bytes]:
+def _names(kbs: Sequence[bytes], start: Int64s, end: Int64s) -> list[bytes]:
     """The encoded keys of windows, as `bounds_key` makes them."""
+    bounds = np.stack([start, end], axis=1) * _MILLISECOND
     packed = (bounds.astype(np.uint64) + np.uint64(_TIMESTAMP)).astype(">u8").tobytes()
     return [kb + packed[at : at + _BOUNDS] for kb, at in zip(kbs, range(0, len(packed), _BOUNDS), strict=True)]

@@ -7,36 +7,30 @@ opened and forgotten in the same batch never reaches the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.plan.nodes import Aggregate, Node
+from vsc.plan.nodes import Aggregate
 from vsc.runtime.metrics import HELD_RECORDS, Dropped, Group
 from vsc.runtime.operators.aggregate.folding import Folding, Groups
 from vsc.runtime.operators.aggregate.moving_windows import MovingWindows
 from vsc.runtime.operators.aggregate.state import AggregateState, bounds_key, window_key
 from vsc.runtime.operators.aggregate.states import Beside, Rows
 from vsc.runtime.operators.aggregate.window_clock import Reached, WindowClock
+from vsc.runtime.operators.aggregate.window_results import WindowResults
 from vsc.runtime.operators.columns.evaluation import Computed
-from vsc.runtime.operators.columns.failures import Failures
-from vsc.runtime.operators.columns.flow import Flow, chosen, taken
-from vsc.runtime.operators.columns.keyspace import KeySpace
-from vsc.runtime.operators.columns.loop import TableLoop
-from vsc.runtime.operators.columns.moments import LAST, Give, turns
+from vsc.runtime.operators.columns.flow import Flow, taken
+from vsc.runtime.operators.columns.moments import turns
 from vsc.runtime.operators.columns.segments import Segments
-from vsc.runtime.operators.counting import count
+from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s, Mask
-from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import prefix_end
-from vsc.runtime.values import arrow_type, to_array
 
 __all__ = ["WindowColumns"]
-
-_MILLISECOND = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,45 +50,29 @@ class _Windows:
 
 
 class WindowColumns:
-    """The windows of one aggregate, for one batch.
-
-    `space` takes the windows' keys; results go through `results`. `old`: somebody asks for the rows before the changes.
-    `loop` makes what takes a batch record by record.
-    """
+    """The windows of one aggregate, for one batch. `loop` makes what takes a batch record by record."""
 
     def __init__(
         self,
-        node: Node,
+        site: Site,
         operation: Aggregate,
         folding: Folding,
         loop: Callable[[], MovingWindows],
         state: AggregateState,
-        results: TableLoop,
-        space: KeySpace,
-        old: bool,
-        give: Give,
-        failures: Failures,
     ) -> None:
         assert operation.window is not None
-        self._name, self._window, self._final = node.name, operation.window, operation.final
-        self._key_columns, self._bound = node.schema.key[:-2], arrow_type(node.schema.key[-1].type)
-        self._folding, self._old, self._loop = folding, old and results.put is None, loop
-        self._state, self._results, self._space = state, results, space
+        self._site, self._window, self._final = site, operation.window, operation.final
+        self._folding, self._loop, self._state = folding, loop, state
+        self._space, self._results = site.space, WindowResults(site)
         self._looped: MovingWindows | None = None
-        self._give, self._failures, self._metrics = give, failures, failures.metrics
         self._keys: list[bytes] = []
         self._puts: list[tuple[bytes, bytes]] = []
         self._deletes: list[bytes] = []
         self._ranges: list[tuple[bytes, bytes]] = []
         self._gone: list[tuple[bytes, int]] = []
 
-    def process(self, flow: Flow) -> Flow:
+    def changes(self, flow: Flow, args: tuple[pa.Array, ...]) -> Flow:
         """The changes of the windows, or their final results, each with its place among those of its cause."""
-        count(self._metrics, self._name, Dropped.NO_VALUE, ~flow.present)
-        flow = flow.select(flow.present)
-        arguments = self._folding.arguments(flow)
-        kept = self._failures.kept(flow.at, arguments.failed)
-        flow, args = flow.select(kept), chosen(arguments.columns, kept)
         sent = self._folded(flow, args)
         if sent is not None:
             return sent
@@ -102,7 +80,7 @@ class WindowColumns:
         return self._looped.changes(flow, args)
 
     def _folded(self, flow: Flow, args: tuple[pa.Array, ...]) -> Flow | None:
-        """The same for records that have a value; None, and nothing has happened, where one of them fails."""
+        """The same; None, and nothing has happened, where one of them fails."""
         state, self._keys = self._state, flow.space.keys
         clock = WindowClock(self._window, state.stream_time, state.closed, flow.time)
         reached = clock.reach(flow.time)
@@ -119,7 +97,7 @@ class WindowColumns:
             failed = bool(found.failed)
         if failed:
             return None
-        self._metrics.count(self._name, Group.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, reached.late)
+        self._site.failures.metrics.count(self._site.name, Group.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, reached.late)
         state.stream_time, state.closed = clock.time, clock.end
         state.arrive_many(len(flow))
         closing = self._account(windows, clock)
@@ -130,7 +108,7 @@ class WindowColumns:
         self._keep(windows, ended, forgotten)
         if sent is None:
             sent = self._finals(flow, windows, ended, clock, closing)
-        elif self._old:
+        elif self._site.owes_old:
             known = ~windows.fresh
             sent = replace(sent, old=self._folding.before(sent.keys, known, before, running, segments))
         self._forget(flow, windows, limits, forgotten)
@@ -179,7 +157,7 @@ class WindowColumns:
         if records:
             self._state.open = int(is_open[-1])
             if (most := int(is_open.max())) > 0:
-                self._metrics.peak(self._name, HELD_RECORDS, most)
+                self._site.failures.metrics.peak(self._site.name, HELD_RECORDS, most)
         return closing
 
     def _keep(self, windows: _Windows, ended: Groups, forgotten: int) -> None:
@@ -219,7 +197,7 @@ class WindowColumns:
     # --------------------------------------------------------------------------------------------------- what is sent
 
     def _changes(self, flow: Flow, reached: Reached, group: Int64s, now: Groups) -> tuple[Flow, Computed]:
-        keys = self._bounded(taken(flow.keys, reached.record), reached.start)
+        keys = self._results.bounded(taken(flow.keys, reached.record), reached.start, self._ends(reached.start))
         return self._sent(flow, reached.record, group, keys, now)
 
     def _finals(self, flow: Flow, windows: _Windows, ended: Groups, clock: WindowClock, closing: Int64s) -> Flow:
@@ -230,21 +208,23 @@ class WindowColumns:
         order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns]).to_numpy()
         closing, record = closing[order], record[order]
         results = ended.take(closing)
-        keys = self._bounded(self._group_keys(flow, windows, closing), windows.start[closing])
+        start = windows.start[closing]
+        groups = self._results.group_keys(flow, [windows.kb[number] for number in closing.tolist()])
+        keys = self._results.bounded(groups, start, self._ends(start))
         sent, found = self._sent(flow, record, closing, keys, results)
-        return sent.select(self._failures.kept(sent.at, found.failed))
+        return sent.select(self._site.failures.kept(sent.at, found.failed))
 
     def _sent(
         self, flow: Flow, record: Int64s, number: Int64s, keys: tuple[pa.Array, ...], results: Groups
     ) -> tuple[Flow, Computed]:
         found, present = self._folding.results(keys, results), np.ones(len(record), dtype=np.bool_)
-        at = self._give(flow.at.take(record), turns(record))
+        at = self._site.give(flow.at.take(record), turns(record))
         return Flow(at, number, self._space, results.time, present, keys, found.columns), found
 
     def _stored(self, sent: Flow, windows: _Windows) -> Flow:
         """What is sent, in the result table as well, and under the keys of the windows, whose numbers it has."""
         names = [self._result_key(kb, start) for kb, start in zip(windows.kb, windows.start.tolist(), strict=True)]
-        return self._results.stored(replace(sent, key=self._space.encoded(names)[sent.key]))
+        return self._site.stored(replace(sent, key=self._space.encoded(names)[sent.key]))
 
     def _forget(self, flow: Flow, windows: _Windows, limits: Int64s, forgotten: int) -> None:
         """Removes the results of windows that no record can reach, each behind the record that says so."""
@@ -252,34 +232,8 @@ class WindowColumns:
         for number in np.flatnonzero(windows.start <= forgotten).tolist():
             start = int(windows.start[number])
             gone[self._result_key(windows.kb[number], start)] = start
-        if gone:
-            record = np.searchsorted(limits, np.array(list(gone.values()), dtype=np.int64))
-            self._results.forget(list(gone), self._give(flow.at.take(record), np.full(len(record), LAST)))
+        record = np.searchsorted(limits, np.array(list(gone.values()), dtype=np.int64))
+        self._results.removed(flow, list(gone), record)
 
-    def _group_keys(self, flow: Flow, windows: _Windows, wanted: Int64s) -> tuple[pa.Array, ...]:
-        """The key columns of windows' groups: those of a record, decoded where no record of the batch has the key."""
-        rows = windows.first[wanted]
-        unknown = np.flatnonzero(rows < 0)
-        if not len(unknown):
-            return taken(flow.keys, rows)
-        of_key = np.full(len(self._keys), -1, dtype=np.int64)
-        of_key[flow.key] = np.arange(len(flow))
-        place = dict(zip(self._keys, of_key.tolist(), strict=True))
-        codec = KeyCodec([c.type for c in self._key_columns])
-        decoded: list[tuple[object, ...]] = []
-        for at in unknown.tolist():
-            kb = windows.kb[wanted[at]]
-            row = place.get(kb, -1)
-            if row < 0:
-                row = place[kb] = len(flow) + len(decoded)
-                decoded.append(codec.decode(kb))
-            rows[at] = row
-        if decoded:
-            columns = zip(*decoded, strict=True)
-            added = [to_array(list(v), c.type) for v, c in zip(columns, self._key_columns, strict=True)]
-            return taken([pa.concat_arrays([a, b]) for a, b in zip(flow.keys, added, strict=True)], rows)
-        return taken(flow.keys, rows)
-
-    def _bounded(self, keys: Sequence[pa.Array], start: Int64s) -> tuple[pa.Array, ...]:
-        bounds = (pa.array(bound * _MILLISECOND).view(self._bound) for bound in (start, start + self._window.size))
-        return (*keys, *bounds)
+    def _ends(self, start: Int64s) -> Int64s:
+        return start + self._window.size

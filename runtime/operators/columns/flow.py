@@ -16,7 +16,7 @@ from vsc.runtime.operators.columns.moments import Moments, processing
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.values import arrow_type
 
-__all__ = ["Flow", "Old", "blanked", "chosen", "taken"]
+__all__ = ["Flow", "Old", "blanked", "chosen", "stacked", "taken"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,6 @@ class Old:
 
     present: Mask
     values: tuple[pa.Array, ...]
-
-    @staticmethod
-    def joined(one: Old, other: Old) -> Old:
-        """The rows of both, one after the other."""
-        columns = zip(one.values, other.values, strict=True)
-        return Old(np.concatenate([one.present, other.present]), tuple(pa.concat_arrays([a, b]) for a, b in columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +124,11 @@ def chosen(columns: Sequence[pa.Array], mask: Mask) -> tuple[pa.Array, ...]:
         return tuple(columns)
     rows = pa.array(mask)
     return tuple(column.filter(rows) for column in columns)
+
+
+def stacked(one: Sequence[pa.Array], other: Sequence[pa.Array]) -> tuple[pa.Array, ...]:
+    """The rows of `one`, then those of `other`."""
+    return tuple(pa.concat_arrays([a, b]) for a, b in zip(one, other, strict=True))
 
 
 def taken(columns: Sequence[pa.Array], positions: Int64s) -> tuple[pa.Array, ...]:

@@ -6,13 +6,21 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from vsc.plan.nodes import Schema
 from vsc.plan.types import DataType
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.keys import KeyCodec
 
-__all__ = ["KeySpace", "KeySpaces"]
+__all__ = ["KeySpace", "KeySpaces", "ranks"]
+
+
+def ranks(keys: pa.Array) -> Int64s:
+    """The place of each key in the order of all of them."""
+    places = np.empty(len(keys), dtype=np.int64)
+    places[pc.sort_indices(keys).to_numpy()] = np.arange(len(keys))
+    return places
 
 
 class KeySpace:

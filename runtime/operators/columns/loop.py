@@ -8,16 +8,14 @@ processing. Not for look-ups into other tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Column, Node, Schema
-from vsc.runtime.metrics import Dropped, Group
+from vsc.plan.nodes import Column, Schema
 from vsc.runtime.operators.columns.failures import Failures
-from vsc.runtime.operators.columns.flow import Flow, Old, taken
+from vsc.runtime.operators.columns.flow import Flow, Old
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Give, Moments, turns
 from vsc.runtime.operators.context import Context, NodeFailure, RunOptions
@@ -25,6 +23,9 @@ from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.tables.store import TableColumns, VersionedColumns
 from vsc.runtime.records import Mask
 from vsc.runtime.values import to_array, to_values
+
+if TYPE_CHECKING:
+    from vsc.runtime.operators.site import Site
 
 __all__ = ["Loop", "LoopContext", "ResultTable", "Sent", "TableLoop", "columns_of", "there"]
 
@@ -184,60 +185,23 @@ class ResultTable:
 
 
 class TableLoop:
-    """A loop that makes a table: what its operator sends, in the result table's columns, all at once.
+    """A loop over the records of a node's input that makes its table: what its operator sends, all at once.
 
-    The operator sends to `put` where the table has a `store`, else to `sent`. `space` takes the keys of the results;
-    `old` and `latest`: whether somebody asks for the rows before the changes, and whether these are the newest.
+    The operator sends to `put` where the table has a store, else to `sent`.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        before: Schema,
-        space: KeySpace,
-        store: TableColumns | None,
-        old: bool,
-        latest: bool,
-        give: Give | None,
-        failures: Failures,
-    ) -> None:
-        self._node, self._space, self._store, self._give = node, space, store, give
-        self._old, self._latest, self._failures = old, latest, failures
-        self.context = LoopContext(failures)
-        self.loop = Loop(before, self.context)
+    def __init__(self, site: Site) -> None:
+        self._site, self.context = site, LoopContext(site.failures)
+        self.loop = Loop(site.inputs[0], self.context)
         self.sent = Sent(self.context)
-        kept = node.store
+        store, kept = site.table, site.node.store
         self.grace = 0 if kept is None else (kept.grace if kept.grace is not None else kept.retention) or 0
         self.put = None if store is None else ResultTable(store, self.grace, self.sent)
 
-    def forget(self, keys: Sequence[bytes], at: Moments) -> None:
-        """Removes rows of the result table, each at its moment, and tells nobody."""
-        if self._store is not None:
-            self._store.forget(keys, at)
-
     def flow(self, at: Moments) -> Flow:
         """What was sent for the records at these moments."""
-        sent = self.sent
+        sent, site = self.sent, self._site
         asked = np.fromiter((old is ASKED for old in sent.olds), dtype=np.bool_, count=len(sent.olds))
         sent.olds = [None if old is ASKED else old for old in sent.olds]
-        return self.stored(sent.flow(at, self._node.schema, self._space, self._give, self._old), asked)
-
-    def stored(self, changed: Flow, asked: Mask | None = None) -> Flow:
-        """These changes, put into the result table, if there is one: where `asked` it tells the row before.
-
-        `asked` is None where it does so for all.
-        """
-        if self._store is None or self.put is None:
-            return changed
-        accepted = self._store.put(changed)
-        dropped = int(np.count_nonzero(~accepted))
-        self._failures.metrics.count(self._node.owner, Group.DROPPED_RECORDS, Dropped.EXPIRED, dropped)
-        latest = self._store.latest(changed) if self._latest else None
-        if asked is None:
-            changed = replace(changed, old=self._store.before(changed) if self._old else None)
-        elif changed.old is not None and asked.any():
-            own, before = changed.old, self._store.before(changed)
-            rows = np.where(asked, np.arange(len(changed)), len(changed) + np.arange(len(changed)))
-            values = taken(Old.joined(before, own).values, rows)
-            changed = replace(changed, old=Old(np.where(asked, before.present, own.present), values))
-        return replace(changed, latest=latest).select(accepted)
+        give = site.give if site.routes.opens(site.node.name) else None
+        return site.stored(sent.flow(at, site.node.schema, site.space, give, site.old), asked)

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from vsc.runtime.operators.columns.flow import taken
+from vsc.runtime.operators.columns.flow import stacked, taken
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 
@@ -42,13 +41,7 @@ class LeftKeys:
         first[self.of_subscriptions[::-1]] = np.arange(len(self.of_subscriptions))[::-1]
         fresh = taken(self._columns, first)
         stored = self._codec.decode_columns(self.encoded[self._fresh :])
-        return taken([pa.concat_arrays([a, b]) for a, b in zip(fresh, stored, strict=True)], numbers)
-
-    def ranks(self) -> Int64s:
-        """The place of each key in the order of the keys' bytes."""
-        found = np.empty(len(self.encoded), dtype=np.int64)
-        found[pc.sort_indices(pa.array(self.encoded, pa.binary())).to_numpy()] = np.arange(len(self.encoded))
-        return found
+        return taken(stacked(fresh, stored), numbers)
 
 
 @dataclass(frozen=True, slots=True)

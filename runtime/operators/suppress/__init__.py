@@ -10,7 +10,7 @@ from vsc.plan.nodes import Suppress
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.suppress.bounded import BoundedSuppress
-from vsc.runtime.operators.suppress.held import HELD
+from vsc.runtime.operators.suppress.held import HELD, behind_held
 from vsc.runtime.operators.suppress.unbounded import UnboundedSuppress
 from vsc.runtime.operators.tables.lookups import Lookup
 
@@ -25,7 +25,7 @@ def _build(site: Site, operation: Suppress) -> Step:
 def _look_up(site: Site, operation: Suppress, as_of: bool) -> Lookup:
     step = site.step(site.node.name)
     assert isinstance(step, BoundedSuppress | UnboundedSuppress)
-    return step.lookup(site.look_up(site.node.inputs[0]))
+    return behind_held(site.look_up(site.node.inputs[0]), step.hidden)
 
 
 OPERATOR = Operator(_build, _look_up, HELD)

@@ -12,23 +12,19 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Suppress as Operation
-from vsc.runtime.operators.columns.flow import Flow, taken
+from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.loop import LoopContext, Sent, TableLoop
 from vsc.runtime.operators.columns.moments import Moments, arrivals
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.suppress.held import SUFFIX, opened
+from vsc.runtime.operators.suppress.held import SUFFIX, Hidden, opened
 from vsc.runtime.operators.suppress.records import Suppress
-from vsc.runtime.operators.tables.lookups import Lookup, TableRows
-from vsc.runtime.operators.tables.store import NO_RECORD
+from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.suppressed import Suppressed, SuppressedRow
 
 __all__ = ["BoundedSuppress"]
-
-_UNKNOWN = -1
-"""Since when a row has been valid that a `suppress` hides a change of."""
 
 
 class _State(NamedTuple):
@@ -111,28 +107,9 @@ class BoundedSuppress(Step):
         loop.loop.each(waiting, at, operator.release)
         return loop.flow(at)
 
-    def lookup(self, behind: Lookup) -> Lookup:
-        """The look-up into this table; `behind` looks into its input."""
-
-        def find(flow: Flow) -> TableRows:
-            found = behind(flow)
-            held, rows = self._before(flow)
-            if not held.any():
-                return found
-            count = len(found.present)
-            known = self._rows.decode_columns(rows)
-            columns = tuple(pa.concat_arrays([a, b]) for a, b in zip(found.values, known, strict=True))
-            known_there = np.where(rows.is_valid().to_numpy(zero_copy_only=False), 0, NO_RECORD)
-            missed = np.where(held, known_there, found.missed).astype(np.uint8)
-            places = np.where(missed == 0, np.where(held, count + np.arange(count), np.arange(count)), -1)
-            failed = {row: failure for row, failure in found.failed.items() if not held[row]}
-            return TableRows(missed, np.where(held, _UNKNOWN, found.time), taken(columns, places), failed)
-
-        return find
-
     def _operator(self) -> tuple[TableLoop, Suppress]:
         if self._made is None:
-            site, loop = self._site, self._site.loop()
+            site, loop = self._site, TableLoop(self._site)
             held = _Watched(site.kv, site.prefix + SUFFIX, loop.context, loop.sent)
             operator = Suppress(
                 site.name, self._operation, self._schema, held, loop.put, site.old, loop.context, loop.sent.table
@@ -140,7 +117,7 @@ class BoundedSuppress(Step):
             self._held, self._made = held, (loop, operator)
         return self._made
 
-    def _before(self, flow: Flow) -> tuple[np.ndarray, pa.BinaryArray]:
+    def hidden(self, flow: Flow) -> Hidden:
         """For which records the key is held back, and the row that was there before."""
         held = self._held if self._held is not None else opened(self._site)
         notes = held.notes if isinstance(held, _Watched) else {}
@@ -161,7 +138,9 @@ class BoundedSuppress(Step):
             else:
                 states.append(_state(-1, held.get(key)))
         mask = np.fromiter((state.held for state in states), dtype=np.bool_, count=len(states))
-        return mask, pa.array([state.before for state in states], pa.binary())
+        before = pa.array([state.before for state in states], pa.binary())
+        place = np.where(before.is_valid().to_numpy(zero_copy_only=False), np.arange(len(states)), -1)
+        return Hidden(mask, place, Pool(self._rows, before, None))
 
 
 def _state(event: int, held: SuppressedRow | None) -> _State:

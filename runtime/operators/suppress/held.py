@@ -2,27 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
 
 from vsc.plan.nodes import Node, Plan
 from vsc.plan.nodes import Suppress as Operation
+from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.tables.lookups import Lookup, TableRows
+from vsc.runtime.operators.tables.pool import Pool
+from vsc.runtime.operators.tables.store import NO_RECORD
 from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.operators.views.store import StoreInfo
 from vsc.runtime.operators.views.view import Beside, Contents, Entry, Pulse
+from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.suppressed import Suppressed
 
-__all__ = ["HELD", "SUFFIX", "opened"]
+__all__ = ["HELD", "SUFFIX", "Hidden", "behind_held", "opened"]
 
 SUFFIX = b"s"
+_UNKNOWN = -1
+"""Since when a row has been valid that a `suppress` hides a change of."""
 
 
 def opened(site: Site) -> Suppressed:
     """What the `suppress` of a site holds."""
     return Suppressed(site.kv, site.prefix + SUFFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """For each record that looks up a key: whether a change of it is `held`, and if the row before is there, where.
+
+    `place` is that row's in `pool`, -1 without.
+    """
+
+    held: Mask
+    place: Int64s
+    pool: Pool
+
+
+def behind_held(behind: Lookup, hidden: Callable[[Flow], Hidden]) -> Lookup:
+    """The look-up into a `suppress`, as if what it holds had not happened yet; `behind` looks into its input."""
+
+    def find(flow: Flow) -> TableRows:
+        found, ours = behind(flow), hidden(flow)
+        held = ours.held
+        if not held.any():
+            return found
+        count = len(held)
+        columns = stacked(found.values, ours.pool.take(ours.place))
+        missed = np.where(held, np.where(ours.place >= 0, 0, NO_RECORD), found.missed).astype(np.uint8)
+        places = np.where(missed == 0, np.where(held, count + np.arange(count), np.arange(count)), -1)
+        failed = {row: failure for row, failure in found.failed.items() if not held[row]}
+        return TableRows(missed, np.where(held, _UNKNOWN, found.time), taken(columns, places), failed)
+
+    return find
 
 
 class _View:

@@ -12,21 +12,18 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from vsc.plan.nodes import Suppress as Operation
-from vsc.runtime.metrics import HELD_RECORDS, Dropped
-from vsc.runtime.operators.columns.flow import Flow, Old, taken
+from vsc.runtime.metrics import HELD_RECORDS
+from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
+from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, arrivals, turns
-from vsc.runtime.operators.counting import count
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.suppress.held import opened
+from vsc.runtime.operators.suppress.held import Hidden, opened
 from vsc.runtime.operators.suppress.spans import Spans
-from vsc.runtime.operators.tables.lookups import Lookup, TableRows
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.tables.search import Arrivals
-from vsc.runtime.operators.tables.store import NO_RECORD, TableColumns
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.suppressed import SuppressedRow
@@ -34,8 +31,6 @@ from vsc.runtime.state.suppressed import SuppressedRow
 __all__ = ["UnboundedSuppress"]
 
 _MILLISECOND = 1000
-_UNKNOWN = -1
-"""Since when a row has been valid that a `suppress` hides a change of."""
 _FAR = 2**63 - 1
 
 
@@ -43,14 +38,12 @@ class UnboundedSuppress(Step):
     """What one `suppress` holds, in one batch."""
 
     def __init__(self, site: Site, operation: Operation) -> None:
-        self._name, self._wait = site.name, operation.wait
+        self._site, self._wait = site, operation.wait
         self._windows = operation.until == "window_closes"
-        self._held, self._space, self._store = opened(site), site.space, site.table
-        self._old, self._latest, self._give, self._failures = site.old, site.latest, site.give, site.failures
-        node = site.node
-        self._rows = RowCodec([c.type for c in node.schema.value])
+        self._held, self._space = opened(site), site.space
+        self._rows = RowCodec([c.type for c in site.node.schema.value])
         self._stored: list[SuppressedRow] = []
-        self._flow = Flow.empty(node.schema, self._space)
+        self._flow = Flow.empty(site.node.schema, self._space)
         self._spans = _spans_of(np.zeros(0, dtype=np.int64), [], np.zeros(0, dtype=np.int64))
         self._turn = np.zeros(0, dtype=np.int64)
 
@@ -96,7 +89,8 @@ class UnboundedSuppress(Step):
         if changes:
             came = np.bincount(spans.first[spans.first >= 0], minlength=changes)
             left = np.bincount(spans.end[spans.end < changes] + 1, minlength=changes + 1)[:changes]
-            self._failures.metrics.peak(self._name, HELD_RECORDS, self._held.count + int(np.cumsum(came - left).max()))
+            most = self._held.count + int(np.cumsum(came - left).max())
+            self._site.failures.metrics.peak(self._site.name, HELD_RECORDS, most)
 
     def _keep(self, now: int) -> None:
         """Writes what is held from now on."""
@@ -139,13 +133,11 @@ class UnboundedSuppress(Step):
         new = new[span]
         rows = Pool(self._rows, pa.array([row.row for row in stored], pa.binary()), self._flow.values)
         sent = Flow(
-            self._give(at.take(spans.end[span]), self._turn[span]), spans.key[span], self._space, timestamp[span],
+            self._site.give(at.take(spans.end[span]), self._turn[span]), spans.key[span], self._space, timestamp[span],
             new >= 0, self._keys(span), rows.take(new),
         )  # fmt: skip
-        if self._store is not None:
-            return self._put(sent, self._store)
-        if not self._old:
-            return sent
+        if not self._site.owes_old:
+            return self._site.stored(sent)
         before = self._before(len(stored))[span]
         return replace(sent, old=Old(before >= 0, self._known([row.before for row in stored]).take(before)))
 
@@ -153,21 +145,11 @@ class UnboundedSuppress(Step):
         """The spans that end at these moments, as they come out."""
         spans = self._spans
         span = np.flatnonzero(spans.end < len(at))
-        names = [self._space.keys[number] for number in spans.key[span].tolist()]
-        rank = np.empty(len(span), dtype=np.int64)
-        rank[pc.sort_indices(pa.array(names, pa.binary())).to_numpy()] = np.arange(len(span))
+        rank = ranks(pa.array([self._space.keys[number] for number in spans.key[span].tolist()], pa.binary()))
         span = span[np.lexsort((rank, spans.place[span], spans.end[span]))]
         self._turn = np.zeros(len(spans.end), dtype=np.int64)
         self._turn[span] = turns(spans.end[span])
         return span
-
-    def _put(self, sent: Flow, store: TableColumns) -> Flow:
-        """The same, in the result table as well."""
-        accepted = store.put(sent)
-        count(self._failures.metrics, self._name, Dropped.EXPIRED, ~accepted)
-        latest = store.latest(sent) if self._latest else None
-        old = store.before(sent) if self._old else None
-        return replace(sent, latest=latest, old=old).select(accepted)
 
     def _newest(self) -> tuple[Int64s, Int64s]:
         """For each span where its last row is, -1 without: in the stored ones, then in the batch; and its time."""
@@ -202,28 +184,11 @@ class UnboundedSuppress(Step):
             return taken(flow.keys, last)
         decoded = self._space.codec.decode_columns([self._space.keys[n] for n in spans.key[span[unknown]].tolist()])
         last[unknown] = len(flow.keys[0]) + np.arange(len(unknown)) if flow.keys else 0
-        return taken([pa.concat_arrays([a, b]) for a, b in zip(flow.keys, decoded, strict=True)], last)
+        return taken(stacked(flow.keys, decoded), last)
 
     # --------------------------------------------------------------------------------------------------------- look-ups
 
-    def lookup(self, behind: Lookup) -> Lookup:
-        """The look-up into this table; `behind` looks into its input."""
-
-        def find(flow: Flow) -> TableRows:
-            found = behind(flow)
-            held, before, pool = self._hidden(flow)
-            if not held.any():
-                return found
-            rows = len(held)
-            columns = tuple(pa.concat_arrays([a, b]) for a, b in zip(found.values, pool.take(before), strict=True))
-            missed = np.where(held, np.where(before >= 0, 0, NO_RECORD), found.missed).astype(np.uint8)
-            places = np.where(missed == 0, np.where(held, rows + np.arange(rows), np.arange(rows)), -1)
-            failed = {row: failure for row, failure in found.failed.items() if not held[row]}
-            return TableRows(missed, np.where(held, _UNKNOWN, found.time), taken(columns, places), failed)
-
-        return find
-
-    def _hidden(self, flow: Flow) -> tuple[Mask, Int64s, Pool]:
+    def hidden(self, flow: Flow) -> Hidden:
         """For which records the key is held back, and where the row is that was there before (-1: none)."""
         spans, asked = self._spans, np.unique(flow.key)
         asked = asked[~np.isin(asked, spans.key)]
@@ -234,7 +199,7 @@ class UnboundedSuppress(Step):
         events = np.append(spans.first[began], spans.end[ended])
         # a key comes out at its own turn: what went out before it at the same event does not see that yet
         turn = np.append(np.zeros(len(began), dtype=np.int64), self._turn[ended])
-        own, now = arrivals(self._give(self._flow.at.take(events), turn), flow.at)
+        own, now = arrivals(self._site.give(self._flow.at.take(events), turn), flow.at)
         key = np.append(spans.key, asked)
         since, until = np.full(len(key), -1, dtype=np.int64), np.full(len(key), _FAR, dtype=np.int64)
         since[began], until[ended] = np.split(own, [len(began)])
@@ -246,7 +211,7 @@ class UnboundedSuppress(Step):
         at = Arrivals(key[order], since[order]).latest_before(flow.key, now)
         span = np.append(order, -1)[at]
         held = (at >= 0) & (np.append(until, -1)[span] >= now)
-        return held, np.where(held, np.append(before, -1)[span], -1), self._known(befores)
+        return Hidden(held, np.where(held, np.append(before, -1)[span], -1), self._known(befores))
 
 
 def _spans_of(key: Int64s, stored: Sequence[SuppressedRow], end: Int64s) -> Spans:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from vsc.runtime.operators.columns.flow import taken
+from vsc.runtime.operators.columns.flow import stacked, taken
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.rows import RowCodec
 
@@ -42,5 +42,5 @@ class Pool:
             positions = np.where(positions >= count, positions - count + found, np.where(positions < 0, -1, shifted))
         columns = self._codec.decode_columns(stored)
         if self._fresh is not None:
-            columns = tuple(pa.concat_arrays([old, new]) for old, new in zip(columns, self._fresh, strict=True))
+            columns = stacked(columns, self._fresh)
         return taken(columns, positions)
