@@ -31,7 +31,6 @@ class _Entries:
     has_entries = True
 
     def start(self) -> tuple[Any, ...]:
-        """No cells."""
         return ()
 
 
@@ -44,12 +43,10 @@ class KeptExtreme(_Entries):
         self._row = RowCodec([of])
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row in."""
         if args[0] is not None:
             self._count(args[0], 1, entries)
 
     def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row back."""
         if args[0] is not None:
             self._count(args[0], -1, entries)
 
@@ -109,14 +106,12 @@ class KeptExtremeBy(_Placed):
         self._row = RowCodec([of])
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row in."""
         value, by = args
         if by is not None:
             arrival = at.arrival if self._greatest else _MAX - at.arrival
             self._keep(self._order(by) + _ARRIVAL.pack(arrival), self._row.encode((value,)), at, entries)
 
     def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row back."""
         if args[1] is not None:
             self._take(at, entries)
 
@@ -134,11 +129,9 @@ class KeptFirstLast(_Placed):
         self._row = RowCodec([of])
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row in."""
         self._keep(packed(at.time, at.arrival), self._row.encode(args), at, entries)
 
     def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row back."""
         self._take(at, entries)
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
@@ -154,12 +147,10 @@ class CollectList(_Placed):
         self._row = RowCodec([of])
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row in."""
         if args[0] is not None:
             self._keep(packed(at.time, at.arrival), self._row.encode(args), at, entries)
 
     def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row back."""
         if args[0] is not None:
             self._take(at, entries)
 
@@ -207,7 +198,6 @@ class CollectSet(_Placed):
                 entries.put(PLACE + following[0], following[1])
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
-        """Takes in the rows of another group."""
         for arrival, data in list(others.scan(PLACE)):
             value = VALUE + self._order(self._row.decode(data)[0])
             known = entries.first(value)

@@ -85,7 +85,6 @@ class _Collected:
         return ()
 
     def open(self, beside: Beside, state: State) -> State:
-        """See `KeepingAccumulator`."""
         self._beside = beside
         data: list[bytes] = []
         found = np.zeros((2, len(beside.prefixes)), dtype=np.int64)
@@ -99,7 +98,6 @@ class _Collected:
         raise NotImplementedError
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        """See `ColumnAccumulator`."""
         self._prepare(rows)
         first = len(self._values)
         self._values = pa.concat_arrays([self._values, rows.args[0]])
@@ -134,16 +132,13 @@ class _Collected:
         raise NotImplementedError
 
     def results(self, state: State) -> pa.Array:
-        """See `ColumnAccumulator`."""
         begin, length = state
         return self._lists.column(begin, length, self._values)
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
-        """There are no cells."""
         return ()
 
     def writes(self, chosen: Mask) -> Writes:
-        """See `KeepingAccumulator`."""
         assert self._beside is not None
         names: list[bytes] = []
         numbers: list[int] = []

@@ -42,16 +42,13 @@ class CountDistinctColumns:
         self._changed: tuple[Int64s, list[bytes], Int64s, Int64s] | None = None
 
     def open(self, beside: Beside, state: State) -> State:
-        """See `KeepingAccumulator`."""
         self._beside = beside
         return state
 
     def load(self, cells: Sequence[pa.Array]) -> State:
-        """See `ColumnAccumulator`."""
         return (integers(cells[0]),)
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        """See `ColumnAccumulator`."""
         beside = self._beside
         assert beside is not None
         counted = np.flatnonzero(valid(rows.args[0]) & (rows.signed(np.ones(len(segments), dtype=np.int64)) != 0))
@@ -72,15 +69,12 @@ class CountDistinctColumns:
         return (counts,), (ended,)
 
     def results(self, state: State) -> pa.Array:
-        """See `ColumnAccumulator`."""
         return pa.array(state[0])
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
-        """See `ColumnAccumulator`."""
         return (pa.array(state[0]),)
 
     def writes(self, chosen: Mask) -> Writes:
-        """See `KeepingAccumulator`."""
         if self._changed is None:
             return [], []
         group, entries, known, ended = self._changed

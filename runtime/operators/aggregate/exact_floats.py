@@ -28,13 +28,11 @@ class ExactFloatColumns:
         self._sum = ExactFloatSum(average)
 
     def load(self, cells: Sequence[pa.Array]) -> State:
-        """See `ColumnAccumulator`."""
         empty = self._sum.start()
         columns = [to_values(cell, of) for cell, of in zip(cells, self._sum.types, strict=True)]
         return (_objects([empty if row[0] is None else row for row in zip(*columns, strict=True)]),)
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        """See `ColumnAccumulator`."""
         values: list[Any] = rows.args[0].to_pylist()
         signs = [1] * len(values) if rows.sign is None else rows.sign.tolist()
         running: list[tuple[Any, ...]] = []
@@ -52,11 +50,9 @@ class ExactFloatColumns:
         return (_objects(running),), (_objects(ended),)
 
     def results(self, state: State) -> pa.Array:
-        """See `ColumnAccumulator`."""
         return pa.array([self._sum.result(cells, 0, _NONE) for cells in state[0]], pa.float64())
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
-        """See `ColumnAccumulator`."""
         columns = zip(*state[0], strict=True) if len(state[0]) else [()] * len(self._sum.types)
         return tuple(to_array(list(column), of) for column, of in zip(columns, self._sum.types, strict=True))
 

@@ -54,7 +54,6 @@ class _Kept:
         return ()
 
     def open(self, beside: Beside, state: State) -> State:
-        """See `KeepingAccumulator`."""
         self._beside = beside
         found = np.full(len(beside.prefixes), _NOTHING, dtype=np.int64)
         for group in np.flatnonzero(beside.stored).tolist():
@@ -81,7 +80,6 @@ class _Kept:
         return head is None or (one > head[0] if self._greatest else one < head[0])
 
     def results(self, state: State) -> pa.Array:
-        """See `ColumnAccumulator`."""
         assert self._column is not None
         number: Int64s = state[0]
         (read,) = self._row.decode_columns(pa.array([self._value(data) for data in self._read], pa.binary()))
@@ -93,7 +91,6 @@ class _Kept:
         return data
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
-        """There are no cells."""
         return ()
 
 
@@ -106,7 +103,6 @@ class KeptExtremeColumns(_Kept):
         self._changed: tuple[Int64s, list[bytes], Int64s, Int64s, list[bytes]] | None = None
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        """See `ColumnAccumulator`."""
         assert self._beside is not None and rows.sign is not None
         column = self._column = rows.args[0]
         counted = np.flatnonzero(valid(column) & (rows.sign != 0))
@@ -200,7 +196,6 @@ class KeptExtremeColumns(_Kept):
         return data[_COUNT.size :]
 
     def writes(self, chosen: Mask) -> Writes:
-        """See `KeepingAccumulator`."""
         if self._changed is None:
             return [], []
         group, entries, known, ended, data = self._changed
@@ -236,7 +231,6 @@ class _Placed(_Kept):
         raise NotImplementedError
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        """See `ColumnAccumulator`."""
         assert rows.sign is not None and rows.ident is not None
         self._column = rows.args[0]
         signs = np.where(self._counts(rows), rows.sign, 0)
@@ -294,7 +288,6 @@ class _Placed(_Kept):
         return _NOTHING if head is None else head[1]
 
     def writes(self, chosen: Mask) -> Writes:
-        """See `KeepingAccumulator`."""
         assert self._beside is not None and self._column is not None
         puts: list[tuple[bytes, bytes]] = []
         names: list[bytes] = []

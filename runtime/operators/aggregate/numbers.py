@@ -29,7 +29,6 @@ class Count:
     has_entries = False
 
     def start(self) -> tuple[Any, ...]:
-        """The cells of an empty group."""
         return (0,)
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
@@ -38,16 +37,13 @@ class Count:
             cells[i] += 1
 
     def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row back."""
         if not args or args[0] is not None:
             cells[i] -= 1
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
-        """Takes in the rows of another group of the same stream."""
         cells[i] += other[i]
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
-        """The value of the call."""
         return cells[i]
 
 
@@ -60,7 +56,6 @@ class CountDistinct(Count):
         self._encode = encode
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row in."""
         if args[0] is None:
             return
         value = self._encode(args[0])
@@ -69,7 +64,6 @@ class CountDistinct(Count):
         entries.put(value, _to_bytes(1 + _from_bytes(found or b"")))
 
     def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row back."""
         if args[0] is None:
             return
         value = self._encode(args[0])
@@ -81,7 +75,6 @@ class CountDistinct(Count):
             cells[i] -= 1
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
-        """Takes in the rows of another group."""
         for value, times in list(others.scan()):
             found = entries.get(value)
             cells[i] += found is None
@@ -105,21 +98,17 @@ class ExactSum:
         self._checked = checked and not average
 
     def start(self) -> tuple[Any, ...]:
-        """The cells of an empty group."""
         return 0, b""
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row in."""
         if args[0] is not None:
             self._change(cells, i, 1, self._exact(args[0]))
 
     def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row back."""
         if args[0] is not None:
             self._change(cells, i, -1, -self._exact(args[0]))
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
-        """Takes in the rows of another group."""
         self._change(cells, i, other[i], _from_bytes(other[i + 1]))
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
@@ -164,11 +153,9 @@ class RunningFloatSum:
         self._average = average
 
     def start(self) -> tuple[Any, ...]:
-        """The cells of an empty group."""
         return 0, 0.0
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row in."""
         if args[0] is not None:
             cells[i] += 1
             cells[i + 1] += args[0]
@@ -178,7 +165,6 @@ class RunningFloatSum:
         raise AssertionError("a running sum takes nothing back")
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
-        """Takes in the rows of another group."""
         cells[i] += other[i]
         cells[i + 1] += other[i + 1]
 
@@ -203,16 +189,13 @@ class ExactFloatSum:
         self._average = average
 
     def start(self) -> tuple[Any, ...]:
-        """The cells of an empty group."""
         return 0, 0, 0, 0, b"", 0
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row in."""
         if args[0] is not None:
             self.change(cells, i, args[0], 1)
 
     def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row back."""
         if args[0] is not None:
             self.change(cells, i, args[0], -1)
 

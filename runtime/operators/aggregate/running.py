@@ -35,11 +35,9 @@ class Extreme(_Running):
         self._comparable: Callable[[Any], Any] = comparable(of)
 
     def start(self) -> tuple[Any, ...]:
-        """The cell of an empty group."""
         return (None,)
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row in."""
         value, before = args[0], cells[i]
         if value is None:
             return
@@ -51,7 +49,6 @@ class Extreme(_Running):
             cells[i] = value
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
-        """Takes in the rows of another group."""
         self.add(cells, i, (other[i],), At(0, 0), entries)
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
@@ -69,17 +66,14 @@ class ExtremeBy(_Running):
         self._comparable: Callable[[Any], Any] = comparable(by)
 
     def start(self) -> tuple[Any, ...]:
-        """The cells of an empty group."""
         return None, None, 0
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row in."""
         value, by = args
         if by is not None and self._wins(by, at.arrival, cells[i + 1], cells[i + 2]):
             cells[i : i + 3] = value, by, at.arrival
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
-        """Takes in the rows of another group."""
         self.add(cells, i, (other[i], other[i + 1]), At(0, other[i + 2]), entries)
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
@@ -103,17 +97,14 @@ class FirstLast(_Running):
         self._last = last
 
     def start(self) -> tuple[Any, ...]:
-        """The cells of an empty group."""
         return None, -1, 0
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row in."""
         place, before = (at.time, at.arrival), (cells[i + 1], cells[i + 2])
         if before[0] < 0 or (place > before) is self._last:
             cells[i : i + 3] = args[0], at.time, at.arrival
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
-        """Takes in the rows of another group."""
         if other[i + 1] >= 0:
             self.add(cells, i, (other[i],), At(other[i + 1], other[i + 2]), entries)
 

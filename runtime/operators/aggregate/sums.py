@@ -24,21 +24,17 @@ class CountColumns:
     """``count(*)`` and ``count(e)``."""
 
     def load(self, cells: Sequence[pa.Array]) -> State:
-        """See `ColumnAccumulator`."""
         return (integers(cells[0]),)
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        """See `ColumnAccumulator`."""
         counted = valid(rows.args[0]) if rows.args else np.ones(len(segments), dtype=np.bool_)
         running, ended = segments.sums(rows.signed(counted.astype(np.int64)), start[0])
         return (running,), (ended,)
 
     def results(self, state: State) -> pa.Array:
-        """See `ColumnAccumulator`."""
         return pa.array(state[0])
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
-        """See `ColumnAccumulator`."""
         return (pa.array(state[0]),)
 
 
@@ -53,11 +49,9 @@ class ExactSumColumns:
         self._to, self._average, self.checked = to, average, checked and not average
 
     def load(self, cells: Sequence[pa.Array]) -> State:
-        """See `ColumnAccumulator`."""
         return integers(cells[0]), integers_of(cells[1])
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        """See `ColumnAccumulator`."""
         column = rows.args[0]
         counts, count = segments.sums(rows.signed(valid(column).astype(np.int64)), start[0])
         numbers = integers(column) if self._decimal is None else unscaled(column)
@@ -66,7 +60,6 @@ class ExactSumColumns:
         return (counts, sums), (count, total)
 
     def results(self, state: State) -> pa.Array:
-        """See `ColumnAccumulator`."""
         nothing, values = state[0] == 0, self._values(state)
         if self._average and self._decimal is None:
             return pa.array(values, mask=nothing)
@@ -78,7 +71,6 @@ class ExactSumColumns:
         return pa.array(values.astype(np.int64), mask=nothing)
 
     def refused(self, state: State) -> Refused:
-        """See `ColumnAccumulator`."""
         if self._average and self._decimal is None:
             return {}
         reason = "[ARITHMETIC_OVERFLOW] long overflow"
@@ -88,7 +80,6 @@ class ExactSumColumns:
         return dict.fromkeys(np.flatnonzero(out).tolist(), reason)
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
-        """See `ColumnAccumulator`."""
         return pa.array(state[0]), bytes_of(state[1])
 
     def _values(self, state: State) -> Any:
@@ -128,22 +119,19 @@ class FloatSumColumns:
         self._average = average
 
     def load(self, cells: Sequence[pa.Array]) -> State:
-        """See `ColumnAccumulator`."""
         return integers(cells[0]), floats(cells[1])
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        """See `ColumnAccumulator`. A null adds 0.0, which changes no sum: none is ever -0.0."""
+        """A null adds 0.0, which changes no sum: none is ever -0.0."""
         column = rows.args[0]
         counts, count = segments.sums(valid(column).astype(np.int64), start[0])
         sums, total = segments.float_sums(floats(column), start[1])
         return (counts, sums), (count, total)
 
     def results(self, state: State) -> pa.Array:
-        """See `ColumnAccumulator`."""
         count, total = state
         nothing = count == 0
         return pa.array(total / np.where(nothing, 1, count) if self._average else total, mask=nothing)
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
-        """See `ColumnAccumulator`."""
         return pa.array(state[0]), pa.array(state[1])

@@ -25,11 +25,9 @@ class ExtremeColumns:
         self._of, self._greatest = of, greatest
 
     def load(self, cells: Sequence[pa.Array]) -> State:
-        """See `ColumnAccumulator`."""
         return (cells[0],)
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        """See `ColumnAccumulator`."""
         values = pa.concat_arrays([start[0], rows.args[0]])
         rank, groups = ranks(values, self._of, self._greatest), segments.count
         known = valid(values)
@@ -37,11 +35,9 @@ class ExtremeColumns:
         return part((values,), running), part((values,), ended)
 
     def results(self, state: State) -> pa.Array:
-        """See `ColumnAccumulator`."""
         return state[0]
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
-        """See `ColumnAccumulator`."""
         return state
 
 
@@ -52,11 +48,9 @@ class ExtremeByColumns:
         self._by, self._greatest = by, greatest
 
     def load(self, cells: Sequence[pa.Array]) -> State:
-        """See `ColumnAccumulator`."""
         return cells[0], cells[1], integers(cells[2])
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        """See `ColumnAccumulator`."""
         value, by = (pa.concat_arrays([a, b]) for a, b in zip(start[:2], rows.args, strict=True))
         state = value, by, np.concatenate([start[2], rows.arrival])
         rank, known, groups = ranks(by, self._by, self._greatest), valid(by), segments.count
@@ -64,11 +58,9 @@ class ExtremeByColumns:
         return part(state, running), part(state, ended)
 
     def results(self, state: State) -> pa.Array:
-        """See `ColumnAccumulator`."""
         return state[0]
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
-        """See `ColumnAccumulator`."""
         return state[0], state[1], pa.array(state[2])
 
 
@@ -79,12 +71,10 @@ class FirstLastColumns:
         self._last = last
 
     def load(self, cells: Sequence[pa.Array]) -> State:
-        """See `ColumnAccumulator`."""
         time = cells[1].fill_null(-1) if cells[1].null_count else cells[1]
         return cells[0], time.to_numpy(), integers(cells[2])
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        """See `ColumnAccumulator`."""
         time = np.concatenate([start[1], rows.time])
         state = pa.concat_arrays([start[0], rows.args[0]]), time, np.concatenate([start[2], rows.arrival])
         groups, sign = segments.count, 1 if self._last else -1
@@ -95,9 +85,7 @@ class FirstLastColumns:
         return part(state, running), part(state, ended)
 
     def results(self, state: State) -> pa.Array:
-        """See `ColumnAccumulator`."""
         return state[0]
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
-        """See `ColumnAccumulator`."""
         return state[0], pa.array(state[1]), pa.array(state[2])

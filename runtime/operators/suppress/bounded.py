@@ -63,7 +63,6 @@ class _Watched(Suppressed):
         self.notes: dict[bytes, list[_State]] = {}
 
     def hold(self, place: int, key: bytes, row: bytes | None, before: bytes | None, timestamp: int, now: int) -> None:
-        """See `Suppressed.hold`."""
         notes = self.notes.get(key)
         if notes is None:
             notes = self.notes[key] = [_state(-1, self.get(key))]
@@ -72,7 +71,6 @@ class _Watched(Suppressed):
         super().hold(place, key, row, before, timestamp, now)
 
     def release(self, held: SuppressedRow) -> None:
-        """See `Suppressed.release`."""
         notes = self.notes.setdefault(held.key, [_state(-1, held)])
         notes.append(_State(self._context.event, self._sent.next(self._context.event), False, None))
         super().release(held)

@@ -150,14 +150,13 @@ class VersionedColumns:
         raise ValueError("a versioned store forgets by its retention alone")
 
     def put(self, flow: Flow) -> Mask:
-        """See `TableColumns.put`. A refused record is older than stream time, so it never moves it."""
+        """A refused record is older than stream time, so it never moves it."""
         self._clock = np.maximum.accumulate(np.concatenate([self._clock, flow.time]))
         accepted: Mask = flow.time >= self._clock[:-1] - self._store.grace
         self._arriving = _Arriving(flow, accepted)
         return accepted
 
     def before(self, flow: Flow) -> Old:
-        """See `TableColumns.before`."""
         came, puts = self._own()
         known = self._known(*self._newest_of(flow), puts)
         at = known.timeline.newest(flow.key, came - 1)
@@ -165,14 +164,13 @@ class VersionedColumns:
         return Old(present, known.pool.take(np.where(present, at, -1)))
 
     def latest(self, flow: Flow) -> Mask | None:
-        """See `TableColumns.latest`."""
         came, puts = self._own()
         timeline = self._known(*self._newest_of(flow), puts).timeline
         known, newest = timeline.newest_time(flow.key, came - 1)
         return ~known | (newest <= flow.time)
 
     def needed(self, flow: Flow) -> Mask:
-        """See `TableColumns.needed`: what is left out moves no clock, and is no newest version."""
+        """What is left out moves no clock, and is no newest version."""
         key, time, stored = self._newest_of(flow)
         newest: dict[int, tuple[int, bool]] = {}
         for one, at, there in zip(key.tolist(), time.tolist(), stored.is_valid().to_pylist(), strict=True):
@@ -191,7 +189,6 @@ class VersionedColumns:
         return found
 
     def look_up(self, flow: Flow, as_of: bool) -> Partners:
-        """See `TableColumns.look_up`."""
         none = np.zeros(0, dtype=np.int64)
         if self._arriving is None:
             came, puts, now = none, none, np.zeros(len(flow), dtype=np.int64)
@@ -207,7 +204,6 @@ class VersionedColumns:
         return Partners(known.pool, position, valid_from, missed, needed)
 
     def commit(self) -> None:
-        """See `TableColumns.commit`."""
         if self._arriving is not None and len(puts := self._arriving.puts):
             self._store.put_columns(self._space.keys, puts.key, _encoded(self._codec, puts), puts.time)
 
@@ -304,32 +300,30 @@ class UnversionedColumns:
         self._gone: tuple[Int64s, Moments] | None = None
 
     def forget(self, keys: Sequence[bytes], at: Moments) -> None:
-        """See `TableColumns.forget`."""
         self._gone = self._space.encoded(keys), at
 
     def put(self, flow: Flow) -> Mask:
-        """See `TableColumns.put`. Nothing is refused."""
+        """Nothing is refused."""
         accepted = np.ones(len(flow), dtype=np.bool_)
         self._arriving = _Arriving(flow, accepted)
         return accepted
 
     def needed(self, flow: Flow) -> Mask:
-        """See `TableColumns.needed`: a tombstone of what is not there changes nothing, so `before` tells it as well."""
+        """A tombstone of what is not there changes nothing, so `before` tells it as well."""
         return np.ones(len(flow), dtype=np.bool_)
 
     def before(self, flow: Flow) -> Old:
-        """See `TableColumns.before`."""
         assert self._arriving is not None
         came, _ = self._arriving.own()
         found = self._found(flow, came, came)
         return Old(found.position >= 0, found.pool.take(found.position))
 
     def latest(self, flow: Flow) -> Mask | None:
-        """See `TableColumns.latest`: what came last is the newest."""
+        """What came last is the newest."""
         return None
 
     def look_up(self, flow: Flow, as_of: bool) -> Partners:
-        """See `TableColumns.look_up`; there is nothing to read as of a time (the plan never asks for it)."""
+        """There is nothing to read as of a time (the plan never asks for it)."""
         if as_of:
             raise ValueError("an unversioned table cannot be read as of a time")
         if self._arriving is None:
@@ -348,7 +342,7 @@ class UnversionedColumns:
         return replace(found, position=np.where(absent, -1, found.position), missed=missed)
 
     def commit(self) -> None:
-        """See `TableColumns.commit`; of each key the last row alone."""
+        """Of each key the last row alone."""
         if self._arriving is not None and len(self._arriving.puts):
             self._write(self._arriving.puts)
         if self._gone is not None:
