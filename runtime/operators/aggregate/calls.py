@@ -11,7 +11,7 @@ import pyarrow as pa
 from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.nodes import Aggregate, AggregateCall, Column, Node, Schema
 from vsc.plan.types import BIGINT, DataType
-from vsc.runtime.expressions import ExpressionFailure, compile_row
+from vsc.runtime.expressions import ExpressionFailure
 from vsc.runtime.operators import evaluate
 from vsc.runtime.operators.aggregate import collected, numbers, running
 from vsc.runtime.operators.aggregate.entries import At, Entries
@@ -22,7 +22,7 @@ from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.values import to_values
 
-__all__ = ["Accumulator", "Calls", "Group", "entry_tag"]
+__all__ = ["Accumulator", "Calls", "Group", "accumulator_of", "entry_tag"]
 
 _TAG = struct.Struct(">H")
 _NONE: Any = None
@@ -50,9 +50,6 @@ class Accumulator(Protocol):
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
         """Takes a row in. Raises ExpressionFailure where the result would leave its type for good."""
-
-    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row back that was added; `at` has the identity of then."""
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
         """Takes in what another group of the same stream holds."""
@@ -85,8 +82,7 @@ class Calls:
         table = operation.over == "table"
         self._name = node.name
         self._calls = operation.calls
-        self._args = [[compile_row(arg, [operation.row]) for arg in call.args] for call in operation.calls]
-        self.accumulators = [_accumulator(call, table) for call in operation.calls]
+        self.accumulators = [self.accumulator(call, table) for call in operation.calls]
         self._at: list[int] = []
         types: list[DataType] = []
         for accumulator in self.accumulators:
@@ -104,6 +100,11 @@ class Calls:
         columns = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
         self.plain = _plain(operation)
         self._items = evaluate.items(node.name, operation.items, [Schema(node.schema.key, columns)])
+
+    def accumulator(self, call: AggregateCall, table: bool) -> Accumulator:
+        """The accumulator of a call."""
+        found: Accumulator = accumulator_of(call, table)
+        return found
 
     # ------------------------------------------------------------------------------------------------- the group
 
@@ -123,16 +124,6 @@ class Calls:
 
     # ------------------------------------------------------------------------------------------------ its rows
 
-    def args(self, row: Row, time: int) -> Sequence[tuple[Any, ...]]:
-        """The arguments of all calls for a row; NodeFailure if one of them fails."""
-        found = []
-        for call, functions in zip(self._calls, self._args, strict=True):
-            try:
-                found.append(tuple([f(row, None, time, None) for f in functions]))
-            except ExpressionFailure as failure:
-                raise NodeFailure(self._name, call.text, failure.reason) from failure
-        return found
-
     def rows(self, columns: Sequence[pa.Array], count: int) -> Sequence[Sequence[tuple[Any, ...]]]:
         """The arguments of all calls for each of `count` rows, of the columns that they were computed as."""
         types = [arg.type for call in self._calls for arg in call.args]
@@ -151,12 +142,6 @@ class Calls:
                 accumulator.add(group.cells, i, args[n], at, _entries(kv, prefix, tag))
             except ExpressionFailure as failure:
                 raise NodeFailure(self._name, self._calls[n].text, failure.reason) from failure
-
-    def remove(self, group: Group, args: Sequence[tuple[Any, ...]], at: At, kv: OrderedKV, prefix: bytes) -> None:
-        """Takes a row back."""
-        group.rows -= 1
-        for n, accumulator, i, tag in self._steps:
-            accumulator.remove(group.cells, i, args[n], at, _entries(kv, prefix, tag))
 
     def merge(self, group: Group, other: Group, kv: OrderedKV, prefix: bytes, others: bytes) -> None:
         """Takes in the rows of another group, whose entries lie under `others`."""
@@ -195,7 +180,8 @@ def _plain(operation: Aggregate) -> bool:
     return names == [f"#{n}" for n in range(len(operation.calls))]
 
 
-def _accumulator(call: AggregateCall, table: bool) -> Accumulator:
+def accumulator_of(call: AggregateCall, table: bool) -> Any:
+    """The accumulator of a call over a stream, or of a `table`, of which it only reads what is kept."""
     of = [arg.type for arg in call.args]
     if call.distinct and call.function != "count":
         raise ValueError(f"{call.text}: 'distinct' is for count alone")
@@ -211,10 +197,10 @@ def _accumulator(call: AggregateCall, table: bool) -> Accumulator:
             extreme = collected.KeptExtreme if table else running.Extreme
             return extreme(of[0], function == "max")
         case "min_by" | "max_by" as function:
-            extreme_by = collected.KeptExtremeBy if table else running.ExtremeBy
-            return extreme_by(of[0], of[1], function == "max_by")
+            greatest = function == "max_by"
+            return collected.KeptRow(of[0], greatest) if table else running.ExtremeBy(of[0], of[1], greatest)
         case "first" | "last" as function:
-            first_last = collected.KeptFirstLast if table else running.FirstLast
+            first_last = collected.KeptRow if table else running.FirstLast
             return first_last(of[0], function == "last")
         case "collect_list":
             return collected.CollectList(of[0])

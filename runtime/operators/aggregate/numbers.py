@@ -36,10 +36,6 @@ class Count:
         if not args or args[0] is not None:
             cells[i] += 1
 
-    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        if not args or args[0] is not None:
-            cells[i] -= 1
-
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
         cells[i] += other[i]
 
@@ -62,17 +58,6 @@ class CountDistinct(Count):
         found = entries.get(value)
         cells[i] += found is None
         entries.put(value, _to_bytes(1 + _from_bytes(found or b"")))
-
-    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        if args[0] is None:
-            return
-        value = self._encode(args[0])
-        left = _from_bytes(entries.get(value) or b"") - 1
-        if left > 0:
-            entries.put(value, _to_bytes(left))
-        elif left == 0:
-            entries.delete(value)
-            cells[i] -= 1
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
         for value, times in list(others.scan()):
@@ -103,10 +88,6 @@ class ExactSum:
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
         if args[0] is not None:
             self._change(cells, i, 1, self._exact(args[0]))
-
-    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        if args[0] is not None:
-            self._change(cells, i, -1, -self._exact(args[0]))
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
         self._change(cells, i, other[i], _from_bytes(other[i + 1]))
@@ -160,10 +141,6 @@ class RunningFloatSum:
             cells[i] += 1
             cells[i + 1] += args[0]
 
-    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Never called: a stream's rows are not taken back."""
-        raise AssertionError("a running sum takes nothing back")
-
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
         cells[i] += other[i]
         cells[i + 1] += other[i + 1]
@@ -190,18 +167,6 @@ class ExactFloatSum:
 
     def start(self) -> tuple[Any, ...]:
         return 0, 0, 0, 0, b"", 0
-
-    def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        if args[0] is not None:
-            self.change(cells, i, args[0], 1)
-
-    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        if args[0] is not None:
-            self.change(cells, i, args[0], -1)
-
-    def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
-        """Never called: a table has no windows."""
-        raise AssertionError("groups of a table are not merged")
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
         """The sum or the mean; null if there is no value."""

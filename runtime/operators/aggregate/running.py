@@ -15,22 +15,13 @@ from vsc.runtime.operators.aggregate.order import comparable
 __all__ = ["Extreme", "ExtremeBy", "FirstLast"]
 
 
-class _Running:
-    """An accumulator that takes nothing back."""
-
-    types: tuple[DataType, ...] = ()
-    has_entries = False
-
-    def remove(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Never called: a stream's rows are not taken back."""
-        raise AssertionError("a running value takes nothing back")
-
-
-class Extreme(_Running):
+class Extreme:
     """``min`` and ``max``: of equal values the one that came first."""
 
+    has_entries = False
+
     def __init__(self, of: DataType, greatest: bool) -> None:
-        self.types = (of,)
+        self.types: tuple[DataType, ...] = (of,)
         self._greatest = greatest
         self._comparable: Callable[[Any], Any] = comparable(of)
 
@@ -56,12 +47,14 @@ class Extreme(_Running):
         return cells[i]
 
 
-class ExtremeBy(_Running):
+class ExtremeBy:
     """``min_by`` and ``max_by``: of rows that are equal in what they are ordered by, the one that came last (as in
     Spark). Cells: the value, what it is ordered by, its arrival."""
 
+    has_entries = False
+
     def __init__(self, of: DataType, by: DataType, greatest: bool) -> None:
-        self.types = (of, by, BIGINT)
+        self.types: tuple[DataType, ...] = (of, by, BIGINT)
         self._greatest = greatest
         self._comparable: Callable[[Any], Any] = comparable(by)
 
@@ -89,11 +82,13 @@ class ExtremeBy(_Running):
         return bool(new > old) is self._greatest
 
 
-class FirstLast(_Running):
+class FirstLast:
     """``first`` and ``last`` by (event time, arrival), nulls too. Cells: value, its time (-1: none), its arrival."""
 
+    has_entries = False
+
     def __init__(self, of: DataType, last: bool) -> None:
-        self.types = (of, BIGINT, BIGINT)
+        self.types: tuple[DataType, ...] = (of, BIGINT, BIGINT)
         self._last = last
 
     def start(self) -> tuple[Any, ...]:

@@ -10,9 +10,8 @@ eight bytes, big endian, so that they sort)::
     root "t" place start group    nothing
 
 A group is its encoded key, in a windowed aggregate followed by the window's start (`window_key`). Windows by time are
-under their place in time, their start and the group's key (`index`, `indexed`). What changes is written at once by
-`commit`, or forgotten by `discard`. The state is complete: it knows nothing of the result table, which may be versioned
-and refuse or forget results (D18).
+under their place in time, their start and the group's key (`index`, `indexed`). The state is complete: it knows nothing
+of the result table, which may be versioned and refuse or forget results (D18).
 """
 
 from __future__ import annotations
@@ -23,15 +22,13 @@ from typing import Final
 
 import numpy as np
 
-from vsc.plan.nodes import Node, Stage
 from vsc.runtime.errors import StateError
 from vsc.runtime.operators.aggregate.entries import At
-from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.kv_overlay import OverlayKV
 
-__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "bounds_key", "open_aggregate", "window_key"]
+__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "bounds_key", "window_key"]
 
 FORMAT_VERSION: Final = 2
 SUFFIX: Final = b"a"
@@ -52,11 +49,6 @@ _TIMESTAMP: Final = 1 << 63
 def window_key(key: bytes, start: int) -> bytes:
     """The window of the group `key` that begins at `start`, as a group."""
     return key + _NUMBER.pack(start)
-
-
-def open_aggregate(kv: OrderedKV, stage: Stage, node: Node, numbered: bool) -> AggregateState:
-    """What the aggregate `node` keeps in `stage`."""
-    return AggregateState(kv, store_prefix(stage, node.name) + SUFFIX, numbered)
 
 
 def bounds_key(start: int, end: int) -> bytes:
@@ -104,14 +96,6 @@ class AggregateState:
         """What is written to, without what waits in `kv`: for whole batches, in which nothing may wait there."""
         return self._base
 
-    def get(self, group: bytes) -> bytes | None:
-        """A group's row, or None."""
-        return self.kv.get(self.groups + group)
-
-    def put(self, group: bytes, data: bytes) -> None:
-        """Writes a group's row."""
-        self.kv.write([(self.groups + group, data)])
-
     def get_many(self, groups: Sequence[bytes]) -> list[bytes | None]:
         """The rows of many groups, None for those that are not there."""
         return self.kv.get_many([self.groups + group for group in groups])
@@ -124,12 +108,6 @@ class AggregateState:
     ) -> None:
         """Writes rows and counters at once, past `kv`, in which nothing may wait: for whole batches."""
         self._base.write(puts + self._changed_meta(), deletes, ranges)
-
-    def remove(self, group: bytes, entries: bool) -> None:
-        """Removes a group's row, and with `entries` what its accumulators keep beside it."""
-        self.kv.write((), [self.groups + group])
-        if entries:
-            self.clear(self.entries + group)
 
     def clear(self, prefix: bytes) -> None:
         """Removes all rows that begin with `prefix`."""
@@ -173,18 +151,6 @@ class AggregateState:
     def arrivals_of(self, count: int) -> Int64s:
         """What `arrive_many` gives, without numbering any."""
         return self.arrivals + self._numbered * (1 + np.arange(count, dtype=np.int64))
-
-    def commit(self) -> None:
-        """Writes what has changed, all at once."""
-        meta = self._changed_meta()
-        if meta:
-            self.kv.write(meta)
-        self.kv.commit()
-
-    def discard(self) -> None:
-        """Forgets what has changed since the last commit."""
-        self.kv.discard()
-        self._reset()
 
     def _changed_meta(self) -> list[tuple[bytes, bytes]]:
         now = (self.stream_time, self.arrivals, self.closed, self.highest, self.open, self.forgotten)

@@ -12,7 +12,7 @@ from vsc.runtime.operators.aggregate.groups import GroupColumns
 from vsc.runtime.operators.aggregate.moving_windows import MovingWindows
 from vsc.runtime.operators.aggregate.session_windows import SessionColumns
 from vsc.runtime.operators.aggregate.sliding_windows import SlidingColumns
-from vsc.runtime.operators.aggregate.state import AggregateState, open_aggregate
+from vsc.runtime.operators.aggregate.state import SUFFIX, AggregateState
 from vsc.runtime.operators.aggregate.table_groups import TableGroupColumns
 from vsc.runtime.operators.aggregate.time_windows import TimeWindows
 from vsc.runtime.operators.aggregate.travelled import travelled
@@ -90,7 +90,7 @@ class _Aggregate(Step):
         return kind(self._site, self._operation, calls, self._state(pending, calls.numbered), pending)
 
     def _state(self, kv: OrderedKV, numbered: bool) -> AggregateState:
-        return open_aggregate(kv, self._site.stage, self._site.node, numbered)
+        return AggregateState(kv, self._site.prefix + SUFFIX, numbered)
 
 
 OPERATOR = Operator(_Aggregate, beside=GROUPS)

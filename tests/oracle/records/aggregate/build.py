@@ -8,14 +8,15 @@ from tests.oracle.records.aggregate.groups import StreamGroups, TableGroups
 from tests.oracle.records.aggregate.results import Results
 from tests.oracle.records.aggregate.session_windows import SessionWindows
 from tests.oracle.records.aggregate.sliding_windows import SlidingWindows
+from tests.oracle.records.aggregate.taking_back import RecordCalls, RecordState
 from tests.oracle.records.aggregate.time_windows import TimeWindows
 from tests.oracle.records.aggregate.windows import WindowedAggregate
 from vsc.plan.nodes import Aggregate, Node, Plan, Stage
-from vsc.runtime.operators.aggregate.calls import Calls
-from vsc.runtime.operators.aggregate.state import open_aggregate
+from vsc.runtime.operators.aggregate.state import SUFFIX
 from vsc.runtime.operators.aggregate.travelled import travelled
 from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.state.kv import OrderedKV
 
 __all__ = ["aggregate_operator"]
@@ -39,8 +40,8 @@ def aggregate_operator(
     plan: Plan, stage: Stage, node: Node, operation: Aggregate, kv: OrderedKV, results: Results, context: Context
 ) -> Operator:
     """The operator of `node`, whose state is in `kv`. A `WindowedAggregate` that is final holds windows back."""
-    calls = Calls(node, operation)
-    state = open_aggregate(kv, stage, node, calls.numbered)
+    calls = RecordCalls(node, operation)
+    state = RecordState(kv, store_prefix(stage, node.name) + SUFFIX, calls.numbered)
     if operation.window is not None:
         kind = _WINDOWS[operation.window.kind]
         return kind(node, operation.window, operation.final, calls, state, results, context)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.oracle.records.aggregate.results import Result, Results
+from tests.oracle.records.aggregate.taking_back import RecordCalls, RecordState
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.aggregate.calls import Calls, Group
+from vsc.runtime.operators.aggregate.calls import Group
 from vsc.runtime.operators.aggregate.entries import At
-from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.aggregate.travelled import Travelled
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row
@@ -23,7 +23,7 @@ class StreamGroups:
 
     __slots__ = ("_calls", "_context", "_name", "_results", "_state")
 
-    def __init__(self, name: str, calls: Calls, state: AggregateState, results: Results, context: Context) -> None:
+    def __init__(self, name: str, calls: RecordCalls, state: RecordState, results: Results, context: Context) -> None:
         self._name = name
         self._calls = calls
         self._state = state
@@ -84,9 +84,9 @@ class TableGroups:
     def __init__(
         self,
         name: str,
-        calls: Calls,
+        calls: RecordCalls,
         travelled: Travelled,
-        state: AggregateState,
+        state: RecordState,
         results: Results,
         context: Context,
     ) -> None:

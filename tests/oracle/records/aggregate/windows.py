@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tests.oracle.records.aggregate.results import Result, Results
+from tests.oracle.records.aggregate.taking_back import RecordCalls, RecordState
 from vsc.plan.nodes import Node, Window
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
-from vsc.runtime.operators.aggregate.calls import Calls, Group
-from vsc.runtime.operators.aggregate.state import AggregateState, bounds_key, window_key
+from vsc.runtime.operators.aggregate.calls import Group
+from vsc.runtime.operators.aggregate.state import bounds_key, window_key
 from vsc.runtime.operators.context import Context, NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.keys import KeyCodec
@@ -54,8 +55,8 @@ class WindowedAggregate:
         node: Node,
         window: Window,
         final: bool,
-        calls: Calls,
-        state: AggregateState,
+        calls: RecordCalls,
+        state: RecordState,
         results: Results,
         context: Context,
     ) -> None:
