@@ -6,10 +6,10 @@ from vsc.plan import expressions
 from vsc.plan.nodes import Item
 from vsc.plan.types import TIMESTAMP
 
-__all__ = ["likely_unit", "unit_help"]
+__all__ = ["PER_MILLISECOND", "YEAR_1990", "in_milliseconds", "likely_unit", "unit_help"]
 
-_1990 = 631_152_000_000
-_PER_MILLISECOND = {
+YEAR_1990 = 631_152_000_000
+PER_MILLISECOND = {
     "seconds": (1000, 1),
     "milliseconds": (1, 1),
     "microseconds": (1, 1000),
@@ -25,8 +25,8 @@ def likely_unit(lowest: int, highest: int, latest: int) -> str | None:
 
     No number is such a time in two units, if `latest` is within the next thousand years.
     """
-    for unit, (times, by) in _PER_MILLISECOND.items():
-        if _1990 <= lowest * times // by and highest * times // by <= latest:
+    for unit, (times, by) in PER_MILLISECOND.items():
+        if lowest * times // by >= YEAR_1990 and highest * times // by <= latest:
             return unit
     return None
 
@@ -46,7 +46,7 @@ def unit_help(timestamp: Item, lowest: int, highest: int, latest: int) -> tuple[
     unit = likely_unit(lowest // of_numbers, highest // of_numbers, latest)
     if unit is None or unit == current:
         return None
-    return unit, f"timestamp {_in_milliseconds(number, unit)}"
+    return unit, f"timestamp {in_milliseconds(number, unit)}"
 
 
 def _is_integer(expr: expressions.Expr) -> bool:
@@ -64,8 +64,11 @@ def _grouped(timestamp: Item) -> str:
     return timestamp.text if isinstance(timestamp.expr, expressions.Column) else f"({timestamp.text})"
 
 
-def _in_milliseconds(number: str, unit: str) -> str:
-    """The divisions are by decimals: these are exact, where a quotient of two bigints is a double."""
+def in_milliseconds(number: str, unit: str) -> str:
+    """The expression for a number of this unit in milliseconds.
+
+    The divisions are by decimals: these are exact, where a quotient of two bigints is a double.
+    """
     match unit:
         case "seconds":
             return f"{number} * 1000"

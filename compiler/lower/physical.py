@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vsc.compiler.lower.levels import find_levels, is_made_of_stream
-from vsc.plan import Node, Source, Stage, StageInput
+from vsc.plan import Node, Stage, StageInput
 
 __all__ = ["stages"]
 
@@ -47,7 +47,7 @@ def _places(nodes: Sequence[Node], levels: Mapping[str, int]) -> dict[str, froze
             places[node.name].add(min((level for level in free or () if level >= at_least), default=at_least))
             _place_inputs_of_tables(node, by_name, places)
     for node in nodes:
-        if node.kind == "table" and isinstance(node.operation, Source):
+        if node.kind == "table" and not node.inputs:
             places[node.name].add(0)
     return {name: frozenset(found) for name, found in places.items()}
 
@@ -70,7 +70,7 @@ def _where_it_is_kept(node: Node, by_name: Mapping[str, Node], places: Mapping[s
     """The levels at which all that `node` comes from is kept anyway; None: nothing of it is kept anywhere yet."""
     if places[node.name]:
         return frozenset(places[node.name])
-    if isinstance(node.operation, Source) or is_made_of_stream(node):
+    if not node.inputs or is_made_of_stream(node):
         return None
     known = [found for name in node.inputs if (found := _where_it_is_kept(by_name[name], by_name, places)) is not None]
     return frozenset.intersection(*known) if known else None
@@ -81,7 +81,7 @@ def _emitting(node: Node, places: frozenset[int]) -> int:
 
     A global table is kept by every partition, so that its rows go on, once, from where they are read.
     """
-    if node.kind == "table" and isinstance(node.operation, Source) and not node.operation.global_:
+    if node.kind == "table" and not node.inputs and not node.operation.global_:
         return min(level for level in places if level > 0)
     return min(places)
 
@@ -92,9 +92,5 @@ def _inputs(inside: Sequence[Node], nodes: Sequence[Node], level: int) -> tuple[
         return ()
     names = {node.name for node in inside}
     entering = {name for node in inside for name in node.inputs if name not in names}
-    entering.update(node.name for node in inside if isinstance(node.operation, Source))
-    return tuple(
-        StageInput(node.name, isinstance(node.operation, Source) and node.operation.global_)
-        for node in nodes
-        if node.name in entering
-    )
+    entering.update(node.name for node in inside if not node.inputs)
+    return tuple(StageInput(node.name, node.operation.global_) for node in nodes if node.name in entering)

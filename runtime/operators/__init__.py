@@ -1,1 +1,1 @@
-"""The operators of a plan: record by record, which is their meaning, and on whole columns, which is their speed."""
+"""The operators of a plan, each in the module or folder of its name; for one record they are `tests/oracle/records`."""

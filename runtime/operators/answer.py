@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Answer, Column, Node, Plan, Schema
+from vsc.plan.nodes import Answer, Column, Node, Plan
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation, Side
 from vsc.runtime.operators.columns.failures import shifted
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
@@ -25,7 +25,7 @@ from vsc.runtime.operators.tables.lookups import TableRows
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.operators.views.store import StoreInfo
-from vsc.runtime.operators.views.view import Beside, Contents, Entry, Pulse
+from vsc.runtime.operators.views.view import Beside, Contents, Entry
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
@@ -240,10 +240,10 @@ class _Answer(Step):
 class _View:
     """The left rows that refer to a key of the right table."""
 
-    stream_time = None
+    stream_time, held = None, 0
 
-    def __init__(self, plan: Plan, info: StoreInfo, kv: OrderedKV) -> None:
-        width = len(_left(plan.node(info.node)).key)
+    def __init__(self, node: Node, operation: Answer, info: StoreInfo, kv: OrderedKV) -> None:
+        width = len(operation.left_schema.key)
         self._store = SubscriptionStore(kv, info.prefix)
         self._foreign = KeyCodec([c.type for c in info.key])
         self._left = KeyCodec([c.type for c in info.value[:width]])
@@ -263,19 +263,10 @@ class _View:
                 return
 
 
-def _left(node: Node) -> Schema:
-    assert isinstance(node.operation, Answer)
-    return node.operation.left_schema
-
-
-def _contents(plan: Plan, node: Node) -> Contents:
-    left, (subscribe, right) = _left(node), (plan.node(name) for name in node.inputs)
+def _contents(plan: Plan, node: Node, operation: Answer) -> Contents:
+    left, (subscribe, right) = operation.left_schema, (plan.node(name) for name in node.inputs)
     columns = tuple(Column(f"left_{c.name}", c.type) for c in (*left.key, *left.value))
     return Contents(("timestamp",), right.schema.key, columns, subscribe.name)
 
 
-def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:
-    return Pulse(None, 0)
-
-
-OPERATOR = Operator(_Answer, beside=Beside(b"", _contents, _View, _pulse))
+OPERATOR = Operator(_Answer, beside=Beside(b"", _contents, _View))

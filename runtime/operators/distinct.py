@@ -25,7 +25,7 @@ from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.operators.views.store import StoreInfo
-from vsc.runtime.operators.views.view import Beside, Contents, Entry, Pulse
+from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
 from vsc.runtime.records import Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
@@ -92,13 +92,15 @@ def _kept(operation: Distinct) -> int:
 class _View:
     """The records that have passed; `due`: the stream time behind which one is forgotten."""
 
-    def __init__(self, plan: Plan, info: StoreInfo, kv: OrderedKV) -> None:
-        self._store, self._kept = PassedTimes(kv, info.prefix), _kept(_operation(plan.node(info.node)))
+    held = 0
+
+    def __init__(self, node: Node, operation: Distinct, info: StoreInfo, kv: OrderedKV) -> None:
+        self._store, self._kept = PassedTimes(kv, info.prefix), _kept(operation)
         self._keys = KeyCodec([c.type for c in info.key])
 
     @property
     def stream_time(self) -> int | None:
-        return None if self._store.stream_time < 0 else self._store.stream_time
+        return clock(self._store.stream_time)
 
     def rows(self) -> int:
         return sum(len(times) for _, times in self._store.scan())
@@ -110,18 +112,9 @@ class _View:
                 yield from (Entry(Status.ROW, key, row, (), (time, time + self._kept)) for time in times)
 
 
-def _operation(node: Node) -> Distinct:
-    assert isinstance(node.operation, Distinct)
-    return node.operation
-
-
-def _contents(plan: Plan, node: Node) -> Contents:
+def _contents(plan: Plan, node: Node, operation: Distinct) -> Contents:
     before = plan.node(node.inputs[0])
     return Contents(("timestamp", "due"), before.schema.key, (), before.name)
 
 
-def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:
-    return Pulse.of(PassedTimes(kv, prefix).stream_time)
-
-
-OPERATOR = Operator(_Distinct, beside=Beside(b"", _contents, _View, _pulse))
+OPERATOR = Operator(_Distinct, beside=Beside(b"", _contents, _View))

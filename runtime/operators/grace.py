@@ -19,7 +19,7 @@ from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.operators.views.store import StoreInfo
-from vsc.runtime.operators.views.view import Beside, Contents, Entry, Pulse
+from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.grace_buffer import Buffered, TimeOrderedBuffer
 from vsc.runtime.state.keys import KeyCodec
@@ -101,18 +101,21 @@ class Grace(Step):
 class _View:
     """The records that wait, by event time; `due`: the stream time that lets one out."""
 
-    def __init__(self, plan: Plan, info: StoreInfo, kv: OrderedKV) -> None:
-        self._buffer = TimeOrderedBuffer(kv, info.prefix)
-        self._grace = _grace(plan.node(info.node)) or 0
+    def __init__(self, node: Node, operation: StreamTableJoin, info: StoreInfo, kv: OrderedKV) -> None:
+        self._buffer, self._grace = TimeOrderedBuffer(kv, info.prefix), operation.grace or 0
         self._keys = KeyCodec([c.type for c in info.key])
         self._rows = RowCodec([c.type for c in info.value])
 
     @property
     def stream_time(self) -> int | None:
-        return None if self._buffer.stream_time < 0 else self._buffer.stream_time
+        return clock(self._buffer.stream_time)
+
+    @property
+    def held(self) -> int:
+        return len(self._buffer)
 
     def rows(self) -> int:
-        return len(self._buffer)
+        return self.held
 
     def answer(self, question: Question) -> Iterator[Entry]:
         for time, key, payload in self._buffer.scan():
@@ -121,19 +124,9 @@ class _View:
                 yield Entry(Status.WAITING, key, self._keys.decode(key), self._rows.decode(payload), extra)
 
 
-def _grace(node: Node) -> int | None:
-    assert isinstance(node.operation, StreamTableJoin)
-    return node.operation.grace
-
-
-def _contents(plan: Plan, node: Node) -> Contents:
+def _contents(plan: Plan, node: Node, operation: StreamTableJoin) -> Contents:
     stream = plan.node(node.inputs[0])
     return Contents(("timestamp", "due"), node.schema.key, stream.schema.value, stream.name)
 
 
-def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:
-    buffer = TimeOrderedBuffer(kv, prefix)
-    return Pulse.of(buffer.stream_time, len(buffer))
-
-
-WAITING = Beside(b"", _contents, _View, _pulse)
+WAITING = Beside(b"", _contents, _View)

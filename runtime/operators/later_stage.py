@@ -46,7 +46,7 @@ class LaterStage:
         observe: frozenset[str],
         partition: int = 0,
     ) -> None:
-        self._stage, self._kv, self._partition = plan.stages[stage_id], kv, partition
+        self._plan, self._stage, self._kv, self._partition = plan, plan.stages[stage_id], kv, partition
         self._schemas = {n.name: n.schema for n in plan.nodes}
         self._holding = [n for n in map(plan.node, self._stage.nodes) if n.operation.waits]
         self._nodes = StageNodes(plan, self._stage, kv, options.on_error, observe)
@@ -79,7 +79,7 @@ class LaterStage:
     @property
     def held(self) -> int:
         """How many records, windows without final result and suppressed rows wait in the stage."""
-        return sum(held_back(self._kv, self._stage, node) for node in self._holding)
+        return sum(held_back(self._plan, self._stage, node, self._kv) for node in self._holding)
 
     def _processed(self, inputs: Sequence[tuple[str, Batch]]) -> StageResult:
         spaces = KeySpaces()

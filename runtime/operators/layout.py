@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vsc.plan.nodes import Node, Plan, Source, Stage
+from vsc.plan.nodes import Node, Plan, Stage
 
 __all__ = [
     "consumers",
@@ -68,8 +68,7 @@ def handed_on(stage: Stage) -> dict[str, tuple[int, ...]]:
 
 def is_broadcast(plan: Plan, name: str) -> bool:
     """Whether every partition gets all records of `name`: a global table's."""
-    operation = plan.node(name).operation
-    return isinstance(operation, Source) and operation.global_
+    return plan.node(name).operation.global_
 
 
 def hands_out(stage: Stage, observe: Iterable[str]) -> frozenset[str]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from vsc.plan.nodes import Plan, Source
+from vsc.plan.nodes import Plan
 from vsc.runtime.errors import BadRowError, ConfigurationError, UnusableInputError
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.spark.counters import EpochReport
@@ -58,8 +58,7 @@ class BadRows:
     """Those of one run of `plan`, of which a batch may have `most`; None: any number."""
 
     def __init__(self, plan: Plan, most: str | None) -> None:
-        sources = [node for node in plan.nodes if isinstance(node.operation, Source)]
-        self._places = {node.name: Options.of_source(node).place for node in sources}
+        self._places = {node.name: Options.of_source(node).place for node in plan.sources}
         self._most = None if most is None else MaxBad.of(most)
         self._told: set[str] = set()
 
@@ -90,9 +89,7 @@ class BadRows:
 
 def check_usable(plan: Plan, read: Mapping[str, int], metrics: Metrics) -> None:
     """UnusableInputError for the first source of which rows were read, and all of them dropped."""
-    for node in plan.nodes:
-        if not isinstance(node.operation, Source):
-            continue
+    for node in plan.sources:
         reasons = {r: n for r, n in _dropped(metrics, node.name).items() if r not in _BY_THE_TABLE}
         rows = read.get(node.name, 0)
         if rows and sum(reasons.values()) >= rows:

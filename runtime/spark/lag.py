@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vsc.plan.nodes import Plan, Source
+from vsc.plan.nodes import Plan
 
 __all__ = ["Lags", "source_lags"]
 
@@ -21,7 +21,7 @@ Lags = dict[str, dict[str, float]]
 
 def source_lags(plan: Plan, sources: Sequence[Mapping[str, Any]]) -> Lags:
     """The lags of a plan's sources, from the ``sources`` of Spark's progress; the first is the control source."""
-    names = [n.name for n in plan.nodes if isinstance(n.operation, Source)]
+    names = [node.name for node in plan.sources]
     return {name: _lag(source) for name, source in zip(names, sources[1:], strict=False)}
 
 

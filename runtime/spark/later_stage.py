@@ -19,7 +19,7 @@ import pandas as pd
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from vsc.plan.nodes import Plan, Source
+from vsc.plan.nodes import Plan
 from vsc.runtime.errors import LocalStoreError
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.in_step import InStep
@@ -116,7 +116,7 @@ class LaterStageProcessor(StatefulProcessor):
         self._options = options
         self._folders = folders
         self._observe = observe
-        self._ranks = {n.name: n.operation.rank for n in plan.nodes if isinstance(n.operation, Source)}
+        self._ranks = {node.name: node.source.rank for node in plan.sources}
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Names the state variables."""

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
 from vsc.plan.expressions import Column
-from vsc.plan.nodes import Node, Plan, Source
+from vsc.plan.nodes import Node, Plan
 from vsc.runtime.errors import MissingColumnError
 from vsc.runtime.operators.source.partition_folders import folder_texts
 from vsc.runtime.spark.connectors.file_rows import FILE_OPTIONS
@@ -47,7 +47,7 @@ class MissingColumns:
 
     def __init__(self, spark: SparkSession, resolved: Plan, read: Collection[str]) -> None:
         self._spark = spark
-        self._waiting = [n for n in resolved.nodes if _is_checked(n) and n.name not in read]
+        self._waiting = [n for n in resolved.sources if _is_checked(n) and n.name not in read]
 
     def check(self) -> None:
         """Looks at those that have files. MissingColumnError for a column that is in none of them."""
@@ -55,9 +55,7 @@ class MissingColumns:
 
     def _looked_at(self, node: Node) -> bool:
         """Whether there was something to look at."""
-        source = node.operation
-        assert isinstance(source, Source)
-        files = _SourceFiles(self._spark, Options.of_source(node), tuple(c.name for c in source.columns))
+        files = _SourceFiles(self._spark, Options.of_source(node), tuple(c.name for c in node.source.columns))
         missing, there = list(files.declared), set[str]()
         first, looked = "", 0
         for file, names in files.files():
@@ -72,8 +70,7 @@ class MissingColumns:
 
 
 def _is_checked(node: Node) -> bool:
-    source = node.operation
-    return isinstance(source, Source) and source.connector.kind == "files" and _mode(Options.of_source(node)) != "null"
+    return node.source.connector.kind == "files" and _mode(Options.of_source(node)) != "null"
 
 
 def _mode(options: Options) -> object:
@@ -81,8 +78,7 @@ def _mode(options: Options) -> object:
 
 
 def _tell(node: Node, options: Options, missing: list[str], there: list[str], first: str, looked: int) -> None:
-    source = node.operation
-    assert isinstance(source, Source)
+    source = node.source
     unused = [name for name in there if name not in {c.name for c in source.columns}]
     near = {name: found for name in missing if (found := _nearest(name, unused)) is not None}
     needed = {c.name for c in node.schema.key}

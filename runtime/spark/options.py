@@ -31,8 +31,7 @@ class Options:
     @classmethod
     def of_source(cls, node: Node, kept: str = "") -> Options:
         """Those of a source; `kept` is the folder in which all sources have their own."""
-        source = node.operation
-        assert isinstance(source, Source)
+        source = node.source
         own = kept and f"{kept}/{source.rank}"
         return cls(f"source '{node.name}' (line {node.line})", source.connector, own)
 

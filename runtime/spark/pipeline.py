@@ -10,7 +10,7 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
-from vsc.plan.nodes import Node, Plan, Source
+from vsc.plan.nodes import Node, Plan
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.read_columns import read_columns
 from vsc.runtime.spark.connectors.registry import connector_of
@@ -44,12 +44,12 @@ def pipeline(
     control source's folder, `kept` that in which sources keep what they have taken."""
     # A query that waits for idle sources asks for many epochs: what was read of the control source goes.
     lines = spark.readStream.format("text").option("cleanSource", "delete").load(control)
-    sources, reading = [node for node in resolved.nodes if isinstance(node.operation, Source)], settled(spark)
+    reading = settled(spark)
     stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
     parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
     parts += [
         stage_zero(_source(reading, plan, node, kept), StageZeroTask(plan, node.name, partitions, options))
-        for node in sources
+        for node in resolved.sources
     ]
     frame = reduce(DataFrame.union, parts)
     observe = frozenset(sink.node for sink in plan.sinks)

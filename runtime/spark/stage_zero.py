@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from vsc.plan.nodes import Plan, Source
+from vsc.plan.nodes import Plan
 from vsc.runtime.errors import SourceError
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.partition_folders import FolderValue, folder_values
@@ -86,9 +86,7 @@ def stage_zero(frame: DataFrame, work: StageZeroTask) -> DataFrame:
     PySpark looks the columns of mapInArrow up by name and reads a name with a dot or a backtick in it as a path, so the
     declared columns, which are taken by their place, lose their names on the way.
     """
-    source = work.plan.node(work.source).operation
-    assert isinstance(source, Source)
-    declared = len(source.columns)
+    declared = len(work.plan.node(work.source).source.columns)
     names = [f"_vsc_column_{i}" for i in range(declared)]
     return frame.toDF(*names, *frame.columns[declared:]).mapInArrow(work, WIRE_DDL)
 
@@ -97,9 +95,7 @@ class _Files:
     """Runs stage 0 file by file, and keeps its records until there are enough of them."""
 
     def __init__(self, task: StageZeroTask, counters: TaskCounters) -> None:
-        node = task.plan.node(task.source)
-        assert isinstance(node.operation, Source)
-        self._source: Source = node.operation
+        self._source = task.plan.node(task.source).source
         self._name = task.source
         self._types = [arrow_type(c.type) for c in self._source.columns]
         observe = frozenset(sink.node for sink in task.plan.sinks)

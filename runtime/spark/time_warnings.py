@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from vsc.plan.nodes import Plan, Source
+from vsc.plan.nodes import Plan
 from vsc.runtime.errors import EventTimeWarning
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.source.event_times import EventTimes
@@ -27,7 +27,7 @@ class TimeWarnings:
     """The warnings of one run of `plan`, which go to Python's logging."""
 
     def __init__(self, plan: Plan) -> None:
-        self._sources = {node.name: node.operation for node in plan.nodes if isinstance(node.operation, Source)}
+        self._sources = {node.name: node.source for node in plan.sources}
         self._begun: set[str] = set()
         self._warned: set[str] = set()
 

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from vsc.plan.nodes import Plan, Source
+from vsc.plan.nodes import Plan
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.source_columns import kafka_part
@@ -53,7 +53,7 @@ class Input(Protocol):
 
 def has_inputs(plan: Plan) -> bool:
     """Whether a query of `plan` has to look at its inputs: to keep them in step, or as a Kafka source needs it."""
-    kinds = {n.operation.connector.kind for n in plan.nodes if isinstance(n.operation, Source)}
+    kinds = {node.source.connector.kind for node in plan.sources}
     return bool(stages_in_step(plan)) or "kafka" in kinds
 
 
@@ -73,15 +73,14 @@ def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, Input
         kinds = [str(instance.getClass().getSimpleName()) for instance in instances]
     except (Py4JError, TypeError, AttributeError) as error:
         raise _unknown() from error
-    sources = [(n.name, n.operation) for n in plan.nodes if isinstance(n.operation, Source)]
     inputs: dict[str, Input | None] = {}
-    for (name, source), instance, kind in zip(sources, instances, kinds, strict=True):
-        if _CLASSES.get(source.connector.kind) != (kind if kind in _CLASSES.values() else None):
-            raise RuntimeError(f"Spark has a {kind} in the place of source '{name}'")
+    for node, instance, kind in zip(plan.sources, instances, kinds, strict=True):
+        if _CLASSES.get(node.source.connector.kind) != (kind if kind in _CLASSES.values() else None):
+            raise RuntimeError(f"Spark has a {kind} in the place of source '{node.name}'")
         if kind == "FileStreamSource":
-            inputs[name] = FileInput(instance, not ends and len(sources) > 1)
+            inputs[node.name] = FileInput(instance, not ends and len(plan.sources) > 1)
         else:
-            inputs[name] = KafkaInput(instance, running, everything) if kind == "KafkaMicroBatchStream" else None
+            inputs[node.name] = KafkaInput(instance, running, everything) if kind == "KafkaMicroBatchStream" else None
     return inputs
 
 

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from vsc.plan.nodes import Node, Plan, Source
+from vsc.plan.nodes import Node, Plan
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.options import Options
 
@@ -66,8 +66,7 @@ def check_java_zone(spark: SparkSession, resolved: Plan) -> None:
 
     ORC keeps what a clock shows, and Spark takes that for the clock of each Java that reads or writes.
     """
-    sources = [node for node in resolved.nodes if isinstance(node.operation, Source)]
-    reads = [(SourceError, Options.of_source(n)) for n in sources if _keeps_times(n)]
+    reads = [(SourceError, Options.of_source(n)) for n in resolved.sources if _keeps_times(n)]
     writes = [(SinkError, Options.of_sink(s)) for s in resolved.sinks if _keeps_times(resolved.node(s.node))]
     in_orc = [(kind, options) for kind, options in (*reads, *writes) if options.get("format") == "orc"]
     if not in_orc:

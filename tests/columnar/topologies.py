@@ -335,7 +335,8 @@ def collected(results: Sequence[Any]) -> tuple[dict[str, list[Any]], Metrics]:
     for result in results:
         metrics.merge(result.metrics)
         for name, batch in result.batches:
-            found.setdefault(name, []).extend(_rows(batch))
+            if len(batch):
+                found.setdefault(name, []).extend(_rows(batch))
     return found, metrics
 
 

@@ -229,7 +229,7 @@ def test_the_state_of_format_version_1_goes_on() -> None:
     assert (state.stream_time, state.arrivals, state.closed, state.highest, state.open) == (7, 6, 5, 4, 3)
     assert state.forgotten == -1
     state.forgotten = 2
-    state.commit()
+    state.write([])
     assert AggregateState(kv, b"p", True).forgotten == 2
     kv.write([(key, struct.pack("<4sHHqqqqqq", b"VSTA", 3, 0, 7, 6, 5, 4, 3, 2))])
     with pytest.raises(StateError, match="format version 2"):

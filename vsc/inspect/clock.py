@@ -13,14 +13,13 @@ import pyarrow.compute as pc
 from vsc.inspect.model import DataColumn, InspectError
 from vsc.inspect.wording import written
 from vsc.plan.types import BIGINT, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, DecimalType
+from vsc.runtime.units import PER_MILLISECOND, YEAR_1990, in_milliseconds
 
 __all__ = ["DAY", "YEAR_1990", "Clock", "clocks", "unlikely", "words_of"]
 
 DAY = 86_400_000
-YEAR_1990 = 631_152_000_000
 _SHARE = 0.8
 """Of a column of numbers, how many have to lie between 1990 and now in some unit for it to be a time."""
-_UNITS = {"seconds": 1e3, "milliseconds": 1.0, "microseconds": 1e-3, "nanoseconds": 1e-6}
 _TIMELY = {
     "time", "timestamp", "ts", "at", "date", "datetime", "day", "when", "since", "epoch", "ms", "millis", "micros",
     "nanos", "created", "occurred", "from", "utc", "on", "unix",
@@ -97,8 +96,9 @@ def _unit(column: DataColumn, values: pa.Array, now: int) -> str | None:
     numbers = numbers[np.isfinite(numbers) & (numbers != 0)]
     if not len(numbers):
         return None
-    for unit, factor in _UNITS.items():
-        if np.mean((numbers * factor >= YEAR_1990) & (numbers * factor <= now + DAY)) >= _SHARE:
+    for unit, (times, by) in PER_MILLISECOND.items():
+        millis = numbers * times / by
+        if np.mean((millis >= YEAR_1990) & (millis <= now + DAY)) >= _SHARE:
             return unit
     return None
 
@@ -111,17 +111,11 @@ def _clause(column: DataColumn, name: str, unit: str) -> str:
             "nanoseconds": f"{name} / 1000000",
         }[unit]  # fmt: skip
         return f"try_cast({scaled} as bigint)"
-    match unit:
-        case "seconds":
-            if column.type == BIGINT:
-                return f"{name} * 1000"
-            return f"cast({name} as bigint) * 1000" if column.type == INT else f"cast({name} * 1000 as bigint)"
-        case "milliseconds":
-            return name if column.type == BIGINT else f"cast({name} as bigint)"
-        case "microseconds":
-            return f"cast({name} / 1000.0 as bigint)"
-        case _:
-            return f"cast({name} / 1000000.0 as bigint)"
+    if unit in ("microseconds", "nanoseconds"):
+        return in_milliseconds(name, unit)
+    if unit == "seconds" and isinstance(column.type, DecimalType):
+        return f"cast({name} * 1000 as bigint)"
+    return in_milliseconds(name if column.type == BIGINT else f"cast({name} as bigint)", unit)
 
 
 def words_of(name: str) -> set[str]:

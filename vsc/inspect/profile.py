@@ -15,7 +15,6 @@ from vsc.inspect.disorder import Disorder, Lateness
 from vsc.inspect.keys import Keys, KeySearch
 from vsc.inspect.model import DataColumn, DataFile
 from vsc.inspect.wording import type_text, written
-from vsc.plan.nodes import Source
 from vsc.plan.types import TIMESTAMP
 from vsc.runtime.expressions import Frame, evaluate
 from vsc.runtime.values import arrow_type
@@ -82,9 +81,9 @@ class _TimeReader:
         column = clock.column
         text = f"stream s ({written(column.name)} {type_text(column.type)}) from memory () timestamp {clock.clause};"
         (node,) = (n for n in compile_topology(text + " sink s to noop ();").nodes if n.name == "s")
-        assert isinstance(node.operation, Source) and node.operation.timestamp is not None
+        assert node.source.timestamp is not None
         self.name, self.type = column.name, arrow_type(column.type)
-        self.schema, self.expr = node.schema, node.operation.timestamp.expr
+        self.schema, self.expr = node.schema, node.source.timestamp.expr
         self.since, self.bound = clock.since, now + DAY
         self.disorder = Disorder()
         self.first: int | None = None

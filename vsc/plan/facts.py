@@ -45,6 +45,8 @@ class Facts:
     its node's ``result``, records of its first ``input``, or ``times`` alone. `limits` are the members, or parts of
     one, that say how long, how much or how late: another value counts from then on, and what is kept stays right.
 
+    A source's table that is `global_` is seen whole by every partition.
+
     Its table: computed `row_by_row` of the input's; then its own store, if it has one, knows the rows before changes.
     With `old_of_inputs` these come from the inputs, whether it has a store or not.
     """
@@ -65,6 +67,7 @@ class Facts:
     keeps: Any = None
     kept = "result"
     limits: tuple[str, ...] = ()
+    global_ = False
     row_by_row = False
     old_of_inputs = False
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal as Choice
 
 from vsc.plan.operations import *  # noqa: F403
-from vsc.plan.operations import Operation
+from vsc.plan.operations import Operation, Source
 from vsc.plan.parts import *  # noqa: F403
 from vsc.plan.parts import Connector, Schema, Status, Store
 from vsc.plan.record import record
@@ -42,6 +42,13 @@ class Node:
     def owner(self) -> str:
         """The node as the user wrote it."""
         return self.part_of or self.name
+
+    @property
+    def source(self) -> Source:
+        """The operation of a source node."""
+        if not isinstance(self.operation, Source):
+            raise TypeError(f"node '{self.name}' is not a source")
+        return self.operation
 
     @property
     def taken(self) -> tuple[str, ...]:
@@ -115,6 +122,11 @@ class Plan:
     sinks: tuple[Sink, ...]
     stages: tuple[Stage, ...]
     variables: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> tuple[Node, ...]:
+        """The source nodes."""
+        return tuple(node for node in self.nodes if isinstance(node.operation, Source))
 
     def node(self, name: str) -> Node:
         """The node called `name`; KeyError if there is none."""

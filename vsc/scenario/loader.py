@@ -140,7 +140,7 @@ class _Steps:
     def __init__(self, document: Document, plan: Plan) -> None:
         self._document = document
         self._nodes = {n.name: n for n in plan.nodes if n.part_of is None}
-        self._sources = {name: n for name, n in self._nodes.items() if isinstance(n.operation, Source)}
+        self._sources = {node.name: node for node in plan.sources}
         stored = [n for n in plan.nodes if n.store is not None]
         self._stores = {n.name: n for n in stored} | {n.store.name: n for n in stored if n.store is not None}
 
@@ -188,12 +188,11 @@ class _Steps:
         if source is None:
             self._refuse_source(key, ("pipe", "delete", "drain", *_BESIDE) if word == key.value else ())
             raise AssertionError
-        assert isinstance(source.operation, Source)
         if word == "delete":
             return self._delete(key, value, source, time)
-        rows = self._rows(value, source, source.operation.columns, "a row of")
+        rows = self._rows(value, source, source.source.columns, "a row of")
         if time is None:
-            self._check_timed(key, source.name, source.operation, rows)
+            self._check_timed(key, source.name, source.source, rows)
         return Pipe(source.name, rows, time)
 
     def _check_timed(

@@ -12,7 +12,7 @@ from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.operators.views.store import StoreInfo
-from vsc.runtime.operators.views.view import Beside, Contents, Entry, Pulse
+from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end
 
@@ -26,10 +26,8 @@ _MILLISECOND = 1000
 class _View:
     """The groups of one aggregate. `timestamp` is the time of a group's result, `rows` how many rows it holds."""
 
-    def __init__(self, plan: Plan, info: StoreInfo, kv: OrderedKV) -> None:
-        node = plan.node(info.node)
-        operation = _operation(node)
-        self._window = operation.window
+    def __init__(self, node: Node, operation: Aggregate, info: StoreInfo, kv: OrderedKV) -> None:
+        self._window, self._final = operation.window, operation.final
         self._calls = Calls(node, operation)
         self._state = AggregateState(kv, info.prefix, self._calls.numbered)
         self._whole = KeyCodec([c.type for c in info.key])
@@ -39,7 +37,12 @@ class _View:
     @property
     def stream_time(self) -> int | None:
         """The clock of its windows; None without windows."""
-        return None if self._window is None or self._state.stream_time < 0 else self._state.stream_time
+        return None if self._window is None else clock(self._state.stream_time)
+
+    @property
+    def held(self) -> int:
+        """The windows that wait for their final result."""
+        return self._state.open if self._final else 0
 
     def rows(self) -> int:
         """How many groups there are."""
@@ -78,21 +81,8 @@ class _View:
         return Entry(status, encoded, key, row, extra)
 
 
-def _operation(node: Node) -> Aggregate:
-    assert isinstance(node.operation, Aggregate)
-    return node.operation
-
-
-def _contents(plan: Plan, node: Node) -> Contents:
+def _contents(plan: Plan, node: Node, operation: Aggregate) -> Contents:
     return Contents(("timestamp", "rows"), node.schema.key, node.schema.value, node.name)
 
 
-def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:
-    operation = _operation(node)
-    if operation.window is None:
-        return Pulse(None, 0)
-    state = AggregateState(kv, prefix, False)
-    return Pulse.of(state.stream_time, state.open if operation.final else 0)
-
-
-GROUPS = Beside(SUFFIX, _contents, _View, _pulse)
+GROUPS = Beside(SUFFIX, _contents, _View)

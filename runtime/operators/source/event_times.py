@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vsc.plan.nodes import Plan, Source
+from vsc.plan.nodes import Plan
 from vsc.runtime.records import Int64s
 
 __all__ = ["EventTimes", "latest_times"]
@@ -34,5 +34,5 @@ class EventTimes:
 
 def latest_times(plan: Plan, now: int) -> dict[str, int]:
     """The latest event time, in ms, that each source with a bound may have when its run's clock shows `now`."""
-    sources = {node.name: node.operation for node in plan.nodes if isinstance(node.operation, Source)}
-    return {name: now + source.max_ahead for name, source in sources.items() if source.max_ahead is not None}
+    bounds = {node.name: node.source.max_ahead for node in plan.sources}
+    return {name: now + ahead for name, ahead in bounds.items() if ahead is not None}

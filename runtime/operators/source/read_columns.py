@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from vsc.plan.nodes import Node, Plan, Schema, Source
+from vsc.plan.nodes import Node, Plan, Schema
 from vsc.runtime.expressions import columns_of
 
 __all__ = ["read_columns"]
@@ -34,9 +34,8 @@ def read_columns(plan: Plan, source: str) -> frozenset[str]:
                 found |= read(consumer.name)
         return columns & found
 
-    operation = plan.node(source).operation
-    assert isinstance(operation, Source)
-    return read(source) | _named(plan.node(source), (Schema((), operation.columns),))
+    node = plan.node(source)
+    return read(source) | _named(node, (Schema((), node.source.columns),))
 
 
 def _named(node: Node, schemas: tuple[Schema, ...]) -> frozenset[str]:

@@ -95,7 +95,7 @@ class StageZero:
         latest: Mapping[str, int] = _NO_BOUNDS,
     ) -> None:
         self._options, self._latest = options, latest
-        self._sources = {n.name: n for n in plan.nodes if isinstance(n.operation, Source)}
+        self._sources = {node.name: node for node in plan.sources}
         self._nodes = StageNodes(plan, plan.stages[0], MemoryKV(), options.on_error, observe)
 
     def process(self, source: str, rows: SourceRows, clock: int | None = None) -> StageResult:
@@ -121,8 +121,7 @@ class StageZero:
 
         Nothing in stage 0 goes by a key, so none gets a number.
         """
-        source = node.operation
-        assert isinstance(source, Source)
+        source = node.source
         declared = [c.name for c in source.columns]
         keys = [declared.index(c.name) for c in node.schema.key]
         if rows.unreadable is not None:

@@ -16,7 +16,7 @@ from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.tables.store import NO_RECORD
 from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.operators.views.store import StoreInfo
-from vsc.runtime.operators.views.view import Beside, Contents, Entry, Pulse
+from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
@@ -68,19 +68,21 @@ def behind_held(behind: Lookup, hidden: Callable[[Flow], Hidden]) -> Lookup:
 class _View:
     """The rows that are held back, in the order in which they come out; `due`: the stream time that lets one out."""
 
-    def __init__(self, plan: Plan, info: StoreInfo, kv: OrderedKV) -> None:
-        operation = plan.node(info.node).operation
-        assert isinstance(operation, Operation)
+    def __init__(self, node: Node, operation: Operation, info: StoreInfo, kv: OrderedKV) -> None:
         self._held, self._wait = Suppressed(kv, info.prefix), operation.wait
         self._keys = KeyCodec([c.type for c in info.key])
         self._rows = RowCodec([c.type for c in info.value])
 
     @property
     def stream_time(self) -> int | None:
-        return None if self._held.stream_time < 0 else self._held.stream_time
+        return clock(self._held.stream_time)
+
+    @property
+    def held(self) -> int:
+        return self._held.count
 
     def rows(self) -> int:
-        return self._held.count
+        return self.held
 
     def answer(self, question: Question) -> Iterator[Entry]:
         for one in self._held.all():
@@ -91,14 +93,9 @@ class _View:
                 yield Entry(status, one.key, self._keys.decode(one.key), row, extra)
 
 
-def _contents(plan: Plan, node: Node) -> Contents:
+def _contents(plan: Plan, node: Node, operation: Operation) -> Contents:
     before = plan.node(node.inputs[0]).schema
     return Contents(("timestamp", "due"), before.key, before.value, node.name)
 
 
-def _pulse(node: Node, kv: OrderedKV, prefix: bytes) -> Pulse:
-    held = Suppressed(kv, prefix)
-    return Pulse.of(held.stream_time, held.count)
-
-
-HELD = Beside(SUFFIX, _contents, _View, _pulse)
+HELD = Beside(SUFFIX, _contents, _View)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from vsc.plan.nodes import Node, Plan, Source, Stage
+from vsc.plan.nodes import Node, Plan, Stage
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.layout import stage_of_store
 from vsc.runtime.operators.operator import operator_of
@@ -54,21 +54,22 @@ def open_view(plan: Plan, store: StoreInfo, kv: OrderedKV) -> StoreView:
     """Opens `store` in the map of its stage and partition. Nothing is written."""
     if store.is_table:
         return open_table_view(plan, store, kv)
-    return _beside(plan.node(store.node)).view(plan, store, kv)
+    node = plan.node(store.node)
+    return _beside(node).view(node, node.operation, store, kv)
 
 
 def pulse(plan: Plan, store: StoreInfo, kv: OrderedKV) -> Pulse:
     """The pulse of a store in the map of its stage and partition."""
     if store.is_table:
         return table_pulse(store, kv)
-    node = plan.node(store.node)
-    return _beside(node).pulse(node, kv, store.prefix)
+    view = open_view(plan, store, kv)
+    return Pulse(view.stream_time, view.held)
 
 
-def held_back(kv: OrderedKV, stage: Stage, node: Node) -> int:
+def held_back(plan: Plan, stage: Stage, node: Node, kv: OrderedKV) -> int:
     """How many records, windows without final result or suppressed rows wait in `node`."""
-    beside = _beside(node)
-    return beside.pulse(node, kv, store_prefix(stage, node.name) + beside.suffix).held
+    (store,) = (store for store in _of_node(plan, stage, node) if not store.is_table)
+    return open_view(plan, store, kv).held
 
 
 def _beside(node: Node) -> Beside:
@@ -89,7 +90,7 @@ def _of_node(plan: Plan, stage: Stage, node: Node) -> Iterator[StoreInfo]:
     kind = node.operation.keeps
     if kind is not None:
         beside = _beside(node)
-        contents = beside.contents(plan, node)
+        contents = beside.contents(plan, node, node.operation)
         yield StoreInfo(
             f"{node.owner}#{kind}", node.name, node.owner, stage.id, kind, contents.key,
             contents.value, contents.extra, prefix + beside.suffix, contents.partitioned,
@@ -98,6 +99,6 @@ def _of_node(plan: Plan, stage: Stage, node: Node) -> Iterator[StoreInfo]:
 
 def _replicated(plan: Plan, node: Node) -> bool:
     """Whether every partition has all rows: a global table, and what is made of nothing else."""
-    if isinstance(node.operation, Source):
+    if not node.inputs:
         return node.operation.global_
-    return bool(node.inputs) and all(_replicated(plan, plan.node(name)) for name in node.inputs)
+    return all(_replicated(plan, plan.node(name)) for name in node.inputs)

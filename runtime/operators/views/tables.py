@@ -10,7 +10,7 @@ import numpy as np
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.operators.views.store import StoreInfo
-from vsc.runtime.operators.views.view import Entry, Pulse, StoreView
+from vsc.runtime.operators.views.view import Entry, Pulse, StoreView, clock
 from vsc.runtime.state.api import NEVER, Miss
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV
@@ -39,11 +39,13 @@ def open_table_view(plan: Plan, store: StoreInfo, kv: OrderedKV) -> StoreView:
 def table_pulse(store: StoreInfo, kv: OrderedKV) -> Pulse:
     """The pulse of a table's store; only a versioned one has a clock."""
     data = kv.get(RowKeys(store.prefix).meta) if store.kind == "versioned" else None
-    return Pulse.of(-1 if data is None else decode_meta(data).observed)
+    return Pulse(None if data is None else clock(decode_meta(data).observed), 0)
 
 
 class _Versioned:
     """A versioned store: one entry a key, or with a history one a version."""
+
+    held = 0
 
     def __init__(self, info: StoreInfo, store: VersionedStore) -> None:
         self._store = store
@@ -52,7 +54,7 @@ class _Versioned:
 
     @property
     def stream_time(self) -> int | None:
-        return None if self._store.observed_stream_time < 0 else self._store.observed_stream_time
+        return clock(self._store.observed_stream_time)
 
     def rows(self) -> int:
         whole = Question(history=True)
@@ -126,7 +128,7 @@ class _Versioned:
 class _Unversioned:
     """A store that keeps one row a key. `valid_from` is the row's event time."""
 
-    stream_time = None
+    stream_time, held = None, 0
 
     def __init__(self, info: StoreInfo, store: TimestampedStore) -> None:
         self._store = store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from vsc.plan.nodes import Column, Node, Plan
 from vsc.runtime.operators.evaluate import Row
@@ -12,7 +12,7 @@ from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.operators.views.store import StoreInfo
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 
-__all__ = ["Beside", "Contents", "Entry", "Pulse", "StoreView", "byte_size"]
+__all__ = ["Beside", "Contents", "Entry", "Pulse", "StoreView", "byte_size", "clock"]
 
 
 class Entry(NamedTuple):
@@ -32,6 +32,10 @@ class StoreView(Protocol):
     def stream_time(self) -> int | None:
         """The highest event time that it has seen in ms; None where it has no clock, or has seen nothing."""
 
+    @property
+    def held(self) -> int:
+        """How many of its rows wait for stream time to go on."""
+
     def rows(self) -> int:
         """How many rows it keeps: versions (tombstones too), rows, groups, windows, records that wait."""
 
@@ -48,10 +52,10 @@ class Pulse(NamedTuple):
     stream_time: int | None
     held: int
 
-    @staticmethod
-    def of(stream_time: int, held: int = 0) -> Pulse:
-        """The same, of a clock that is negative before the first record."""
-        return Pulse(None if stream_time < 0 else stream_time, held)
+
+def clock(stream_time: int) -> int | None:
+    """What a clock shows that is negative before the first record."""
+    return None if stream_time < 0 else stream_time
 
 
 class Contents(NamedTuple):
@@ -67,14 +71,13 @@ class Contents(NamedTuple):
 class Beside:
     """What an operator keeps that is not its node's table, under the node's prefix and `suffix`.
 
-    It is there if the operation `keeps` something. `contents` says what that is; `view` opens it, `pulse` takes its
-    pulse.
+    It is there if the operation `keeps` something. `contents` says of a node and its operation what that is; `view`
+    opens it.
     """
 
     suffix: bytes
-    contents: Callable[[Plan, Node], Contents]
-    view: Callable[[Plan, StoreInfo, OrderedKV], StoreView]
-    pulse: Callable[[Node, OrderedKV, bytes], Pulse]
+    contents: Callable[[Plan, Node, Any], Contents]
+    view: Callable[[Node, Any, StoreInfo, OrderedKV], StoreView]
 
 
 def byte_size(store: StoreInfo, kv: OrderedKV) -> int:

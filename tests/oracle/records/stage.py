@@ -67,7 +67,7 @@ class RecordStage:
     def held(self) -> int:
         """How many records, windows without final result and suppressed rows wait in the stage."""
         holding = [node for node in self._plan.nodes if node.name in self._stage.nodes and node.operation.waits]
-        return sum(held_back(self._kv, self._stage, node) for node in holding)
+        return sum(held_back(self._plan, self._stage, node, self._kv) for node in holding)
 
     @property
     def _graph(self) -> StageGraph:
