@@ -306,7 +306,7 @@ def _sha2(call: CallSite) -> Expr:
     bits = call.implied(1, INT)
     if isinstance(bits, Literal) and isinstance(bits.value, int) and bits.value not in SHA2_BITS:
         known = ", ".join(str(bit) for bit in sorted(SHA2_BITS))
-        raise call.bad_constant(1, f"`sha2` has no length of {bits.value} bits", f"its lengths are {known} (0 is 256)")
+        raise call.bad_constant(1, f"`sha2` cannot make a hash of {bits.value} bits", f"use one of {known} (0 is 256)")
     return call.result((_text_or_binary(call), bits), STRING)
 
 
@@ -327,7 +327,7 @@ def _date_trunc(call: CallSite) -> Expr:
     canonical = TRUNCATION_UNITS.get(unit.lower())
     if canonical is None:
         known = ", ".join(sorted(set(TRUNCATION_UNITS.values())))
-        raise call.bad_constant(0, f"`date_trunc` has no unit '{unit}'", f"its units are {known}")
+        raise call.bad_constant(0, f"unknown unit '{unit}' for `date_trunc`", f"use one of {known}")
     return call.result((Literal(canonical, STRING), call.implied(1, TIMESTAMP)), TIMESTAMP)
 
 

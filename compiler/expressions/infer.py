@@ -69,7 +69,9 @@ _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
 def type_expression(expr: syntax.Expression, scope: Scope) -> Typed:
     """The plan of `expr` in `scope`, or all that is wrong with it."""
     if _depth(expr) > MAX_DEPTH:
-        return _refused(expr, "the expression is nested too deeply", f"nest at most {MAX_DEPTH} deep: {_IN_PARTS}")
+        return _refused(
+            expr, "the expression is nested too deeply", f"nest at most {MAX_DEPTH} levels deep: {_IN_PARTS}"
+        )
     typer = _Typer(scope)
     found = typer.type(expr)
     if found is not None and not typer.findings:
@@ -369,6 +371,9 @@ def _decimal(value: Decimal, span: Span) -> Expr:
     precision = max(len(digits) + max(0, int(exponent)), scale)
     if precision > 38:
         raise refuse(
-            "VSC020", span, f"the number has {precision} digits; a decimal holds 38", "write it with an exponent"
+            "VSC020",
+            span,
+            f"the number has {precision} digits; a decimal holds at most 38",
+            "write it with an exponent",
         )
     return Literal(format(value, "f"), DecimalType(precision, scale))

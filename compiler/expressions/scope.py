@@ -122,7 +122,7 @@ class Scope:
                 "VSC111",
                 name.span,
                 f"`{name.text}` is a column of {_listing(owners)}",
-                f"write which one: {' or '.join(f'`{owner}.{name.text}`' for owner in owners)}",
+                f"say which one: {' or '.join(f'`{owner}.{name.text}`' for owner in owners)}",
             )
         if found:
             return found[0][1]

@@ -141,7 +141,9 @@ class ExpressionBuilder:
     def _on_column_name(self, span: Span, name: syntax.Name) -> syntax.ColumnRef | syntax.Literal:
         if name.text in _SQL_CONSTANTS and not name.quoted:
             help = f"write `{name.text.lower()}`; a column of that name needs backticks"
-            self.findings.append(Finding("VSC007", span, f"keywords are in lower case: `{name.text}`", (), help))
+            self.findings.append(
+                Finding("VSC007", span, f"keywords are written in lower case: `{name.text}`", (), help)
+            )
             return syntax.Literal(_SQL_CONSTANTS[name.text], span)
         return syntax.ColumnRef((name,), span)
 

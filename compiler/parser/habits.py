@@ -30,7 +30,7 @@ def sql_clause(place: Place) -> Explanation | None:
             place, "there is no `over`", "write the window after the groups: `window tumbling (size = 1 hour)`"
         )
     if word == "filter" and called and place.word_at(place.index + 2).lower() == "where":
-        return _refused(place, "an aggregate takes no `filter`", _filter(place))
+        return _refused(place, "an aggregate does not take a `filter`", _filter(place))
     if (word == "order" and following == "by") or (word == "limit" and following.isdigit()):
         return _refused(place, f"there is no `{'order by' if word == 'order' else word}`", _SORTING)
     if place.word_at(place.index - 1).lower() == "distinct" and place.word_at(place.index - 2).lower() == "select":
@@ -58,9 +58,7 @@ def _having(place: Place) -> str:
         index += 1
     written = " ".join(condition)
     name = place.word_at(place.first + 1)
-    return (
-        f"{missing}filter the table in a statement of its own: `table {name}_having = filter {name} where {written};`"
-    )
+    return f"{missing}filter the table in a separate statement: `table {name}_having = filter {name} where {written};`"
 
 
 def _column_of(place: Place, call: str) -> str:

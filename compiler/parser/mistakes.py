@@ -100,14 +100,14 @@ def _upper_case(place: Place) -> Explanation | None:
     lower = place.word.lower()
     keyword = place.tables.words.get(lower)
     if keyword is not None and lower != place.word and place.tables.names[keyword] in place.expected:
-        finding = place.finding("VSC007", f"keywords are in lower case: `{place.word}`", f"write `{lower}`")
+        finding = place.finding("VSC007", f"keywords are written in lower case: `{place.word}`", f"write `{lower}`")
         return finding, Repair(keyword, consumes=True)
     before = place.word_at(place.index - 1)
     keyword = place.tables.words.get(before.lower())
     if keyword in place.tables.reserved and before != before.lower():
         span = place.tokens.span(place.index - 1)
         return place.finding(
-            "VSC007", f"keywords are in lower case: `{before}`", f"write `{before.lower()}`", span
+            "VSC007", f"keywords are written in lower case: `{before}`", f"write `{before.lower()}`", span
         ), None
     return None
 
@@ -181,7 +181,7 @@ def _window(place: Place) -> Explanation | None:
         return None
     if place.word == "emit":
         help = "write the window in front of it, as in `window tumbling (size = 1 hour) emit final`, or remove it"
-        return place.finding("VSC005", "`emit` belongs to a window, and there is none", help), None
+        return place.finding("VSC005", "`emit` belongs to a window, but there is no window", help), None
     if place.word_at(place.index - 1) == "window" and place.word_at(place.index + 1) == "(":
         span, help = place.tokens.span(place.index - 1), "write it in front, as in `group by account window ...`"
         return place.finding("VSC005", "`group by` needs an expression", help, span), None
@@ -210,7 +210,7 @@ def _other_dialect(place: Place) -> Explanation | None:
     elif place.word.lower() == "from" and {"COMMA", "SEMICOLON"} <= set(place.expected):
         help = "write the input before `select`, as in `map INPUT select ...`"
     elif place.name == "WHERE" and {"SEMICOLON", "SELECT"} & set(place.expected):
-        help = "filter in a statement of its own, as in `stream NAME = filter INPUT where ...;`"
+        help = "filter in a separate statement, as in `stream NAME = filter INPUT where ...;`"
     elif _as_of(place):
         help = "leave it out: a join with a versioned table finds the row that was valid at the record's own time"
     elif place.expected == ["EQUAL"]:

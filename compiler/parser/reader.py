@@ -193,7 +193,7 @@ class _Reader:
                 continue
             if isinstance(failure, TooDeep):
                 message = f"this is nested more than {MAX_DEPTH} levels deep"
-                help = "split it: compute a part in a `map` of its own"
+                help = "split it: compute a part in a separate `map`"
                 self.findings.append(Finding("VSC015", self.tokens.span(index), message, (), help))
                 return None, self._recover(first, index)
             from vsc.compiler.parser.mistakes import broken_off, explain  # not needed for a text without mistakes

@@ -70,7 +70,7 @@ def sized_type(name: Name, sizes: list[int], span: Span) -> DataType:
     """``decimal(precision[, scale])``."""
     if name.text != "decimal":
         if name.text in _PLAIN:
-            raise TypeProblem(_problem(span, f"the type `{name.text}` takes no length", f"write `{name.text}`"))
+            raise TypeProblem(_problem(span, f"the type `{name.text}` does not take a length", f"write `{name.text}`"))
         raise TypeProblem(_unknown(name))
     precision, scale = (*sizes, 0)[:2]
     if len(sizes) > 2 or not 1 <= precision <= _MAX_PRECISION or scale > precision:

@@ -255,7 +255,9 @@ def _out_of_bounds(options: Mapping[str, syntax.Option]) -> list[Finding]:
         return []
     if rows.value.value > 0:
         return []
-    return [Finding("VSC505", rows.value.span, "`rows_per_second` is at least 1", (), "write `rows_per_second = 10`")]
+    return [
+        Finding("VSC505", rows.value.span, "`rows_per_second` must be at least 1", (), "write `rows_per_second = 10`")
+    ]
 
 
 def _offsets(options: Mapping[str, syntax.Option]) -> list[Finding]:
@@ -286,7 +288,9 @@ def _spark_options(
         name = option.name.text
         if not kind.spark:
             findings.append(
-                Finding("VSC503", option.name.span, f"`{clause.kind.text}` takes no Spark options", (), "remove it")
+                Finding(
+                    "VSC503", option.name.span, f"`{clause.kind.text}` does not take Spark options", (), "remove it"
+                )
             )
         elif (earlier := found.get(name.lower())) is not None:
             findings.append(

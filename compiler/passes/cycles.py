@@ -24,4 +24,4 @@ def _finding(topology: Topology, way: tuple[str, ...]) -> Finding:
         for read, reader in pairwise(way)
     )
     message = f"`{first}` reads itself" if len(way) == 1 else f"these nodes read one another: {path}"
-    return Finding("VSC105", closing.span, message, others, f"let `{first}` read something that does not come from it")
+    return Finding("VSC105", closing.span, message, others, f"make `{first}` read something that does not come from it")

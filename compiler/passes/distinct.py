@@ -46,7 +46,7 @@ def distinct_shape(pass_: Any, operation: syntax.Distinct, schema: Schema, scope
 def _lengths(operation: syntax.Distinct) -> list[Finding]:
     if operation.within.milliseconds < 1:
         message = "records can only be remembered for a time above zero"
-        return [Finding("VSC125", operation.within.span, message, (), "let `within` be at least one millisecond")]
+        return [Finding("VSC125", operation.within.span, message, (), "make `within` at least one millisecond")]
     lengths = [operation.within, *([operation.grace.duration] if operation.grace is not None else [])]
     return [finding for length in lengths if (finding := too_long(length, "VSC125")) is not None]
 

@@ -60,8 +60,8 @@ def _grace(topology: Topology, join: syntax.Join, stores: Stores, statuses: Stat
             f"a `grace` of {duration(grace)} is longer than the history that `{table}` keeps, "
             f"{duration(clause.store.retention)}",
             (cause, *way_labels(topology, table, status)),
-            f"let the grace be {duration(clause.store.retention)} at most, "
-            f"or the retention of `{status.decided_by}` at least {duration(grace)}",
+            f"lower the grace to {duration(clause.store.retention)} or less, "
+            f"or raise the retention of `{status.decided_by}` to {duration(grace)} or more",
         )  # fmt: skip
     if clause.grace_span is not None and clause.store.grace < grace:
         yield Finding(
@@ -69,7 +69,7 @@ def _grace(topology: Topology, join: syntax.Join, stores: Stores, statuses: Stat
             f"`{status.decided_by}` refuses rows that are more than {duration(clause.store.grace)} late, "
             f"while a join waits {duration(grace)} for them",
             (Label(join.grace.span, "this join waits longer"), *way_labels(topology, table, status)),
-            f"let the grace of the store be at least {duration(grace)}",
+            f"raise the grace of the store to {duration(grace)} or more",
         )  # fmt: skip
 
 

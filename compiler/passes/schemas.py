@@ -119,13 +119,13 @@ class _Schemas:
                 case part:
                     pass
             seconds = self.source.slice(part.span)
-            message = f"event time is a timestamp or a bigint of milliseconds, which {article(found)} cannot hold"
+            message = f"event time must be a timestamp or a bigint of milliseconds, which {article(found)} cannot hold"
             help = f"if `{seconds}` is in seconds, write `timestamp cast({seconds} as bigint) * 1000`"
             return None, [Finding("VSC402", expr.span, message, (), help)]
         fitting = typed.expr if found == TIMESTAMP else coerce(typed.expr, BIGINT)
         if fitting is not None:
             return Item("timestamp", fitting, text), []
-        message = f"event time is a timestamp or a bigint of milliseconds, not {article(found)}"
+        message = f"event time must be a timestamp or a bigint of milliseconds, not {article(found)}"
         help = f"write `cast({text} as timestamp)`, or choose another column"
         return None, [Finding("VSC402", expr.span, message, (), help)]
 

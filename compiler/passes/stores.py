@@ -123,7 +123,7 @@ def _bad_length(option: syntax.Option) -> Finding | None:
     wrong, action = ("negative", "zero or more") if least == 0 else ("zero or negative", "at least one millisecond")
     return Finding(
         "VSC305", option.value.span, f"the `{option.name.text}` of a versioned store cannot be {wrong}", (),
-        f"let it be {action}",
+        f"make it {action}",
     )  # fmt: skip
 
 

@@ -83,7 +83,7 @@ class _Suppressing:
                 wrong.append(finding)
             elif operation.limit.milliseconds < 0:
                 wrong.append(Finding("VSC125", operation.limit.span, "a time limit cannot be negative", (),
-                                     "let it be zero or more"))  # fmt: skip
+                                     "make it zero or more"))  # fmt: skip
             return operation.limit.milliseconds
         name = operation.input.name.text
         window = self.windows.tables.get(name)
@@ -103,7 +103,7 @@ def _too_few(option: syntax.Option) -> list[Finding]:
     number = _number(option)
     if number is None or number > 0:
         return []
-    return [Finding("VSC125", option.value.span, f"`{option.name.text}` is at least 1", (),
+    return [Finding("VSC125", option.value.span, f"`{option.name.text}` must be at least 1", (),
                     f"write `{option.name.text} = {_COUNT.example}`, or remove it")]  # fmt: skip
 
 

@@ -203,7 +203,7 @@ def _doubtful(
             "VSC312", clause.span,
             f"`{join}` joins a versioned and an unversioned table, so the history of `{name}` is not consistent",
             tuple(label for read in (left, right) for label in _status_labels(topology, read, stores, statuses)),
-            "let both tables of the join be versioned, or none",
+            "make both tables of the join versioned, or neither",
         )  # fmt: skip
 
 

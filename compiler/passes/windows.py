@@ -160,7 +160,7 @@ def _bad_length(kind: str, name: str, option: syntax.Option) -> list[Finding]:
         return []
     wrong, action = ("negative", "zero or more") if least == 0 else ("zero or negative", "at least one millisecond")
     message = f"the `{name}` of a `{kind}` window cannot be {wrong}"
-    return [Finding("VSC125", option.value.span, message, (), f"let it be {action}")]
+    return [Finding("VSC125", option.value.span, message, (), f"make it {action}")]
 
 
 def _gaps(options: Mapping[str, syntax.Option], lengths: Mapping[str, int]) -> list[Finding]:
@@ -170,7 +170,7 @@ def _gaps(options: Mapping[str, syntax.Option], lengths: Mapping[str, int]) -> l
     return [
         Finding("VSC125", options["advance"].value.span, "`advance` is longer than `size`: records between two windows "
                 "would be lost", (Label(options["size"].value.span, "the size"),),
-                "let `advance` be `size` at most")
+                "make `advance` no longer than `size`")
     ]  # fmt: skip
 
 

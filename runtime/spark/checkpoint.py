@@ -68,7 +68,7 @@ class Checkpoint:
         if partitions is not None and partitions < 1:
             raise CheckpointError(f"there cannot be {partitions} partitions", "give a number from 1 on")
         if not path.strip():
-            raise CheckpointError("the checkpoint has no name", "give the path of a folder of its own")
+            raise CheckpointError("the checkpoint has no name", "give the path of a separate folder")
         with _usable(path):
             return cls._open(Files(spark, path), path, plan, partitions)
 
@@ -219,7 +219,7 @@ def checked_identity(files: ReadableFiles, path: str, plan: Plan, partitions: in
             raise CheckpointError(f"{files.root.rstrip('/')}/{IDENTITY} is missing", RESTORE)
         if found:
             kind = "a checkpoint of another Spark query" if _SPARK_NAMES & set(found) else f"not empty ({found[0]})"
-            raise CheckpointError(f"the checkpoint folder {path} is {kind}", "give a folder of its own")
+            raise CheckpointError(f"the checkpoint folder {path} is {kind}", "give a separate folder")
         return None
     identity = read_identity(files)
     changed = _changed(files, identity, plan)

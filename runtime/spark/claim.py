@@ -220,7 +220,7 @@ class _BeatingClaim:
             return
         raise CheckpointError(
             f"the checkpoint {self._files.root} was taken over by another query while this one did not answer",
-            "let one of them run",
+            "stop one of them",
         )
 
     def release(self) -> None:

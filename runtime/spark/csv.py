@@ -85,7 +85,7 @@ class _File:
                 yield from self._complete()
                 if self._size > MAX_RECORD:
                     raise SourceError(
-                        f"{self._cells.place}: a record of the file {unquote(self.path)} goes on for more than "
+                        f"{self._cells.place}: a record of the file {unquote(self.path)} is longer than "
                         f"{MAX_RECORD >> 20} MiB: it begins with {self._pending[0][:60].decode(errors='replace')!r}",
                         "close the quote, or write 'quote' = '' if a quote is a character like any other",
                     )

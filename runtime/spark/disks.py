@@ -22,8 +22,8 @@ _NO_SPACE = ("No space left on device", "Disk quota exceeded", "File too large")
 """What a full disk, a full quota and a file that may not grow are called, by the JVM and in Python."""
 
 _PATH = re.compile(r"(?:file:)?(/[^\s'\":,;()]+)")
-_HELP = "make room there, then run again: nothing is lost"
-_HELP_ANYWHERE = "make room (the checkpoint, the sinks, Spark's local folders, --local-dir), then run again"
+_HELP = "free some space there, then run again: nothing is lost"
+_HELP_ANYWHERE = "free some space (the checkpoint, the sinks, Spark's local folders, --local-dir), then run again"
 _TIGHT = 0.02
 """Of a disk, the part that is free, below which it counts as full: a failed write gives some of it back."""
 

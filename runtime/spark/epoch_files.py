@@ -146,7 +146,7 @@ class EpochFiles:
         for _, name, _ in files:
             if self._folder.exists(name):
                 raise SinkError(
-                    f"{self._place}: {self._folder.path(name)} is there already, but there is no list of epoch {epoch}",
+                    f"{self._place}: {self._folder.path(name)} already exists, but there is no list of epoch {epoch}",
                     f"move the files of epoch {epoch} and of later ones away, then run again",
                 )
         listed = _Listed(rows(), folder, files)

@@ -38,7 +38,9 @@ def check_zone(options: Options) -> None:
     if _zone_of(options) is not None and form not in _TEXT:
         raise SourceError(f"{options.place}: time_zone is for times in text (json, csv), not for {form}", "remove it")
     if OPTION.lower() in {name.lower() for name in options.spark}:
-        raise SourceError(f"{options.place}: the option {OPTION!r} is not handed to Spark", "write time_zone = '...'")
+        raise SourceError(
+            f"{options.place}: the option {OPTION!r} is not passed on to Spark", "write time_zone = '...'"
+        )
 
 
 def known_zone(spark: SparkSession, options: Options) -> str:

@@ -296,7 +296,7 @@ def _broken(path: str, what: str, error: Exception) -> StateError:
     if any(sign in str(error) for sign in _NO_SPACE):
         return StateError(
             f"the store {path!r} cannot be {what}: there is no space left for it ({error})",
-            "make room there, or keep it elsewhere (vsc run --local-dir), then run again",
+            "free some space there, or keep it elsewhere (vsc run --local-dir), then run again",
         )
     help = "the folder is damaged: remove it and restore it" if "Corruption" in str(error) else None
     return LocalStoreError(f"the store {path!r} cannot be {what}: {error}", help)

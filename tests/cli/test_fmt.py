@@ -85,7 +85,7 @@ def test_what_cannot_be_read_ends_with_2(folder: Path, capsys: pytest.CaptureFix
     assert lines[0] == "error: a.vdsl is not UTF-8 text: byte 0xFF on line 1"
     assert lines[2:] == ["error: there is no file gone.vdsl", "2 files left alone"]
     assert main(["fmt", "a.vdsl", "-"]) == 2
-    assert told(capsys)[0] == "error: vsc fmt: `-` stands alone"
+    assert told(capsys)[0] == "error: vsc fmt: `-` cannot be combined with files"
     (folder / "empty").mkdir()
     assert main(["fmt", "empty"]) == 2
     assert told(capsys)[0] == "error: empty holds no topology"

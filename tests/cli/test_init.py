@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
     monkeypatch.chdir(tmp_path)
     assert main(["init", "my-shop"]) == 0
-    assert capsys.readouterr().err == "8 files made in my-shop; next: cd my-shop && vsc test .\n"
+    assert capsys.readouterr().err == "8 files created in my-shop; next: cd my-shop && vsc test .\n"
     monkeypatch.chdir(tmp_path / "my-shop")
     return tmp_path / "my-shop"
 
@@ -138,7 +138,7 @@ def test_nothing_is_made_where_a_file_is_there(
     (tmp_path / "README.md").write_text("mine")
     assert main(["init"]) == 2
     assert capsys.readouterr().err == (
-        "error: README.md is there already\n = help: choose another folder: vsc init NAME\n"
+        "error: README.md already exists\n = help: choose another folder: vsc init NAME\n"
     )
     assert os.listdir() == ["README.md"]
     assert main(["init", "-x"]) == 2

@@ -187,7 +187,7 @@ def test_a_file_that_is_no_plan_ends_with_1(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("error[VSC907]: plan.json is not a plan that this vsc can run: ") and words in err
-    assert "help: make it with `vsc compile`" in err
+    assert "help: create it with `vsc compile`" in err
 
 
 def test_a_structured_log_says_what_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

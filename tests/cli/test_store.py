@@ -62,7 +62,7 @@ def test_a_key_is_what_its_column_makes_of_it(type: str, text: str, value: Any) 
         (("int",), "x", "key column 'k0' of 's' is int: 'x' is not a value of it"),
         (("binary",), "x", "key column 'k0' of 's' is binary"),
         (("date",), "yesterday", "key column 'k0' of 's' is date"),
-        (("int", "int"), "1", "the key of 's' has 2 columns: '1' is none"),
+        (("int", "int"), "1", "the key of 's' has 2 columns, and '1' is not a JSON object of them"),
     ],
 )
 def test_a_wrong_key_is_refused(types: tuple[str, ...], text: str, words: str) -> None:

@@ -44,7 +44,7 @@ def test_grace_longer_than_the_history_shows_the_retention_and_the_way_to_it() -
     found = one("table f = filter v where n > 0;\nstream j = join s with f grace 90 m select f.n as o;", "VSC304")
     assert found.message == "a `grace` of 1 hour 30 minutes is longer than the history that `f` keeps, 1 hour"
     assert labels(found) == [(2, "`v` keeps its history for no longer than this"), (4, "`f` has the status of `v`")]
-    assert found.help == "let the grace be 1 hour at most, or the retention of `v` at least 1 hour 30 minutes"
+    assert found.help == "lower the grace to 1 hour or less, or raise the retention of `v` to 1 hour 30 minutes or more"
 
 
 def test_suppress_of_an_inherited_history_shows_the_clause() -> None:
@@ -139,7 +139,7 @@ def test_a_type_has_its_article() -> None:
 
 
 def test_slips_of_who_knows_sql_are_told_the_right_form() -> None:
-    filter = "filter in a statement of its own, as in `stream NAME = filter INPUT where ...;`"
+    filter = "filter in a separate statement, as in `stream NAME = filter INPUT where ...;`"
     assert one("stream a = map s select n where n > 1;", "VSC005").help == filter
     assert one("table a = aggregate s group by k where n > 1 select sum(n) as m;", "VSC005").help == filter
     assert one("sink s to noop;", "VSC005").help == "write `noop ()`"
@@ -176,12 +176,12 @@ def errors(text: str) -> list[tuple[str, str | None]]:
     ("wrong", "help", "right"),
     [
         ("table r = aggregate p group by a select sum(n) as total having sum(n) > 10 and a <> 'x';",
-         "filter the table in a statement of its own: `{}`",
+         "filter the table in a separate statement: `{}`",
          "table r_having = filter r where total > 10 and a <> 'x';"),
         ("table r = aggregate p group by a HAVING total > 10 select sum(n) as total;",
-         "filter the table in a statement of its own: `{}`", "table r_having = filter r where total > 10;"),
+         "filter the table in a separate statement: `{}`", "table r_having = filter r where total > 10;"),
         ("table r = aggregate p group by a select sum(n) as total having count(*) > 1;",
-         "select `count(*) as value`, and filter the table in a statement of its own: `{}`",
+         "select `count(*) as value`, and filter the table in a separate statement: `{}`",
          "table r_having = filter r where value > 1;"),
         ("stream x = map p select sum(n) over (partition by a) as sums;",
          "aggregate and join: `{}`, then `join p with sums_table on a select ...`",
@@ -312,7 +312,7 @@ FORMS = [
     ("filter s where !(n > 1);", "`!` is not an operator here", "write `not`"),
     ("map s select n::string as o;", "expected `as`, `materialize`, `,`, `;` or an operator, found `:`",
      "write `cast(... as TYPE)`"),
-    ("aggregate s group by k emit final select count(*) as o;", "`emit` belongs to a window, and there is none",
+    ("aggregate s group by k emit final select count(*) as o;", "`emit` belongs to a window, but there is no window",
      "write the window in front of it, as in `window tumbling (size = 1 hour) emit final`, or remove it"),
     ("aggregate s group by window tumbling (size = 1 hour) select count(*) as o;",
      "`group by` needs an expression", "write it in front, as in `group by account window ...`"),
@@ -350,7 +350,7 @@ TIMES = [
 def test_an_event_time_that_is_an_int_is_shown_in_milliseconds(written: str, help: str) -> None:
     source = f"stream e (k string, at int) from memory () key k timestamp {written};"
     found = one(source, "VSC402")
-    assert found.message == "event time is a timestamp or a bigint of milliseconds, which an int cannot hold"
+    assert found.message == "event time must be a timestamp or a bigint of milliseconds, which an int cannot hold"
     assert found.help == help
     assert not check_topology(source.replace(f"timestamp {written}", help.split("`")[3]) + "sink e to noop ();")
 

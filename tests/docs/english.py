@@ -46,6 +46,9 @@ STILTED = {
     r"\bthrow(?:s|n)? (?:\w+ ){0,3}away\b": "discard, delete",
     r"\bhand(?:s|ed)? (?:\w+ )?through\b": "pass on",
     r"\bwithout more\b": "automatically",
+    r"\blet (?:\S+ ){1,6}be\b": "make ...",
+    r"\bstands? alone\b": "cannot be combined with",
+    r"\bare in lower case\b": "are written in lower case",
 }
 """Phrases that must not come back, and what to write."""
 

@@ -169,7 +169,7 @@ def test_views_know_their_rows_and_clocks(driver: TopologyTestDriver) -> None:
         ("people", {"key": {"id": "one"}}, "key column 'id' of 'people': 'one' is not a value of type bigint"),
         ("hourly#windows", {"key": {"currency": "EUR"}}, "the key of 'hourly#windows' lacks 'window_start'"),
         ("hourly#windows", {"from_key": {"window_start": 0}}, "the key of 'hourly#windows' lacks 'currency'"),
-        ("rates", {"history": True, "start": 2, "end": 1}, "the times from 2 to 1 are none"),
+        ("rates", {"history": True, "start": 2, "end": 1}, "there are no times from 2 to 1"),
         ("nothing", {}, "there is no store 'nothing'"),
     ],
 )

@@ -136,7 +136,7 @@ def test_what_is_not_text_or_never_ends_is_refused(monkeypatch: pytest.MonkeyPat
     with pytest.raises(SourceError) as caught:
         read('a,b\n1,2\n3,"x' + "y\n" * (1 << 21), chunk=1 << 18)
     assert caught.value.message == (
-        "source 's': a record of the file file:/d/x.csv goes on for more than 1 MiB: it begins with "
+        "source 's': a record of the file file:/d/x.csv is longer than 1 MiB: it begins with "
         + repr('3,"x' + "y\n" * 28)
     )
     assert caught.value.help == "close the quote, or write 'quote' = '' if a quote is a character like any other"

@@ -132,7 +132,7 @@ WRONG_STEPS = [
     ("- ^large: {id: a}", "`large` is not a source", "orders"),
     ("- ^orders: {id: a}", "`orders` has no `timestamp` clause", "`timestamp:`"),
     ("- orders: {id: a}\n  ^rates: {}", "a step is for one source; the second here is `rates`", "each step has"),
-    ("- ^expect: {}", "a step is for one source; here is none", "drain"),
+    ("- ^expect: {}", "a step is for one source; there is no source here", "drain"),
     ("- orders: {id: a, ^amont: 1}\n  timestamp: 1", "no column in a row of `orders`: `amont`", "`amount`"),
     ("- orders: {id: a, amount: ^1.5}\n  timestamp: 1", "`amount` is int: '1.5'", ""),
     ("- orders: {id: a, amount: ^'1'}\n  timestamp: 1", "`amount` is int: '1'", "leave out the quotes"),

@@ -44,7 +44,7 @@ def test_the_place_that_the_error_names_is_told_with_what_is_free(free: dict[str
     assert (
         error.message == "there is no space left in /b/out (the sink of 's'): 12.0 KiB of 1.0 GiB are free on its disk"
     )
-    assert error.help == "make room there, then run again: nothing is lost"
+    assert error.help == "free some space there, then run again: nothing is lost"
 
 
 def test_a_disk_that_is_nearly_full_is_found_where_the_error_names_none(free: dict[str, int]) -> None:

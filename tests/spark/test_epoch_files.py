@@ -253,7 +253,7 @@ def test_files_of_something_else_are_refused_unless_append() -> None:
 def test_no_file_is_overwritten() -> None:
     disk = Disk()
     disk.content["part-abcd-0-0000000000-00001.x.json"] = "from a backup"
-    with pytest.raises(SinkError, match=r"00001.x.json is there already, but there is no list of epoch 0"):
+    with pytest.raises(SinkError, match=r"00001.x.json already exists, but there is no list of epoch 0"):
         write(disk, sink(disk), 0, ["a", "b"])
     assert disk.visible == {"part-abcd-0-0000000000-00001.x.json": "from a backup"}
 

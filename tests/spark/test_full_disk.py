@@ -99,7 +99,7 @@ def test_a_full_disk(spark: Any, tmp_path: Path, disk: Disk, small: str) -> None
         error = case.failure()
         assert error is not None
         assert "no space left" in str(error).lower(), error
-        assert error.help is not None and "make room" in error.help
+        assert error.help is not None and "free some space" in error.help
         assert str(disk.folder / small) in error.message, error
         assert len(parquet_rows(case.out)) == 2000
     finally:

@@ -124,7 +124,7 @@ def test_a_zone_that_comes_from_a_variable_is_checked_when_it_is_run(spark: Any,
         run(", time_zone = '${zone}'", zone="Europe/Bärlin")
     with pytest.raises(SourceError, match=r"time_zone is for times in text .* not for parquet"):
         run(", time_zone = '${zone}'", zone="UTC", form="parquet")
-    with pytest.raises(SourceError, match=f"the option {OPTION!r} is not handed to Spark") as caught:
+    with pytest.raises(SourceError, match=f"the option {OPTION!r} is not passed on to Spark") as caught:
         run(", 'timezone' = 'UTC'")
     assert caught.value.help == "write time_zone = '...'"
 

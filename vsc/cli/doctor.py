@@ -131,7 +131,7 @@ def _loopback() -> Check:
     except OSError as error:
         return Check(
             "loopback",
-            f"127.0.0.1 takes no connections: {error}",
+            f"127.0.0.1 refuses connections: {error}",
             "Spark and its Python workers talk over it: bring the interface up, or allow it in the firewall or sandbox",
         )
 
@@ -145,5 +145,5 @@ def _temporary() -> Check:
         return Check("temporary folder", f"{folder} cannot be written to: {error}", "set TMPDIR to one that can")
     found = f"{folder}, {free / (1 << 30):.1f} GiB free"
     if free < _FREE_BYTES:
-        return Check("temporary folder", found, "make room, or set TMPDIR or --local-dir to a bigger disk")
+        return Check("temporary folder", found, "free some space, or set TMPDIR or --local-dir to a bigger disk")
     return Check("temporary folder", found)

@@ -30,14 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a topology, a folder with topologies (*.vdsl), or - for standard input (default: this folder)",
     )
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file is not formatted")
-    parser.add_argument("--diff", action="store_true", help="as --check, and show what would change")
+    parser.add_argument("--diff", action="store_true", help="like --check, and show the changes")
 
 
 def execute(args: argparse.Namespace) -> int:
     """Formats the files; 2 if one cannot be, 1 if one is not and only that was asked, else 0."""
     if "-" in args.paths:
         if len(args.paths) > 1:
-            raise UsageError("vsc fmt: `-` stands alone", "format files and standard input in two commands")
+            raise UsageError("vsc fmt: `-` cannot be combined with files", "format files in another command")
         return _stdin(args)
     changed = failed = same = 0
     done = "would be reformatted" if args.check or args.diff else "reformatted"

@@ -34,15 +34,15 @@ def execute(args: argparse.Namespace) -> int:
     made = {os.path.join(args.folder, path): text for path, text in _template(files("vsc") / "template", "")}
     taken = sorted(path for path in made if os.path.lexists(path))
     if taken:
-        raise UsageError(f"{os.path.normpath(taken[0])} is there already", "choose another folder: vsc init NAME")
+        raise UsageError(f"{os.path.normpath(taken[0])} already exists", "choose another folder: vsc init NAME")
     for path, text in made.items():
         try:
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         except OSError as error:
-            raise UsageError(f"{os.path.dirname(path)} cannot be made: {error.strerror}") from error
+            raise UsageError(f"{os.path.dirname(path)} cannot be created: {error.strerror}") from error
         write_file(path, text.replace(_PLACEHOLDER, name))
     inside = "" if args.folder == "." else f"cd {args.folder} && "
-    tell(f"{len(made)} files made in {args.folder}; next: {inside}vsc test .")
+    tell(f"{len(made)} files created in {args.folder}; next: {inside}vsc test .")
     return 0
 
 

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"read about N rows, spread over the files, or `all` (default: {_ROWS:,})",
     )  # fmt: skip
     parser.add_argument("--kind", choices=("stream", "table"), default="stream", help="default: stream")
-    parser.add_argument("--name", help="what the source is called (default: from the path)")
+    parser.add_argument("--name", help="the name of the source (default: from the path)")
     parser.add_argument(
         "--key",
         metavar="COLUMN",

@@ -186,7 +186,7 @@ def _plan(file: str, given: Mapping[str, str], messages: Messages, warns: bool) 
             return load(text)
         except PlanError as error:
             message = f"{file} is not a plan that this vsc can run: {error}"
-            raise Refused(Problem(message, "make it with `vsc compile`", "VSC907"), 1) from error
+            raise Refused(Problem(message, "create it with `vsc compile`", "VSC907"), 1) from error
     from vsc.compiler.diagnostics.render import render_text
     from vsc.compiler.driver import compile_source
 

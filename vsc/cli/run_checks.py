@@ -53,7 +53,7 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, st
 
     path = args.checkpoint
     if not path.strip():
-        raise CheckpointError("the checkpoint has no name", "give the path of a folder of its own")
+        raise CheckpointError("the checkpoint has no name", "give the path of a separate folder")
     if not is_local(path, default_is_local(args.master, conf)):
         return
     folder = local_path(path)

@@ -36,8 +36,8 @@ __all__ = ["add_arguments", "execute"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
-    _action(actions, "list", "all stores: where they are, how big, how far their stream time is")
-    get = _action(actions, "get", "what a store has for a key, now or as of a time")
+    _action(actions, "list", "all stores: their places, sizes and stream times")
+    get = _action(actions, "get", "what a store holds for a key, now or as of a time")
     history = _action(actions, "history", "all versions of a key, newest first")
     scan = _action(actions, "scan", "all rows of a store, or those of a range of keys or times")
     for one in (get, history, scan):
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for one in (history, scan):
         one.add_argument("--from", dest="start", metavar="T", help="versions that are valid at that time or later")
         one.add_argument("--to", dest="end", metavar="T", help="versions that are valid at that time or before")
-    scan.add_argument("--limit", type=int, metavar="N", help="no more than N rows")
+    scan.add_argument("--limit", type=int, metavar="N", help="at most N rows")
 
 
 def _action(

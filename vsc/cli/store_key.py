@@ -39,7 +39,8 @@ def read_key(store: StoreInfo, text: str) -> dict[str, Any]:
         return {column.name: _typed(store, column, text)}
     if members is None:
         example = "{" + ", ".join(f'"{name}": ...' for name in columns) + "}"
-        raise UsageError(f"the key of '{store.name}' has {len(columns)} columns: {text!r} is none", f"write {example}")
+        message = f"the key of '{store.name}' has {len(columns)} columns, and {text!r} is not a JSON object of them"
+        raise UsageError(message, f"write {example}")
     return {n: _typed(store, columns[n], value) if n in columns else value for n, value in members.items()}
 
 

@@ -29,9 +29,9 @@ _shtab_vsc_commands() {
 
 _shtab_vsc_store_commands() {
   local _commands=(
-    get:'What a store has for a key, now or as of a time.'
+    get:'What a store holds for a key, now or as of a time.'
     history:'All versions of a key, newest first.'
-    list:'All stores: where they are, how big, how far their stream time is.'
+    list:'All stores: their places, sizes and stream times.'
     scan:'All rows of a store, or those of a range of keys or times.'
   )
   _describe 'vsc store commands' _commands
@@ -109,7 +109,7 @@ _shtab_vsc_explain_defaults_added=0
 _shtab_vsc_fmt_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--check[write nothing\; exit with 1 if a file is not formatted]"
-  "--diff[as --check, and show what would change]"
+  "--diff[like --check, and show the changes]"
   "(*)::a topology, a folder with topologies (\*.vdsl), or - for standard input (default\: this folder):_files"
 )
 
@@ -129,7 +129,7 @@ _shtab_vsc_inspect_options=(
   "--format[the format of the files (default\: detected)]:format:(parquet json csv orc)"
   "--rows[read about N rows, spread over the files, or \`all\` (default\: 250,000)]:N:"
   "--kind[default\: stream]:kind:(stream table)"
-  "--name[what the source is called (default\: from the path)]:name:"
+  "--name[the name of the source (default\: from the path)]:name:"
   "*--key[a key column\; can be repeated (default\: the likeliest)]:COLUMN:"
   "--timestamp[the column with the event time (default\: the likeliest)]:COLUMN:"
   "--output[a statement, or all findings (default\: text)]:output:(text json)"
@@ -237,7 +237,7 @@ _shtab_vsc_store_scan_options=(
   "--to-key[up to this key, included\; leading key columns are enough]:K:"
   "--from[versions that are valid at that time or later]:T:"
   "--to[versions that are valid at that time or before]:T:"
-  "--limit[no more than N rows]:N:"
+  "--limit[at most N rows]:N:"
   ":a name that \`vsc store list\` shows, or a node that keeps one:"
 )
 

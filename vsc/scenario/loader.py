@@ -153,7 +153,7 @@ class _Steps:
                 told = f"; the second here is `{inputs[1]}`"
                 place: yaml.Node = entries[inputs[1]][0]
             else:
-                told, place = "; here is none", node
+                told, place = "; there is no source here", node
             raise document.error(
                 place, f"a step is for one source{told}", "each step has a source's name, `pipe`, `delete` or `drain`"
             )

@@ -88,7 +88,7 @@ def question(
             "ask without times (get, scan), or ask a versioned store",
         )
     if start is not None and end is not None and start > end:
-        raise ConfigurationError(f"the times from {start} to {end} are none", "let --from be at most --to")
+        raise ConfigurationError(f"there are no times from {start} to {end}", "make --from no later than --to")
     return Question(
         None if key is None else encoded_key(store, key, whole=True),
         b"" if from_key is None else encoded_key(store, from_key),
