@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from vsc.compiler.source import Span
+from vsc.lsp.colors import colors
 from vsc.lsp.completion import completions
 from vsc.lsp.diagnostics import diagnostics
 from vsc.lsp.document import Document
@@ -43,7 +44,7 @@ def test_every_question_has_an_answer(seed: int) -> None:
     for _ in range(20):
         document = Document("file:///a.vdsl", changed(chance.choice(TEXTS), chance))
         found = diagnostics(document)
-        outline(document), formatted(document)
+        outline(document), formatted(document), colors(document)
         for one in chance.sample(found, min(2, len(found))):
             span = Span(document.positions.offset(one.range.start), document.positions.offset(one.range.end))
             for fix in fixes(document, span):

@@ -6,6 +6,7 @@ import pytest
 from lsprotocol import types
 
 from tests.lsp.client import URI, Editor, session
+from vsc.lsp.colors import TOKEN_TYPES
 
 PAYMENTS = """topology payments;
 stream payments (id string, currency string, amount double, paid_at timestamp)
@@ -149,6 +150,34 @@ def test_the_outline_has_every_statement_with_the_columns_that_it_declares() -> 
         assert isinstance(rates, types.DocumentSymbol)
         assert [(c.name, c.detail) for c in rates.children or []] == [
             ("currency", "string"), ("rate", "double"), ("valid_at", "timestamp"),
+        ]  # fmt: skip
+
+    session(play)
+
+
+def test_the_server_tells_the_colours_of_words_and_names() -> None:
+    async def play(editor: Editor) -> None:
+        await editor.open(
+            "stream s (key string, `💶` int) from files (path = 'a\nb', format = 'json') key key;\n"
+            "stream t = map s as x select key, round(x.`💶` + 1.5) as n; -- 5 days\nsink t to noop ();\n"
+        )
+        params = types.SemanticTokensParams(types.TextDocumentIdentifier(URI))
+        found = await editor.client.text_document_semantic_tokens_full_async(params)
+        assert found is not None
+        shown, line, character = [], 0, 0
+        for at in range(0, len(found.data), 5):
+            down, right, length, kind, _ = found.data[at : at + 5]
+            line, character = line + down, right if down else character + right
+            place = types.Range(types.Position(line, character), types.Position(line, character + length))
+            shown.append(f"{editor.shown(place)} {TOKEN_TYPES[kind]}")
+        assert shown == [
+            "1: stream keyword", "1: s class", "1: key property", "1: string type", "1: `💶` property", "1: int type",
+            "1: from keyword", "1: = operator", "1: 'a string", "2: b' string", "2: = operator", "2: 'json' string",
+            "2: key keyword", "2: key property",
+            "3: stream keyword", "3: t class", "3: = operator", "3: map keyword", "3: s class", "3: as keyword",
+            "3: x parameter", "3: select keyword", "3: key property", "3: round function", "3: x parameter",
+            "3: `💶` property", "3: + operator", "3: 1.5 number", "3: as keyword", "3: n property",
+            "3: -- 5 days comment", "4: sink keyword", "4: t class", "4: to keyword",
         ]  # fmt: skip
 
     session(play)

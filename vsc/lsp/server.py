@@ -11,6 +11,7 @@ from pygls.lsp.server import LanguageServer
 
 from vsc import __version__
 from vsc.compiler.source import Span
+from vsc.lsp.colors import TOKEN_TYPES, colors
 from vsc.lsp.completion import completions
 from vsc.lsp.diagnostics import diagnostic, diagnostics
 from vsc.lsp.document import Document
@@ -100,6 +101,10 @@ def _navigate(server: _Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def on_symbols(ls: _Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
         return outline(ls.documents[params.text_document.uri])
+
+    @server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, types.SemanticTokensLegend(list(TOKEN_TYPES), []))
+    def on_colors(ls: _Server, params: types.SemanticTokensParams) -> types.SemanticTokens:
+        return types.SemanticTokens(colors(ls.documents[params.text_document.uri]))
 
 
 def _edit(server: _Server) -> None:
