@@ -129,3 +129,12 @@ def test_watch_names_its_extra(command: str, root: Path) -> None:
     lines = [line.strip(" =") for line in done.stderr.splitlines()]
     told = f"error: vsc {command} --watch needs the package `watchfiles`, which is not installed"
     assert (done.returncode, lines) == (2, [told, f"help: {install('watch')}"])
+
+
+def test_the_language_server_names_its_extra() -> None:
+    code = "import vsc.cli; sys.exit(vsc.cli.main(['lsp']))"
+    program = WITHOUT.format(code=code, missing=["pygls", "lsprotocol"])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    lines = [line.strip(" =") for line in done.stderr.splitlines()]
+    told = "error: vsc lsp needs the package `lsprotocol`, which is not installed"
+    assert (done.returncode, lines) == (2, [told, f"help: {install('lsp')}"])
