@@ -5,7 +5,7 @@ Guarantees: the rows of a key stand in one task, in the order of D12 (`vsc.runti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,8 @@ __all__ = ["CHANGE", "TIMESTAMP", "Output", "Unpack"]
 CHANGE = "_change"
 TIMESTAMP = "_timestamp"
 
+Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -36,8 +38,12 @@ class Output:
     def rows(self, sink: str, node: Node, timestamp: bool = False) -> DataFrame:
         """The rows for a sink of `node`: key and value columns, for a table both system columns; with `timestamp` the
         event time of a stream's too."""
-        table, shuffled = node.kind == "table", node.name in self.delivery.shuffled
-        return _rows(self._blobs(sink), Unpack(node.schema, table, table or timestamp, shuffled))
+        unpack = self._unpack(node, timestamp)
+        return _rows(self._blobs(sink), unpack, unpack.ddl)
+
+    def handed(self, sink: str, node: Node, timestamp: bool, work: Work, made: str) -> DataFrame:
+        """What `work` makes of these rows, of the columns `made`, in the Python worker that unpacks them."""
+        return _rows(self._blobs(sink), _Handed(self._unpack(node, timestamp), work), made)
 
     def changes(self, sink: str, node: Node) -> DataFrame:
         """The rows for a sink of `node`, always with both system columns (of a stream, a record without value is a
@@ -45,11 +51,16 @@ class Output:
         blobs, shuffled = self._blobs(sink), node.name in self.delivery.shuffled
         if not self.delivery.by_partition:
             blobs, shuffled = blobs.repartition(self.partitions, "slot"), True
-        return _rows(blobs, Unpack(node.schema, True, True, shuffled))
+        unpack = Unpack(node.schema, True, True, shuffled)
+        return _rows(blobs, unpack, unpack.ddl)
 
     def records(self, sink: str, node: Node) -> list[Batch]:
         """The records for a sink of `node`, brought here; none is the empty list."""
         return [Batch.from_ipc(bytes(r.payload), node.schema) for r in self._blobs(sink).collect()]
+
+    def _unpack(self, node: Node, timestamp: bool) -> Unpack:
+        table = node.kind == "table"
+        return Unpack(node.schema, table, table or timestamp, node.name in self.delivery.shuffled)
 
     def _blobs(self, sink: str) -> DataFrame:
         """The payloads for one sink, with their slots and places."""
@@ -96,6 +107,23 @@ class Unpack:
         return ddl(found + [(CHANGE, "string")] * self.change + [(TIMESTAMP, "bigint")] * self.timestamp)
 
 
-def _rows(blobs: DataFrame, unpack: Unpack) -> DataFrame:
+@dataclass(frozen=True)
+class _Handed:
+    """For mapInArrow over payloads: what is made of their rows."""
+
+    unpack: Unpack
+    work: Work
+
+    @property
+    def shuffled(self) -> bool:
+        """See `Unpack`."""
+        return self.unpack.shuffled
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The results."""
+        return self.work(self.unpack(batches))
+
+
+def _rows(blobs: DataFrame, unpack: Unpack | _Handed, made: str) -> DataFrame:
     ordered = blobs.sortWithinPartitions("place") if unpack.shuffled else blobs
-    return ordered.select("payload").mapInArrow(unpack, unpack.ddl)
+    return ordered.select("payload").mapInArrow(unpack, made)

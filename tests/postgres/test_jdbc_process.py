@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -25,7 +26,8 @@ sink orders to jdbc (url = '${url}', table = 'orders', create = true, 'user' = '
 sink totals to jdbc (url = '${url}?user=vsc&password=${pw}', table = 'totals', create = true);
 sink orders to files (path = '${out}', format = 'json');
 """
-FILES, ROWS = 12, 50
+KILLS = int(os.environ.get("VSC_KILLS", "2"))
+FILES, ROWS = 6 * (KILLS + 1), 50
 
 
 class Job:
@@ -86,12 +88,14 @@ def wait_for(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.timeout(600 + 60 * KILLS)
 def test_killed_in_the_middle_of_an_epoch(tmp_path: Path, server: PostgresServer) -> None:
-    job = Job(tmp_path, server)
-    # Killed as soon as the first sink has an epoch that the second and Spark may not have.
-    for files in (1, 4):
-        process = job.start()
-        wait_for(lambda wanted=files: job.stored() >= wanted * ROWS, process)  # type: ignore[misc]
+    """``VSC_KILLS`` times. As soon as the first sink has an epoch that the second and Spark may not have; or later."""
+    job, chance = Job(tmp_path, server), random.Random(12)
+    for kill in range(KILLS):
+        process, before = job.start(), job.stored()
+        wait_for(lambda least=before + ROWS: job.stored() >= least, process)  # type: ignore[misc]
+        time.sleep(chance.random() if kill else 0)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
     assert job.stored() < FILES * ROWS

@@ -339,6 +339,21 @@ def test_names_that_need_quotes(tmp_path: Path, server: PostgresServer, spark: S
     assert server.query('select * from "50%s"."T ""x"" y"') == [("k", None)]
 
 
+def test_columns_that_are_called_like_those_that_files_add(
+    tmp_path: Path, server: PostgresServer, spark: SparkSession
+) -> None:
+    text = f"""
+    table t (k string, _change string, _timestamp bigint) from files (path = '${{in}}', format = 'json') key k
+    delete when _change = 'gone';
+    sink t to jdbc (url = '${{url}}', table = 't', create = true, {LOGIN});
+    """
+    case = Case(text, tmp_path, server, spark)
+    case.file(0, {"k": "a", "_change": "delete", "_timestamp": 1}, {"k": "b", "_change": "x"})
+    case.file(1, {"k": "b", "_change": "gone"})
+    case.run()
+    assert server.query("select * from t") == [("a", "delete", 1)]
+
+
 def test_columns_of_other_types_that_hold_every_value(
     tmp_path: Path, server: PostgresServer, spark: SparkSession
 ) -> None:

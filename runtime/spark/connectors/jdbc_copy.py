@@ -18,7 +18,6 @@ from vsc.plan.types import DataType
 from vsc.runtime.errors import RefusedRowError
 from vsc.runtime.spark.connectors.jdbc_database import Database
 from vsc.runtime.spark.connectors.jdbc_types import copied, texts
-from vsc.runtime.spark.output import CHANGE
 from vsc.runtime.values import brief
 
 __all__ = ["COPIED", "Copy", "row_text"]
@@ -37,15 +36,16 @@ def row_text(names: Sequence[str], key: Sequence[str | None]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """For mapInArrow over the rows of a sink. `types` are those of its columns, `json` the places of JSON columns,
-    `keys` how many key columns stand in front."""
+    """For the rows of a sink. `columns` are those that are written, `json` the places of JSON columns, `keys` how many
+    key columns stand in front; `changes`: behind the columns it says whether a row is deleted."""
 
     database: Database
     staging: str
     place: str
-    types: tuple[DataType, ...]
+    columns: tuple[tuple[str, DataType], ...]
     json: frozenset[int]
     keys: int
+    changes: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Copies the rows; one row for the driver, none if there was nothing to copy."""
@@ -68,16 +68,17 @@ class Copy:
 
     def _lines(self, batch: pa.RecordBatch, attempt: int, first: int) -> memoryview:
         count = batch.num_rows
-        columns = [texts(batch.column(i), type, i in self.json) for i, type in enumerate(self.types)]
-        self._check(columns, batch.schema.names)
+        columns = [texts(batch.column(i), type, i in self.json) for i, (_, type) in enumerate(self.columns)]
+        self._check(columns)
         gone = np.zeros(count, dtype=np.bool_)
-        if CHANGE in batch.schema.names:
-            gone = pc.equal(batch.column(CHANGE), "delete")
+        if self.changes:
+            gone = pc.equal(batch.column(len(columns)), "delete")
         own: list[pa.Array] = [pa.array(np.full(count, attempt)), pa.array(np.arange(first, first + count)), gone]
         return copied([pa.array(column).cast(pa.string()) for column in own] + columns)
 
-    def _check(self, columns: list[pa.Array], names: list[str]) -> None:
-        for name, column in zip(names, columns, strict=False):
+    def _check(self, columns: list[pa.Array]) -> None:
+        names = [name for name, _ in self.columns]
+        for name, column in zip(names, columns, strict=True):
             found = pc.index(pc.match_substring(column, "\0"), True).as_py()
             if found >= 0:
                 row = row_text(names, [part[found].as_py() for part in columns[: self.keys]])

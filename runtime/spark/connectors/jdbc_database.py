@@ -1,7 +1,7 @@
 """A PostgreSQL database as users write it (a JDBC URL, Spark's options) and as libpq takes it; connections to it.
 
-Guarantees: what is said of a database, in messages and in a `repr`, never holds a password; no statement can wait for
-a server that does not answer longer than its connection may take. Not for tables: see `jdbc_table`.
+Guarantees: what is said of a database, in messages and in a `repr`, never holds a password; a server that does not
+answer is an error in bounded time. Not for tables: see `jdbc_table`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ _PARAMETERS = {
     "gssencmode": "gssencmode", "kerberosservername": "krbsrvname", "currentschema": "currentSchema",
 }  # fmt: skip
 """The driver's parameters, in lower case, and what libpq calls them."""
-_DEFAULTS = {"connect_timeout": "10", "application_name": "vsc"}
+_DEFAULTS = {
+    "connect_timeout": "10", "application_name": "vsc",
+    "keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3",
+}  # fmt: skip
+"""A server that is gone without a word is missed after a minute."""
+_PASSING = ("08", "40", "57")
+"""SQLSTATE classes: the connection, what another transaction stood in the way of, the operator's intervention."""
 _MIN_VERSION = 12
 _SETTINGS = "set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set intervalstyle = 'postgres'"
 
@@ -108,8 +114,8 @@ def database_error(error: psycopg.Error, database: Database, place: str, connect
             f"{place}: cannot connect to {database.name}: {said}",
             "check that the server runs, and the url, the user and the password",
         )
-    lost = error.sqlstate is None or error.sqlstate[:2] in ("08", "57")
-    help = "nothing of the epoch was written: run the same command again" if lost else None
+    passing = error.sqlstate is None or error.sqlstate[:2] in _PASSING
+    help = "nothing is half-written: run the same command again" if passing else None
     return DatabaseError(f"{place}: {database.name} says: {said}", help)
 
 

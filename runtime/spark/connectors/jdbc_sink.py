@@ -170,9 +170,8 @@ class JdbcSink(EpochSink):
         """How many rows each attempt of a task, of those that count, has copied."""
         table = merge.table
         json = frozenset(i for i, (name, t) in enumerate(merge.columns) if as_json(t, table.columns[name]))
-        types = tuple(type for _, type in merge.columns)
-        copy = Copy(self._database, merge.staging, self._place, types, json, merge.keys)
-        rows = output.rows(self.id, self._node, self._timestamp).mapInArrow(copy, COPIED)
+        copy = Copy(self._database, merge.staging, self._place, merge.columns, json, merge.keys, self._upsert)
+        rows = output.handed(self.id, self._node, self._timestamp, copy, COPIED)
         return {row.attempt: row.copied for row in rows.collect()}
 
     def _merge(
