@@ -72,11 +72,12 @@ _KINDS: dict[str, _Kind] = {
             "format": OptionSpec("string", "'json'", ("json", "avro", "string")),
             "key_format": OptionSpec("string", "'string'", ("string", "json", "avro", "none")),
             "starting_offsets": OptionSpec("string", "'earliest'"),
+            "group": OptionSpec("string", "'payments'"),
             "max_ahead": _MAX_AHEAD,
             "with_timestamp": _WITH_TIMESTAMP,
         },
         required=("bootstrap_servers", "topic", "format"),
-        source_only=("starting_offsets", "max_ahead"),
+        source_only=("starting_offsets", "group", "max_ahead"),
         stream_sink_only=("with_timestamp",),
     ),
     "delta": _Kind(

@@ -12,10 +12,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from vsc.plan.nodes import Plan
+from vsc.plan.nodes import Plan, Source
 from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.spark.connectors.kafka_client import PREFIX
 from vsc.runtime.spark.hadoop import default_is_local
 from vsc.runtime.spark.local_folder import LocalFolders
+from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.pipeline import pipeline
 from vsc.runtime.spark.query import check
 from vsc.runtime.spark.session import configured, query_configuration
@@ -40,4 +42,16 @@ def spark_plans(plan: Plan, spark: SparkSession, variables: Mapping[str, str]) -
         frame = pipeline(spark, plan, resolved, control, f"{control}/sources", PARTITIONS, options, folders)
         jvm: Any = spark._jvm
         text: str = jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "extended")
-    return f"{text.rstrip()}\n"
+    return f"{_without_settings(text, resolved).rstrip()}\n"
+
+
+def _without_settings(text: str, resolved: Plan) -> str:
+    """The plan without the values of Kafka's own settings, which may be secrets: Spark shows them."""
+    for node in resolved.nodes:
+        if isinstance(node.operation, Source):
+            for name, value in Options.of_source(node).spark.items():
+                if name.startswith(PREFIX):
+                    text = text.replace(f"{name} -> {value}", f"{name} -> ...").replace(
+                        f"{name}={value}", f"{name}=..."
+                    )
+    return text

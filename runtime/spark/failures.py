@@ -67,6 +67,16 @@ def explained(error: BaseException, logs: SparkLogs, places: Sequence[Place] = (
 def _known(text: str, places: Sequence[Place]) -> VscRuntimeError | None:
     if is_full(text):
         return full_disk(text, _innermost(text), places)
+    if "KAFKA_DATA_LOSS" in text or "data may have been lost" in text:
+        return SourceError(
+            f"Kafka no longer holds records that the checkpoint has still to read: {_innermost(text)}",
+            "they were deleted (retention), or the topic was created again: start with a new checkpoint, or skip them: "
+            "'failOnDataLoss' = 'false'",
+        )
+    if "org.apache.kafka.common.errors" in text:
+        return SourceError(
+            f"Kafka does not answer, or refuses: {_innermost(text)}", "the same command continues with this epoch"
+        )
     if "CANNOT_LOAD_STATE_STORE" in text:
         return StateError(
             f"{_NOT_LOADED}: {_innermost(text)}",

@@ -27,7 +27,7 @@ from vsc.runtime.errors import CheckpointError
 from vsc.runtime.operators.in_step import Frontier
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.unread import Input, Rest
+from vsc.runtime.spark.unread import Input, KafkaInput, Rest
 
 __all__ = ["PROPERTY", "Pace", "Pacer", "Wait"]
 
@@ -168,6 +168,10 @@ class Pacer:
             self._timer = threading.Timer(max(0.0, due), self._wake)
             self._timer.daemon = True
             self._timer.start()
+
+    def taken(self) -> dict[str, Mapping[tuple[str, int], int]]:
+        """By Kafka source, the offsets by topic and partition at which the running epoch ends."""
+        return {name: source.ends() for name, source in self._inputs.items() if isinstance(source, KafkaInput)}
 
     def _decided(self, epoch: int, rests: Mapping[str, Rest | None]) -> Pace:
         before, report = self._pace, self._report

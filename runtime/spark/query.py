@@ -26,6 +26,7 @@ from vsc.runtime.spark.bad_rows import BadRows, MaxBad
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
 from vsc.runtime.spark.connectors.connector import EpochSink
+from vsc.runtime.spark.connectors.kafka_groups import KafkaGroups
 from vsc.runtime.spark.connectors.registry import check_connectors, look_at_sources, make_sinks, take_sources
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport
@@ -200,8 +201,8 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
         else:
             _take_up(plan, opened, sinks, back_to)
         ship(spark)
-        hook, to_sinks = _telling(what.warnings, on_epoch), delivery(plan)
-        pacer, bad_rows = _pacer(spark, what), BadRows(plan, job.max_bad)
+        pacer, bad_rows, to_sinks = _pacer(spark, what), BadRows(plan, job.max_bad), delivery(plan)
+        hook = _telling(what.warnings, KafkaGroups(what.resolved), pacer, on_epoch)
         writer = EpochWriter(opened, sinks, held, hook, pacer, to_sinks, columns, bad_rows)
         query = _query(job, what.resolved, spark, opened, writer)
     except BaseException:
@@ -285,9 +286,10 @@ def _both(first: Hook, second: Hook | None) -> Hook:
     return done
 
 
-def _telling(warnings: TimeWarnings, hook: Hook | None) -> Hook:
+def _telling(warnings: TimeWarnings, groups: KafkaGroups, pacer: Pacer, hook: Hook | None) -> Hook:
     def done(report: EpochReport) -> None:
         warnings.tell(report)
+        groups.commit(pacer.taken())
         if hook is not None:
             hook(report)
 

@@ -60,6 +60,8 @@ def query_configuration(partitions: int) -> dict[str, str]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_A_BATCH),
         # None, unless asked for: Spark then sizes the batch up again after every row, half of what reading costs it.
         _MOST_BYTES: str((1 << 31) - 1),
+        # What Spark shows of a plan must not show what opens a broker.
+        "spark.sql.redaction.options.regex": r"(?i)url|^kafka\.",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
 

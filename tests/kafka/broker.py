@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from tests.kafka.jars import broker_jars
@@ -159,6 +159,17 @@ class Broker:
         finally:
             consumer.close()
         return sorted(found, key=lambda r: (r.partition or 0, r.offset))
+
+    def delete(self, topic: str, partition: int, before: int) -> None:
+        """Deletes the records of a partition before that offset, as retention does."""
+        admin, place = self._admin(), TopicPartition(topic, partition, before)
+        admin.delete_records([place])[place].result(_SECONDS)
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """The offsets of a consumer group, by topic and partition."""
+        admin = self._admin()
+        (found,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
+        return {(of.topic, of.partition): of.offset for of in found.result(_SECONDS).topic_partitions}
 
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.address}, logger=quiet)

@@ -14,8 +14,9 @@ import pyspark
 
 from vsc.runtime.spark.connectors.kafka_jars import JARS, connector_release
 
-__all__ = ["broker_jars", "connector_jars"]
+__all__ = ["CACHE", "broker_jars", "connector_jars"]
 
+CACHE = Path(os.environ.get("VSC_TEST_CACHE") or Path.home() / ".cache/vsc-tests")
 BROKER = "4.3.1"
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -40,14 +41,13 @@ def connector_jars() -> list[str]:
 
 
 def _fetched(group: str, artifact: str, release: str, *options: str) -> Path:
-    cache = Path(os.environ.get("VSC_TEST_CACHE") or Path.home() / ".cache/vsc-tests")
-    folder = cache / f"{artifact}-{release}"
+    folder = CACHE / f"{artifact}-{release}"
     done = folder / "done"
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "pom.xml").write_text(_POM.format(group, artifact, release))
         # A repository of its own: Spark's Ivy cannot use what Maven leaves in the user's.
-        command = ["mvn", "-q", "-B", f"-Dmaven.repo.local={cache / 'm2'}", "dependency:copy-dependencies"]
+        command = ["mvn", "-q", "-B", f"-Dmaven.repo.local={CACHE / 'm2'}", "dependency:copy-dependencies"]
         subprocess.run([*command, *options, "-DoutputDirectory=jars"], cwd=folder, check=True, timeout=300)
         done.touch()
     return folder / "jars"

@@ -11,6 +11,7 @@ import pytest
 from tests.kafka.broker import Broker, free_port
 from tests.spark.support import compiled
 from vsc.runtime.errors import SourceError
+from vsc.runtime.spark.explain import spark_plans
 from vsc.runtime.spark.query import check
 
 pytestmark = pytest.mark.spark
@@ -87,3 +88,25 @@ def test_credentials(broker: Broker, topic: Callable[..., str], refused: Callabl
 )
 def test_options(options: str, message: str, broker: Broker, refused: Callable[..., SourceError]) -> None:
     assert message in refused(broker.address, "t", options, password=SECRET if "security" in options else "9").message
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "'kafka.sasl.login.callback.handler.class' = 'x'",
+        "'kafka.ssl.truststore.location' = 'x.jks'",
+        "'kafka.security.protocol' = 'SASL_SSL', 'kafka.sasl.mechanism' = 'AWS_MSK_IAM'",
+    ],
+)
+def test_what_only_java_knows_is_left_to_it(option: str, broker: Broker) -> None:
+    checked(broker.address, "nothing", f"format = 'json', {option}")
+
+
+def test_spark_s_plan_shows_no_secret(spark: Any, broker: Broker, topic: Callable[..., str]) -> None:
+    plan = compiled(SOURCE.format(options=SASL + ", 'kafka.client.id' = '${me}'"))
+    variables = {"brokers": broker.guarded, "topic": topic(), "password": "right", "me": SECRET}
+    text = spark_plans(plan, spark, variables)
+    assert "KafkaTable" in text
+    assert "kafka.client.id -> ..." in text
+    assert SECRET not in text
+    assert "password" not in text

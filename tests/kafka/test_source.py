@@ -10,7 +10,7 @@ import pytest
 
 from tests.kafka.broker import Broker, Record
 from tests.spark.support import compiled, parquet_rows, run_epochs, run_once
-from vsc.runtime.errors import BadRowError
+from vsc.runtime.errors import BadRowError, SourceError
 from vsc.runtime.spark.failures import translated
 
 pytestmark = pytest.mark.spark
@@ -168,6 +168,33 @@ def test_a_topic_that_grows_partitions_while_it_is_read(case: Callable[..., Case
 
     run_epochs(one.plan, one.spark, one.folder / "ck", [first, more], **one.arguments)
     assert sorted((r["k"], r["x"]) for r in one.rows()) == [("a", 1), ("a", 3), ("b", 2)]
+
+
+def test_a_group_says_how_far_the_query_has_read(case: Callable[..., Case]) -> None:
+    one = case("k string, x int", "format = 'json', group = '${topic}-readers'", partitions=2)
+    one.broker.write(one.topic, [Record(b"a", b'{"x": 1}', 1, 0), Record(b"b", b'{"x": 2}', 2, 1)])
+    one.run()
+    one.broker.write(one.topic, [Record(b"a", b'{"x": 3}', 3, 0)])
+    one.run()
+    assert one.broker.committed(f"{one.topic}-readers") == {(one.topic, 0): 2, (one.topic, 1): 1}
+
+
+def test_records_that_kafka_has_deleted(case: Callable[..., Case]) -> None:
+    one = case("k string, x int", "format = 'json', 'failOnDataLoss' = '${strict}'")
+    one.arguments["variables"]["strict"] = "true"
+    for first in (0, 2):
+        one.broker.write_json(one.topic, [("a", {"x": first + i}, 1000) for i in range(2)])
+        if first == 0:
+            one.run()
+    one.broker.delete(one.topic, 0, 3)
+    with pytest.raises(Exception) as caught:
+        one.run()
+    known = translated(caught.value)
+    assert isinstance(known, SourceError)
+    assert known.message.startswith("Kafka no longer holds records that the checkpoint has still to read")
+    one.arguments["variables"]["strict"] = "false"
+    one.run()
+    assert [r["x"] for r in one.rows()] == [0, 1, 3]
 
 
 JOIN = """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from vsc.extras import required
@@ -19,12 +19,20 @@ from vsc.runtime.spark.options import Options
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, KafkaException
 
-__all__ = ["PREFIX", "NotForPython", "check_topic", "client_settings", "installed", "is_empty", "quiet"]
+__all__ = [
+    "PREFIX",
+    "NotForPython",
+    "check_topic",
+    "client_settings",
+    "common",
+    "is_empty",
+    "quiet",
+]
 
 PREFIX = "kafka."
 """What the names of Kafka's own options begin with."""
 LOOK_SECONDS = 5
-_SECURITY = ("security.", "sasl.", "ssl.")
+_COMMON = ("bootstrap.", "security.", "sasl.", "ssl.")
 _LOGIN = re.compile(r"""\b(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
 _STORES = ("ssl.truststore.", "ssl.keystore.")
 _PEM = {
@@ -32,6 +40,7 @@ _PEM = {
     "ssl.keystore.certificate.chain": ("ssl.certificate.pem",),
     "ssl.keystore.key": ("ssl.key.pem",),
 }
+_INVALID = "Invalid value"
 _PROPERTY = re.compile(r'property:? "([^"]+)"')
 _NOISE = re.compile(r"^\S+?/(?:bootstrap|\d+): | \(after \d+ms in state \w+.*?\)", re.DOTALL)
 
@@ -45,12 +54,6 @@ class NotForPython(ValueError):
     """An option that only Kafka's Java client can use; the text is its name and what to give instead."""
 
 
-def installed() -> None:
-    """Raises `MissingExtra` if the client is not there."""
-    with required("the kafka connector", "kafka"):
-        import confluent_kafka  # noqa: F401
-
-
 def client_settings(options: Options) -> dict[str, str]:
     """What librdkafka takes of the connector's options. NotForPython for a file or a login that it cannot use."""
     given = {n.removeprefix(PREFIX): v for n, v in options.spark.items() if n.startswith(PREFIX)}
@@ -62,6 +65,11 @@ def client_settings(options: Options) -> dict[str, str]:
         found |= _login(given["sasl.jaas.config"])
     found |= {name: given[text] for text, names in _PEM.items() if text in given for name in names}
     return found | dict(_files(given))
+
+
+def common(settings: Mapping[str, str]) -> dict[str, str]:
+    """Of `client_settings`, what every client needs, whatever it does."""
+    return {name: value for name, value in settings.items() if name.startswith(_COMMON)}
 
 
 def _login(jaas: str) -> dict[str, str]:
@@ -89,13 +97,14 @@ def _files(given: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def check_topic(options: Options, use: Literal["read", "write"]) -> None:
-    """SourceError or SinkError if the topic cannot be reached, is not there, or may not be used.
+    """SourceError or SinkError if the topic cannot be reached, is not there, or may not be used; MissingExtra without
+    the client.
 
     A source whose options only Java understands is left to Spark.
     """
-    installed()
-    from confluent_kafka import KafkaException, Producer, TopicCollection
-    from confluent_kafka.admin import AclOperation
+    with required("the kafka connector"):
+        from confluent_kafka import KafkaException, Producer, TopicCollection
+        from confluent_kafka.admin import AclOperation
 
     raised: type[SourceError | SinkError] = SourceError if use == "read" else SinkError
     topic, servers = options.text("topic"), options.text("bootstrap_servers")
@@ -105,11 +114,13 @@ def check_topic(options: Options, use: Literal["read", "write"]) -> None:
         if use == "write":
             Producer(client_settings(options), logger=quiet)  # which knows its options as soon as it is made
     except NotForPython as error:
-        if use == "read":
+        if use == "read" and options.get("group") is None:
             return
-        raise SinkError(f"{options.place}: {error}", "see docs/connectors/kafka.md") from error
+        raise raised(f"{options.place}: {error}", "see docs/connectors/kafka.md") from error
     except KafkaException as error:
-        raise raised(f"{options.place}: {wrong_setting(error)}", "correct the option, or remove it") from None
+        if use == "read" and _INVALID not in str(error):
+            return  # Java's client may well know it
+        raise raised(f"{options.place}: {_wrong_setting(error)}", "correct the option, or remove it") from None
     asked = admin.describe_topics(
         TopicCollection([topic]), include_authorized_operations=True, request_timeout=LOOK_SECONDS
     )[topic]
@@ -145,21 +156,19 @@ def is_empty(options: Options) -> bool:
     return bool(ends[0]) and ends[0] == ends[1]
 
 
-def wrong_setting(error: KafkaException) -> str:
+def _wrong_setting(error: KafkaException) -> str:
     """What librdkafka has against a setting, without its value."""
     name = _PROPERTY.search(str(error))
     if name is None:
         return "Kafka's client does not take the 'kafka.' options together"
-    what = "does not know" if "No such" in str(error) else "does not take the value of"
+    what = "does not take the value of" if _INVALID in str(error) else "does not know"
     return f"Kafka's client {what} the option 'kafka.{name.group(1)}'"
 
 
 def _admin(options: Options, told: list[KafkaError]) -> Any:
     from confluent_kafka.admin import AdminClient
 
-    settings = client_settings(options)
-    wanted = {n: v for n, v in settings.items() if n == "bootstrap.servers" or n.startswith(_SECURITY)}
-    return AdminClient({**wanted, "error_cb": told.append}, logger=quiet)
+    return AdminClient({**common(client_settings(options)), "error_cb": told.append}, logger=quiet)
 
 
 _ALLOW = "give it the permission, or give another user's credentials"

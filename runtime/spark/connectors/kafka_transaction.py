@@ -25,7 +25,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from vsc.runtime.errors import SinkError
-from vsc.runtime.spark.connectors.kafka_client import quiet
+from vsc.runtime.spark.connectors.kafka_client import common, quiet
 
 __all__ = ["Ledger", "Transaction", "forget_after"]
 
@@ -88,7 +88,7 @@ class Transaction:
         own = {"transactional.id": name, "on_delivery": self._delivered, "delivery.report.only.error": True}
         self._producer = Producer({**_DEFAULTS, **settings, **own}, logger=quiet)
         group = {"group.id": name, "enable.auto.commit": False}
-        self._reader = Consumer({**_security(settings), **group}, logger=quiet)
+        self._reader = Consumer({**common(settings), **group}, logger=quiet)
         self._ledger = Ledger()
         self._before: str | None = None
 
@@ -194,7 +194,7 @@ class Transaction:
 
 def forget_after(settings: Mapping[str, str], name: str, epoch: int, place: str) -> None:
     """For all tasks of the sink called `name`: epochs after that one count as not written."""
-    admin = AdminClient(_security(settings), logger=quiet)
+    admin = AdminClient(common(settings), logger=quiet)
     try:
         groups = [g.group_id for g in admin.list_consumer_groups(request_timeout=SECONDS).result().valid]
         for group in groups:
@@ -213,8 +213,3 @@ def forget_after(settings: Mapping[str, str], name: str, epoch: int, place: str)
                     done.result()
     except KafkaException as error:
         raise SinkError(f"{place}: Kafka does not forget the epochs after {epoch}: {error.args[0].str()}") from error
-
-
-def _security(settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings that every client needs."""
-    return {n: v for n, v in settings.items() if n.startswith(("bootstrap.", "security.", "sasl.", "ssl."))}
