@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 
 __all__ = ["PostgresServer", "programs"]
@@ -70,17 +69,14 @@ class PostgresServer:
         shutil.rmtree(self.folder)
 
     def crash(self) -> None:
-        """``kill -9``."""
-        pid = int((self.folder / "data/postmaster.pid").read_text().splitlines()[0])
-        os.kill(pid, signal.SIGKILL)
-        deadline = time.monotonic() + 30
-        while self._answers():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-
-    def _answers(self) -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+        """``kill -9``, of its processes as well: one that lives on would keep the next server from starting."""
+        server = psutil.Process(int((self.folder / "data/postmaster.pid").read_text().splitlines()[0]))
+        server.suspend()  # so that it starts no others meanwhile
+        every = [server, *server.children(recursive=True)]
+        for process in every:
+            process.kill()
+        _, alive = psutil.wait_procs(every, 30)
+        assert not alive
 
     def url(self, database: str = "vsc") -> str:
         """The JDBC URL."""
