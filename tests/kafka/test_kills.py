@@ -154,5 +154,9 @@ def test_the_broker_is_killed(job: Job) -> None:
         assert "[VSC" in said
         process = job.start()
         _, said = process.communicate(timeout=400)
-        assert process.returncode == 0, said
+    if process.returncode == 3 and "Failed to get committed offsets" in said:
+        priced, _ = job.results()
+        assert len(priced) == len(set(priced))
+        pytest.xfail("the broker has lost the end of a transaction: docs/connectors/kafka.md, Kills")
+    assert process.returncode == 0, said
     assert job.results() == expected()
