@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -106,7 +107,7 @@ def test_spark_s_plan_shows_no_secret(spark: Any, broker: Broker, topic: Callabl
     plan = compiled(SOURCE.format(options=SASL + ", 'kafka.client.id' = '${me}'"))
     variables = {"brokers": broker.guarded, "topic": topic(), "password": "right", "me": SECRET}
     text = spark_plans(plan, spark, variables)
-    assert "KafkaTable" in text
-    assert "kafka.client.id -> ..." in text
+    assert "kafka" in text
+    assert set(re.findall(r"kafka\.client\.id -> ([^,\]]*)", text)) <= {"..."}  # Spark 4.3 does not show it at all
     assert SECRET not in text
     assert "password" not in text
