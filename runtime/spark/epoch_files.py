@@ -43,6 +43,17 @@ class Tally:
     count: int
     digest: int
 
+    def differs(self, now: Tally, place: str, epoch: int, again: str) -> SinkError:
+        """The error of a sink that has written this for an epoch that gives it `now`; `again` writes it once more."""
+        what = f"{self.count} rows, now it has {now.count}"
+        if self.count == now.count:
+            what = f"other content in its {now.count} rows"
+        return SinkError(
+            f"{place}: epoch {epoch} was written before with {what}",
+            "its input, the options or vsc itself have changed in between: restore what was there; or, to have the "
+            f"epoch written again, {again}",
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
@@ -119,7 +130,7 @@ class EpochFiles:
         else:
             listed = self._listed(epoch)
             if listed.rows != rows():
-                raise self._differs(epoch, listed.rows, rows())
+                raise listed.rows.differs(rows(), self._place, epoch, f"remove {self._all_of(epoch)}")
         if listed is not None:
             self._publish(epoch, listed)
         self._forget(epoch - _KEPT + 1)
@@ -189,16 +200,6 @@ class EpochFiles:
                 f"{self._place}: {self._folder.path(self._list(epoch))} is damaged: {error}",
                 f"restore it; or remove {self._all_of(epoch)}, and the epoch is written again",
             ) from error
-
-    def _differs(self, epoch: int, before: Tally, now: Tally) -> SinkError:
-        what = f"{before.count} rows, now it has {now.count}"
-        if before.count == now.count:
-            what = f"other content in its {now.count} rows"
-        return SinkError(
-            f"{self._place}: epoch {epoch} was written before with {what}",
-            "its input, the options or vsc itself have changed in between: restore what was there; or, to have the "
-            f"epoch written again, remove {self._all_of(epoch)}",
-        )
 
     def _all_of(self, epoch: int) -> str:
         """What there is of an epoch, for a message."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Meaning, Nodes, limits
-from vsc.plan import Connector, Node, Plan, Sink, Source
+from vsc.plan import Connector, Node, Plan, Sink
 
 __all__ = ["compare"]
 
@@ -20,12 +20,12 @@ def compare(old: Plan, new: Plan) -> tuple[Change, ...]:
 
 
 def _sources(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
-    for node in (n for n in new.nodes if isinstance(n.operation, Source)):
+    for node in new.sources:
         before = nodes.pairs.get(node.name)
         if before is None:
             yield Change("source", node.name, Verdict.NEW, "", node.name, node.line)
             continue
-        was, now = _connector(before), _connector(node)
+        was, now = before.source.connector, node.source.connector
         if was.kind != now.kind:
             reason = f"it read from {was.kind}, reads from {now.kind}: a position in one means nothing in the other"
             yield Change(
@@ -35,8 +35,8 @@ def _sources(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
             moved = [f"{name} was {a}, is {b}" for name, a, b in _options(was, now)]
             bounds, at = list(limits(before, node, "source")), (node, node.line)
             yield _judged("source", node.name, before.name, at, nodes.meanings[node.name], bounds, moved)
-    for node in old.nodes:
-        if isinstance(node.operation, Source) and node.name not in nodes.successors:
+    for node in old.sources:
+        if node.name not in nodes.successors:
             yield Change("source", node.name, Verdict.DROPPED, "", node.name, node.line)
 
 
@@ -119,11 +119,6 @@ def _of_rows(nodes: Nodes, store: _Store) -> Meaning:
 
 def _other(was: str, name: str) -> str | None:
     return was if was != name else None
-
-
-def _connector(node: Node) -> Connector:
-    assert isinstance(node.operation, Source)
-    return node.operation.connector
 
 
 def _kind(node: Node) -> str:

@@ -12,14 +12,14 @@ from dataclasses import fields
 from typing import Any
 
 from vsc.changes.values import alike, are_items, shown, wider
-from vsc.plan import Aggregate, Column, Item, Node, Plan, Schema, Source, Store
+from vsc.plan import Aggregate, Column, Item, Node, Plan, Source, Store
 from vsc.plan import expressions as exprs
 from vsc.plan.record import record
 from vsc.plan.words import duration
 
 __all__ = ["Meaning", "Nodes", "limits"]
 
-_DERIVED = {"source": {"connector", "rank", "columns", "max_ahead"}, "filter": {"dedupe"}}
+_DERIVED = {"source": {"connector", "rank", "columns"}, "filter": {"dedupe"}}
 """Members that follow from others, or are compared elsewhere."""
 
 
@@ -71,7 +71,7 @@ class Nodes:
         if isinstance(node.operation, Source):
             others = [one for one in left.values() if isinstance(one.operation, Source) and one.name not in self._new]
             near = [one for one in others if _declared_alike(one, node)]
-            there = [one for one in near if _place(one) == _place(node)]
+            there = [one for one in near if one.source.connector == node.source.connector]
             if same_name is None and (there or len(near) == 1):
                 return (there or near)[0]
         elif same_name is None or not self._computes_alike(same_name, node):
@@ -178,8 +178,9 @@ def _differences(old: Node, new: Node) -> Iterator[str]:
     if old.kind != new.kind:
         yield f"it was a {old.kind}, is a {new.kind}"
     before, after = old.operation, new.operation
-    if isinstance(before, Source) and isinstance(after, Source):
-        yield from _declarations(old.schema, before, new.schema, after)
+    names, now_names = ([column.name for column in node.schema.key] for node in (old, new))
+    if isinstance(after, Source) and names != now_names:
+        yield f"its key was {_columns(old.schema.key)}, is {_columns(new.schema.key)}"
     skipped = _DERIVED.get(after.op, set()) | set(after.limits) | {"op", "row", "left_schema", "columns"}
     for name in (field.name for field in fields(after) if field.name not in skipped):
         was, now = getattr(before, name), getattr(after, name)
@@ -197,18 +198,8 @@ def _items(was: tuple[Item, ...], now: tuple[Item, ...]) -> Iterator[str]:
             yield f"`{item.name}` was {shown(item)}, is {shown(after[item.name])}"
 
 
-def _declarations(old: Schema, before: Source, new: Schema, after: Source) -> Iterator[str]:
-    if [c.name for c in old.key] != [c.name for c in new.key]:
-        yield f"its key was {_columns(old.key)}, is {_columns(new.key)}"
-
-
 def _declared_alike(old: Node, new: Node) -> bool:
     return old.schema == new.schema and next(_differences(old, new), None) is None
-
-
-def _place(node: Node) -> object:
-    assert isinstance(node.operation, Source)
-    return node.operation.connector
 
 
 def _columns(columns: tuple[Column, ...]) -> str:

@@ -111,7 +111,7 @@ class JdbcSink(EpochSink):
         if not self.is_new(epoch):
             before, now = self._written[epoch], rows()
             if before != now:
-                raise self._differs(epoch, before, now)
+                raise before.differs(now, self._place, epoch, _again(epoch))
             return
         newest = max(self._written, default=-1)
         if newest > epoch:
@@ -267,16 +267,6 @@ class JdbcSink(EpochSink):
 
     def _connected(self) -> Any:
         return self._database.connected(self._place)
-
-    def _differs(self, epoch: int, before: Tally, now: Tally) -> SinkError:
-        what = f"{before.count} rows, now it has {now.count}"
-        if before.count == now.count:
-            what = f"other content in its {now.count} rows"
-        return SinkError(
-            f"{self._place}: epoch {epoch} was written before with {what}",
-            "its input, the options or vsc itself have changed in between: restore what was there; or, to have the "
-            f"epoch written again, {_again(epoch)}",
-        )
 
 
 def _percent(statement: str) -> str:
