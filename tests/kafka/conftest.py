@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka.broker import Broker
+from servers.kafka import Broker
 
 _HERE = Path(__file__).parent
 

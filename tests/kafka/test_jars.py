@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka.broker import Broker, Record
-from tests.kafka.jars import CACHE
+from servers.jars import CACHE
+from servers.kafka import Broker, Record
 from tests.spark.support import parquet_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.kafka.broker import Broker
-from tests.kafka.jars import connector_jars
+from servers.jars import connector_jars
+from servers.kafka import Broker
 from vsc.runtime.spark.connectors.kafka_client import quiet
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]

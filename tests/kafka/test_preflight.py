@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.kafka.broker import Broker, free_port
+from servers.kafka import Broker
+from servers.ports import free_port
 from tests.spark.support import compiled
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.explain import spark_plans

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.kafka.broker import Broker, Record, free_port
+from servers.kafka import Broker, Record
+from servers.ports import free_port
 from tests.spark.support import compiled, run_once, write_json
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.kafka_transaction import Transaction, forget_after

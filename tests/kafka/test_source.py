@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.kafka.broker import Broker, Record
+from servers.kafka import Broker, Record
 from tests.spark.support import compiled, parquet_rows, run_epochs, run_once
 from vsc.runtime.errors import BadRowError, SourceError
 from vsc.runtime.spark.failures import translated

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.postgres.server import PostgresServer, programs
+from servers.missing import MissingProgramError
+from servers.postgres import PostgresServer, programs
 
 _HERE = Path(__file__).parent
 
@@ -24,10 +25,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def running_server() -> Iterator[PostgresServer]:
     """The server. Without PostgreSQL the tests are skipped, but where ``VSC_SERVERS=required``, as in .ci/run."""
-    found = programs()
-    if found is None:
-        assert os.environ.get("VSC_SERVERS") != "required", "PostgreSQL is not installed: apt-get install postgresql"
-        pytest.skip("needs PostgreSQL (apt-get install postgresql)")
+    try:
+        found = programs()
+    except MissingProgramError as error:
+        assert os.environ.get("VSC_SERVERS") != "required", error
+        pytest.skip(str(error))
     server = PostgresServer(found)
     server.create()
     server.start()

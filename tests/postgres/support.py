@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.postgres.server import PostgresServer
+from servers.postgres import PostgresServer
 from tests.spark.support import compiled, run_once, write_json
 from vsc.runtime.errors import VscRuntimeError
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.postgres.server import PostgresServer
+from servers.postgres import PostgresServer
 from tests.spark.support import write_json
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]

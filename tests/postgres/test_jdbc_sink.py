@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.postgres.server import PostgresServer
+from servers.postgres import PostgresServer
 from tests.postgres.support import LOGIN, Case
 from tests.spark.support import compiled
 from vsc.runtime.spark.options import resolve_plan

@@ -1,11 +1,10 @@
-"""A PostgreSQL server of the tests' own: Debian's programs, a folder that goes, a free port on loopback."""
+"""A real PostgreSQL server: Debian's programs, a folder that goes, a free port on loopback."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -16,21 +15,19 @@ from typing import Any
 import psutil
 import psycopg
 
+from servers.missing import program
+from servers.ports import free_port
+
 __all__ = ["PostgresServer", "programs"]
 
 
-def programs() -> Path | None:
-    """The folder of the server's programs, of the newest version that is installed."""
+def programs() -> Path:
+    """The folder of the server's programs, of the newest version that is installed; MissingProgramError if none is."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
-    on_path = shutil.which("initdb")
-    return found[-1].parent if found else Path(on_path).parent if on_path else None
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
+    initdb = (
+        found[-1] if found else Path(program("initdb", "install PostgreSQL, such as with apt-get install postgresql"))
+    )
+    return initdb.parent
 
 
 @dataclass
@@ -39,7 +36,7 @@ class PostgresServer:
 
     programs: Path
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="vsc-postgres-")))
-    port: int = field(default_factory=_free_port)
+    port: int = field(default_factory=free_port)
     password: str = field(default_factory=lambda: "pw-" + secrets.token_hex(8))
 
     def create(self) -> None:
@@ -64,8 +61,9 @@ class PostgresServer:
         )
 
     def stop(self) -> None:
-        """Ends it, and removes what there is of it."""
-        self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "fast", "-w", "stop")
+        """Ends it if it runs, and removes what there is of it."""
+        if (self.folder / "data/postmaster.pid").exists():
+            self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "fast", "-w", "stop")
         shutil.rmtree(self.folder)
 
     def crash(self) -> None:

@@ -1,7 +1,7 @@
 """The jars of a Kafka broker and of Spark's connector, fetched with Maven once and kept in the user's cache.
 
-``python -m tests.kafka.jars`` fetches them before the tests need them, as CI does. ``VSC_TEST_CACHE`` names another
-folder for them.
+``python -m servers.jars`` fetches them before anything needs them, as CI does. ``VSC_TEST_CACHE`` names another folder
+for them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pyspark
 
+from servers.missing import program
 from vsc.runtime.spark.connectors.kafka_jars import JARS, connector_release
 
-__all__ = ["CACHE", "broker_jars", "connector_jars"]
+__all__ = ["BROKER", "CACHE", "broker_jars", "connector_jars", "maven"]
 
 CACHE = Path(os.environ.get("VSC_TEST_CACHE") or Path.home() / ".cache/vsc-tests")
 BROKER = "4.3.1"
+"""The release of the broker, and of Kafka Streams in the benchmarks."""
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>vsc</groupId><artifactId>tests</artifactId><version>1</version>
@@ -26,6 +28,13 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   </dependencies>
 </project>
 """
+
+
+def maven(folder: Path, *arguments: str) -> None:
+    """Runs Maven on the project in `folder`. MissingProgramError if it is not installed."""
+    # A repository of its own: Spark's Ivy cannot use what Maven leaves in the user's.
+    command = [program("mvn", "install Maven, such as with apt-get install maven"), "-q", "-B"]
+    subprocess.run([*command, f"-Dmaven.repo.local={CACHE / 'm2'}", *arguments], cwd=folder, check=True, timeout=600)
 
 
 def broker_jars() -> Path:
@@ -46,9 +55,7 @@ def _fetched(group: str, artifact: str, release: str, *options: str) -> Path:
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "pom.xml").write_text(_POM.format(group, artifact, release))
-        # A repository of its own: Spark's Ivy cannot use what Maven leaves in the user's.
-        command = ["mvn", "-q", "-B", f"-Dmaven.repo.local={CACHE / 'm2'}", "dependency:copy-dependencies"]
-        subprocess.run([*command, *options, "-DoutputDirectory=jars"], cwd=folder, check=True, timeout=300)
+        maven(folder, "dependency:copy-dependencies", *options, "-DoutputDirectory=jars")
         done.touch()
     return folder / "jars"
 

@@ -1,9 +1,8 @@
-"""A real Kafka broker for tests: one node on loopback, its own folder and ports; and its topics, written and read."""
+"""A real Kafka broker: one node on loopback, its own folder and ports; and its topics, written and read."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,10 +15,12 @@ from typing import Any
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from tests.kafka.jars import broker_jars
+from servers.jars import broker_jars
+from servers.missing import program
+from servers.ports import free_port
 from vsc.runtime.spark.connectors.kafka_client import quiet
 
-__all__ = ["Broker", "Record", "free_port"]
+__all__ = ["Broker", "Record"]
 
 _SETTINGS = """process.roles=broker,controller
 node.id=1
@@ -62,14 +63,6 @@ class Record:
         return None if self.value is None else json.loads(self.value)
 
 
-def free_port() -> int:
-    """A port of loopback that nobody uses."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
 class Broker:
     """A broker in `folder`. `address` takes anybody, `guarded` only user ``vsc`` with the password ``right`` (SASL)."""
 
@@ -81,7 +74,8 @@ class Broker:
         folder.mkdir(parents=True, exist_ok=True)
         self._settings = folder / "server.properties"
         self._settings.write_text(_SETTINGS.format(listeners=listeners, controller=controller, folder=folder))
-        self._java = [shutil.which("java") or "java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+        self._java = [program("java", "install Java 17, such as with apt-get install openjdk-17-jre-headless")]
+        self._java += ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
         self._java += ["-cp", f"{broker_jars()}/*"]
         format = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._settings)]
         subprocess.run([*self._java, *format], check=True, capture_output=True, timeout=_SECONDS)
@@ -91,8 +85,9 @@ class Broker:
         """Starts it, and waits until it answers."""
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*self._java, "kafka.Kafka", str(self._settings)], stdout=log, stderr=subprocess.STDOUT
-            )
+                [*self._java, "kafka.Kafka", str(self._settings)], stdout=log, stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )  # fmt: skip
         deadline = time.monotonic() + _SECONDS
         while not self._answers():
             assert self._process.poll() is None, (self._folder / "log").read_text()[-3000:]
