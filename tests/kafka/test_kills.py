@@ -1,4 +1,7 @@
-"""``vsc run`` from topics to topics, with ``kill -9`` of it and of the broker: every result is there once."""
+"""``vsc run`` from topics to topics, with ``kill -9`` of it and of the broker: every result is there once.
+
+``VSC_KILLS`` times of vsc, ``VSC_BROKER_KILLS`` times of the broker.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +23,9 @@ from servers.jars import connector_jars
 from servers.kafka import Broker
 from vsc.runtime.spark.connectors.kafka_client import quiet
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
+
+KILLS, BROKER_KILLS = int(os.environ.get("VSC_KILLS", "5")), int(os.environ.get("VSC_BROKER_KILLS", "2"))
 
 TOPOLOGY = """
 table rates (c string, rate bigint)
@@ -32,7 +38,7 @@ table counts = aggregate orders group by c select count(*) as orders;
 sink priced to kafka (bootstrap_servers = '${brokers}', topic = 'priced', format = 'json');
 sink counts to kafka (bootstrap_servers = '${brokers}', topic = 'counts', format = 'json');
 """
-ROWS, CODES = 90, "abc"
+ROWS, CODES = 30 * max(3, KILLS * 2 // 3, BROKER_KILLS), "abc"
 
 
 class Job:
@@ -130,33 +136,39 @@ def ended_more(job: Job) -> Callable[[], bool]:
 
 
 def test_vsc_is_killed(job: Job) -> None:
-    for moment in (wrote_more, began_more, wrote_more, ended_more, wrote_more):
+    for _, moment in zip(range(KILLS), cycle((wrote_more, began_more, wrote_more, ended_more, wrote_more))):
         kill_when(job, moment)
-    process = job.start()
-    _, said = process.communicate(timeout=400)
-    assert process.returncode == 0, said
-    assert job.results() == expected()
+    ended(job, job.start())
 
 
 def test_the_broker_is_killed(job: Job) -> None:
-    for life in (1, 2):
-        process = job.start()
-        assert wait_until(process, wrote_more(job)), process.communicate()[1]
+    """Every other time vsc is killed with it; else vsc goes on, or fails in order."""
+    process = job.start()
+    for number in range(BROKER_KILLS):
+        if not wait_until(process, wrote_more(job)):
+            process = failed_in_order(job, process)
+            assert wait_until(process, wrote_more(job)), process.communicate()[1]
         job.broker.kill()
         job.broker.start()
-        if life == 2:
-            break
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        if number % 2 == 0:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            process = job.start()
+    if process.wait(400) != 0:
+        process = failed_in_order(job, process)
+    ended(job, process)
+
+
+def ended(job: Job, process: subprocess.Popen[str]) -> None:
+    """Waits for the last life, which is not killed."""
     _, said = process.communicate(timeout=400)
-    if process.returncode != 0:  # it may fail, in order
-        assert process.returncode == 3, said
-        assert "[VSC" in said
-        process = job.start()
-        _, said = process.communicate(timeout=400)
-    if process.returncode == 3 and "Failed to get committed offsets" in said:
-        priced, _ = job.results()
-        assert len(priced) == len(set(priced))
-        pytest.xfail("the broker has lost the end of a transaction: docs/connectors/kafka.md, Kills")
     assert process.returncode == 0, said
     assert job.results() == expected()
+
+
+def failed_in_order(job: Job, process: subprocess.Popen[str]) -> subprocess.Popen[str]:
+    """Looks at a life that the loss of the broker has ended, or has kept from beginning; the next life."""
+    _, said = process.communicate(timeout=400)
+    assert process.returncode in (1, 3), said
+    assert "[VSC" in said
+    return job.start()

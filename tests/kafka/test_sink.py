@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException, Producer
 
 from servers.kafka import Broker, Record
 from servers.ports import free_port
 from tests.spark.support import compiled, run_once, write_json
 from vsc.runtime.errors import SinkError
+from vsc.runtime.spark.connectors.kafka_client import quiet
+from vsc.runtime.spark.connectors.kafka_epochs import EpochReader, Note, create_epochs
 from vsc.runtime.spark.connectors.kafka_transaction import Transaction, forget_after
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.query import check
@@ -190,9 +193,13 @@ RECORDS: list[tuple[bytes | None, bytes | None, int]] = [(b"a", b"1", 5), (b"b",
 
 def test_an_attempt_that_is_overtaken_cannot_commit(broker: Broker, topic: Callable[..., str]) -> None:
     name, settings = topic(), {"bootstrap.servers": broker.address}
-    with pytest.raises(SinkError, match="epoch 3"), Transaction(settings, name, f"{name}-0", "the sink", 3) as zombie:
+    task = (settings, name, f"vsc-{name}", 1, "the sink", 3)
+    create_epochs(settings, f"vsc-{name}", 2, "the sink")
+    with pytest.raises(SinkError, match="epoch 3"), Transaction(*task) as zombie:
+        zombie.begin()
         zombie.add(RECORDS)
-        with Transaction(settings, name, f"{name}-0", "the sink", 3) as other:
+        with Transaction(*task) as other:
+            other.begin()
             other.add(RECORDS)
             assert other.finish().records == 2
         zombie.finish()
@@ -202,18 +209,50 @@ def test_an_attempt_that_is_overtaken_cannot_commit(broker: Broker, topic: Calla
 
 def test_an_older_copy_of_a_checkpoint_is_refused_until_it_goes_back(broker: Broker, topic: Callable[..., str]) -> None:
     name, settings = topic(), {"bootstrap.servers": broker.address}
+    create_epochs(settings, f"vsc-{name}", 2, "the sink")
 
     def write(epoch: int) -> int:
-        with Transaction(settings, name, f"{name}-0", "the sink", epoch) as one:
+        with Transaction(settings, name, f"vsc-{name}", 0, "the sink", epoch) as one:
+            one.begin()
             one.add(RECORDS)
             return one.finish().records
 
-    assert [write(4), write(5)] == [2, 2]
+    assert [write(4), write(5), write(5)] == [2, 2, 2]
     with pytest.raises(SinkError, match="epoch 5 is written: the checkpoint, at epoch 4, is an older copy"):
         write(4)
-    forget_after(settings, name, 3, "the sink")
+    forget_after(settings, f"vsc-{name}", 3, "the sink")
     assert write(4) == 2
     assert len(broker.read(name)) == 6
+
+
+def test_the_last_epoch_is_found_behind_attempts_that_failed(broker: Broker, topic: Callable[..., str]) -> None:
+    name, settings = topic(), {"bootstrap.servers": broker.address}
+    epochs = f"vsc-{name}"
+    create_epochs(settings, epochs, 2, "the sink")
+    create_epochs(settings, epochs, 2, "the sink")  # it is there
+    producer = Producer({**settings, "transactional.id": f"{epochs}-1"}, logger=quiet)
+    producer.init_transactions()
+
+    def note(epoch: int) -> None:
+        producer.begin_transaction()
+        producer.produce(epochs, Note(epoch, "x").encoded(), b"1", 1)
+
+    reader = EpochReader(settings, epochs, 1)
+    assert reader.last() is None
+    note(7)
+    producer.flush()
+    with pytest.raises(KafkaException, match="has not ended"):
+        reader.last()
+    producer.commit_transaction()
+    assert reader.last() == Note(7, "x")
+    for _ in range(20):
+        note(8)
+        producer.flush()
+        producer.abort_transaction()
+    assert reader.last() == Note(7, "x")
+    reader.close()
+    with pytest.raises(SinkError, match="has 2 partitions, not 3"):
+        create_epochs(settings, epochs, 3, "the sink")
 
 
 SINK = "stream rows (id string, x int) from files (path = '/', format = 'json') {key};" \

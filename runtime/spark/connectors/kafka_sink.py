@@ -1,9 +1,9 @@
 """A Kafka topic as a sink: each result once, in order of its key, with its event time as the record's timestamp.
 
-Each task of an epoch writes in one transaction. In it stands the epoch as well, as the offset of a consumer group that
-nobody else has: so Kafka takes both or neither, and an epoch that comes again finds that it is there. The transactional
-id is that of the checkpoint, the sink and the vsc partition: a task that begins ends whatever an older one left open,
-and nothing that such a one still sends is taken.
+Each task of an epoch writes in one transaction, and notes the epoch in it (`kafka_epochs`): so Kafka takes both or
+neither, and an epoch that comes again finds that it is there. The transactional id is that of the checkpoint, the sink
+and the vsc partition: a task that begins ends whatever an older one left open, and nothing that such a one still sends
+is taken.
 
 A task has the same records whenever its epoch comes again; beside the epoch stand their number and a check sum, which
 have to agree.
@@ -24,6 +24,7 @@ from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka_client import client_settings
+from vsc.runtime.spark.connectors.kafka_epochs import create_epochs
 from vsc.runtime.spark.connectors.kafka_rows import key_format
 from vsc.runtime.spark.connectors.kafka_transaction import Ledger, Transaction, forget_after
 from vsc.runtime.spark.epoch_files import Tally
@@ -47,12 +48,16 @@ class KafkaSink(EpochSink):
         self._name = f"vsc-{checkpoint[:16]}-{sink.id.removeprefix('sink-')}"
         self._topic = self._options.text("topic")
         self._settings = client_settings(self._options)
+        self._created = False
 
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Writes the epoch, or what of it is not there yet."""
         expected = rows().count  # raises if the epoch is refused
         if not expected:
             return
+        if not self._created:
+            create_epochs(self._settings, self._name, output.partitions, self._options.place)
+            self._created = True
         records = sink_records(output.changes(self.id, self._node), self._node, self._options)
         task = EpochTask(self._settings, self._topic, self._name, epoch, self._options.place)
         written = sum(row.records for row in records.mapInArrow(task, "records bigint").collect())
@@ -81,8 +86,9 @@ class EpochTask:
         if first is None:
             return
         context = TaskContext.get()
-        name = f"{self.name}-{context.partitionId() if context is not None else 0}"
-        with Transaction(self.settings, self.topic, name, self.place, self.epoch) as transaction:
+        partition = context.partitionId() if context is not None else 0
+        with Transaction(self.settings, self.topic, self.name, partition, self.place, self.epoch) as transaction:
+            transaction.begin()
             transaction.add(_records(first))
             for batch in batches:
                 transaction.add(_records(batch))

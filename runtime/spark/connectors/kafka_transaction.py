@@ -14,23 +14,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from confluent_kafka import (
-    Consumer,
-    ConsumerGroupTopicPartitions,
-    KafkaError,
-    KafkaException,
-    Producer,
-    TopicPartition,
-)
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from vsc.runtime.errors import SinkError
-from vsc.runtime.spark.connectors.kafka_client import common, quiet
+from vsc.runtime.spark.connectors.kafka_client import quiet
+from vsc.runtime.spark.connectors.kafka_epochs import SECONDS, EpochReader, Note, epoch_partitions
 
 __all__ = ["Ledger", "Transaction", "forget_after"]
 
-SECONDS = 60
-"""How long one request may take, with everything that librdkafka tries again."""
 _DEFAULTS = {
     "partitioner": "murmur2_random",  # as Java's clients place keys
     "transaction.timeout.ms": "300000",
@@ -40,8 +31,9 @@ _DEFAULTS = {
 }
 _POLL_EVERY = 1000
 _COMES_BACK = {
-    "NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "UNSTABLE_OFFSET_COMMIT",
+    "NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "CONCURRENT_TRANSACTIONS",
     "_TRANSPORT", "_TIMED_OUT", "_WAIT_COORD", "NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE",
+    "OFFSET_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART", "_ALL_BROKERS_DOWN",
 }  # fmt: skip
 _HELP = {
     "INVALID_TIMESTAMP": "the topic refuses event times so far from now: see its message.timestamp.before.max.ms and "
@@ -52,6 +44,8 @@ _HELP = {
     "_FENCED": "another run writes for the same checkpoint: stop one of them",
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "allow this user to write with transactional ids that begin with vsc-",
     "GROUP_AUTHORIZATION_FAILED": "allow this user to use consumer groups whose names begin with vsc-",
+    "TOPIC_AUTHORIZATION_FAILED": "allow this user to write the topic, and to read and write topics that begin with "
+    "vsc-",
 }
 T = TypeVar("T")
 KeyValueTime = tuple[bytes | None, bytes | None, int]
@@ -77,78 +71,91 @@ class Ledger:
 
 
 class Transaction:
-    """The transaction of the task called `name`. SinkError if Kafka does not take it.
+    """The transaction for an epoch of one task (`partition`) of the sink called `name`. SinkError if Kafka does not
+    take it. Inside the context, no earlier attempt of the task can write any more."""
 
-    Where the epoch was written before, nothing is written: the records are only compared with those.
-    """
-
-    def __init__(self, settings: Mapping[str, str], topic: str, name: str, place: str, epoch: int) -> None:
-        self._topic, self._name, self._place, self._epoch = topic, name, place, epoch
+    def __init__(
+        self, settings: Mapping[str, str], topic: str, name: str, partition: int, place: str, epoch: int
+    ) -> None:
+        self._topic, self._name, self._partition, self._place, self._epoch = topic, name, partition, place, epoch
         self._refused: list[tuple[KafkaError, bytes | None]] = []
-        own = {"transactional.id": name, "on_delivery": self._delivered, "delivery.report.only.error": True}
-        self._producer = Producer({**_DEFAULTS, **settings, **own}, logger=quiet)
-        # Stable offsets only: a broker that was killed may take an offset for pending whose records are committed, and
-        # who does not wait for it writes them twice (seen with Kafka 4.3.1).
-        group = {"group.id": name, "enable.auto.commit": False, "isolation.level": "read_committed"}
-        self._reader = Consumer({**common(settings), **group}, logger=quiet)
+        own = {"transactional.id": f"{name}-{partition}", "on_delivery": self._delivered}
+        only = {"delivery.report.only.error": True}
+        self._producer = Producer({**_DEFAULTS, **settings, **own, **only}, logger=quiet)
+        self._epochs = EpochReader(settings, name, partition)
+        self._last: Note | None = None
         self._ledger = Ledger()
-        self._before: str | None = None
+        self._open = False
 
     def __enter__(self) -> Self:
         self._asked(lambda: self._producer.init_transactions(SECONDS))
-        found = self._asked(lambda: self._reader.committed([self._at(0)], SECONDS)[0])
-        if found.offset > self._epoch + 1:
-            raise self._error(
-                f"epoch {found.offset - 1} is written: the checkpoint, at epoch {self._epoch}, is an older copy",
-                "restore the newer checkpoint; or go back with --back-to, and results come again",
-            )
-        if found.offset == self._epoch + 1:
-            self._before = found.metadata
-        else:
-            self._asked(self._producer.begin_transaction)
+        try:
+            self._last = self._asked(self._epochs.last)
+        finally:
+            self._epochs.close()
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if error is not None and self._before is None:
+        if self._open:
             with contextlib.suppress(KafkaException):  # what is still open is ended by whoever comes next
                 self._producer.abort_transaction(5)
-        self._reader.close()
+
+    def begin(self) -> None:
+        """Opens it; but where the epoch was written before, its records will only be compared with those."""
+        written = -1 if self._last is None else self._last.epoch
+        if written > self._epoch:
+            raise self._error(
+                f"epoch {written} is written: the checkpoint, at epoch {self._epoch}, is an older copy",
+                "restore the newer checkpoint; or go back with --back-to, and results come again",
+            )
+        if written < self._epoch:
+            self._begin()
 
     def add(self, records: Iterable[KeyValueTime]) -> None:
         """Appends records, in their order."""
-        produce, topic, ledger = self._producer.produce, self._topic, self._ledger
         for key, value, timestamp in records:
-            ledger.add(key, value, timestamp)
-            if self._before is not None:
-                continue
-            while True:
-                try:
-                    produce(topic, value, key, timestamp=timestamp or 1)  # 0 would mean now
-                    break
-                except BufferError:
-                    self._poll(0.1)
-                except KafkaException as error:
-                    raise self._failed(error, key) from error
-            if ledger.records % _POLL_EVERY == 0:
-                self._poll(0)
+            self._ledger.add(key, value, timestamp)
+            if self._open:
+                self._produce(self._topic, value, key, timestamp=timestamp or 1)  # 0 would mean now
+                if self._ledger.records % _POLL_EVERY == 0:
+                    self._poll(0)
 
     def finish(self) -> Ledger:
         """Commits the records and the epoch, unless they are there; tells what they are."""
-        if self._before is not None:
-            if self._before != str(self._ledger):
-                raise self._error(
-                    f"epoch {self._epoch} was written before with other content ({self._before}, now {self._ledger})",
-                    "its input, the options or vsc itself have changed in between: restore what was there",
-                )
-            return self._ledger
-        group = self._reader.consumer_group_metadata()
-        done = [self._at(self._epoch + 1, str(self._ledger))]
-        self._asked(lambda: self._producer.send_offsets_to_transaction(done, group, SECONDS))
-        self._asked(lambda: self._producer.commit_transaction(SECONDS))
+        content = str(self._ledger)
+        if self._open:
+            self._commit(Note(self._epoch, content))
+        elif self._last is not None and self._last.content != content:
+            raise self._error(
+                f"epoch {self._epoch} was written before with other content ({self._last.content}, now {content})",
+                "its input, the options or vsc itself have changed in between: restore what was there",
+            )
         return self._ledger
 
-    def _at(self, offset: int, metadata: str = "") -> TopicPartition:
-        return TopicPartition(self._topic, 0, offset, metadata)
+    def forget_later(self) -> None:
+        """Later epochs count as not written."""
+        if self._last is not None and self._last.epoch > self._epoch:
+            self._begin()
+            self._commit(Note(self._epoch))
+
+    def _begin(self) -> None:
+        self._asked(self._producer.begin_transaction)
+        self._open = True
+
+    def _commit(self, note: Note) -> None:
+        self._produce(self._name, note.encoded(), str(self._partition).encode(), partition=self._partition)
+        self._asked(lambda: self._producer.commit_transaction(SECONDS))
+        self._open = False
+
+    def _produce(self, topic: str, value: bytes | None, key: bytes | None, **more: Any) -> None:
+        while True:
+            try:
+                self._producer.produce(topic, value, key, **more)
+                return
+            except BufferError:
+                self._poll(0.1)
+            except KafkaException as error:
+                raise self._failed(error, key) from error
 
     def _asked(self, request: Callable[[], T]) -> T:
         """The answer to a request, tried again while a broker comes back."""
@@ -176,7 +183,7 @@ class Transaction:
     def _delivered(self, error: KafkaError | None, message: Any) -> None:
         """For librdkafka: called for records that could not be written."""
         if error is not None:
-            self._refused.append((error, message.key()))
+            self._refused.append((error, message.key() if message.topic() == self._topic else None))
 
     def _check(self) -> None:
         """SinkError for the first record that Kafka refused."""
@@ -196,22 +203,10 @@ class Transaction:
 
 def forget_after(settings: Mapping[str, str], name: str, epoch: int, place: str) -> None:
     """For all tasks of the sink called `name`: epochs after that one count as not written."""
-    admin = AdminClient(common(settings), logger=quiet)
     try:
-        groups = [g.group_id for g in admin.list_consumer_groups(request_timeout=SECONDS).result().valid]
-        for group in groups:
-            if not group.startswith(f"{name}-"):
-                continue
-            asked = [ConsumerGroupTopicPartitions(group)]
-            (found,) = admin.list_consumer_group_offsets(asked, request_timeout=SECONDS).values()
-            later = [
-                TopicPartition(of.topic, of.partition, epoch + 1)
-                for of in found.result().topic_partitions
-                if of.offset > epoch + 1
-            ]
-            if later:
-                wanted = [ConsumerGroupTopicPartitions(group, later)]
-                for done in admin.alter_consumer_group_offsets(wanted, request_timeout=SECONDS).values():
-                    done.result()
+        partitions = epoch_partitions(settings, name)
     except KafkaException as error:
         raise SinkError(f"{place}: Kafka does not forget the epochs after {epoch}: {error.args[0].str()}") from error
+    for partition in range(partitions):
+        with Transaction(settings, name, name, partition, place, epoch) as one:
+            one.forget_later()

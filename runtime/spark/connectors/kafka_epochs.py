@@ -1,0 +1,129 @@
+"""Which epochs a sink has written to Kafka: a topic of vsc's own, with a partition for each task of the sink.
+
+A task's transaction ends with a note of its epoch in the task's partition, so Kafka takes the records and the note or
+neither. Nobody else writes to that partition: once an earlier attempt has been ended (`init_transactions`), its last
+committed record says what is written. A consumer group's offset would not do: after a broker was killed, Kafka 4.3 may
+take it for pending for ever, and it forgets idle groups.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from vsc.runtime.errors import SinkError
+from vsc.runtime.spark.connectors.kafka_client import common, quiet
+
+__all__ = ["SECONDS", "EpochReader", "Note", "create_epochs", "epoch_partitions"]
+
+SECONDS = 60
+"""How long one request may take, with everything that librdkafka tries again."""
+_SETTINGS = {"cleanup.policy": "compact", "segment.bytes": str(16 << 20)}
+_FIRST_SPAN, _WIDER = 2, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """That an epoch is written, and the check sum of its records; none where a run has gone back to that epoch."""
+
+    epoch: int
+    content: str = ""
+
+    def encoded(self) -> bytes:
+        """The value of the record."""
+        return json.dumps({"epoch": self.epoch, "content": self.content}).encode()
+
+    @classmethod
+    def of(cls, value: bytes) -> Self:
+        """What `encoded` has made."""
+        return cls(**json.loads(value))
+
+
+class EpochReader:
+    """Reads the notes of one task, of the sink called `name`."""
+
+    def __init__(self, settings: Mapping[str, str], name: str, partition: int) -> None:
+        self._topic, self._partition = name, partition
+        own = {"group.id": name, "enable.auto.commit": False, "enable.partition.eof": True}
+        level = {"isolation.level": "read_committed", "auto.offset.reset": "error"}
+        self._consumer = Consumer({**common(settings), **own, **level}, logger=quiet)
+
+    def last(self) -> Note | None:
+        """The last note. KafkaException, as long as it is not known."""
+        low, end = self._consumer.get_watermark_offsets(self._at(), SECONDS)
+        span = _FIRST_SPAN  # the last record, and the mark of its transaction
+        while True:
+            start = max(low, end - span)
+            found = self._read(start)
+            if found is not None or start == low:
+                break
+            span *= _WIDER
+        if self._consumer.get_watermark_offsets(self._at(), cached=True)[1] > end:
+            what = "a transaction on the topic of its epochs has not ended"
+            raise KafkaException(KafkaError(KafkaError.CONCURRENT_TRANSACTIONS, what))
+        return found
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._consumer.close()
+
+    def _read(self, start: int) -> Note | None:
+        """The last committed note from an offset on."""
+        self._consumer.assign([self._at(start)])
+        found: bytes | None = None
+        while True:
+            message = self._consumer.poll(SECONDS)
+            if message is None:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer"))
+            error = message.error()
+            if error is None:
+                found = message.value()
+            elif error.code() == KafkaError._PARTITION_EOF:
+                return None if found is None else Note.of(found)
+            else:
+                raise KafkaException(error)
+
+    def _at(self, offset: int = 0) -> TopicPartition:
+        return TopicPartition(self._topic, self._partition, offset)
+
+
+def create_epochs(settings: Mapping[str, str], name: str, partitions: int, place: str) -> None:
+    """Makes the topic of the sink called `name`, unless it is there. SinkError if it cannot be used."""
+    admin = AdminClient(common(settings), logger=quiet)
+    try:
+        found = _partitions(admin, name)
+        if found == 0:
+            new = NewTopic(name, partitions, -1, config=_SETTINGS)
+            admin.create_topics([new], operation_timeout=SECONDS, request_timeout=SECONDS)[name].result()
+            return
+    except KafkaException as error:
+        raise SinkError(
+            f"{place}: the topic {name!r}, in which vsc notes its epochs, cannot be made: {error.args[0].str()}",
+            "allow this user to create topics that begin with vsc-; "
+            f"or create it, with {partitions} partitions and cleanup.policy=compact",
+        ) from error
+    if found != partitions:
+        raise SinkError(
+            f"{place}: the topic {name!r}, in which vsc notes its epochs, has {found} partitions, not {partitions}",
+            f"give it {partitions} partitions and cleanup.policy=compact",
+        )
+
+
+def epoch_partitions(settings: Mapping[str, str], name: str) -> int:
+    """How many partitions the topic of the sink called `name` has; 0 if it is not there. KafkaException."""
+    return _partitions(AdminClient(common(settings), logger=quiet), name)
+
+
+def _partitions(admin: AdminClient, name: str) -> int:
+    asked = admin.describe_topics(TopicCollection([name]), request_timeout=SECONDS)[name]
+    try:
+        return len(asked.result().partitions)
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return 0
+        raise
