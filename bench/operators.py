@@ -19,7 +19,7 @@ from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.local import LocalRuntime
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.source.stage_zero import SourceRows
+from vsc.runtime.operators.source.rows import SourceRows
 from vsc.runtime.records import Origin
 from vsc.runtime.state.kv import OverlayKV, RocksKV, apply_changelog
 from vsc.runtime.values import to_array

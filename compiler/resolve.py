@@ -6,7 +6,7 @@ first, and every place at which a name stands that nobody declares.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import replace
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
@@ -27,9 +27,11 @@ def resolve(file: syntax.File, stem: str, complete: bool = True) -> tuple[Topolo
     nodes = _declarations(file, findings)
     sinks = tuple(s for s in file.statements if isinstance(s, syntax.SinkDecl))
     lost = {n.text for n in file.broken}
-    unknown = [n for n in _references(nodes.values(), sinks) if n.text not in nodes and n.text not in lost]
-    findings.extend(_unknown(n, nodes) for n in unknown)
-    return connect(name, nodes, sinks, complete and not findings), tuple(findings)
+    topology = connect(name, nodes, sinks, complete)
+    unknown = [n for n in _references(topology) if n.text not in nodes and n.text not in lost]
+    written = {sink.name for sink in sinks}
+    findings.extend(_unknown(n, nodes, syntax.LOST if n in written else ()) for n in unknown)
+    return replace(topology, complete=complete and not findings), tuple(findings)
 
 
 def _topology_name(file: syntax.File, stem: str, findings: list[Finding]) -> str:
@@ -75,13 +77,17 @@ def _declarations(file: syntax.File, findings: list[Finding]) -> dict[str, Decla
     return nodes
 
 
-def _references(nodes: Iterable[Declaration], sinks: Iterable[syntax.SinkDecl]) -> list[syntax.Name]:
-    names = [i.name for node in nodes for i in inputs_of(node)]
-    return names + [sink.name for sink in sinks]
+def _references(topology: Topology) -> list[syntax.Name]:
+    names = [i.name for node in topology.nodes.values() for i in inputs_of(node)]
+    written = (sink.name if topology.lost(sink) is None else sink.of for sink in topology.sinks)
+    return names + [name for name in written if name is not None]
 
 
-def _unknown(name: syntax.Name, nodes: dict[str, Declaration]) -> Finding:
-    near = nearest(name.text, nodes)
+def _unknown(name: syntax.Name, nodes: dict[str, Declaration], others: tuple[str, ...]) -> Finding:
+    """`others` are words that can stand in place of a node."""
+    near = nearest(name.text, (*nodes, *others))
+    if near in others:
+        return Finding("VSC103", name.span, f"there is no node `{name.text}`", (), f"write `{near}`")
     if near is not None:
         labels: tuple[Label, ...] = (Label(nodes[near].name.span, f"`{near}` is declared here"),)
         return Finding("VSC103", name.span, f"there is no node `{name.text}`", labels, f"write `{near}`")

@@ -550,11 +550,19 @@ class DerivedDecl:
     kind_span: Span
 
 
+LOST = ("dropped", "missed")
+"""What a sink can write instead of a node: the records that were dropped, or that found no partner."""
+
+
 @record
 class SinkDecl:
-    """``sink NAME to CONNECTOR;``."""
+    """``sink NAME to CONNECTOR;``, or ``sink dropped|missed of NODE to CONNECTOR;``.
+
+    Without `of` the name may be that of a node or one of `LOST`: `Topology.lost` decides.
+    """
 
     name: Name
+    of: Name | None
     connector: ConnectorClause
     span: Span
 

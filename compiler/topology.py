@@ -33,6 +33,15 @@ class Topology:
     complete: bool
     graph: nx.DiGraph[str]
 
+    def lost(self, sink: syntax.SinkDecl) -> str | None:
+        """Which lost records a sink writes, ``dropped`` or ``missed``; None if it writes a node.
+
+        A node of such a name comes first; behind ``of`` there is no doubt.
+        """
+        name = sink.name
+        is_word = name.text in syntax.LOST and not name.quoted and name.text not in self.nodes
+        return name.text if is_word or sink.of is not None else None
+
     def inputs(self, name: str) -> tuple[syntax.Input, ...]:
         """The inputs of a node as they are written, unknown ones too."""
         return inputs_of(self.nodes[name])

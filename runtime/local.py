@@ -15,7 +15,8 @@ from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.layout import handed_on, is_broadcast
 from vsc.runtime.operators.partition import partition_codecs, split
 from vsc.runtime.operators.source.event_times import latest_times
-from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
+from vsc.runtime.operators.source.rows import SourceRows
+from vsc.runtime.operators.source.stage_zero import StageZero
 from vsc.runtime.operators.views import Entry, Question, StoreInfo
 from vsc.runtime.operators.views.catalog import open_view
 from vsc.runtime.records import Batch, Metrics, Origin, partition_of
@@ -49,7 +50,7 @@ class LocalRuntime:
         self._partitions = partitions
         latest = {} if options.now is None else latest_times(plan, options.now)
         self._source = StageZero(plan, options, observed, latest)
-        self._emits = [frozenset(s.emits) & observed for s in plan.stages]
+        self._emits = [plan.given(s) & observed for s in plan.stages]
         self._routes = [handed_on(s) for s in plan.stages]
         self._partitioned = partition_codecs(plan)
         self._stores = {(s.id, p): open_kv(s.id, p) for s in plan.stages[1:] for p in range(partitions)}

@@ -11,7 +11,17 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-__all__ = ["HELD_RECORDS", "LONGEST_SESSION", "RETENTION_NEEDED", "BadRow", "Dropped", "Group", "Metrics", "Missed"]
+__all__ = [
+    "HELD_RECORDS",
+    "LONGEST_SESSION",
+    "RETENTION_NEEDED",
+    "BadRow",
+    "Dropped",
+    "Group",
+    "Metrics",
+    "Missed",
+    "group_of",
+]
 
 
 class Group(StrEnum):
@@ -55,6 +65,11 @@ class Missed(StrEnum):
     """The key was deleted at that time."""
     OLDER_THAN_RETENTION = "older_than_retention"
     """The time lies before stream time minus the history retention: the store no longer answers for it."""
+
+
+def group_of(reason: Dropped | Missed) -> Group:
+    """The group in which a reason is counted."""
+    return Group.DROPPED_RECORDS if isinstance(reason, Dropped) else Group.MISSED_LOOKUPS
 
 
 RETENTION_NEEDED = "retention_needed"

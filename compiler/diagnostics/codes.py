@@ -50,6 +50,7 @@ _SYNTAX = {
     "VSC018": "a computed global table",
     "VSC019": "chained comparisons",
     "VSC020": "a number or a duration that is too large",
+    "VSC021": "`of` behind a sink's node",
 }
 
 _STRUCTURE = {
@@ -80,6 +81,7 @@ _STRUCTURE = {
     "VSC128": "a missing option of a clause",
     "VSC130": "`window closes` on a table without windows",
     "VSC131": "a join of tables with different windows",
+    "VSC132": "lost records of a node that loses none",
 }
 
 _SCHEMAS = {

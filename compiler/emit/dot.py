@@ -8,7 +8,7 @@ from vsc.compiler.emit.drawing import FILLS, NOTES, Arrow, Box, Drawing, narrow
 
 __all__ = ["dot"]
 
-_STYLES = {"repartition": "bold", "broadcast": "dotted", "lookup": "dashed"}
+_STYLES = {"repartition": "bold", "broadcast": "dotted", "lookup": "dashed", "lost": "dashed"}
 _NODE = 'shape=box, style="rounded,filled", fontname=monospace, fontsize=12'
 _WIDTH = "14.5,1000"
 """The most inches, of 96 pixels: Graphviz shrinks what is wider."""

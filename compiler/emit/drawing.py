@@ -9,20 +9,33 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal as Choice
 
-from vsc.plan import Connector
+from vsc.plan import Connector, DeadLetters, Node
 from vsc.plan.record import record
 
-__all__ = ["FILLS", "NOTES", "Arrow", "Box", "Drawing", "Look", "columns_of", "narrow", "sink_lines", "where"]
+__all__ = [
+    "FILLS",
+    "NOTES",
+    "Arrow",
+    "Box",
+    "Drawing",
+    "Look",
+    "columns_of",
+    "lost_by",
+    "narrow",
+    "sink_lines",
+    "where",
+]
 
 _LONGEST = 40
 _WRAP = 36
 _INDENT = "\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}"
 
-Look = Choice["plain", "repartition", "broadcast", "lookup"]
+Look = Choice["plain", "repartition", "broadcast", "lookup", "lost"]
 NOTES: dict[Look, str] = {
     "repartition": "repartitioned by key",
     "broadcast": "broadcast to every partition",
     "lookup": "looked up",
+    "lost": "what it loses",
 }
 """What an arrow that is not plain says."""
 FILLS = {"stream": "#e8f1fb", "table": "#fdf3e0", "global table": "#f3e8fb", "sink": "#eeeeee"}
@@ -70,6 +83,11 @@ def sink_lines(connector: Connector) -> tuple[str, ...]:
     """A sink in a few words: its connector, and where it writes."""
     place = where(connector)
     return (connector.kind, "sink") if place is None else (connector.kind, "sink", place)
+
+
+def lost_by(node: Node) -> str | None:
+    """The node whose lost records are those of `node`; None if they are all nodes', or if they are not lost."""
+    return node.operation.of if isinstance(node.operation, DeadLetters) else None
 
 
 def where(connector: Connector) -> str | None:

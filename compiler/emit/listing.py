@@ -11,6 +11,7 @@ from vsc.plan import (
     Answer,
     Column,
     Connector,
+    DeadLetters,
     Explode,
     Filter,
     GroupChanges,
@@ -22,6 +23,7 @@ from vsc.plan import (
     Operation,
     Plan,
     Rekey,
+    Sink,
     Source,
     Store,
     StreamGlobalJoin,
@@ -43,13 +45,24 @@ def emit_topology(plan: Plan) -> str:
     """Nodes with kind, key, columns, types, versioned status and its reason, store, stage; then the sinks."""
     blocks = [f"topology {_name(plan.name)}"]
     for node in plan.nodes:
+        if node in plan.dead_letters:
+            continue
         stages = [stage.id for stage in plan.stages if node.name in stage.nodes]
         lines = [f"{node.kind} {_name(node.name)}", *(f"  {key:<9} {text}" for key, text in _facts(node, stages))]
         blocks.append("\n".join(lines))
-    blocks.extend(f"sink {_name(sink.node)} to {_connector(sink.connector)}" for sink in plan.sinks)
+    blocks.extend(f"sink {_written(plan, sink)} to {_connector(sink.connector)}" for sink in plan.sinks)
     if plan.variables:
         blocks.append(f"variables {', '.join(plan.variables)}")
     return "\n\n".join(blocks) + "\n"
+
+
+def _written(plan: Plan, sink: Sink) -> str:
+    """What a sink writes: a node, or lost records, as the user says it."""
+    match plan.node(sink.node).operation:
+        case DeadLetters(lost=lost, of=of):
+            return lost if of is None else f"{lost} of {_name(of)}"
+        case _:
+            return _name(sink.node)
 
 
 def _facts(node: Node, stages: list[int]) -> Iterator[tuple[str, str]]:

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from vsc.compiler.emit.drawing import Arrow, Box, Drawing, sink_lines, where
+from vsc.compiler.emit.drawing import Arrow, Box, Drawing, lost_by, sink_lines, where
 from vsc.plan import (
     Aggregate,
+    DeadLetters,
     Distinct,
     Explode,
     Filter,
@@ -45,6 +46,7 @@ def logical(plan: Plan) -> Drawing:
         for read in dict.fromkeys(node.inputs)
         if read in ids and read != name
     ]
+    arrows += (Arrow(ids[of], ids[node.name], "lost") for node in plan.dead_letters if (of := lost_by(node)))
     boxes += (Box(f"s{number}", "sink", sink_lines(sink.connector)) for number, sink in enumerate(plan.sinks))
     arrows += (Arrow(ids[sink.node], f"s{number}") for number, sink in enumerate(plan.sinks))
     return Drawing(plan.name, tuple(boxes), tuple(arrows))
@@ -88,6 +90,8 @@ def _operation(node: Node, kind: str, parts: Sequence[Node]) -> Iterator[str]:
         case [TableTableJoin(mode=mode)]:
             yield f"{mode} join ({kind})"
             yield _with(node.inputs[1], ())
+        case [DeadLetters()]:
+            yield "dead letters"
         case [*_, operation]:
             yield f"{operation.op} ({kind})"
             yield from _given(operation, added)

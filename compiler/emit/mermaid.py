@@ -9,7 +9,13 @@ from vsc.compiler.emit.drawing import Box, Drawing
 __all__ = ["mermaid"]
 
 _SHAPES = {"stream": ("([", "])"), "table": ("[(", ")]"), "global table": ("[(", ")]"), "sink": ("[/", "/]")}
-_WAYS = {"plain": "-->", "repartition": "== repartition ==>", "broadcast": "== broadcast ==>", "lookup": "-.->"}
+_WAYS = {
+    "plain": "-->",
+    "repartition": "== repartition ==>",
+    "broadcast": "== broadcast ==>",
+    "lookup": "-.->",
+    "lost": "-. lost .->",
+}
 
 
 def mermaid(drawing: Drawing) -> str:

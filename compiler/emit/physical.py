@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vsc.compiler.emit.drawing import Arrow, Box, Drawing, sink_lines
+from vsc.compiler.emit.drawing import Arrow, Box, Drawing, lost_by, sink_lines
 from vsc.plan import Aggregate, Node, Plan, Source, Stage, StreamTableJoin, Suppress, Window
 from vsc.plan.words import duration, window
 
@@ -16,6 +16,9 @@ def physical(plan: Plan) -> Drawing:
     numbers = {node.name: number for number, node in enumerate(plan.nodes)}
     boxes = [_box(plan.nodes[numbers[name]], numbers[name], stage) for stage in plan.stages for name in stage.nodes]
     last = len(plan.stages)
+    boxes += (
+        Box(f"n{numbers[node.name]}", "stream", (node.name, "dead letters"), band=last) for node in plan.dead_letters
+    )
     boxes += (Box(f"s{n}", "sink", sink_lines(sink.connector), band=last) for n, sink in enumerate(plan.sinks))
     bands = (*(f"stage {stage.id}" for stage in plan.stages), "")
     return Drawing(plan.name, tuple(boxes), tuple(_arrows(plan, numbers)), bands)
@@ -63,4 +66,8 @@ def _arrows(plan: Plan, numbers: dict[str, int]) -> Iterator[Arrow]:
                 inside = read in stage.nodes
                 start = f"n{numbers[read]}_{stage.id}" if inside else emitting[read]
                 yield Arrow(start, end, "plain" if inside else "repartition")
+    for letters in plan.dead_letters:
+        emitting[letters.name] = f"n{numbers[letters.name]}"
+        if (of := lost_by(letters)) is not None:
+            yield Arrow(emitting[of], emitting[letters.name], "lost")
     yield from (Arrow(emitting[sink.node], f"s{number}") for number, sink in enumerate(plan.sinks))

@@ -23,6 +23,7 @@ _STYLE = (
     ".band{fill:#fafafa;stroke:#bbb;stroke-dasharray:4 3}.box{stroke:#555}.way{fill:none;stroke:#555}"
     ".repartition{stroke-width:2.5;stroke:#22558c}.broadcast{stroke-width:2.5;stroke-dasharray:2 3;stroke:#22558c}"
     ".lookup{stroke-dasharray:6 4}"
+    ".lost{stroke-dasharray:2 3}"
 )
 _TIP = (
     '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '

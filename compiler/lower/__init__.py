@@ -11,5 +11,5 @@ __all__ = ["lower"]
 def lower(checked: CheckedTopology) -> Plan:
     """The plan of a topology: the same for the same text, whatever the hash seed."""
     nodes, sinks = logical.nodes(checked), logical.sinks(checked)
-    nodes, stages = completed(nodes, physical.stages(nodes), sinks)
+    nodes, stages = completed((*nodes, *logical.dead_letters(checked)), physical.stages(nodes), sinks)
     return Plan(checked.topology.name, nodes, sinks, stages, checked.connectors.variables)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vsc.compiler import syntax
-from vsc.compiler.lower.travel import added_name, columns_read, only
+from vsc.compiler.lower.travel import added_name, columns_read, travelling
 from vsc.compiler.passes.check import CheckedTopology
 from vsc.plan import Answer, Column, Node, Schema, Subscribe
 from vsc.plan.types import INT
@@ -16,10 +16,11 @@ def foreign_key_join(checked: CheckedTopology, name: str, join: syntax.Join) -> 
     shape = checked.shapes[name]
     left, right = join.left.name.text, join.right.name.text
     left_schema = checked.shapes[left].schema
-    travelling = Schema(left_schema.key, only(left_schema.value, columns_read(item.expr for item in shape.items)))
+    read = columns_read(item.expr for item in shape.items)
+    moving = Schema(left_schema.key, travelling(checked, left_schema.value, read))
     line = checked.source.position(checked.topology.nodes[name].span.start).line
     key = tuple(Column(f"on#{index}", column.type) for index, column in enumerate(checked.shapes[right].schema.key))
-    value = (*travelling.key, *travelling.value, Column("#instruction", INT))
+    value = (*moving.key, *moving.value, Column("#instruction", INT))
     keeps = join.mode == "left"
     subscribe = Node(
         added_name(checked, name, "subscribe"), "stream", Schema(key, value),
@@ -27,7 +28,7 @@ def foreign_key_join(checked: CheckedTopology, name: str, join: syntax.Join) -> 
     )  # fmt: skip
     answer = Node(
         added_name(checked, name, "answer"), "stream", shape.schema,
-        Answer(keeps, checked.statuses[right].versioned, travelling, shape.items), (subscribe.name, right), line,
+        Answer(keeps, checked.statuses[right].versioned, moving, shape.items), (subscribe.name, right), line,
         part_of=name,
     )  # fmt: skip
     return subscribe, answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vsc.compiler import syntax
-from vsc.compiler.lower.travel import added_name, columns_read, only, rekeyed
+from vsc.compiler.lower.travel import added_name, columns_read, rekeyed, travelling
 from vsc.compiler.passes.check import CheckedTopology
 from vsc.compiler.passes.keys import under_key
 from vsc.compiler.passes.shapes import Shape
@@ -35,7 +35,7 @@ def aggregate(
 def _changes(checked: CheckedTopology, name: str, read: str, shape: Shape, used: frozenset[str]) -> tuple[Node, Schema]:
     """The table's changes under the keys of their groups, and the rows that they hold, each with its key."""
     schema = checked.shapes[read].schema
-    columns = (*schema.key, *only(schema.value, used))
+    columns = (*schema.key, *travelling(checked, schema.value, used))
     value = (
         Column("#old", BOOLEAN),
         Column("#new", BOOLEAN),

@@ -13,6 +13,8 @@ from vsc.compiler.passes.check import CheckedTopology
 from vsc.compiler.passes.kinds import join_form
 from vsc.compiler.passes.shapes import Shape
 from vsc.plan import (
+    DEAD_LETTER,
+    DeadLetters,
     Node,
     Operation,
     Sink,
@@ -23,7 +25,7 @@ from vsc.plan import (
     ToTable,
 )
 
-__all__ = ["nodes", "sinks"]
+__all__ = ["dead_letters", "nodes", "sinks"]
 
 
 def nodes(checked: CheckedTopology) -> tuple[Node, ...]:
@@ -35,9 +37,31 @@ def nodes(checked: CheckedTopology) -> tuple[Node, ...]:
 def sinks(checked: CheckedTopology) -> tuple[Sink, ...]:
     """The sinks of the plan, in the order of the file."""
     return tuple(
-        Sink(f"sink-{index}", sink.name.text, checked.connectors.sinks[index], _line(checked, sink))
+        Sink(f"sink-{index}", _written(checked, sink), checked.connectors.sinks[index], _line(checked, sink))
         for index, sink in enumerate(checked.topology.sinks)
     )
+
+
+def dead_letters(checked: CheckedTopology) -> tuple[Node, ...]:
+    """The nodes of the lost records that sinks write, each once, in the order of the file."""
+    found: dict[str, Node] = {}
+    for sink in checked.topology.sinks:
+        lost = checked.topology.lost(sink)
+        if lost is not None:
+            name, of = _written(checked, sink), None if sink.of is None else sink.of.text
+            operation = DeadLetters("dropped" if lost == "dropped" else "missed", of)
+            found.setdefault(name, Node(name, "stream", DEAD_LETTER, operation, (), _line(checked, sink)))
+    return tuple(found.values())
+
+
+def _written(checked: CheckedTopology, sink: syntax.SinkDecl) -> str:
+    """The node that a sink writes."""
+    if checked.topology.lost(sink) is None or sink.of is None:
+        return sink.name.text
+    name = f"{sink.name.text} of {sink.of.text}"
+    while name in checked.topology.nodes:
+        name += "#"
+    return name
 
 
 def _ranks(checked: CheckedTopology) -> dict[str, int]:

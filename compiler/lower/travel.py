@@ -9,7 +9,7 @@ from vsc.plan import Column, Item, Node, Rekey, Schema
 from vsc.plan.expressions import Call, Cast, Expr, Literal
 from vsc.plan.expressions import Column as ColumnExpr
 
-__all__ = ["added_name", "columns_read", "only", "rekeyed"]
+__all__ = ["added_name", "columns_read", "rekeyed", "travelling"]
 
 
 def added_name(checked: CheckedTopology, node: str, suffix: str) -> str:
@@ -25,9 +25,11 @@ def columns_read(exprs: Iterable[Expr]) -> frozenset[str]:
     return frozenset(name for expr in exprs for name in _columns(expr))
 
 
-def only(columns: Iterable[Column], names: frozenset[str]) -> tuple[Column, ...]:
-    """Those of `columns` that are called one of `names`."""
-    return tuple(column for column in columns if column.name in names)
+def travelling(checked: CheckedTopology, columns: tuple[Column, ...], used: frozenset[str]) -> tuple[Column, ...]:
+    """Those of `columns` that are `used`; all of them where a lost record is shown whole."""
+    if any(checked.topology.lost(sink) for sink in checked.topology.sinks):
+        return columns
+    return tuple(column for column in columns if column.name in used)
 
 
 def rekeyed(
@@ -40,7 +42,7 @@ def rekeyed(
     """The stream `read` under its new key, with the columns that `node` reads (None: all); others need not travel."""
     schema, items = key
     line = checked.source.position(checked.topology.nodes[node].span.start).line
-    value = schema.value if used is None else only(schema.value, used)
+    value = schema.value if used is None else travelling(checked, schema.value, used)
     name = added_name(checked, node, "rekey")
     return Node(name, "stream", Schema(schema.key, value), Rekey(items), (read,), line, part_of=node)
 

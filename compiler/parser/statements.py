@@ -67,8 +67,16 @@ class StatementBuilder(ExpressionBuilder):
             return None
         return syntax.DerivedDecl(kind[0], name, operation, span, kind[1])
 
-    def _on_sink(self, span: Span, name: syntax.Name, connector: syntax.ConnectorClause) -> syntax.SinkDecl:
-        return syntax.SinkDecl(name, connector, span)
+    def _on_sink(
+        self, span: Span, name: syntax.Name, of: syntax.Name | None, connector: syntax.ConnectorClause
+    ) -> syntax.SinkDecl | None:
+        if of is not None and name.text not in syntax.LOST:
+            help = (
+                f"write `sink dropped of {of.text}` or `sink missed of {of.text}`, or `sink {name.text} to` for a node"
+            )
+            self.report("VSC021", name.span, f"`{name.text}` cannot be followed by `of`", help)
+            return None
+        return syntax.SinkDecl(name, of, connector, span)
 
     def _on_stream_kind(self, span: Span) -> tuple[str, Span]:
         return "stream", span

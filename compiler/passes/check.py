@@ -9,6 +9,7 @@ from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.passes.connectors import Connectors, check_connectors
 from vsc.compiler.passes.cycles import check_cycles
+from vsc.compiler.passes.dead_letters import check_dead_letters
 from vsc.compiler.passes.formats import check_formats
 from vsc.compiler.passes.kinds import Kinds, check_kinds
 from vsc.compiler.passes.reserved import check_reserved
@@ -86,6 +87,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_formats(topology, kinds, shapes, stores, connectors),
         *check_reserved(topology),
         *check_usage(topology, order),
+        *check_dead_letters(topology, kinds, stores),
     )  # fmt: skip
     found = Survey(source, topology, order, kinds, shapes, stores, statuses, connectors, windows, suppressed)
     return found, findings

@@ -152,7 +152,8 @@ def check_connectors(topology: Topology, kinds: Kinds) -> tuple[Connectors, tupl
             if found is not None:
                 sources[name], ahead[name] = found, _max_ahead(declaration.connector)
     for index, sink in enumerate(topology.sinks):
-        found = _connector(sink.connector, "sink", kinds.get(sink.name.text) == "stream", findings)
+        stream = topology.lost(sink) is not None or kinds.get(sink.name.text) == "stream"
+        found = _connector(sink.connector, "sink", stream, findings)
         if found is not None:
             sinks[index] = found
     every = (*sources.values(), *sinks.values())

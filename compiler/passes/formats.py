@@ -13,7 +13,7 @@ from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology
-from vsc.plan import Connector, Schema
+from vsc.plan import DEAD_LETTER, Connector, Schema
 from vsc.plan.types import BIGINT, STRING, TIMESTAMP, ArrayType, DataType, MapType, StructType
 
 __all__ = ["check_formats"]
@@ -36,7 +36,9 @@ def check_formats(
             findings.extend(_format(connector, declaration.connector, declaration.name.text, shape.schema))
     for index, sink in enumerate(topology.sinks):
         shape, connector = shapes.get(sink.name.text), connectors.sinks.get(index)
-        if shape is not None and connector is not None:
+        if connector is not None and (lost := topology.lost(sink)) is not None:
+            findings.extend(_format(connector, sink.connector, lost, DEAD_LETTER))
+        elif shape is not None and connector is not None:
             findings.extend(_format(connector, sink.connector, sink.name.text, shape.schema))
             findings.extend(_added(topology, kinds, sink, connector, shape.schema))
     return tuple(findings)

@@ -41,8 +41,8 @@ def check_kinds(topology: Topology, order: tuple[str, ...]) -> tuple[Kinds, tupl
             continue
         kinds[name] = made
         findings.extend(_misplaced_clauses(kinds, declaration.operation))
-    written = (sink.name for sink in topology.sinks if kinds.get(sink.name.text) == "global table")
-    findings.extend(_global(topology, name) for name in written)
+    nodes = (sink.name for sink in topology.sinks if topology.lost(sink) is None)
+    findings.extend(_global(topology, name) for name in nodes if kinds.get(name.text) == "global table")
     return kinds, tuple(findings)
 
 

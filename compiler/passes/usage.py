@@ -16,7 +16,8 @@ def check_usage(topology: Topology, order: tuple[str, ...]) -> tuple[Finding, ..
     """
     if not topology.complete:
         return ()
-    written = topology.reaching({sink.name.text for sink in topology.sinks})
+    names = (sink.name if topology.lost(sink) is None else sink.of for sink in topology.sinks)
+    written = topology.reaching({name.text for name in names if name is not None})
     lost = set(order) - written
     return tuple(_lost(topology, name) for name in topology.nodes if name in lost)
 

@@ -99,7 +99,7 @@ class _Answer(Step):
         """All answers, in order; those that a later change of their left row makes void are marked."""
         none = (Flow.empty(schema, self._site.spaces.of(self._site.inputs[1])) for schema in self._site.inputs)
         subscriptions, changes = (flow or empty for flow, empty in zip(feeding, none, strict=True))
-        changes = self._site.newest(changes, self._operation.versioned)
+        changes = self._site.newest(changes, self._operation.versioned, port=1)
         self._keys = subscriptions.space.keys
         events = Moments.concat([subscriptions.at, changes.at])
         asked, came = arrivals(subscriptions.at, changes.at)
@@ -114,7 +114,7 @@ class _Answer(Step):
         looks = np.isin(instruction, _LOOKS)
         asking = subscriptions.select(looks)
         found = self._look_up(asking)
-        self._site.failures.kept(asking.at, found.failed)  # counts; a row that cannot be computed is none
+        self._site.kept(asking, found.failed)  # counts; a row that cannot be computed is none
         rights = self._rights(asking, found, changes)
         answers = _Answers.concat(
             self._to_subscriptions(subscriptions, instruction, looks, found, lefts),
@@ -124,7 +124,10 @@ class _Answer(Step):
         answers = answers.take(np.lexsort((rank[answers.pair % max(len(lefts.keys), 1)], arrival[answers.event])))
         keys = lefts.keys.columns(answers.pair % max(len(lefts.keys), 1))
         results = self._results(answers, keys, lefts, rights)
-        kept = self._site.failures.kept(events.take(answers.event), results.failed)
+        kept = np.ones(len(answers.event), dtype=np.bool_)
+        if results.failed:
+            subjects = self._subjects(events, answers, keys, lefts)
+            kept = self._site.kept(subjects, results.failed, self._operation.left_schema)
         values = results.columns
         if not kept.all():
             chosen = pa.array(kept)
@@ -135,6 +138,12 @@ class _Answer(Step):
         at = self._site.give(events.take(answers.event), turns(answers.event))
         space = KeySpace(self._left_codec)
         return Flow(at, answers.pair, space, answers.time, answers.value, keys, values, void=void)
+
+    def _subjects(self, events: Moments, answers: _Answers, keys: tuple[pa.Array, ...], lefts: _Lefts) -> Flow:
+        """The left rows that answers are for."""
+        at, there = events.take(answers.event), np.ones(len(answers.event), dtype=np.bool_)
+        rows = lefts.pool.take(answers.left)
+        return Flow(at, answers.pair, KeySpace(self._left_codec), answers.time, there, keys, rows)
 
     def commit(self) -> None:
         """Writes what became of the batch's pairs."""

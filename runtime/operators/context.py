@@ -33,6 +33,11 @@ class NodeFailure(Exception):
         super().__init__(node, text, reason)
         self.node, self.text, self.reason = node, text, reason
 
+    @property
+    def told(self) -> str:
+        """What failed, and why."""
+        return f"{self.text} failed: {self.reason}"
+
 
 class Context:
     """The state of a stage's run that is not in its store.

@@ -48,8 +48,8 @@ class _Distinct(Step):
         late = flow.time < clock[:-1] - operation.within - operation.grace
         self._clock = int(clock[-1])
         passed = self._passed(flow, late)
-        site.count(Dropped.EXPIRED, late)
-        site.count(Dropped.DUPLICATE, ~late & ~passed)
+        site.lose(Dropped.EXPIRED, flow, late)
+        site.lose(Dropped.DUPLICATE, flow, ~late & ~passed)
         flow = flow.select(passed)
         if not operation.rekeyed:
             return flow

@@ -27,7 +27,7 @@ class _Explode(Step):
         site = self._site
         flow = site.with_value(flow)
         found = self._array.over(flow)
-        kept = site.failures.kept(flow.at, found.failed)
+        kept = site.kept(flow, found.failed)
         flow, (arrays,) = flow.select(kept), chosen(found.columns, kept)
         causes = pc.list_parent_indices(arrays).to_numpy(zero_copy_only=False).astype(np.int64)
         many, keys = taken(flow.values, causes), taken(flow.keys, causes)

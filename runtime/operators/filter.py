@@ -12,7 +12,6 @@ import numpy as np
 
 from vsc.plan.nodes import Filter
 from vsc.runtime.operators.columns.evaluation import Evaluation
-from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, blanked
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
@@ -27,17 +26,17 @@ def _build(site: Site, operation: Filter) -> Step:
     holds = site.evaluation([operation.predicate])
     if site.node.kind == "table":
         return TableStep(site, predicate=holds, dedupe=operation.dedupe)
-    return _StreamFilter(holds, site.failures)
+    return _StreamFilter(holds, site)
 
 
 @dataclass(frozen=True, slots=True)
 class _StreamFilter(Step):
     holds: Evaluation
-    failures: Failures
+    site: Site
 
     def process(self, flow: Flow) -> Flow:
         true, failed = self.holds.true(flow.columns, flow.time, np.ones(len(flow), dtype=np.bool_))
-        return flow.select(self.failures.kept(flow.at, failed) & true)
+        return flow.select(self.site.kept(flow, failed) & true)
 
 
 def _look_up(site: Site, operation: Filter, as_of: bool) -> Lookup:

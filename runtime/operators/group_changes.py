@@ -50,9 +50,9 @@ class _GroupChanges(Step):
 
     def _added(self, flow: Flow) -> NewKeys:
         site, found = self._site, self._group.where(flow.columns, flow.time, flow.present)
-        kept = site.failures.kept(flow.at, found.failed) & flow.present
+        kept = site.kept(flow, found.failed) & flow.present
         null = null_rows(found.columns, len(flow)) & kept
-        site.count(Dropped.NULL_JOIN_KEY, null)
+        site.lose(Dropped.NULL_JOIN_KEY, flow, null)
         return NewKeys(kept & ~null, found.columns)
 
     def _taken(self, flow: Flow, added: NewKeys) -> NewKeys:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Item
-from vsc.runtime.metrics import RETENTION_NEEDED, Group
+from vsc.runtime.metrics import RETENTION_NEEDED
 from vsc.runtime.operators.columns.evaluation import Side
 from vsc.runtime.operators.columns.flow import Flow, blanked, chosen
 from vsc.runtime.operators.site import Site
@@ -24,16 +24,16 @@ class Joining:
     """What a join of a stream does at one node: `left` keeps records without partner, `items` make the results."""
 
     def __init__(self, site: Site, left: bool, as_of: bool, items: Sequence[Item]) -> None:
-        self._name, self._left, self._look_up = site.name, left, site.look_up(site.node.inputs[1], as_of)
-        self._failures, self._metrics = site.failures, site.failures.metrics
+        self._site, self._left, self._look_up = site, left, site.look_up(site.node.inputs[1], as_of)
+        self._waited = bool(site.node.operation.waits)  # what comes has waited for the record at whose moment it comes
         self._table = site.inputs[1]
         self._items = site.evaluation(items, 2)
 
     def joined(self, flow: Flow, asking: Flow) -> Flow:
         """The results of records; `asking` are the same with the key that is looked up."""
         rows = self._look_up(asking)
-        kept = self._failures.kept(flow.at, rows.failed)
-        self._count(rows.missed[kept], rows.needed)
+        kept = self._site.kept(flow, rows.failed, waited=self._waited)
+        self._miss(flow, np.where(kept, rows.missed, 0), rows.needed)
         if not self._left:
             kept &= rows.present
         flow, rows = flow.select(kept), rows.select(kept)
@@ -56,12 +56,14 @@ class Joining:
         right = [shown[i] if i < width else values[i - width] for i in table]
         absent = None if found.all() else ~found
         results = self._items.run(Side([columns[i] for i in stream], flow.time), Side(right, valid_from, absent))
-        return flow.with_rows(flow.present, results.columns).select(self._failures.kept(flow.at, results.failed))
+        return flow.with_rows(flow.present, results.columns).select(
+            self._site.kept(flow, results.failed, waited=self._waited)
+        )
 
-    def _count(self, missed: Reasons, needed: int) -> None:
+    def _miss(self, flow: Flow, missed: Reasons, needed: int) -> None:
         counts = np.bincount(missed, minlength=len(LOOKUP_MISSES)).tolist()
-        for reason, n in zip(LOOKUP_MISSES[1:], counts[1:], strict=True):
-            assert reason is not None
-            self._metrics.count(self._name, Group.MISSED_LOOKUPS, reason, n)
+        for number, reason in enumerate(LOOKUP_MISSES):
+            if reason is not None and counts[number]:
+                self._site.lose(reason, flow, missed == number, waited=self._waited)
         if needed >= 0:
-            self._metrics.peak(self._name, RETENTION_NEEDED, needed)
+            self._site.failures.metrics.peak(self._site.name, RETENTION_NEEDED, needed)

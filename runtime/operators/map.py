@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from vsc.plan.nodes import Map
 from vsc.runtime.operators.columns.evaluation import Evaluation
-from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
@@ -22,17 +21,17 @@ __all__ = ["OPERATOR"]
 
 def _build(site: Site, operation: Map) -> Step:
     items = site.evaluation(operation.items)
-    return TableStep(site, rows=items) if site.node.kind == "table" else _StreamMap(items, site.failures)
+    return TableStep(site, rows=items) if site.node.kind == "table" else _StreamMap(items, site)
 
 
 @dataclass(frozen=True, slots=True)
 class _StreamMap(Step):
     items: Evaluation
-    failures: Failures
+    site: Site
 
     def process(self, flow: Flow) -> Flow:
         found = self.items.where(flow.columns, flow.time, flow.present)
-        return flow.with_rows(flow.present, found.columns).select(self.failures.kept(flow.at, found.failed))
+        return flow.with_rows(flow.present, found.columns).select(self.site.kept(flow, found.failed))
 
 
 def _look_up(site: Site, operation: Map, as_of: bool) -> Lookup:

@@ -26,9 +26,9 @@ class _Rekey(Step):
     def process(self, flow: Flow) -> Flow:
         flow = self._site.with_value(flow)
         found = self._items.over(flow)
-        kept = self._site.failures.kept(flow.at, found.failed)
+        kept = self._site.kept(flow, found.failed)
         null = null_rows(found.columns, len(flow))
-        self._site.count(Dropped.NULL_JOIN_KEY, null & kept)
+        self._site.lose(Dropped.NULL_JOIN_KEY, flow, null & kept)
         columns = flow.columns
         return replace(flow, keys=found.columns, values=tuple(columns[i] for i in self._kept)).select(kept & ~null)
 

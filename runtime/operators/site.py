@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vsc.plan.nodes import Item, Node, Plan, Schema, Stage
-from vsc.runtime.metrics import Dropped, Group
+from vsc.runtime.metrics import Dropped, Missed
 from vsc.runtime.operators.columns.evaluation import Evaluation
-from vsc.runtime.operators.columns.failures import Failures
+from vsc.runtime.operators.columns.failures import Failed, Failures
 from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace, KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes
+from vsc.runtime.operators.dead_letters import Message
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.operators.tables.lookups import Lookup, stored
@@ -107,20 +108,32 @@ class Site:
             return flow
         return replace(flow, at=self.give(flow.at, np.zeros(len(flow), dtype=np.int64)))
 
-    def count(self, reason: Dropped, bad: Mask) -> None:
-        """Counts the records where `bad` is true as dropped."""
-        self.failures.metrics.count(self.name, Group.DROPPED_RECORDS, reason, int(np.count_nonzero(bad)))
+    def lose(
+        self,
+        why: Dropped | Missed,
+        flow: Flow,
+        rows: Mask | Int64s,
+        schema: Schema | None = None,
+        message: Message | None = None,
+        waited: bool = False,
+    ) -> None:
+        """Takes records as lost, see `Losses.lose`; their columns are those of the first input without a `schema`."""
+        self.failures.losses.lose(self.node, why, flow, schema or self.inputs[0], rows, message, waited)
+
+    def kept(self, flow: Flow, failed: Failed, schema: Schema | None = None, waited: bool = False) -> Mask:
+        """Which records are left of those on which expressions `failed`; for the rest see `lose`."""
+        return self.failures.take(self.node, flow, schema or self.inputs[0], failed, waited)
 
     def with_value(self, flow: Flow) -> Flow:
         """The records that have a value; the others are dropped."""
-        self.count(Dropped.NO_VALUE, ~flow.present)
+        self.lose(Dropped.NO_VALUE, flow, ~flow.present)
         return flow.select(flow.present)
 
-    def newest(self, flow: Flow, versioned: bool) -> Flow:
+    def newest(self, flow: Flow, versioned: bool, port: int = 0) -> Flow:
         """A table's changes; of a `versioned` one those that are their key's newest, the others are dropped."""
         if not versioned or flow.latest is None:
             return flow
-        self.count(Dropped.OUT_OF_ORDER, ~flow.latest)
+        self.lose(Dropped.OUT_OF_ORDER, flow, ~flow.latest, self.inputs[port])
         return flow.select(flow.latest)
 
     def stored(self, changed: Flow, asked: Mask | None = None, old: bool = False) -> Flow:
@@ -132,7 +145,7 @@ class Site:
         if store is None:
             return changed
         accepted = store.put(changed)
-        self.count(Dropped.EXPIRED, ~accepted)
+        self.lose(Dropped.EXPIRED, changed, ~accepted, self.node.schema)
         latest = store.latest(changed) if self.latest else None
         if asked is None:
             changed = replace(changed, old=store.before(changed) if self.old or old else None)

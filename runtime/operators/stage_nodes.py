@@ -12,15 +12,16 @@ from typing import Literal
 import numpy as np
 
 from vsc.plan.nodes import Plan, Stage
-from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes, processing, turns
 from vsc.runtime.operators.context import expression_error
+from vsc.runtime.operators.dead_letters import Letters, Losses, letters_of
 from vsc.runtime.operators.layout import hands_out
 from vsc.runtime.operators.result import StageResult, drained
 from vsc.runtime.operators.run import StageBatch
+from vsc.runtime.operators.source.losses import SourceLosses
 from vsc.runtime.records import Batch, Int64s, Order, Origin
 from vsc.runtime.state.kv import OrderedKV
 
@@ -39,18 +40,27 @@ class StageNodes:
         observe: frozenset[str],
     ) -> None:
         self._plan, self._stage, self._kv, self._on_error = plan, stage, kv, on_error
+        self.letters = Letters(plan)
         handed_out = hands_out(stage, observe)
         reachable = dict.fromkeys([*stage.nodes, *(i.node for i in stage.inputs)])
         self._handed_out = [name for name in reachable if name in handed_out]
         self.routes = Routes(plan, stage, handed_out)
 
     def process(
-        self, entering: Mapping[str, Flow], spaces: KeySpaces, origins: tuple[Origin, ...], order: Order
+        self,
+        entering: Mapping[str, Flow],
+        spaces: KeySpaces,
+        origins: tuple[Origin, ...],
+        order: Order,
+        read: SourceLosses | None = None,
     ) -> StageResult:
-        """What the records that enter give; `order` is that of all of them, in the order of processing."""
+        """What the records that enter give; `order` is that of all of them, in the order of processing.
+
+        `read`: what was lost before, of the rows of a source.
+        """
         batch, failures = self._batch(spaces, lambda: order)
         batch.process(entering)
-        return self._done(batch, failures, origins, order)
+        return self._done(batch, failures, origins, order, read)
 
     def release(self, name: str, place: int, partition: int) -> StageResult:
         """Lets out what waits in node `name`, the `place`-th that holds something: each is a cause of its own."""
@@ -63,18 +73,29 @@ class StageNodes:
         return self._done(batch, failures, origins, order)
 
     def _batch(self, spaces: KeySpaces, order: Callable[[], Order]) -> tuple[StageBatch, Failures]:
-        failures = Failures(self._on_error, Metrics())
+        failures = Failures(self._on_error, Losses(self.letters, self.routes))
         plan, stage, kv = self._plan, self._stage, self._kv
         return StageBatch(plan, stage, kv, self.routes, spaces, lambda: _roots(order()), failures), failures
 
-    def _done(self, batch: StageBatch, failures: Failures, origins: tuple[Origin, ...], order: Order) -> StageResult:
+    def _done(
+        self,
+        batch: StageBatch,
+        failures: Failures,
+        origins: tuple[Origin, ...],
+        order: Order,
+        read: SourceLosses | None = None,
+    ) -> StageResult:
         if failures.first is not None:
             moment, failure = failures.first
             cause = self.routes.cause_of(moment)
             raise expression_error(failure, origins[int(order.origin[cause])], int(order.offset[cause]))
         batches = self._leaving(origins, order, batch.flows)
         batch.commit()
-        return StageResult(batches, failures.metrics)
+        found = failures.losses.found
+        if read is not None:
+            failures.metrics.merge(read.metrics)
+            found, order = read.joined(found, order)
+        return StageResult((*batches, *letters_of(self.letters, found, origins, order)), failures.metrics)
 
     def _leaving(
         self, origins: tuple[Origin, ...], order: Order, flows: Mapping[str, Flow]

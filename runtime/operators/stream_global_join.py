@@ -26,7 +26,7 @@ class _StreamGlobalJoin(Step):
     def process(self, flow: Flow) -> Flow:
         site, flow = self._site, self._site.with_value(flow)
         found = self._on.over(flow)
-        kept = site.failures.kept(flow.at, found.failed)
+        kept = site.kept(flow, found.failed)
         null = null_rows(found.columns, len(flow)) & kept
         there = kept & ~null
         keys, asking = chosen(found.columns, there), flow.select(there)
@@ -35,7 +35,7 @@ class _StreamGlobalJoin(Step):
         if not null.any():
             return joined
         if not self._left:
-            site.count(Dropped.NULL_JOIN_KEY, null)
+            site.lose(Dropped.NULL_JOIN_KEY, flow, null)
             return joined
         return Flow.merged([joined, self._join.alone(flow.select(null), chosen(found.columns, null))])
 

@@ -45,7 +45,7 @@ class _Subscribe(Step):
         """The subscriptions, those of one change in their order; what they carry stands in their values."""
         flow = self._site.newest(flow, self._operation.versioned)
         now, failed = self._of(flow, flow.present, flow.values)
-        present = flow.present & self._site.failures.kept(flow.at, failed)
+        present = flow.present & self._site.kept(flow, failed)
         if failed:  # such a row is as good as gone
             flow = flow.with_rows(present, blanked(flow.values, present), flow.old)
         if flow.old is None:

@@ -41,7 +41,7 @@ class TableStep(Step):
     def process(self, flow: Flow) -> Flow:
         """The changes of this table that those of its input (or a stream's records) give."""
         found = self._apply(flow, flow.present, flow.values)
-        kept = self._site.failures.kept(flow.at, found.failed)
+        kept = self._site.kept(flow, found.failed)
         flow, found = flow.select(kept), found.select(kept)
         changed = flow.with_rows(found.present, found.values)
         store, dedupe = self._site.table, self._dedupe

@@ -40,13 +40,15 @@ class _TableTableJoin(Step):
 
     def _side(self, flow: Flow, is_left: bool) -> Flow:
         operation = self._operation
-        flow = self._site.newest(flow, operation.left_versioned if is_left else operation.right_versioned)
+        schema = self._site.inputs[0 if is_left else 1]
+        versioned = operation.left_versioned if is_left else operation.right_versioned
+        flow = self._site.newest(flow, versioned, 0 if is_left else 1)
         other = self._right(flow) if is_left else self._left(flow)
-        kept = self._site.failures.kept(flow.at, other.failed)
+        kept = self._site.kept(flow, other.failed, schema)
         sends = kept & self._sends(flow, other, is_left)
         flow, other = flow.select(sends), other.select(sends)
         result = self._pair(flow, TableRows.of(flow.present, flow.time, flow.values), other, is_left)
-        kept = self._site.failures.kept(flow.at, result.failed)
+        kept = self._site.kept(flow, result.failed, schema)
         flow, other, result = flow.select(kept), other.select(kept), result.select(kept)
         old = None
         if self._site.old:

@@ -37,12 +37,15 @@ class Delivery:
 
 def delivery(plan: Plan) -> Delivery:
     """The delivery to the sinks of `plan`."""
-    stages = {sink.node: emitter(plan, sink.node) for sink in plan.sinks}
+    letters = {node.name for node in plan.dead_letters}  # which every stage gives, without a key
+    stages = {sink.node: emitter(plan, sink.node) for sink in plan.sinks if sink.node not in letters}
     by_key = frozenset(node for node, stage in stages.items() if node in scattered(plan, stage))
     last = plan.stages[-1]
     last_shuffle = any(stages[node] == last for node in by_key)
-    shuffled = frozenset(node for node, stage in stages.items() if last_shuffle or stage != last)
-    return Delivery(by_key, shuffled, last_shuffle, last_shuffle or last.id > 0)
+    shuffled = {node for node, stage in stages.items() if last_shuffle or stage != last}
+    if last_shuffle or last.id:
+        shuffled |= letters
+    return Delivery(by_key, frozenset(shuffled), last_shuffle, last_shuffle or last.id > 0)
 
 
 def merged(batches: Iterable[Batch]) -> Iterator[Batch]:

@@ -39,8 +39,9 @@ class Router:
         self._delivery = delivery(plan)
         self._in_order = stage > 0
         self._targets: dict[tuple[str, bool], _Target] = {}
+        given = plan.given(this)
         for sink in plan.sinks:
-            if sink.node in this.emits:
+            if sink.node in given:
                 target = self._targets.setdefault((sink.node, sink.connector.newest_only), _Target())
                 target.sinks.append(sink.id)
                 if connector_of(sink.connector.kind).digests:

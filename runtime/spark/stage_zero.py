@@ -25,7 +25,8 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.errors import SourceError
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.partition_folders import FolderValue, folder_values
-from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
+from vsc.runtime.operators.source.rows import Broken, SourceRows
+from vsc.runtime.operators.source.stage_zero import StageZero
 from vsc.runtime.records import Batch, Int64s, Mask, Origin
 from vsc.runtime.spark.control import clock_rows, stages_in_step
 from vsc.runtime.spark.counters import TaskCounters
@@ -157,14 +158,14 @@ class _Files:
             folders[i].repeated(count) if i in folders else _typed(rows.column(i), type)
             for i, type in enumerate(self._types)
         )
-        bad, problem = self._unreadable(rows)
-        return SourceRows(origin, columns, offsets, _numbers(rows, TIME), _numbers(rows, DELETED), bad, problem)
+        bad, broken = self._unreadable(rows)
+        return SourceRows(origin, columns, offsets, _numbers(rows, TIME), _numbers(rows, DELETED), bad, broken)
 
-    def _unreadable(self, rows: pa.RecordBatch) -> tuple[Mask | None, str | None]:
-        """Which rows cannot be read, and why the first of them cannot."""
+    def _unreadable(self, rows: pa.RecordBatch) -> tuple[Mask | None, Broken | None]:
+        """Which rows cannot be read; why one cannot, and what was read."""
         of_folders = [folder.problem for folder in self._folders.values() if folder.problem is not None]
         if of_folders:
-            return np.ones(rows.num_rows, dtype=np.bool_), of_folders[0]
+            return np.ones(rows.num_rows, dtype=np.bool_), lambda row: (of_folders[0], None)
         names = rows.schema.names
         why = {name: rows.column(names.index(name)) for name in (BAD, CORRUPT) if name in names}
         marks = [
@@ -175,8 +176,13 @@ class _Files:
         if not marks:
             return None, None
         bad: Mask = np.logical_or.reduce(marks)
-        first = {name: column[int(bad.argmax())].as_py() for name, column in why.items()}
-        return bad, first.get(BAD) or json_problem(first[CORRUPT], self._source.columns)
+
+        def broken(row: int) -> tuple[str | None, str | None]:
+            found = {name: column[row].as_py() for name, column in why.items()}
+            problem, text = found.get(BAD), found.get(CORRUPT)
+            return problem or (text and json_problem(text, self._source.columns)), text
+
+        return bad, broken
 
     def _runs(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The stretches of rows of one source partition."""

@@ -16,7 +16,8 @@ from vsc.plan.nodes import Plan, Source
 from vsc.runtime.local import LocalRuntime
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
-from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
+from vsc.runtime.operators.source.rows import SourceRows
+from vsc.runtime.operators.source.stage_zero import StageZero
 from vsc.runtime.records import MOVED, Batch, Origin
 from vsc.runtime.state.kv import MemoryKV, OrderedKV
 from vsc.runtime.values import to_array

@@ -14,7 +14,7 @@ from tests.oracle.epochs import EpochRow, order_epoch
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.local import LocalRuntime
-from vsc.runtime.operators.source.stage_zero import SourceRows
+from vsc.runtime.operators.source.rows import SourceRows
 from vsc.runtime.records import Batch, Origin
 from vsc.runtime.state.kv import MemoryKV, OrderedKV
 from vsc.runtime.values import to_array

@@ -14,7 +14,8 @@ from vsc.runtime.errors import BadRowError, ExpressionError
 from vsc.runtime.metrics import BadRow
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.event_times import EventTimes
-from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
+from vsc.runtime.operators.source.rows import SourceRows
+from vsc.runtime.operators.source.stage_zero import StageZero
 from vsc.runtime.records import MOVED, Batch, Origin
 
 TEXT = """

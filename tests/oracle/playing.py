@@ -19,7 +19,8 @@ from vsc.runtime.local import LocalRuntime
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.result import StageResult
-from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
+from vsc.runtime.operators.source.rows import SourceRows
+from vsc.runtime.operators.source.stage_zero import StageZero
 from vsc.runtime.records import Batch, Metrics, Origin
 from vsc.runtime.values import from_python, to_array
 

@@ -11,7 +11,8 @@ from vsc.compiler import compile_topology
 from vsc.plan.nodes import Source
 from vsc.plan.types import TIMESTAMP
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.source.stage_zero import SourceRows, StageZero
+from vsc.runtime.operators.source.rows import SourceRows
+from vsc.runtime.operators.source.stage_zero import StageZero
 from vsc.runtime.records import Origin
 from vsc.runtime.units import likely_unit, unit_help
 from vsc.runtime.values import to_array

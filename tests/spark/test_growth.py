@@ -13,7 +13,7 @@ from tests.spark.support import compiled
 from tests.spark.test_protocol import Blobs
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.local import LocalRuntime
-from vsc.runtime.operators.source.stage_zero import SourceRows
+from vsc.runtime.operators.source.rows import SourceRows
 from vsc.runtime.records import Origin
 from vsc.runtime.spark import protocol
 from vsc.runtime.spark.local_folder import opened

@@ -66,7 +66,8 @@ def _references(plan: nodes.Plan) -> Iterator[Mistake]:
         yield from _unknown(stage.emits, set(stage.nodes) - emitted, f"{path}/emits", "a node of this stage alone")
         emitted.update(stage.emits)
         placed.update(stage.nodes)
-    if missing := [node.name for node in plan.nodes if node.name not in emitted]:
+    everywhere = {node.name for node in plan.dead_letters}
+    if missing := [node.name for node in plan.nodes if node.name not in emitted | everywhere]:
         yield "/stages", f"no stage emits node {missing[0]!r}"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal as Choice
 
 from vsc.plan.operations import *  # noqa: F403
-from vsc.plan.operations import Operation, Source
+from vsc.plan.operations import DeadLetters, Operation, Source
 from vsc.plan.parts import *  # noqa: F403
 from vsc.plan.parts import Connector, Schema, Status, Store
 from vsc.plan.record import record
@@ -127,6 +127,15 @@ class Plan:
     def sources(self) -> tuple[Node, ...]:
         """The source nodes."""
         return tuple(node for node in self.nodes if isinstance(node.operation, Source))
+
+    @property
+    def dead_letters(self) -> tuple[Node, ...]:
+        """The nodes of lost records, which every stage fills."""
+        return tuple(node for node in self.nodes if isinstance(node.operation, DeadLetters))
+
+    def given(self, stage: Stage) -> frozenset[str]:
+        """The nodes whose records `stage` gives to sinks and observers."""
+        return frozenset((*stage.emits, *(node.name for node in self.dead_letters)))
 
     def node(self, name: str) -> Node:
         """The node called `name`; KeyError if there is none."""

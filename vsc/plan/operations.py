@@ -9,12 +9,12 @@ from vsc.plan.expressions import Expr
 from vsc.plan.facts import Facts, Placed, Schemas, always, made, of_versioned, placed, same_schema, value_of_items
 from vsc.plan.parts import Column, Connector, Item, Schema
 from vsc.plan.record import record
-from vsc.plan.types import DataType
+from vsc.plan.types import STRING, TIMESTAMP, DataType
 
 __all__ = [
-    "Aggregate", "AggregateCall", "Answer", "Distinct", "Explode", "Filter", "GroupChanges", "Map", "Materialize",
-    "Merge", "Operation", "Rekey", "Source", "StreamGlobalJoin", "StreamTableJoin", "Subscribe", "Suppress",
-    "TableTableJoin", "ToStream", "ToTable", "Window",
+    "DEAD_LETTER", "Aggregate", "AggregateCall", "Answer", "DeadLetters", "Distinct", "Explode", "Filter",
+    "GroupChanges", "Map", "Materialize", "Merge", "Operation", "Rekey", "Source", "StreamGlobalJoin",
+    "StreamTableJoin", "Subscribe", "Suppress", "TableTableJoin", "ToStream", "ToTable", "Window",
 ]  # fmt: skip
 
 
@@ -461,7 +461,37 @@ class Distinct(Facts):
         return own == inputs[0] or (self.rekeyed and {*own.key, *own.value} <= {*inputs[0].key, *inputs[0].value})
 
 
+DEAD_LETTER = Schema(
+    (),
+    (
+        *(Column(name, STRING) for name in ("node", "reason", "source", "position")),
+        Column("event_time", TIMESTAMP),
+        *(Column(name, STRING) for name in ("key", "value", "raw", "message")),
+    ),
+)
+"""The columns of a dead letter: where and why a record was lost, where it was read, and the record."""
+
+
+@record
+class DeadLetters(Facts):
+    """The records that node `of` (None: any node) has `lost`: those it dropped, or those that found no partner.
+
+    Made by the lowering for ``sink dropped`` and ``sink missed``. It stands in no stage: every stage fills it.
+    """
+
+    by_key = False
+    reads = ()
+
+    lost: Choice["dropped", "missed"]
+    of: str | None
+    op: Choice["dead_letters"] = "dead_letters"
+
+    def fits(self, inputs: Schemas, own: Schema) -> bool:
+        """The same columns everywhere."""
+        return own == DEAD_LETTER
+
+
 Operation = (
-    Distinct | Source | Filter | Map | Rekey | ToTable | Materialize | StreamTableJoin | ToStream | Merge | Explode
-    | StreamGlobalJoin | TableTableJoin | Subscribe | Answer | GroupChanges | Aggregate | Suppress
+    DeadLetters | Distinct | Source | Filter | Map | Rekey | ToTable | Materialize | StreamTableJoin | ToStream | Merge
+    | Explode | StreamGlobalJoin | TableTableJoin | Subscribe | Answer | GroupChanges | Aggregate | Suppress
 )  # fmt: skip

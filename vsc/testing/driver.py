@@ -22,7 +22,7 @@ from vsc.plan import expressions
 from vsc.plan.nodes import Column, Node, Plan, Source
 from vsc.runtime.local import LocalRuntime
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.source.stage_zero import SourceRows
+from vsc.runtime.operators.source.rows import SourceRows
 from vsc.runtime.operators.views import Status, StoreInfo
 from vsc.runtime.operators.views.catalog import stores_of
 from vsc.runtime.records import Batch, Origin

@@ -49,18 +49,24 @@ class GroupLoop:
         olds: list[Row | None] = []
         times: list[int] = []
         given = self._calls.rows(args, len(flow))
+        failed: dict[int, NodeFailure] = {}
+        expired: list[int] = []
         places = map(At, flow.time.tolist(), arrivals.tolist())
         for row, record in enumerate(zip(keys, self._keys(flow), given, places, strict=True)):
             try:
                 found = self._taken(*record)
             except NodeFailure as failure:
-                self._site.failures.note(flow.at, row, failure)
+                failed[row] = failure
                 continue
-            if found is not None:
+            if found is None:
+                expired.append(row)
+            else:
                 sent.append(row)
                 olds.append(found[0])
                 news.append(found[1])
                 times.append(self._groups[record[0]].time)
+        self._site.kept(flow, failed)
+        self._site.lose(Dropped.EXPIRED, flow, np.array(expired, dtype=np.int64))
         schema = self._site.node.schema.value
         changed = flow.select(np.isin(np.arange(len(flow)), sent))
         old = Old(there(olds), columns_of(olds, schema)) if self._site.owes_old else None
@@ -83,7 +89,6 @@ class GroupLoop:
         group.time = max(group.time, at.time)
         new = calls.result(group, key, kv, prefix)
         if self._versioned and group.time < self._clock - self._grace:
-            self._site.count(Dropped.EXPIRED, np.ones(1, dtype=np.bool_))
             return None
         self._clock = max(self._clock, group.time)
         if calls.has_entries:

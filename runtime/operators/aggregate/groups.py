@@ -59,7 +59,7 @@ class GroupColumns:
         again = self._again(group, np.flatnonzero(accepted)[list(failed)])
         self._kept = np.bincount(group[accepted & ~again], minlength=len(touched)) > 0
         if not again.any():
-            self._site.count(Dropped.EXPIRED, ~accepted)
+            self._site.lose(Dropped.EXPIRED, flow, ~accepted)
             return self._site.stored(changed)
         self._looped = True
         looped = self._loop.changes(flow.select(again), chosen(args, again), arrivals[again])

@@ -23,11 +23,10 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate, Schema
-from vsc.runtime.metrics import HELD_RECORDS, Dropped, Metrics
-from vsc.runtime.metrics import Group as MetricGroup
+from vsc.runtime.metrics import HELD_RECORDS, Dropped
 from vsc.runtime.operators.aggregate.calls import Calls, Group
 from vsc.runtime.operators.aggregate.state import AggregateState, bounds_key, window_key
-from vsc.runtime.operators.aggregate.window_results import Sent, WindowResults
+from vsc.runtime.operators.aggregate.window_results import Sent, Unsent, WindowResults
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Moments
@@ -75,7 +74,10 @@ class MovingWindows:
         self._kv, self._entries, self._results = state.kv, calls.has_entries, WindowResults(site)
         self._plain = calls.plain and not calls.has_entries
         self._sent: list[Sent] = []
-        self._row, self._late, self._most = 0, 0, 0
+        self._row, self._most = 0, 0
+        self._late: list[int] = []
+        self._failed: dict[int, NodeFailure] = {}
+        self._unsent: list[Unsent] = []
         self._key: Row = ()
         self._loaded: dict[bytes, KeyWindows] = {}
         self._end = -1
@@ -90,7 +92,7 @@ class MovingWindows:
         if len(flow):
             self._load(flow)
             self._loop(flow, self._calls.rows(args, len(flow)))
-        self._tell(self._site.failures.metrics)
+        self._tell(flow)
         return self._results.flow(flow, self._sent)
 
     def waiting(self) -> list[tuple[int, Place]]:
@@ -108,9 +110,11 @@ class MovingWindows:
         """The final results of windows that waited, one for each moment."""
         self._read([(kb, start) for _, (_, start, kb) in waiting])
         for self._row, (_, held) in enumerate(waiting):
-            self._close(held, at)
+            self._close(held)
         nothing = Flow.empty(Schema(self._site.node.schema.key[:-2], ()), KeySpace(KeyCodec([])))
-        return self._results.flow(replace(nothing, at=at), self._sent)
+        nothing = replace(nothing, at=at)
+        self._tell(nothing)
+        return self._results.flow(nothing, self._sent)
 
     def commit(self) -> None:
         """Writes the windows that have changed, and removes those that are forgotten."""
@@ -243,23 +247,23 @@ class MovingWindows:
             self._row = row
             if rows is not None:
                 self._key = rows[row]
-            before = state.stream_time, state.arrivals, self._late, len(sent)
+            before = state.stream_time, state.arrivals, len(self._late), len(sent)
             try:
                 self._take(loaded[number], time, given)
             except NodeFailure as failure:
-                state.stream_time, state.arrivals, self._late, mark = before
-                del sent[mark:]
+                state.stream_time, state.arrivals, late, mark = before
+                del self._late[late:], sent[mark:]
                 self._kv.discard()
-                self._site.failures.note(flow.at, row, failure)
+                self._failed[row] = failure
                 continue
             if state.stream_time - behind > state.closed:
-                self._close_up_to(state.stream_time - behind, flow.at)
+                self._close_up_to(state.stream_time - behind)
             if self._entries:
                 self._kv.commit()
             if state.open > self._most:
                 self._most = state.open
 
-    def _close_up_to(self, closed: int, at: Moments) -> None:
+    def _close_up_to(self, closed: int) -> None:
         state, closing = self._state, self._closing
         while closing and closing[0][0] <= closed:
             held = heappop(closing)
@@ -268,7 +272,7 @@ class MovingWindows:
                 continue
             state.open -= 1
             if self._final:
-                self._close(held, at)
+                self._close(held)
             self._forgetting.append(held)
         state.closed = closed
         up_to = min(closed, self._forgotten_up_to(state.stream_time, state.highest))
@@ -276,7 +280,7 @@ class MovingWindows:
         while self._forgetting and self._forgetting[0][0] <= up_to:
             self._forget(self._forgetting.popleft())
 
-    def _close(self, held: Place, at: Moments) -> None:
+    def _close(self, held: Place) -> None:
         """Sends the final result of a window."""
         place, start, kb = held
         key = self._loaded.get(kb)
@@ -286,7 +290,7 @@ class MovingWindows:
         try:
             new = self._value(kb, start, end, group, None if self._plain else self._results.decode(kb))
         except NodeFailure as failure:
-            self._site.failures.note(at, self._row, failure)
+            self._unsent.append((self._row, kb, start, end, group.time, failure))
         else:
             self._sent.append((self._row, kb, start, end, new, None, False, group.time))
 
@@ -303,10 +307,16 @@ class MovingWindows:
             state.clear(self._scope(kb, start))
         self._results.forget(kb + bounds_key(start, self._ends(place, start)), self._row)
 
-    def _tell(self, metrics: Metrics) -> None:
-        metrics.count(self._site.name, MetricGroup.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, self._late)
+    def _tell(self, flow: Flow) -> None:
+        """What was lost of the records of `flow`, and of the windows that closed at them."""
+        site, late = self._site, np.array(self._late, dtype=np.int64)
+        site.lose(Dropped.WINDOW_CLOSED, flow, late)
+        site.kept(flow, self._failed)
+        if self._unsent:
+            failures = {place: unsent[-1] for place, unsent in enumerate(self._unsent)}
+            site.kept(self._results.unsent(flow, self._unsent), failures, site.node.schema, waited=True)
         if self._most:
-            metrics.peak(self._site.name, HELD_RECORDS, self._most)
+            site.failures.metrics.peak(site.name, HELD_RECORDS, self._most)
 
 
 def _found(starts: list[int], start: int) -> int:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from vsc.runtime.metrics import LONGEST_SESSION, Metrics
+from vsc.runtime.metrics import LONGEST_SESSION
 from vsc.runtime.operators.aggregate.calls import Group
 from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows
+from vsc.runtime.operators.columns.flow import Flow
 
 __all__ = ["SessionColumns"]
 
@@ -32,7 +33,7 @@ class SessionColumns(MovingWindows):
         if first < last:
             start, end = min(time, starts[first]), max(time, groups[last - 1].time)
         if end <= closed:
-            self._late += 1
+            self._late.append(self._row)
             return
         merged = self._changed(key, first, last, start, end, time, args)
         state.stream_time = clock
@@ -95,7 +96,7 @@ class SessionColumns(MovingWindows):
     def _ends(self, place: int, start: int) -> int:
         return place
 
-    def _tell(self, metrics: Metrics) -> None:
-        super()._tell(metrics)
+    def _tell(self, flow: Flow) -> None:
+        super()._tell(flow)
         if self._longest >= 0:
-            metrics.peak(self._site.name, LONGEST_SESSION, self._longest)
+            self._site.failures.metrics.peak(self._site.name, LONGEST_SESSION, self._longest)

@@ -44,7 +44,7 @@ class SlidingColumns(MovingWindows):
         state, size = self._state, self._size
         clock = max(state.stream_time, time)
         if time + size < clock - self._grace:
-            self._late += 1
+            self._late.append(self._row)
             return
         new = _Arrival(key.kb, args, state.arrive(time), clock - self._grace)
         state.stream_time = clock
@@ -54,7 +54,7 @@ class SlidingColumns(MovingWindows):
             self._early(new, key, low, high)
         else:
             self._normal(new, key, low, high)
-        self._late += new.late
+        self._late += [self._row] * new.late
         for number, group in new.joined:
             key.groups[number] = group
         for start, group in new.created.items():

@@ -48,7 +48,7 @@ class _Aggregate(Step):
             return table.process(flow)
         flow = site.with_value(flow)
         arguments = arguments_of(site.node, operation).rows(flow.columns, flow.time)
-        kept = site.failures.kept(flow.at, arguments.failed)
+        kept = site.kept(flow, arguments.failed)
         if operation.window is None:
             stream: GroupColumns | WindowColumns | MovingWindows = self._stream()
         else:

@@ -113,7 +113,7 @@ class TableGroupColumns:
         old = self._folding.arguments(before, flow.time, taken)
         new = self._folding.arguments(after, flow.time, added)
         steps = np.zeros(2 * len(flow), dtype=np.int64)
-        steps[::2], steps[1::2] = -taken.astype(np.int64), added & self._site.failures.kept(flow.at, new.failed)
+        steps[::2], steps[1::2] = -taken.astype(np.int64), added & self._site.kept(flow, new.failed)
         steps[[2 * row for row in old.failed]] = 0  # it failed, and was dealt with, when it was to be added
         turn = pa.array(np.arange(2 * len(flow)).reshape(2, -1).T.reshape(-1))
         return tuple(column.take(turn) for column in stacked(old.columns, new.columns)), steps
@@ -142,7 +142,7 @@ class TableGroupColumns:
         changed = replace(flow, time=now.time, present=there, values=found.columns)
         if self._site.owes_old:
             changed = replace(changed, old=self._before(flow, places[::2], segments, begun, running))
-        return self._site.stored(changed.select(self._site.failures.kept(flow.at, found.failed)))
+        return self._site.stored(changed.select(self._site.kept(flow, found.failed)))
 
     def _before(self, flow: Flow, places: Int64s, segments: Segments, begun: Groups, running: Groups) -> Old:
         """The results before the changes, whose first events stand at `places`; none where it failed then."""

@@ -30,7 +30,7 @@ class TimeWindows(MovingWindows):
         changed: list[tuple[int, bool, Group]] = []
         for start in range(max(0, time - size + advance) // advance * advance, time + 1, advance):
             if start <= closed:
-                self._late += 1
+                self._late.append(self._row)
                 continue
             number = bisect_left(key.starts, start)
             there = number < len(key.starts) and key.starts[number] == start

@@ -22,12 +22,12 @@ __all__ = ["Reached", "WindowClock"]
 class Reached:
     """What records change: pairs of a record and the start of a window, by record, then by start.
 
-    `late`: how many pairs there were besides, whose window is closed. `advance` is that of the windows.
+    `late`: the records of the pairs besides, whose window is closed. `advance` is that of the windows.
     """
 
     record: Int64s
     start: Int64s
-    late: int
+    late: Int64s
     advance: int
 
     def distinct(self, key: Int64s) -> tuple[Int64s, Int64s]:
@@ -73,7 +73,7 @@ class WindowClock:
         many = time // advance - first + 1
         record, start = np.repeat(np.arange(len(time)), many), spread(first, many) * advance
         is_open = start > self.closed[record]
-        return Reached(record[is_open], start[is_open], int(np.count_nonzero(~is_open)), advance)
+        return Reached(record[is_open], start[is_open], record[~is_open], advance)
 
     def closing(self, start: Int64s) -> Int64s:
         """The record that closes each of the windows; they close in this batch."""

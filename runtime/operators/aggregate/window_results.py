@@ -11,17 +11,22 @@ import pyarrow as pa
 from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
 from vsc.runtime.operators.columns.loop import columns_of, there
 from vsc.runtime.operators.columns.moments import LAST, turns
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.values import arrow_type, to_values
 
-__all__ = ["Sent", "WindowResults"]
+__all__ = ["Sent", "Unsent", "WindowResults"]
 
 Sent = tuple[int, bytes, int, int, Row | None, Row | None, bool, int]
 """A change: the record that made it, the group's encoded key, the bounds, the new row, the old one, whether that is
 sure (else the result table says it, if there is one), the event time."""
+
+Unsent = tuple[int, bytes, int, int, int, NodeFailure]
+"""A window without a result: the record that closed it, the group's encoded key, the bounds, the event time, the
+failure."""
 
 _MILLISECOND = 1000
 _TIMESTAMP = 1 << 63
@@ -68,6 +73,16 @@ class WindowResults:
         )  # fmt: skip
         self.removed(flow, [kb for kb, _ in self._gone], _numbers([record for _, record in self._gone]))
         return site.stored(changed, ~np.array(sure, dtype=np.bool_))
+
+    def unsent(self, flow: Flow, windows: Sequence[Unsent]) -> Flow:
+        """Windows that closed at records of `flow`, and have no result."""
+        records, kbs, starts, ends, times, _ = zip(*windows, strict=True)
+        start, end, value = _numbers(starts), _numbers(ends), self._site.node.schema.value
+        keys = self.bounded(self.group_keys(flow, kbs), start, end)
+        return Flow(
+            flow.at.take(_numbers(records)), np.zeros(len(windows), dtype=np.int64), self._site.space, _numbers(times),
+            np.zeros(len(windows), dtype=np.bool_), keys, columns_of([None] * len(windows), value),
+        )  # fmt: skip
 
     def removed(self, flow: Flow, keys: Sequence[bytes], record: Int64s) -> None:
         """Removes windows from the result table, each behind what its record of `flow` gives, and tells nobody."""

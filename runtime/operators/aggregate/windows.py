@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.nodes import Aggregate
-from vsc.runtime.metrics import HELD_RECORDS, Dropped, Group
+from vsc.runtime.metrics import HELD_RECORDS, Dropped
 from vsc.runtime.operators.aggregate.folding import Folding, Groups
 from vsc.runtime.operators.aggregate.moving_windows import MovingWindows
 from vsc.runtime.operators.aggregate.state import AggregateState, bounds_key, window_key
@@ -97,7 +97,7 @@ class WindowColumns:
             failed = bool(found.failed)
         if failed:
             return None
-        self._site.failures.metrics.count(self._site.name, Group.DROPPED_RECORDS, Dropped.WINDOW_CLOSED, reached.late)
+        self._site.lose(Dropped.WINDOW_CLOSED, flow, reached.late)
         state.stream_time, state.closed = clock.time, clock.end
         state.arrive_many(len(flow))
         closing = self._account(windows, clock)
@@ -212,7 +212,7 @@ class WindowColumns:
         groups = self._results.group_keys(flow, [windows.kb[number] for number in closing.tolist()])
         keys = self._results.bounded(groups, start, self._ends(start))
         sent, found = self._sent(flow, record, closing, keys, results)
-        return sent.select(self._site.failures.kept(sent.at, found.failed))
+        return sent.select(self._site.kept(sent, found.failed, self._site.node.schema, waited=True))
 
     def _sent(
         self, flow: Flow, record: Int64s, number: Int64s, keys: tuple[pa.Array, ...], results: Groups

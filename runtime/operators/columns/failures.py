@@ -12,9 +12,11 @@ from typing import Literal
 
 import numpy as np
 
-from vsc.runtime.metrics import Dropped, Group, Metrics
-from vsc.runtime.operators.columns.moments import Moments
+from vsc.plan.nodes import Node, Schema
+from vsc.runtime.metrics import Dropped, Metrics
+from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.context import NodeFailure
+from vsc.runtime.operators.dead_letters import Losses
 from vsc.runtime.records import Mask
 
 __all__ = ["Failed", "Failures", "shifted"]
@@ -28,25 +30,32 @@ class Failures:
     """What fails in one batch."""
 
     on_error: Literal["drop", "fail"]
-    metrics: Metrics
+    losses: Losses
     _first: tuple[tuple[int, ...], NodeFailure] | None = field(default=None)
 
-    def kept(self, at: Moments, failed: Failed) -> Mask:
-        """Takes the failures of events at `at`; tells which events are left."""
-        kept = np.ones(len(at), dtype=np.bool_)
-        for row, failure in failed.items():
-            kept[row] = False
-            self.note(at, row, failure)
-        return kept
+    @property
+    def metrics(self) -> Metrics:
+        """What is counted."""
+        return self.losses.metrics
 
-    def note(self, at: Moments, row: int, failure: NodeFailure) -> None:
-        """Takes one failure."""
+    def take(self, node: Node, flow: Flow, schema: Schema, failed: Failed, waited: bool = False) -> Mask:
+        """Takes the failures of a flow's records at `node`; tells which are left. For the rest see `Losses.lose`."""
+        kept = np.ones(len(flow), dtype=np.bool_)
+        if not failed:
+            return kept
+        rows = np.array(list(failed), dtype=np.int64)
+        kept[rows] = False
         if self.on_error == "drop":
-            self.metrics.count(failure.node, Group.DROPPED_RECORDS, Dropped.EXPRESSION_FAILED)
-            return
-        moment = tuple(int(level[row]) for level in at.levels)
-        if self._first is None or moment < self._first[0]:
-            self._first = moment, failure
+            every = list(failed.values())
+            owners = [failure.node for failure in every]  # a look-up fails at the table that it goes through
+            why = Dropped.EXPRESSION_FAILED
+            self.losses.lose(node, why, flow, schema, rows, lambda place: every[place].told, waited, owners)
+            return kept
+        for row, failure in failed.items():
+            moment = tuple(int(level[row]) for level in flow.at.levels)
+            if self._first is None or moment < self._first[0]:
+                self._first = moment, failure
+        return kept
 
     @property
     def first(self) -> tuple[int, NodeFailure] | None:

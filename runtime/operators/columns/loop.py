@@ -18,7 +18,7 @@ from vsc.runtime.operators.columns.failures import Failures
 from vsc.runtime.operators.columns.flow import Flow, Old
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Give, Moments, turns
-from vsc.runtime.operators.context import Context, NodeFailure, RunOptions
+from vsc.runtime.operators.context import Context, RunOptions
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.tables.store import TableColumns, VersionedColumns
 from vsc.runtime.records import Mask
@@ -33,23 +33,12 @@ __all__ = ["Loop", "LoopContext", "ResultTable", "Sent", "TableLoop", "columns_o
 class LoopContext(Context):
     """What an operator in a loop sees of its run: `event` is the place of the record that is being processed."""
 
-    __slots__ = ("_at", "_failures", "event")
+    __slots__ = ("event",)
 
     def __init__(self, failures: Failures) -> None:
         super().__init__(RunOptions(on_error=failures.on_error))
         self.metrics = failures.metrics
-        self._failures = failures
-        self._at: Moments | None = None
         self.event = 0
-
-    def begin(self, at: Moments) -> None:
-        """The next records are those at these moments."""
-        self._at, self.event = at, 0
-
-    def failed(self, failure: NodeFailure) -> None:
-        """Takes a failure on the record that is being processed."""
-        assert self._at is not None
-        self._failures.note(self._at, self.event, failure)
 
 
 class Sent:
@@ -101,7 +90,6 @@ class Loop:
     def records(self, flow: Flow, process: Callable[[bytes, Row, Row | None, int], None]) -> None:
         """Hands a stream's records to `process`."""
         context = self._context
-        context.begin(flow.at)
         keys, values = self._rows(flow)
         rows = zip(_encoded(flow), keys, values, flow.time.tolist(), strict=True)
         for context.event, row in enumerate(rows):
@@ -110,7 +98,6 @@ class Loop:
     def changes(self, flow: Flow, process: Callable[[bytes, Row, Row | None, Row | None, bool, int], None]) -> None:
         """Hands a table's changes to `process`."""
         context = self._context
-        context.begin(flow.at)
         keys, values = self._rows(flow)
         olds: Sequence[Row | None] = [None] * len(flow)
         if flow.old is not None:
@@ -120,10 +107,9 @@ class Loop:
         for context.event, row in enumerate(rows):
             process(*row)
 
-    def each(self, waiting: Sequence[tuple[int, Any]], at: Moments, release: Callable[[Any], None]) -> None:
-        """Hands what has waited to `release`, each at its moment."""
+    def each(self, waiting: Sequence[tuple[int, Any]], release: Callable[[Any], None]) -> None:
+        """Hands what has waited to `release`."""
         context = self._context
-        context.begin(at)
         for context.event, (_, one) in enumerate(waiting):
             release(one)
 

@@ -35,6 +35,8 @@ def read_columns(plan: Plan, source: str) -> frozenset[str]:
         return columns & found
 
     node = plan.node(source)
+    if plan.dead_letters:  # which show lost records whole
+        return frozenset(c.name for c in node.source.columns)
     return read(source) | _named(node, (Schema((), node.source.columns),))
 
 

@@ -10,7 +10,6 @@ Not for reading: a connector (or the test driver) hands in the columns.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -19,15 +18,18 @@ from vsc.plan.nodes import Node, Plan, Schema, Source
 from vsc.plan.types import TIMESTAMP
 from vsc.runtime.errors import BadRowError
 from vsc.runtime.expressions import true_rows
-from vsc.runtime.metrics import BadRow, Dropped, Group, Metrics
+from vsc.runtime.metrics import BadRow, Dropped
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation
 from vsc.runtime.operators.columns.flow import Flow, blanked
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.context import RunOptions, expression_error
+from vsc.runtime.operators.dead_letters import Message
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.source.event_times import EventTimes
+from vsc.runtime.operators.source.losses import SourceLosses
+from vsc.runtime.operators.source.rows import Broken, SourceRows
 from vsc.runtime.operators.stage_nodes import StageNodes
-from vsc.runtime.records import Int64s, Mask, Order, Origin
+from vsc.runtime.records import Int64s, Mask, Order
 from vsc.runtime.state.kv import MemoryKV
 from vsc.runtime.times import time_text
 
@@ -41,43 +43,6 @@ _WHY = {
     Dropped.NULL_TIMESTAMP: "has no event time",
     Dropped.NEGATIVE_TIMESTAMP: "has a negative event time",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRows:
-    """Rows of one source partition, by ascending offset.
-
-    `columns` are those of the declaration, in its order, of the Arrow types of their column types. `record_time`: the
-    record's own time in ms (Kafka's, a file's, the caller's), None where the connector has none. `deleted`: the row
-    has no value at all (Kafka's null value): a tombstone of a table at its own time, a stream record without value.
-    `unreadable`: the row's columns mean nothing; `problem` says why not, of the first such row. A mask that is None is
-    False everywhere.
-    """
-
-    origin: Origin
-    columns: tuple[pa.Array, ...]
-    offsets: Int64s
-    record_time: Int64s | None = None
-    deleted: Mask | None = None
-    unreadable: Mask | None = None
-    problem: str | None = None
-
-    def __len__(self) -> int:
-        return len(self.offsets)
-
-    def filter(self, mask: Mask) -> SourceRows:
-        """The rows where `mask` is true; the same object if that is all of them."""
-        if mask.all():
-            return self
-        chosen = pa.array(mask)
-        return SourceRows(
-            self.origin,
-            tuple(c.filter(chosen) for c in self.columns),
-            self.offsets[mask],
-            None if self.record_time is None else self.record_time[mask],
-            None if self.deleted is None else self.deleted[mask],
-            None if self.unreadable is None else self.unreadable[mask],
-        )
 
 
 class StageZero:
@@ -104,18 +69,18 @@ class StageZero:
         `clock` is the result's `clock` of the call before for the same source partition in the same epoch, or None.
         Raises BadRowError or ExpressionError where the options do not say that such rows are to be dropped.
         """
-        metrics, spaces = Metrics(), KeySpaces()
-        flow, order, seen = self._parsed(self._sources[source], rows, clock, metrics, spaces)
+        node, spaces = self._sources[source], KeySpaces()
+        losses = SourceLosses(self._nodes.letters, node, rows)
+        flow, order, seen = self._parsed(node, rows, clock, losses, spaces)
         if len(flow):
             clock = int(order.time[-1])
-        result = self._nodes.process({source: flow}, spaces, (rows.origin,), order)
-        metrics.merge(result.metrics)
-        return StageResult(result.batches, metrics, clock, seen)
+        result = self._nodes.process({source: flow}, spaces, (rows.origin,), order, losses)
+        return StageResult(result.batches, result.metrics, clock, seen)
 
     # ------------------------------------------------------------------------------------------------- rows to records
 
     def _parsed(
-        self, node: Node, rows: SourceRows, clock: int | None, metrics: Metrics, spaces: KeySpaces
+        self, node: Node, rows: SourceRows, clock: int | None, losses: SourceLosses, spaces: KeySpaces
     ) -> tuple[Flow, Order, EventTimes | None]:
         """The records of source `node`, their order, and the times of its rows; the others as for `process`.
 
@@ -125,16 +90,16 @@ class StageZero:
         declared = [c.name for c in source.columns]
         keys = [declared.index(c.name) for c in node.schema.key]
         if rows.unreadable is not None:
-            rows = self._drop(rows, rows.unreadable, Dropped.UNREADABLE, metrics)
+            rows = self._drop(rows, rows.unreadable, Dropped.UNREADABLE, losses)
         if any(rows.columns[i].null_count for i in keys):
             null = np.zeros(len(rows), dtype=np.bool_)
             for i in keys:
                 null |= rows.columns[i].is_null().to_numpy(zero_copy_only=False)
-            rows = self._drop(rows, null, Dropped.NULL_KEY, metrics)
-        rows, times = self._timed(node, source, rows, metrics)
+            rows = self._drop(rows, null, Dropped.NULL_KEY, losses)
+        rows, times = self._timed(node, source, rows, losses)
         seen = EventTimes.of(times)
-        rows, times = self._bounded(node.name, rows, times, metrics)
-        rows, times, present = self._present(node, source, rows, times, metrics)
+        rows, times = self._bounded(node.name, rows, times, losses)
+        rows, times, present = self._present(node, source, rows, times, losses)
         running: Int64s = np.maximum.accumulate(times)
         running = running if clock is None else np.maximum(running, clock)
         nothing = np.zeros((len(rows), 0), dtype=np.int64)
@@ -145,7 +110,7 @@ class StageZero:
         flow = Flow(at, number, spaces.of(node.schema), times, present, keyed, blanked(values, present))
         return flow, order, seen
 
-    def _timed(self, node: Node, source: Source, rows: SourceRows, metrics: Metrics) -> tuple[SourceRows, Int64s]:
+    def _timed(self, node: Node, source: Source, rows: SourceRows, losses: SourceLosses) -> tuple[SourceRows, Int64s]:
         """The rows that have an event time, and that time in ms."""
         if source.timestamp is None:
             if rows.record_time is None:
@@ -162,14 +127,14 @@ class StageZero:
             if rows.record_time is not None:
                 times, null = np.where(own, rows.record_time, times), null & ~own
             if computed.failed:
-                kept = self._kept(computed, rows, metrics)
+                kept = self._kept(computed, rows, losses)
                 rows, times, null = rows.filter(kept), times[kept], null[kept]
-        rows, times = self._drop(rows, null, Dropped.NULL_TIMESTAMP, metrics), times[~null]
+        rows, times = self._drop(rows, null, Dropped.NULL_TIMESTAMP, losses), times[~null]
         negative = times < 0
-        return self._drop(rows, negative, Dropped.NEGATIVE_TIMESTAMP, metrics), times[~negative]
+        return self._drop(rows, negative, Dropped.NEGATIVE_TIMESTAMP, losses, times), times[~negative]
 
     def _present(
-        self, node: Node, source: Source, rows: SourceRows, times: Int64s, metrics: Metrics
+        self, node: Node, source: Source, rows: SourceRows, times: Int64s, losses: SourceLosses
     ) -> tuple[SourceRows, Int64s, Mask]:
         """The rows, their times, and which of them have a value."""
         present = np.ones(len(rows), dtype=np.bool_) if rows.deleted is None else ~rows.deleted
@@ -179,45 +144,60 @@ class StageZero:
         computed = Evaluation(node.name, [source.delete_when], [schema]).where(rows.columns, times, present)
         present = present & ~true_rows(computed.columns[0])
         if computed.failed:
-            kept = self._kept(computed, rows, metrics)
+            kept = self._kept(computed, rows, losses)
             rows, times, present = rows.filter(kept), times[kept], present[kept]
         return rows, times, present
 
-    def _kept(self, computed: Computed, rows: SourceRows, metrics: Metrics) -> Mask:
+    def _kept(self, computed: Computed, rows: SourceRows, losses: SourceLosses) -> Mask:
         """Which rows are left of those on which a clause may fail: ExpressionError, or counted, as the options say."""
-        kept = np.ones(len(rows), dtype=np.bool_)
-        for row, failure in computed.failed.items():
-            if self._options.on_error == "fail":
-                raise expression_error(failure, rows.origin, int(rows.offsets[row]))
-            metrics.count(failure.node, Group.DROPPED_RECORDS, Dropped.EXPRESSION_FAILED)
-            kept[row] = False
-        return kept
+        failed = computed.failed
+        if failed and self._options.on_error == "fail":
+            row, failure = next(iter(failed.items()))
+            raise expression_error(failure, rows.origin, int(rows.offsets[row]))
+        bad = np.zeros(len(rows), dtype=np.bool_)
+        bad[list(failed)] = True
+        losses.lose(Dropped.EXPRESSION_FAILED, rows, bad, lambda row: failed[row].told)
+        return ~bad
 
-    def _bounded(self, name: str, rows: SourceRows, times: Int64s, metrics: Metrics) -> tuple[SourceRows, Int64s]:
+    def _bounded(self, name: str, rows: SourceRows, times: Int64s, losses: SourceLosses) -> tuple[SourceRows, Int64s]:
         """The rows whose time is not too far in the future, and their times."""
         latest = self._latest.get(name)
         if latest is None or not len(times) or int(times.max()) <= latest:
             return rows, times
-        ahead = times > latest
-        why = f"has the event time {time_text(int(times[ahead][0]))}, later than {time_text(latest)}"
-        return self._drop(rows, ahead, Dropped.IN_THE_FUTURE, metrics, why), times[~ahead]
+        ahead, bound = times > latest, time_text(latest)
+        why = lambda row: f"has the event time {time_text(int(times[row]))}, later than {bound}"  # noqa: E731
+        return self._drop(rows, ahead, Dropped.IN_THE_FUTURE, losses, times, why), times[~ahead]
 
     def _drop(
-        self, rows: SourceRows, bad: Mask, reason: Dropped, metrics: Metrics, why: str | None = None
+        self,
+        rows: SourceRows,
+        bad: Mask,
+        reason: Dropped,
+        losses: SourceLosses,
+        times: Int64s | None = None,
+        why: Message | None = None,
     ) -> SourceRows:
-        """Without the rows that are `bad`, which are counted; or BadRowError for the first: as the options say."""
+        """Without the rows that are `bad`, which are lost; or BadRowError for the first: as the options say."""
         if not bad.any():
             return rows
-        why = why or (_WHY[reason] if rows.problem is None else f"{_WHY[reason]}: {rows.problem}")
-        first = BadRow(rows.origin.part, int(rows.offsets[bad][0]), why)
+        why = why or _why(reason, rows.broken if reason is Dropped.UNREADABLE else None)
+        place = int(bad.argmax())
+        first = BadRow(rows.origin.part, int(rows.offsets[place]), why(place))
         if self._options.on_bad_row == "fail":
             raise BadRowError(
                 f"source '{rows.origin.source}': {first} ({reason.value})",
                 "fix the row, or run with --on-bad-row drop",
             )
-        metrics.count(rows.origin.source, Group.DROPPED_RECORDS, reason, int(bad.sum()))
-        metrics.example(rows.origin.source, reason, first)
+        losses.lose(reason, rows, bad, why, times)
+        losses.metrics.example(rows.origin.source, reason, first)
         return rows.filter(~bad)
+
+
+def _why(reason: Dropped, broken: Broken | None) -> Message:
+    """What is wrong with a row."""
+    if broken is None:
+        return lambda row: _WHY[reason]
+    return lambda row: _WHY[reason] if (found := broken(row)[0]) is None else f"{_WHY[reason]}: {found}"
 
 
 def _milliseconds(column: pa.Array, is_timestamp: bool) -> tuple[Int64s, Mask]:

@@ -102,7 +102,7 @@ class BoundedSuppress(Step):
         """What was held, each at its moment."""
         loop, operator = self._operator()
         self._at = at
-        loop.loop.each(waiting, at, operator.release)
+        loop.loop.each(waiting, operator.release)
         return loop.flow(at)
 
     def _operator(self) -> tuple[TableLoop, Suppress]:

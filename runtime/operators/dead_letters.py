@@ -1,0 +1,222 @@
+"""The records that a stage loses: counted always, and kept as rows where a sink asks for them.
+
+One call, `Losses.lose`, does both, so what is counted is what is kept. A row says at which node and why a record was
+lost, where it was read, and what it held. `Letters` are the questions about a plan, `DEAD_LETTER` the columns of a row.
+
+Not for what to do about a failing expression: `columns.failures`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.nodes import DEAD_LETTER, Column, DeadLetters, Node, Plan, Schema
+from vsc.plan.types import Field, StructType
+from vsc.runtime.expressions.json_text import writer
+from vsc.runtime.metrics import Dropped, Metrics, Missed, group_of
+from vsc.runtime.operators.columns.flow import Flow
+from vsc.runtime.operators.columns.moments import Routes, turns
+from vsc.runtime.records import Batch, Int64s, Mask, Order, Origin
+from vsc.runtime.values import to_array, to_values
+
+__all__ = ["Letters", "Losses", "Lost", "Message", "json_rows", "letters_of"]
+
+Message = Callable[[int], str]
+"""What more there is to say about a lost record, by its place among those that are lost together."""
+
+_EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999
+"""The milliseconds of the years 1 to 9999: what every system takes as a timestamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Records that one node lost for one reason, and the nodes of dead letters that take them.
+
+    `cause` are the places of what caused each among the records that entered the stage. If that is not the record's
+    `own` source record, since it has waited for another one, it is not known any more where it was read. `source` is
+    the only source that it can have come from, if there is one.
+    """
+
+    takers: tuple[str, ...]
+    node: str
+    reason: str
+    cause: Int64s
+    own: bool
+    source: str | None
+    time: Sequence[int | None]
+    key: Sequence[str | None]
+    value: Sequence[str | None]
+    message: Sequence[str | None]
+    raw: Sequence[str | None] | None = None
+
+    def __len__(self) -> int:
+        return len(self.cause)
+
+
+class Letters:
+    """What the dead letters of a plan take."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._asked = [(n.name, n.operation) for n in plan.dead_letters if isinstance(n.operation, DeadLetters)]
+        self.takers = cache(self._takers)
+        self.own = cache(self._own)
+        self.source = cache(self._source)
+
+    def _takers(self, why: type[Dropped | Missed], owner: str) -> tuple[str, ...]:
+        """The nodes that take what the user's node `owner` drops, or misses."""
+        word = "dropped" if why is Dropped else "missed"
+        return tuple(name for name, asked in self._asked if asked.lost == word and asked.of in (None, owner))
+
+    def _own(self, name: str) -> bool:
+        """Whether a record comes to node `name` at the time of its source record: nothing on its way has waited."""
+        taken = [self._plan.node(read) for read in self._plan.node(name).taken]
+        return all(not node.operation.waits and self._own(node.name) for node in taken)
+
+    def _source(self, name: str) -> str | None:
+        """The source of all records that come to node `name`, if there is only one."""
+        found = self._sources(self._plan.node(name))
+        return min(found) if len(found) == 1 else None
+
+    def _sources(self, node: Node) -> frozenset[str]:
+        if not node.inputs:
+            return frozenset([node.name])
+        return frozenset().union(*(self._sources(self._plan.node(read)) for read in node.taken))
+
+    def position(self, origin: Origin, offset: int) -> str | None:
+        """Where a record was read, as JSON."""
+        kind = self._plan.node(origin.source).source.connector.kind
+        if kind == "kafka":
+            topic, _, partition = origin.part.rpartition("-")
+            place: dict[str, str | int] = {"topic": topic, "partition": int(partition), "offset": offset}
+        else:
+            place = {"file": origin.part, "row": offset} if origin.part else {"row": offset}
+        return json.dumps(place, separators=(",", ":"))
+
+
+class Losses:
+    """The losses of one batch."""
+
+    __slots__ = ("_letters", "_routes", "found", "metrics")
+
+    def __init__(self, letters: Letters, routes: Routes) -> None:
+        self._letters, self._routes = letters, routes
+        self.metrics = Metrics()
+        self.found: list[Lost] = []
+
+    def lose(
+        self,
+        node: Node,
+        why: Dropped | Missed,
+        flow: Flow,
+        schema: Schema,
+        rows: Mask | Int64s,
+        message: Message | None = None,
+        waited: bool = False,
+        owners: Sequence[str] | None = None,
+    ) -> None:
+        """Takes the records of a flow at `rows` (a mask or places) as lost at `node`; `schema` names their columns.
+
+        `message` says more, for each of these places. `waited`: the flow's moments are not those of the records.
+        `owners`: under which node each counts, if not under `node`.
+        """
+        places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64, copy=False)
+        for owner in dict.fromkeys(owners or [node.owner]):
+            mine = np.array([one == owner for one in owners]) if owners else np.ones(len(places), dtype=np.bool_)
+            self.metrics.count(owner, group_of(why), why, int(np.count_nonzero(mine)))
+            takers = self._letters.takers(type(why), owner)
+            if takers and mine.any():
+                told = None if message is None else [message(place) for place in np.flatnonzero(mine).tolist()]
+                self._keep(takers, owner, node, why, flow, schema, places[mine], told, waited)
+
+    def _keep(
+        self,
+        takers: tuple[str, ...],
+        owner: str,
+        node: Node,
+        why: Dropped | Missed,
+        flow: Flow,
+        schema: Schema,
+        places: Int64s,
+        messages: Sequence[str] | None,
+        waited: bool,
+    ) -> None:
+        chosen = pa.array(places)
+        keys, values = ([column.take(chosen) for column in columns] for columns in (flow.keys, flow.values))
+        none: list[None] = [None] * len(places)
+        there = flow.present[places].tolist()
+        value = [row if p else None for row, p in zip(json_rows(schema.value, values, len(places)), there, strict=True)]
+        key = json_rows(schema.key, keys, len(places)) if schema.key else none
+        cause, own = self._routes.cause(flow.at.take(places)), not waited and self._letters.own(node.name)
+        source, time = self._letters.source(node.name), flow.time[places].tolist()
+        lost = Lost(takers, owner, why.value, cause, own, source, time, key, value, messages or none)
+        self.found.append(lost)
+
+
+def json_rows(columns: Sequence[Column], arrays: Sequence[pa.Array], count: int) -> list[str | None]:
+    """Rows as JSON objects, as `to_json` writes them."""
+    write = writer(StructType(tuple(Field(c.name, c.type) for c in columns)))
+    values = [to_values(array, c.type) for array, c in zip(arrays, columns, strict=True)]
+    return [write(row) for row in (zip(*values, strict=True) if values else [()] * count)]
+
+
+def letters_of(
+    letters: Letters, found: Sequence[Lost], origins: tuple[Origin, ...], order: Order
+) -> tuple[tuple[str, Batch], ...]:
+    """The rows of what was lost, by the node that takes them; `order` is that of the causes.
+
+    They stand in the order of their causes.
+    """
+    takers = dict.fromkeys(name for lost in found for name in lost.takers)
+    return tuple(
+        (name, _batch(letters, [lost for lost in found if name in lost.takers], origins, order)) for name in takers
+    )
+
+
+def _batch(letters: Letters, found: Sequence[Lost], origins: tuple[Origin, ...], order: Order) -> Batch:
+    cause = np.concatenate([lost.cause for lost in found])
+    rows = np.argsort(cause, kind="stable")
+    cause = cause[rows]
+    at = order.take(cause)
+    own: list[bool] = _spread([[lost.own] * len(lost) for lost in found], rows)
+    read = [origins[number] for number in at.origin.tolist()]
+    positions = [
+        letters.position(origin, offset) if mine else None
+        for origin, offset, mine in zip(read, at.offset.tolist(), own, strict=True)
+    ]
+    known = _spread([[lost.source] * len(lost) for lost in found], rows)
+    sources = [origin.source if mine else source for origin, source, mine in zip(read, known, own, strict=True)]
+    time = [_year(t) for t in _spread([lost.time for lost in found], rows)]
+    columns: dict[str, list[Any]] = {
+        "node": _spread([[lost.node] * len(lost) for lost in found], rows),
+        "reason": _spread([[lost.reason] * len(lost) for lost in found], rows),
+        "source": sources,
+        "position": positions,
+        "event_time": [None if t is None else t * 1000 for t in time],
+        "key": _spread([lost.key for lost in found], rows),
+        "value": _spread([lost.value for lost in found], rows),
+        "raw": _spread([lost.raw or [None] * len(lost) for lost in found], rows),
+        "message": _spread([lost.message for lost in found], rows),
+    }
+    stamps = np.array([max(t or 0, 0) for t in time], dtype=np.int64)
+    values = tuple(to_array(columns[c.name], c.type) for c in DEAD_LETTER.value)
+    there = np.ones(len(cause), dtype=np.bool_)
+    return Batch(DEAD_LETTER, origins, at.extended(turns(cause)), stamps, there, (), values)
+
+
+def _year(time: int | None) -> int | None:
+    """The time, if it is in a year that there is."""
+    return time if time is not None and _EARLIEST <= time <= _LATEST else None
+
+
+def _spread(parts: Sequence[Sequence[Any]], rows: Int64s) -> list[Any]:
+    """The values of all parts, at these places."""
+    every = [value for part in parts for value in part]
+    return [every[row] for row in rows.tolist()]

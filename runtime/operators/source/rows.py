@@ -1,0 +1,52 @@
+"""Rows as a source partition gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from vsc.runtime.records import Int64s, Mask, Origin
+
+__all__ = ["Broken", "SourceRows"]
+
+Broken = Callable[[int], tuple[str | None, str | None]]
+"""Why a row cannot be read, and its text; None for what is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRows:
+    """Rows of one source partition, by ascending offset.
+
+    `columns` are those of the declaration, in its order, of the Arrow types of their column types. `record_time`: the
+    record's own time in ms (Kafka's, a file's, the caller's), None where the connector has none. `deleted`: the row
+    has no value at all (Kafka's null value): a tombstone of a table at its own time, a stream record without value.
+    `unreadable`: the row's columns mean nothing; `broken` says of such a row, by its place, why not, and the text that
+    was read. A mask that is None is False everywhere.
+    """
+
+    origin: Origin
+    columns: tuple[pa.Array, ...]
+    offsets: Int64s
+    record_time: Int64s | None = None
+    deleted: Mask | None = None
+    unreadable: Mask | None = None
+    broken: Broken | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def filter(self, mask: Mask) -> SourceRows:
+        """The rows where `mask` is true; the same object if that is all of them."""
+        if mask.all():
+            return self
+        chosen = pa.array(mask)
+        return SourceRows(
+            self.origin,
+            tuple(c.filter(chosen) for c in self.columns),
+            self.offsets[mask],
+            None if self.record_time is None else self.record_time[mask],
+            None if self.deleted is None else self.deleted[mask],
+            None if self.unreadable is None else self.unreadable[mask],
+        )
