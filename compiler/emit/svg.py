@@ -23,7 +23,6 @@ _STYLE = (
     ".band{fill:#fafafa;stroke:#bbb;stroke-dasharray:4 3}.box{stroke:#555}.way{fill:none;stroke:#555}"
     ".repartition{stroke-width:2.5;stroke:#22558c}.broadcast{stroke-width:2.5;stroke-dasharray:2 3;stroke:#22558c}"
     ".lookup{stroke-dasharray:6 4}"
-    ".lost{stroke-dasharray:2 3}"
 )
 _TIP = (
     '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '
@@ -149,12 +148,16 @@ def _way(arrow: Arrow, points: Sequence[_Point]) -> str:
         path += (
             f" L{x1:.1f},{y1:.1f}" if straight else f" C{x0:.1f},{middle:.1f} {x1:.1f},{middle:.1f} {x1:.1f},{y1:.1f}"
         )
-    return f'<path class="way {arrow.look}" d="{path}" marker-end="url(#tip)"/>'
+    return f'<path class="way {_style(arrow.look)}" d="{path}" marker-end="url(#tip)"/>'
+
+
+def _style(look: Look) -> str:
+    return "lookup" if look == "lost" else look
 
 
 def _note(look: Look, y: float) -> str:
     return (
-        f'<path class="way {look}" d="M{MARGIN},{y:.1f} L{MARGIN + 40},{y:.1f}" marker-end="url(#tip)"/>'
+        f'<path class="way {_style(look)}" d="M{MARGIN},{y:.1f} L{MARGIN + 40},{y:.1f}" marker-end="url(#tip)"/>'
         f'<text class="note" x="{MARGIN + 50}" y="{y + 4:.1f}">{NOTES[look]}</text>'
     )
 
