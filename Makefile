@@ -14,10 +14,11 @@ READY_NEWEST := $(NEWEST)/.ready-$(PYSPARK_NEWEST)
 INPUTS := pyproject.toml constraints.txt Makefile
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo test check lint types architecture unit spark newest soak bench fmt setup clean
+.PHONY: help docs demo live test check lint types architecture unit spark newest soak bench fmt setup clean
 
 help:
 	@echo 'make demo    the flights example on Spark'
+	@echo 'make live    payments from Kafka to Kafka and PostgreSQL, killed once on the way'
 	@echo 'make test    everything: the checks and the tests on Spark'
 	@echo 'make check   lint, types, architecture, and the tests that need no JVM'
 	@echo 'make newest  the fast Spark tests on pyspark $(PYSPARK_NEWEST)'
@@ -45,6 +46,9 @@ $(READY_NEWEST): $(INPUTS)
 
 demo: $(READY)
 	$(BIN)/python -m examples.flights.demo
+
+live: $(READY)
+	$(BIN)/python -m examples.payments_live.live
 
 check: lint types architecture unit
 

@@ -44,7 +44,7 @@ group.initial.rebalance.delay.ms=0
 log.retention.ms=-1
 """
 _CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"
-_SECONDS = 60
+_SECONDS, _SECONDS_TO_STOP = 60, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Broker:
             assert time.monotonic() < deadline, "the broker does not answer"
 
     def stop(self) -> None:
-        """Ends it in order."""
+        """Ends it in order; as `kill` does if that takes long, which it can when it has just started."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
@@ -181,7 +181,11 @@ class Broker:
     def _end(self, number: int) -> None:
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(_SECONDS)
+            try:
+                self._process.wait(_SECONDS_TO_STOP)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait(_SECONDS)
             self._process = None
 
 
