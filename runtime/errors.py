@@ -19,6 +19,10 @@ __all__ = [
     "DatabaseTableError",
     "EventTimeWarning",
     "ExpressionError",
+    "LakeChangeError",
+    "LakeReleaseError",
+    "LakeStorageError",
+    "LakeTableError",
     "LocalStoreError",
     "MissingColumnError",
     "MissingJarsError",
@@ -151,3 +155,27 @@ class RefusedRowError(VscRuntimeError):
     """A row that a database refuses: a value that is too long for its column, a constraint that it violates."""
 
     code = "VSC920"
+
+
+class LakeReleaseError(VscRuntimeError):
+    """A Spark for which a lake format has no release, or a session that lacks its settings."""
+
+    code = "VSC921"
+
+
+class LakeTableError(VscRuntimeError):
+    """A lake table that does not fit what is asked of it: missing, other columns, a newer protocol, no change feed."""
+
+    code = "VSC922"
+
+
+class LakeStorageError(VscRuntimeError):
+    """A lake table that cannot be opened: no permission, a storage or a catalog that does not answer."""
+
+    code = "VSC923"
+
+
+class LakeChangeError(VscRuntimeError):
+    """A lake table whose newer versions cannot be read on: rows were changed, the table was replaced, they are gone."""
+
+    code = "VSC924"

@@ -1,4 +1,5 @@
-"""The jars of a Kafka broker and of Spark's connector, fetched with Maven once and kept in the user's cache.
+"""The jars of a Kafka broker, of Spark's connector and of the lake formats, fetched with Maven once and kept in the
+user's cache.
 
 ``python -m servers.jars`` fetches them before anything needs them, as CI does. ``VSC_TEST_CACHE`` names another folder
 for them.
@@ -14,11 +15,13 @@ import pyspark
 
 from servers.missing import program
 from vsc.runtime.spark.connectors.kafka_jars import JARS, connector_release
+from vsc.runtime.spark.connectors.lake_jars import DELTA, ICEBERG
 
-__all__ = ["BROKER", "CACHE", "broker_jars", "connector_jars", "maven"]
+__all__ = ["BROKER", "CACHE", "broker_jars", "connector_jars", "lake_jars", "maven"]
 
 CACHE = Path(os.environ.get("VSC_TEST_CACHE") or Path.home() / ".cache/vsc-tests")
 BROKER = "4.3.1"
+_OF_LAKES = ("delta-", "unitycatalog-", "iceberg-")
 """The release of the broker, and of Kafka Streams in the benchmarks."""
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -49,6 +52,16 @@ def connector_jars() -> list[str]:
     return sorted(map(str, folder.glob("*.jar")))
 
 
+def lake_jars() -> list[str]:
+    """The jars of the lake formats that have a release for the pyspark that is installed, without what pyspark has."""
+    found = []
+    for coordinates in (DELTA.coordinates(), ICEBERG.coordinates()):
+        if coordinates is not None:
+            folder = _fetched(*coordinates.split(":"), "-DincludeScope=runtime")
+            found += [str(jar) for jar in sorted(folder.glob("*.jar")) if jar.name.startswith(_OF_LAKES)]
+    return found
+
+
 def _fetched(group: str, artifact: str, release: str, *options: str) -> Path:
     folder = CACHE / f"{artifact}-{release}"
     done = folder / "done"
@@ -61,4 +74,4 @@ def _fetched(group: str, artifact: str, release: str, *options: str) -> Path:
 
 
 if __name__ == "__main__":
-    print(broker_jars(), *connector_jars(), sep="\n")
+    print(broker_jars(), *connector_jars(), *lake_jars(), sep="\n")

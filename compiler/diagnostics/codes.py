@@ -139,6 +139,9 @@ _CONNECTORS = {
     "VSC510": "a column that clashes with one the sink adds",
     "VSC511": "an unknown time zone",
     "VSC512": "a time zone for a format without text",
+    "VSC517": "a history of a table without versions",
+    "VSC518": "unsuitable names for the times of a history",
+    "VSC519": "a `timestamp` beside a history",
 }
 
 _RUN_TIME = {
@@ -157,6 +160,10 @@ _RUN_TIME = {
     "VSC918": "a database that cannot be used",
     "VSC919": "a table that does not fit",
     "VSC920": "a row that a database refuses",
+    "VSC921": "a Spark without a lake format",
+    "VSC922": "a lake table that does not fit",
+    "VSC923": "a lake table that cannot be opened",
+    "VSC924": "a lake table that cannot be read on",
 }
 
 _WARNINGS = {

@@ -11,6 +11,7 @@ from vsc.compiler.passes.connectors import Connectors, check_connectors
 from vsc.compiler.passes.cycles import check_cycles
 from vsc.compiler.passes.dead_letters import check_dead_letters
 from vsc.compiler.passes.formats import check_formats
+from vsc.compiler.passes.histories import check_histories
 from vsc.compiler.passes.kinds import Kinds, check_kinds
 from vsc.compiler.passes.reserved import check_reserved
 from vsc.compiler.passes.retention import check_retention
@@ -85,6 +86,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses),
         *check_formats(topology, kinds, shapes, stores, connectors),
+        *check_histories(topology, shapes, stores, statuses, connectors),
         *check_reserved(topology),
         *check_usage(topology, order),
         *check_dead_letters(topology, kinds, stores),

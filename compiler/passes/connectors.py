@@ -43,12 +43,33 @@ class _Kind:
     source_only: tuple[str, ...] = ()
     sink_only: tuple[str, ...] = ()
     stream_sink_only: tuple[str, ...] = ()
+    table_only: tuple[str, ...] = ()
     spark: bool = True
 
 
 _WITH_TIMESTAMP = OptionSpec("true or false", "true")
 _MAX_AHEAD = OptionSpec("duration or none", "1 day")
 _DAY = 86_400_000
+_HISTORY = {
+    "history": OptionSpec("string", "'scd2'", ("scd2",)),
+    "valid_from": OptionSpec("string", "'valid_from'"),
+    "valid_to": OptionSpec("string", "'valid_to'"),
+}
+_LAKE = _Kind(
+    {
+        "path": OptionSpec("string", "'data/payments'"),
+        "table": OptionSpec("string", "'payments'"),
+        "create": OptionSpec("true or false", "true"),
+        **_HISTORY,
+        "max_ahead": _MAX_AHEAD,
+        "with_timestamp": _WITH_TIMESTAMP,
+    },
+    source_only=("max_ahead",),
+    sink_only=("create",),
+    stream_sink_only=("with_timestamp",),
+    table_only=tuple(_HISTORY),
+)
+_LAKES = ("delta", "iceberg")
 _KINDS: dict[str, _Kind] = {
     "files": _Kind(
         {
@@ -80,16 +101,7 @@ _KINDS: dict[str, _Kind] = {
         source_only=("starting_offsets", "group", "max_ahead"),
         stream_sink_only=("with_timestamp",),
     ),
-    "delta": _Kind(
-        {
-            "path": OptionSpec("string", "'data/payments'"),
-            "table": OptionSpec("string", "'payments'"),
-            "max_ahead": _MAX_AHEAD,
-            "with_timestamp": _WITH_TIMESTAMP,
-        },
-        source_only=("max_ahead",),
-        stream_sink_only=("with_timestamp",),
-    ),
+    **dict.fromkeys(_LAKES, _LAKE),
     "jdbc": _Kind(
         {
             "url": OptionSpec("string", "'jdbc:postgresql://localhost/db'"),
@@ -189,6 +201,8 @@ def _applies(kind: _Kind, option: str, role: Role, stream: bool) -> bool:
         return role == "source"
     if option in kind.sink_only:
         return role == "sink"
+    if option in kind.table_only:
+        return not stream
     return option not in kind.stream_sink_only or (role == "sink" and stream)
 
 
@@ -216,13 +230,14 @@ def _missing(clause: syntax.ConnectorClause, kind: _Kind, role: Role, own: tuple
                 f"add `{name} = {kind.options[name].example}`")
         for name in kind.required if name not in given
     ]  # fmt: skip
-    if clause.kind.text == "delta" and ("path" in given) == ("table" in given):
+    if clause.kind.text in _LAKES and ("path" in given) == ("table" in given):
+        lake = clause.kind.text
         if "path" in given:
             label = Label(given["path"].span, "`path` is given here")
-            found.append(Finding("VSC506", given["table"].span, "`delta` takes `path` or `table`, not both", (label,),
+            found.append(Finding("VSC506", given["table"].span, f"`{lake}` takes `path` or `table`, not both", (label,),
                                  "remove one of them"))  # fmt: skip
         else:
-            found.append(Finding("VSC504", clause.span, "`delta` needs the option `path` or `table`", (),
+            found.append(Finding("VSC504", clause.span, f"`{lake}` needs the option `path` or `table`", (),
                                  "add `path = 'data/payments'`"))  # fmt: skip
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import vsc.runtime.errors as errors
 from vsc.runtime.errors import CheckpointError, SourceError, StateError, VscRuntimeError
+from vsc.runtime.spark.connectors.lake_failures import lake_failure
 from vsc.runtime.spark.disks import Place, full_disk, is_full
 from vsc.runtime.spark.file_errors import read_error
 from vsc.runtime.spark.running_query import QueryFailedError
@@ -77,6 +78,9 @@ def _known(text: str, places: Sequence[Place]) -> VscRuntimeError | None:
         return SourceError(
             f"Kafka does not answer, or refuses: {_innermost(text)}", "the same command continues with this epoch"
         )
+    lake = lake_failure(text, _innermost(text))
+    if lake is not None:
+        return lake
     if "CANNOT_LOAD_STATE_STORE" in text:
         return StateError(
             f"{_NOT_LOADED}: {_innermost(text)}",

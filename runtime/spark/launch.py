@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import StartError, VscRuntimeError
-from vsc.runtime.spark.connectors.kafka_jars import jar_settings, missing, unfetched
+from vsc.runtime.spark.connectors.session_settings import connector_settings, unfetched
 from vsc.runtime.spark.interrupts import SIGNALS, Interrupted, Interrupts
 
 __all__ = ["launched", "local_session", "new_log"]
@@ -85,7 +85,7 @@ def local_session(plan: Plan) -> SparkSession:
     log = new_log()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("vsc").master(_LOCAL)
-    settings = {**_defaults(_LOCAL), **jar_settings(plan, {}, ()), **_ALWAYS}
+    settings = {**_defaults(_LOCAL), **connector_settings(plan, {}, ()), **_ALWAYS}
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
@@ -97,8 +97,9 @@ def local_session(plan: Plan) -> SparkSession:
 
 def _not_started(master: str, settings: Mapping[str, str], log: Path, error: BaseException) -> VscRuntimeError:
     reason = _reason(log, error)
-    if unfetched(settings.get(_PACKAGES, ""), reason):
-        return missing(reason)
+    missing = unfetched(settings.get(_PACKAGES, ""), reason)
+    if missing is not None:
+        return missing
     return StartError(
         f"Spark did not start on {master}: {reason}",
         f"vsc doctor may find the cause; Spark's log is {log}",

@@ -187,7 +187,7 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
     check_java_zone(spark, what.resolved)
     sinks = make_sinks(spark, what.resolved, opened.id)
     if opened.fresh:  # a topology that is refused may be fixed and run again: nothing is made before
-        look_at_sources(what.resolved)
+        look_at_sources(spark, what.resolved)
         _prepare(sinks)
     held = claim(spark, opened.files)
     try:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import unquote
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
@@ -25,9 +25,17 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.source_columns import kafka_part
 
-__all__ = ["FileInput", "Input", "KafkaInput", "Rest", "has_inputs", "query_inputs"]
+__all__ = ["FileInput", "Input", "KafkaInput", "LakeInput", "Rest", "has_inputs", "query_inputs"]
 
-_CLASSES = {"files": "FileStreamSource", "jdbc": "FileStreamSource", "kafka": "KafkaMicroBatchStream"}
+_FILES = "FileStreamSource"
+_CLASSES = {
+    "files": _FILES, "jdbc": _FILES, "kafka": "KafkaMicroBatchStream",
+    "delta": "DeltaSource", "iceberg": "SparkMicroBatchStream",
+}  # fmt: skip
+"""Spark's class for the source of a connector."""
+_LAKES = ("DeltaSource", "SparkMicroBatchStream")
+_FIRST = "!"
+"""Before all names of files and of keys' partitions."""
 _ENTRY = re.compile(r"NewFileEntry\((.*),(\d+),\d+\)")
 
 
@@ -75,10 +83,14 @@ def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, Input
         raise _unknown() from error
     inputs: dict[str, Input | None] = {}
     for node, instance, kind in zip(plan.sources, instances, kinds, strict=True):
-        if _CLASSES.get(node.source.connector.kind) != (kind if kind in _CLASSES.values() else None):
+        connector = node.source.connector
+        expected = _FILES if connector.keeps_history else _CLASSES.get(connector.kind)
+        if expected != (kind if kind in _CLASSES.values() else None):
             raise RuntimeError(f"Spark has a {kind} in the place of source '{node.name}'")
-        if kind == "FileStreamSource":
+        if kind == _FILES:
             inputs[node.name] = FileInput(instance, not ends and len(plan.sources) > 1)
+        elif kind in _LAKES:
+            inputs[node.name] = LakeInput(instance, running, everything, kind != "DeltaSource")
         else:
             inputs[node.name] = KafkaInput(instance, running, everything) if kind == "KafkaMicroBatchStream" else None
     return inputs
@@ -178,6 +190,28 @@ class KafkaInput:
             self._source.latestOffset(end, self._everything)
             found = _field(self._source, "latestPartitionOffsets")
         return _partitions(found)
+
+
+class LakeInput:
+    """One source of Delta Lake or Iceberg; the rest as for `KafkaInput`. What is left is asked for anew: it is a look
+    into the table's log. `parses`: the source takes only offsets that it has parsed."""
+
+    def __init__(self, source: Any, running: Any, everything: Any, parses: bool) -> None:
+        self._source, self._running, self._everything, self._parses = source, running, everything, parses
+
+    def rest(self) -> Rest:
+        """See `Input`."""
+        try:
+            end = self._running.availableOffsets().get(self._source).get()
+            text = str(end.json())
+            start = self._source.deserializeOffset(text) if self._parses else end
+            latest = self._source.latestOffset(start, self._everything)
+            left = latest is not None and json.loads(str(latest.json())) != json.loads(text)
+            return Rest(_FIRST if left else None, hash(text))
+        except Py4JJavaError:
+            raise  # what the format says of a table that it cannot read on
+        except (Py4JError, TypeError, ValueError, AttributeError) as error:
+            raise _unknown() from error
 
 
 def _partitions(offsets: Any) -> dict[tuple[str, int], int]:

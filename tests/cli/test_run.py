@@ -17,9 +17,12 @@ from vsc.cli.messages import JsonMessages
 from vsc.compiler import compile_topology
 from vsc.plan import dump
 from vsc.runtime.errors import CheckpointError, UnusableInputError
+from vsc.runtime.spark.connectors.lake_jars import DELTA, ICEBERG
 from vsc.runtime.spark.identity import Identity
 
 SOURCE = "stream s (a int, b string) from {source} key a;\nsink s to {sink};\n"
+NO_DELTA, NO_ICEBERG = ("" if lake.coordinates() else "[VSC921]" for lake in (DELTA, ICEBERG))
+"""What is said on a Spark that has no release of them."""
 FILES = "files (path = '${in}', format = 'json')"
 
 
@@ -89,7 +92,16 @@ def test_wrong_use_ends_with_2(arguments: str, words: str, folder: Path, capsys:
             "[VSC918]: the sink of 's' (line 2): the url is not one of PostgreSQL",
         ),
         (FILES, "memory ()", "[VSC906]: the sink of 's' (line 2) writes to memory (), which only the test driver"),
-        (FILES, "delta (path = 'x')", "[VSC906]: the sink of 's' (line 2) writes to delta, which this version"),
+        (
+            "iceberg (path = 'x')",
+            "noop ()",
+            NO_ICEBERG or "[VSC905]: source 's' (line 1): the rows of an Iceberg",
+        ),
+        (
+            FILES,
+            "delta (path = 'x', 'delta.y' = 'z')",
+            NO_DELTA or "[VSC906]: the sink of 's' (line 2): quoted",
+        ),
         (FILES.replace("json", "${out}"), "noop ()", "[VSC905]: source 's' (line 1) has format 'not'"),
         (FILES, "files (path = 'x', format = '${out}')", "[VSC906]: the sink of 's' (line 2) has format 'not'"),
         (FILES.replace("${in}", "in/*.x"), "noop ()", "source 's' (line 1): there is no file or folder 'in/*.x'"),

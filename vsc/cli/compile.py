@@ -95,8 +95,8 @@ def _spark(args: argparse.Namespace, plan: Plan, given: Mapping[str, str], conf:
     except VscRuntimeError as error:
         raise refusal(error) from error
     check_java()
-    from vsc.runtime.spark.connectors.kafka_jars import jar_settings
+    from vsc.runtime.spark.connectors.session_settings import connector_settings
     from vsc.runtime.spark.explain import spark_plans
 
-    started_with = {**conf, **jar_settings(plan, conf, packages_of(args))}
+    started_with = {**conf, **connector_settings(plan, conf, packages_of(args))}
     return on_spark("vsc compile", args, started_with, lambda spark: spark_plans(plan, spark, given))

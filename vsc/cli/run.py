@@ -242,14 +242,14 @@ def _run(
     job: Run, master: str, conf: Mapping[str, str], packages: Sequence[str], show: Display, messages: Messages
 ) -> int:
     from vsc.runtime.errors import StartError, UnusableInputError, VscRuntimeError
-    from vsc.runtime.spark.connectors.kafka_jars import jar_settings
+    from vsc.runtime.spark.connectors.session_settings import connector_settings
     from vsc.runtime.spark.failures import translated
     from vsc.runtime.spark.interrupts import Interrupted, Interrupts
     from vsc.runtime.spark.launch import launched, new_log
     from vsc.runtime.spark.progress import Activity, Phase
     from vsc.runtime.spark.runner import run
 
-    log, settings = new_log(), {**conf, **jar_settings(job.plan, conf, packages)}
+    log, settings = new_log(), {**conf, **connector_settings(job.plan, conf, packages)}
     started = False
     try:
         with contextlib.closing(show), Interrupts() as interrupts:

@@ -8,7 +8,10 @@ from vsc.plan.expressions import Expr
 from vsc.plan.record import record
 from vsc.plan.types import DataType
 
-__all__ = ["Column", "Connector", "Item", "Schema", "Status", "Store"]
+__all__ = ["VALID_FROM", "VALID_TO", "Column", "Connector", "Item", "Schema", "Status", "Store"]
+
+VALID_FROM, VALID_TO = "valid_from", "valid_to"
+"""The columns of a history, unless options of these names say otherwise."""
 
 
 @record
@@ -78,4 +81,19 @@ class Connector:
     @property
     def newest_only(self) -> bool:
         """Whether a sink takes only those changes of a versioned table that are the newest of their key."""
-        return self.kind in ("delta", "jdbc")
+        return self.kind in ("delta", "iceberg", "jdbc") and not self.keeps_history
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether rows are the versions of a table, each with the times between which it is valid."""
+        return any(name == "history" for name, _ in self.options)
+
+    @property
+    def valid_from(self) -> str:
+        """The column of a history from which time a row is valid."""
+        return str(dict(self.options).get("valid_from", VALID_FROM))
+
+    @property
+    def valid_to(self) -> str:
+        """The column of a history until which time a row is valid; null: it still is."""
+        return str(dict(self.options).get("valid_to", VALID_TO))

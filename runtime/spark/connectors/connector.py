@@ -60,7 +60,7 @@ class Connector:
         """Refuses, without Spark, what can be refused of a source; for `default_local` see `check`. SourceError."""
         raise SourceError(f"{options.place} reads from {self.kind}, which can only be written")
 
-    def look(self, node: Node, options: Options) -> None:
+    def look(self, spark: SparkSession, node: Node, options: Options) -> None:
         """Refuses what is seen of a source by asking for it, before there is a checkpoint. VscRuntimeError."""
 
     def take(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str], begun: bool) -> None:

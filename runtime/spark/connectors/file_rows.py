@@ -34,18 +34,25 @@ MAX_BYTES = 128 << 20
 
 
 def file_rows(
-    spark: SparkSession, source: Source, options: Options, read: frozenset[str], marked: bool = False
+    spark: SparkSession,
+    source: Source,
+    options: Options,
+    read: frozenset[str],
+    marked: bool = False,
+    timed: bool = False,
 ) -> DataFrame:
     """See `Connector.rows`; a column that nothing reads is null where the format can leave it in its files.
 
-    `marked`: the files, which are not text, have a column `BAD`.
+    `marked`: the files, which are not text, have a column `BAD`; `timed`: `source` declares the rows' own times.
     """
     form = options.text("format")
-    return _csv(spark, source, options) if form == "csv" else _structured(spark, source, options, form, read, marked)
+    if form == "csv":
+        return _csv(spark, source, options)
+    return _structured(spark, source, options, form, read, marked, timed)
 
 
 def _structured(
-    spark: SparkSession, source: Source, options: Options, form: str, read: frozenset[str], marked: bool
+    spark: SparkSession, source: Source, options: Options, form: str, read: frozenset[str], marked: bool, timed: bool
 ) -> DataFrame:
     reader = spark.readStream.format(form)
     columns: list[tuple[str, object]] = [(c.name, c.type) for c in source.columns]
@@ -57,7 +64,7 @@ def _structured(
         reader = reader.option(OPTION, known_zone(spark, options))  # else it is the session's, when a batch is read
     frame = _load(reader.schema(ddl(columns)), options)
     chosen = [_declared(c, form == "json" or c.name in read) for c in source.columns]
-    chosen += _metadata(source, frame, form == "parquet")
+    chosen += _metadata(frame, source.timestamp is None and not timed, form == "parquet")
     if mark is not None:
         chosen.append(F.col(mark))
     return frame.select(*chosen)
@@ -84,7 +91,7 @@ def _load(reader: object, options: Options) -> DataFrame:
     return frame
 
 
-def _metadata(source: Source, frame: DataFrame, indexed: bool = False) -> list[Column]:
+def _metadata(frame: DataFrame, timed: bool, indexed: bool = False) -> list[Column]:
     known = frame.metadataColumn("_metadata")  # by its place: a declared column may have this name
     path = known["file_path"]
     if indexed:
@@ -92,7 +99,7 @@ def _metadata(source: Source, frame: DataFrame, indexed: bool = False) -> list[C
         columns = [F.when(index == 0, path).alias(PART), index.alias(INDEX)]
     else:
         columns = [path.alias(PART), known["file_block_start"].alias(START)]
-    if source.timestamp is None:
+    if timed:
         columns.append(F.unix_millis(known["file_modification_time"]).alias(TIME))
     return columns
 
@@ -102,7 +109,7 @@ def _csv(spark: SparkSession, source: Source, options: Options) -> DataFrame:
     to_spark = tuple(pair for pair in options.connector.spark_options if pair[0].lower() in FILE_OPTIONS)
     passed = replace(options.connector, spark_options=(*to_spark, ("lineSep", dialect.line_end)))
     frame = _load(spark.readStream.format("text"), replace(options, connector=passed))
-    lines = frame.select(F.col("value").cast("binary"), *_metadata(source, frame))
+    lines = frame.select(F.col("value").cast("binary"), *_metadata(frame, source.timestamp is None))
     names = tuple(c.name for c in source.columns)
     others = {PART: "string", START: "bigint"} | ({TIME: "bigint"} if source.timestamp is None else {})
     types = dict.fromkeys(names, "string") | others | {REASON: "string"}

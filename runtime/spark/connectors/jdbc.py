@@ -25,7 +25,7 @@ class Jdbc(Connector):
         """Refuses what cannot be understood, and a missing client."""
         _check(options)
 
-    def look(self, node: Node, options: Options) -> None:
+    def look(self, spark: SparkSession, node: Node, options: Options) -> None:
         """Refuses a table that cannot be read as it is declared."""
         assert isinstance(node.operation, Source)
         look_at_table(node.operation, options)

@@ -14,7 +14,7 @@ import pyspark
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import MissingJarsError
 
-__all__ = ["JARS", "connector_release", "jar_settings", "missing", "unfetched"]
+__all__ = ["JARS", "connector_release", "is_unfetched", "jar_settings", "missing"]
 
 _SCALA = "2.13"
 JARS = (
@@ -56,9 +56,9 @@ def jar_settings(plan: Plan, conf: Mapping[str, str], packages: Sequence[str]) -
     return {_PACKAGES: ",".join(named), _EXCLUDES: ",".join(excluded)}
 
 
-def unfetched(packages: str, reason: str) -> bool:
-    """Whether Spark did not start, for that reason, because the connector among its `packages` could not be fetched."""
-    return JARS[0] in packages and _UNFETCHED.search(reason) is not None
+def is_unfetched(reason: str) -> bool:
+    """Whether Spark did not start, for that reason, because a package could not be fetched."""
+    return _UNFETCHED.search(reason) is not None
 
 
 def missing(reason: str) -> MissingJarsError:

@@ -14,7 +14,7 @@ from vsc.runtime.spark.connectors.console import Console
 from vsc.runtime.spark.connectors.files import FilesConnector
 from vsc.runtime.spark.connectors.jdbc import Jdbc
 from vsc.runtime.spark.connectors.kafka import Kafka
-from vsc.runtime.spark.connectors.later import Later
+from vsc.runtime.spark.connectors.lake import Delta, Iceberg
 from vsc.runtime.spark.connectors.memory import Memory
 from vsc.runtime.spark.connectors.noop import Noop
 from vsc.runtime.spark.connectors.rate import Rate
@@ -23,7 +23,8 @@ from vsc.runtime.spark.options import Options
 __all__ = ["check_connectors", "connector_of", "empty_sources", "look_at_sources", "make_sinks", "take_sources"]
 
 _CONNECTORS: Mapping[str, Connector] = {
-    one.kind: one for one in (FilesConnector(), Kafka(), Rate(), Console(), Noop(), Memory(), Later("delta"), Jdbc())
+    one.kind: one
+    for one in (FilesConnector(), Kafka(), Delta(), Iceberg(), Jdbc(), Rate(), Console(), Noop(), Memory())
 }
 
 
@@ -52,11 +53,11 @@ def check_connectors(plan: Plan, default_local: bool = True) -> None:
         _CONNECTORS[kind].check_sink(options)
 
 
-def look_at_sources(resolved: Plan) -> None:
+def look_at_sources(spark: SparkSession, resolved: Plan) -> None:
     """Refuses what is seen of the sources of a resolved plan by asking for them."""
     for node in resolved.nodes:
         if isinstance(node.operation, Source):
-            connector_of(node.operation.connector.kind).look(node, Options.of_source(node))
+            connector_of(node.operation.connector.kind).look(spark, node, Options.of_source(node))
 
 
 def take_sources(spark: SparkSession, resolved: Plan, kept: str, begun: bool) -> None:

@@ -1,0 +1,104 @@
+"""A history as the source of a versioned table: its rows are taken once, into the checkpoint, and read from there.
+
+Guarantees: versions and deletions come in the order of their times; the snapshot appears whole, in one rename, and a
+query that restarts reads the one that it began with. Not for later changes of the history: they are not seen.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from vsc.plan.nodes import Column, Connector, Node
+from vsc.plan.types import BIGINT, BOOLEAN
+from vsc.runtime.errors import CheckpointError, LakeTableError, SourceError
+from vsc.runtime.spark.connectors.file_rows import file_rows
+from vsc.runtime.spark.connectors.lake_history import TIME_TYPES, History, points
+from vsc.runtime.spark.connectors.lake_merge import AT, PRESENT
+from vsc.runtime.spark.connectors.lake_table import LakeTable, check_readable
+from vsc.runtime.spark.connectors.lake_types import columns_by_name
+from vsc.runtime.spark.ddl import quoted
+from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.source_columns import BAD, DELETED, TIME
+
+__all__ = ["check_seed", "history_of", "look_at_seed", "seed_rows", "take_seed"]
+
+_ROWS_A_FILE = 1 << 20
+
+
+def check_seed(options: Options) -> None:
+    """SourceError for options that have no effect."""
+    for name in options.spark:
+        raise SourceError(f"{options.place}: {name!r} has no effect: a history is read once, whole", f"remove {name!r}")
+
+
+def look_at_seed(spark: SparkSession, node: Node, table: LakeTable, options: Options) -> None:
+    """LakeTableError for a table that cannot be read as it is declared."""
+    check_readable(spark, node, table)
+    history_of(table.columns(spark), table, options.connector)
+
+
+def history_of(found: StructType, table: LakeTable, connector: Connector) -> History:
+    """The columns of times of a table with the columns `found`. LakeTableError if one is missing, or has no times."""
+    known = columns_by_name(found)
+    fields = []
+    for name in (connector.valid_from, connector.valid_to):
+        field = known.get(name.lower())
+        if field is None or not isinstance(field.dataType, TIME_TYPES):
+            what = "no such column" if field is None else field.dataType.simpleString()
+            raise LakeTableError(
+                f"{table.place}: {table.shown} does not fit: its column '{name}' of times is {what}",
+                "name columns of type timestamp or bigint (milliseconds) with valid_from and valid_to",
+            )
+        fields.append(field)
+    return History(*fields)
+
+
+def take_seed(
+    spark: SparkSession, node: Node, options: Options, table: LakeTable, read: frozenset[str], begun: bool
+) -> None:
+    """Takes the rows into `options.kept`, unless they are there. `begun`: they were there before."""
+    folder, _, name = options.kept.rpartition("/")
+    kept = Files(spark, folder)
+    if kept.exists(name):
+        return
+    if begun:
+        raise CheckpointError(
+            f"{options.place}: its snapshot, {kept.path(name)}, is missing from the checkpoint", "restore the folder"
+        )
+    history, aside = history_of(table.columns(spark), table, options.connector), f"{name}-{uuid.uuid4().hex}"
+    columns = [
+        (F.col(quoted(c.name)) if c.name in read else F.lit(None)).cast(str(c.type)).alias(c.name)
+        for c in node.source.columns
+    ]
+    with table.usable():
+        try:
+            rows = points(spark.table(table.sql), columns, [c.name for c in node.schema.key], history)
+            timed = rows.select(
+                *(quoted(c.name) for c in node.source.columns),
+                F.coalesce(F.unix_millis(F.timestamp_micros(AT)), F.lit(0)).alias(TIME),
+                (~F.col(PRESENT)).alias(DELETED),
+                F.when(F.col(AT).isNull(), F.lit(f"'{history.valid_from.name}' is null")).alias(BAD),
+            )
+            one = timed.orderBy(TIME).coalesce(1).write.option("maxRecordsPerFile", _ROWS_A_FILE)
+            one.parquet(kept.path(aside))
+        except (PySparkException, Py4JJavaError):
+            kept.delete(aside)
+            raise
+    kept.rename(aside, name)
+
+
+def seed_rows(spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
+    """See `Connector.rows`: of the snapshot in `options.kept`."""
+    Files(spark, options.kept).make()  # where nobody has taken one, to explain a plan
+    files = Connector("files", (("path", options.kept), ("format", "parquet")))
+    beside = (Column(TIME, BIGINT), Column(DELETED, BOOLEAN))
+    source = replace(node.source, columns=(*node.source.columns, *beside))
+    return file_rows(spark, source, Options(options.place, files), read | {TIME, DELETED}, marked=True, timed=True)

@@ -1,0 +1,222 @@
+"""A sink into a table of a lake format: an epoch is one commit, which says whose it is, so that it is made only once.
+
+A commit carries the name of its writer (the checkpoint and the sink) and a number: that of the epoch and, once a run
+has gone back, an offset, as numbers only grow. The offset is a property of the table.
+
+Guarantees: readers see all of an epoch or nothing; an epoch that comes again changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from vsc.plan.nodes import Node, Sink
+from vsc.plan.types import BIGINT, DataType
+from vsc.plan.types import TIMESTAMP as TIMESTAMP_TYPE
+from vsc.runtime.errors import LakeTableError, SinkError
+from vsc.runtime.spark.connectors.connector import EpochSink
+from vsc.runtime.spark.connectors.lake_history import History, kept
+from vsc.runtime.spark.connectors.lake_merge import AT, CHANGE, Target, appended, place, upserted
+from vsc.runtime.spark.connectors.lake_seed import history_of
+from vsc.runtime.spark.connectors.lake_table import LakeTable
+from vsc.runtime.spark.connectors.lake_types import columns_by_name, misfits
+from vsc.runtime.spark.ddl import ddl
+from vsc.runtime.spark.epoch_files import Tally
+from vsc.runtime.spark.failures import translated
+from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.output import TIMESTAMP, Output
+
+__all__ = ["LakeSink"]
+
+_NO_HISTORY: History | None = None
+_ATTEMPTS = 5
+_CONFLICT = re.compile(
+    r"DELTA_CONCURRENT_(?!TRANSACTION)|Concurrent(?:Append|DeleteRead|DeleteDelete|Write|MetadataChanged)|"
+    r"CommitFailedException|Found conflicting|MetadataChanged"
+)
+"""What is said of a commit that another one came before."""
+_TWICE = re.compile(r"DELTA_CONCURRENT_TRANSACTION|ConcurrentTransactionException")
+
+
+class LakeSink(EpochSink):
+    """See the module."""
+
+    computes = False
+
+    def __init__(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str, table: LakeTable) -> None:
+        super().__init__(sink, node)
+        self._spark, self._table = spark, table
+        self._options = Options.of_sink(sink)
+        self._place = self._options.place
+        self._writer = f"vsc-{checkpoint}-{sink.id}"
+        self._upsert = node.kind == "table"
+        self._timestamp = not self._upsert and self._options.flag("with_timestamp")
+        self._create = self._options.flag("create")
+        self._connector, self._history = sink.connector, _NO_HISTORY
+        self._offset = 0
+        self._written: int | None = None
+
+    def prepare(self) -> None:
+        """Looks at the table, or creates it, and at what of this query it holds."""
+        found = self._table.open(self._spark)
+        if found is None and self._create:
+            made = {**self._columns, **dict.fromkeys(self._times, TIMESTAMP_TYPE)}
+            self._table.create(self._spark, made, self._options.spark)
+            found = self._table.open(self._spark)
+        if found is None:
+            raise self._table.missing("create it, correct the name, or add create = true")
+        if self._connector.keeps_history:
+            self._history = history_of(found, self._table, self._connector)
+        for problem in misfits(self._columns, found, written=True, beside=self._times):
+            raise LakeTableError(
+                f"{self._place}: {self._table.shown} does not fit: {problem}",
+                "change the table, or the columns of the topology",
+            )
+        self._names = {name: field.name for name, field in columns_by_name(found).items()}
+        self._offset = int(self._table.properties(self._spark).get(self._offset_name, 0))
+        self._written = self._last(self._spark)
+
+    def lost(self) -> str | None:
+        """That the table has nothing of the query."""
+        if self._written is not None:
+            return None
+        return (
+            f"{self._place}: {self._table.shown} holds nothing of what this checkpoint wrote; "
+            "only new results are written (for all of them, run with a new checkpoint)"
+        )
+
+    def is_new(self, epoch: int) -> bool:
+        """Whether the table does not have the epoch."""
+        return self._written is None or epoch > self._written
+
+    def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
+        """Writes the epoch in one commit, unless the table has it."""
+        if self._written is not None and self._written > epoch:
+            raise SinkError(
+                f"{self._place}: {self._table.shown} has epoch {self._written} of this checkpoint, "
+                f"this is epoch {epoch}",
+                "the checkpoint is older than what it wrote: "
+                + (f"run with --back-to {epoch - 1}" if epoch else "run with a new checkpoint"),
+            )
+        if not self.is_new(epoch) or not rows().count:
+            return
+        frame = output.handed(self.id, self._node, self._timestamp, _Placed(self._placed), self._placed_ddl)
+        for attempt in range(_ATTEMPTS):
+            try:
+                self._commit(frame, epoch)
+                break
+            except (PySparkException, Py4JJavaError) as error:
+                self._again(error, attempt)
+        self._written = epoch
+
+    def back_to(self, epoch: int) -> None:
+        """Has later epochs count as not written, so that they are written again. The rows themselves stay."""
+        if self._table.open(self._spark) is None:
+            return
+        self._offset = int(self._table.properties(self._spark).get(self._offset_name, 0))
+        last = self._last(self._spark)
+        if last is not None and last > epoch:
+            self._table.set_property(self._spark, self._offset_name, str(self._offset + last - epoch))
+
+    # ---------------------------------------------------------------------------------------------------------- commits
+
+    def _commit(self, frame: DataFrame, epoch: int) -> None:
+        session = frame.sparkSession
+        self._table.use(session)
+        last = self._last(session)
+        if last is not None and last >= epoch:
+            return  # an attempt that failed has written it all the same
+        with _set(session, self._table.numbered(self._writer, self._offset + epoch)):
+            target = Target(self._table.sql, tuple(self._names[name.lower()] for name in self._columns), self._keys)
+            if self._history is not None:
+                kept(frame, target, self._history)
+            else:
+                (upserted if self._upsert else appended)(frame, target)
+
+    def _again(self, error: Exception, attempt: int) -> None:
+        """Lets a commit that another one came before be tried again; raises any other error."""
+        if _TWICE.search(str(error)):
+            raise SinkError(
+                f"{self._place}: another run of this checkpoint has written to {self._table.shown} in the meantime",
+                "end one of the two runs",
+            ) from error
+        if attempt + 1 < _ATTEMPTS and _CONFLICT.search(str(error)):
+            return
+        found = translated(error)
+        if found is None:
+            with self._table.usable():
+                raise error
+        raise found from error
+
+    def _last(self, spark: SparkSession) -> int | None:
+        """The newest epoch of which the table has rows."""
+        found = self._table.written(spark, self._writer)
+        return None if found is None else found - self._offset
+
+    @property
+    def _offset_name(self) -> str:
+        return f"vsc.offset.{self._writer}"
+
+    # ---------------------------------------------------------------------------------------------------------- columns
+
+    @cached_property
+    def _columns(self) -> Mapping[str, DataType]:
+        """What is written, by name, in order."""
+        schema = self._node.schema
+        columns = {c.name: c.type for c in (*schema.key, *schema.value)}
+        return columns | {TIMESTAMP: BIGINT} if self._timestamp else columns
+
+    @property
+    def _times(self) -> tuple[str, ...]:
+        """The columns of times that a history has beside these."""
+        connector = self._connector
+        return (connector.valid_from, connector.valid_to) if connector.keeps_history else ()
+
+    @property
+    def _keys(self) -> int:
+        return len(self._node.schema.key)
+
+    @property
+    def _placed(self) -> tuple[str, ...]:
+        """The columns of the frame: by their places, as a table's own names may be anything."""
+        names = tuple(place(i) for i in range(len(self._columns)))
+        return (*names, CHANGE, AT) if self._upsert else names
+
+    @property
+    def _placed_ddl(self) -> str:
+        types: list[Any] = [*self._columns.values(), "string", "bigint"]
+        return ddl(zip(self._placed, types, strict=False))
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """For mapInArrow: the same columns with other names."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches."""
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays(batch.columns, names=list(self.names))
+
+
+@contextmanager
+def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Sets what a session does not have for the length of the context."""
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in settings:
+            spark.conf.unset(name)

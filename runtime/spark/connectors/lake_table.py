@@ -1,0 +1,177 @@
+"""A table of a lake format as SQL reaches it: its name there, its columns, what of a query it holds.
+
+Not for what is written into it, nor for reading it as a stream.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from vsc.plan.nodes import Node
+from vsc.plan.types import DataType
+from vsc.runtime.errors import LakeStorageError, LakeTableError, VscRuntimeError
+from vsc.runtime.spark.connectors.lake_jars import Lake, check_session
+from vsc.runtime.spark.connectors.lake_types import misfits
+from vsc.runtime.spark.ddl import ddl, quoted
+from vsc.runtime.spark.options import Options
+
+__all__ = ["LakeTable", "check_readable", "identifier", "lake_error"]
+
+_LOGGER = logging.getLogger("SQLQueryContextLogger")
+_MISSING = re.compile(
+    r"TABLE_OR_VIEW_NOT_FOUND|DELTA_MISSING_DELTA_TABLE|DELTA_TABLE_NOT_FOUND|PATH_NOT_FOUND|PATH_DOES_NOT_EXIST|"
+    r"SCHEMA_NOT_FOUND|NoSuchTable|NoSuchNamespace|DELTA_TABLE_ONLY_OPERATION|NOT_A_DELTA_TABLE"
+)
+_NO_CATALOG = re.compile(r"REQUIRES_SINGLE_PART_NAMESPACE|CATALOG_NOT_FOUND|CatalogNotFound")
+_PROTOCOL = re.compile(
+    r"UNSUPPORTED_FEATURES_FOR|DELTA_INVALID_PROTOCOL_VERSION|UnsupportedTableFeature|InvalidProtocolVersion|"
+    r"Cannot read unsupported version|Unsupported format version",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"[^.`]+|`(?:[^`]|``)+`")
+
+
+class LakeTable(ABC):
+    """The table that the options of a connector name. `sql` is its name in Spark SQL, `shown` that for people."""
+
+    lake: Lake
+    sql: str
+
+    def __init__(self, options: Options) -> None:
+        self.place = options.place
+        path = options.get("path")
+        self.path = None if path is None else str(path)
+        self.name = None if path is not None else options.text("table")
+        self.shown = f"the {self.lake.name} table {(self.path or self.name)!r}"
+
+    @abstractmethod
+    def use(self, spark: SparkSession) -> None:
+        """Makes `sql` known to a session."""
+
+    @abstractmethod
+    def properties(self, spark: SparkSession) -> Mapping[str, str]:
+        """The properties of the table, which is there."""
+
+    @abstractmethod
+    def written(self, spark: SparkSession, writer: str) -> int | None:
+        """The number of the last write of `writer` that is in the table; None without one."""
+
+    @abstractmethod
+    def numbered(self, writer: str, number: int) -> Mapping[str, str]:
+        """The settings of a session in which a write is that of `writer` with this number."""
+
+    def open(self, spark: SparkSession) -> StructType | None:
+        """Its columns; None if there is no such table. VscRuntimeError if it cannot be used."""
+        check_session(self.lake, spark, self.place)
+        with self.usable():
+            self.use(spark)
+            try:
+                found = spark.sql(f"select * from {self.sql}").schema
+            except PySparkException as error:
+                if _MISSING.search(str(error)):
+                    return None
+                raise
+            self.check(spark)
+            return found
+
+    def columns(self, spark: SparkSession) -> StructType:
+        """Its columns. VscRuntimeError if there is no such table, or it cannot be used."""
+        found = self.open(spark)
+        if found is None:
+            raise self.missing("correct the name; a source does not create a table")
+        return found
+
+    @abstractmethod
+    def check(self, spark: SparkSession) -> None:
+        """LakeTableError for a table of another format."""
+
+    def missing(self, help: str) -> LakeTableError:
+        """The error for a table that is not there."""
+        return LakeTableError(f"{self.place}: there is no {self.shown.removeprefix('the ')}", help)
+
+    def create(self, spark: SparkSession, columns: Mapping[str, DataType], properties: Mapping[str, str]) -> None:
+        """Makes the table."""
+        given = ", ".join(f"{_text(name)} = {_text(value)}" for name, value in properties.items())
+        with self.usable():
+            spark.sql(
+                f"create table if not exists {self.sql} ({ddl(columns.items())}) using {self.lake.kind}"
+                + (f" tblproperties ({given})" if given else "")
+            )
+
+    def set_property(self, spark: SparkSession, name: str, value: str) -> None:
+        """Sets a property of the table."""
+        with self.usable():
+            spark.sql(f"alter table {self.sql} set tblproperties ({_text(name)} = {_text(value)})")
+
+    @contextmanager
+    def usable(self) -> Iterator[None]:
+        """What Spark raises inside of this, in the user's words; pyspark would log pages about it first."""
+        level = _LOGGER.level
+        _LOGGER.setLevel(logging.CRITICAL)
+        try:
+            yield
+        except (PySparkException, Py4JJavaError) as error:
+            raise lake_error(self, error) from error
+        finally:
+            _LOGGER.setLevel(level)
+
+
+def lake_error(table: LakeTable, error: Exception) -> VscRuntimeError:
+    """What keeps a table from being used."""
+    text = _message(error)
+    first = " ".join(text.splitlines()[0].split())[:400] if text else type(error).__name__
+    if _NO_CATALOG.search(text):
+        return LakeStorageError(
+            f"{table.place}: the session has no catalog for {table.shown}: {first}",
+            "set the catalog up with --conf spark.sql.catalog.NAME=..., or give the table's `path`",
+        )
+    if _PROTOCOL.search(text):
+        return LakeTableError(
+            f"{table.place}: {table.shown} needs a newer {table.lake.name}: {first}",
+            f"this vsc uses {table.lake.coordinates()}; switch the feature off in the table, or give a newer release "
+            "with --packages",
+        )
+    if _MISSING.search(text):
+        return table.missing("correct the name")
+    return LakeStorageError(
+        f"{table.place}: {table.shown} cannot be used: {first}",
+        "correct the path or name, the credentials, or what else keeps it from being used",
+    )
+
+
+def check_readable(spark: SparkSession, node: Node, table: LakeTable) -> None:
+    """LakeTableError for a table whose columns are not those that source `node` declares."""
+    for problem in misfits({c.name: c.type for c in node.source.columns}, table.columns(spark), written=False):
+        raise LakeTableError(f"{table.place}: {table.shown} does not fit: {problem}", "correct the source's columns")
+
+
+def identifier(name: str, place: str) -> str:
+    """A name as Spark SQL writes it: of a table, perhaps with its catalog and schema. LakeTableError for none."""
+    parts = _NAME.findall(name)
+    if not parts or ".".join(parts) != name:
+        raise LakeTableError(
+            f"{place}: {name!r} is not the name of a table", "write TABLE, SCHEMA.TABLE or CATALOG.SCHEMA.TABLE"
+        )
+    return ".".join(part if part.startswith("`") else quoted(part) for part in parts)
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, Py4JJavaError):
+        java: Any = error.java_exception
+        cause = java.getCause()
+        return str(java.toString()) + ("" if cause is None else f"\n{cause.toString()}")
+    return str(error)
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,48 @@
+"""A session with both lake formats, on the JVM of all tests: the other tests' session has no extension."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from vsc.runtime.spark.connectors.lake_jars import DELTA, ICEBERG
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Py4J's sockets are closed by the garbage collector, in whatever test that happens."""
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+
+
+@pytest.fixture(scope="session")
+def lakes(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session. Spark reads the extensions of a new one from the settings of its context."""
+    from pyspark.sql import SparkSession
+
+    if DELTA.coordinates() is None or ICEBERG.coordinates() is None:
+        pytest.skip("this Spark has no Delta Lake or no Iceberg")
+    jvm: Any = spark._jvm
+    classes, conf = jvm.org.apache.spark.sql.classic.SparkSession, spark._jsc.sc().conf()
+    conf.set("spark.sql.extensions", f"{DELTA.extension},{ICEBERG.extension}")
+    classes.clearActiveSession()
+    classes.clearDefaultSession()
+    try:
+        made = classes.builder().config("spark.sql.catalog.spark_catalog", DELTA.catalog).getOrCreate()
+        made.conf().set("spark.sql.session.timeZone", "UTC")
+        made.conf().set("spark.sql.shuffle.partitions", "2")
+        made.conf().set("spark.databricks.delta.snapshotPartitions", "2")  # instead of 50 tasks for each look
+        yield SparkSession(spark.sparkContext, made)
+    finally:
+        conf.remove("spark.sql.extensions")
+        classes.setActiveSession(spark._jsparkSession)
+        classes.setDefaultSession(spark._jsparkSession)
