@@ -118,6 +118,15 @@ def test_a_name_leads_to_its_declaration() -> None:
     session(play)
 
 
+def test_lost_records_lead_to_the_node_that_loses_them() -> None:
+    async def play(editor: Editor) -> None:
+        await editor.open(PAYMENTS + "sink missed of priced to noop ();\nsink dropped to noop ();\n")
+        assert await defined(editor, "missed of pri|ced") == ["7: priced"]
+        assert await defined(editor, "sink drop|ped") == []
+
+    session(play)
+
+
 def test_a_name_is_found_wherever_it_is_used() -> None:
     async def play(editor: Editor) -> None:
         await editor.open(PAYMENTS)

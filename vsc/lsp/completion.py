@@ -72,7 +72,11 @@ class _Completer:
             yield from (CompletionItem(kind, kind=CompletionItemKind.Module) for kind in role)
         elif last == "window":
             yield from (CompletionItem(kind, kind=CompletionItemKind.Enum) for kind in WINDOW_OPTIONS)
-        elif last == "sink" or names & {"node", "input"}:
+        elif last in ("sink", "of") and self.unfinished.kind == "sink":
+            yield from self._nodes()
+            if last == "sink":
+                yield from (CompletionItem(word, kind=CompletionItemKind.Event) for word in syntax.LOST)
+        elif names & {"node", "input"}:
             yield from self._nodes()
         elif "option_name" in names:
             yield from _options(self.unfinished.options)

@@ -57,8 +57,10 @@ class _Finder:
             case syntax.DerivedDecl():
                 self._add(statement.name, Symbol("node", "", statement.name.text), True)
                 self._derived(statement.name.text, statement.operation)
-            case syntax.SinkDecl(name=name):
-                self._add(name, Symbol("node", "", name.text))
+            case syntax.SinkDecl(name=name, of=of):
+                node = name if self._survey.topology.lost(statement) is None else of
+                if node is not None:
+                    self._add(node, Symbol("node", "", node.text))
             case _:
                 return
 

@@ -55,7 +55,8 @@ def _statement(document: Document, statement: syntax.Statement) -> types.Documen
         case syntax.DerivedDecl():
             kind, detail = types.SymbolKind.Function, f"{statement.kind} = {statement.operation.word}"
         case syntax.SinkDecl():
-            kind, detail = types.SymbolKind.Event, f"sink to {statement.connector.kind.text}"
+            kind, of = types.SymbolKind.Event, "" if statement.of is None else f"of {statement.of.text} "
+            detail = f"sink {of}to {statement.connector.kind.text}"
         case _:
             pass
     name = statement.name

@@ -12,6 +12,7 @@ from vsc.compiler.passes.options import OptionSpec
 from vsc.compiler.passes.stores import VERSIONED_OPTIONS
 from vsc.compiler.passes.suppress import suppress_options
 from vsc.compiler.passes.windows import WINDOW_OPTIONS
+from vsc.compiler.syntax import LOST
 from vsc.plan.record import record
 
 __all__ = ["Unfinished", "read_unfinished"]
@@ -48,7 +49,7 @@ def read_unfinished(before: Sequence[str], kinds: Mapping[str, str]) -> Unfinish
     else:
         inputs, word, columns = {}, "", dict(_columns(before))
     written = before[1] if kind == "sink" and len(before) > 1 else name
-    stream = kinds.get(_unquoted(written), kind) == "stream"
+    stream = kinds.get(_unquoted(written), "stream" if written in LOST else kind) == "stream"
     return Unfinished(_unquoted(name), kind, word, inputs, columns, _options(before, stream))
 
 
