@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
@@ -58,14 +58,13 @@ class Screen:
         minutes, seconds = divmod(int(time.monotonic() - self._began), 60)
         return f"{minutes}:{seconds:02}"
 
-    def _panel(self, state: State) -> Table:
-        title = f"{self._clock()}  {_counts(state)}"
-        table = Table("currency", title=title, title_justify="left", title_style="bold")
+    def _panel(self, state: State) -> Group:
+        table = Table("currency")
         table.add_column("payments", justify="right")
         table.add_column("dollars", justify="right")
         for currency, payments, usd in state.totals:
             table.add_row(currency, f"{payments:,}", _dollars(usd))
-        return table
+        return Group(f"{self._clock()}  {_counts(state)}", table)
 
 
 def _line(state: State) -> str:

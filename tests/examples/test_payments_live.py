@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import signal
@@ -15,9 +16,11 @@ from typing import Any
 
 import psutil
 import pytest
+from rich.console import Console
 
 from examples.payments_live import expected
 from examples.payments_live.expected import Lateness, Priced, Total
+from examples.payments_live.screen import Screen, State
 from examples.payments_live.story import PAYMENTS, Change, Payment, Sent, Story, story
 from examples.payments_live.verdict import Verdict, verdict
 from vsc.testing import TopologyTestDriver
@@ -125,6 +128,23 @@ def test_a_verdict() -> None:
     assert verdict({"a": 1}, [("a", 2)]) == Verdict(right=0, wrong=1, missing=0, twice=0)
     assert not verdict({}, found[:1]).good
     assert verdict({"a": 1}, found[:1]).good
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_screen(terminal: bool) -> None:
+    shown = io.StringIO()
+    screen = Screen(Console(file=shown, force_terminal=terminal, width=120, color_system=None))
+    screen.show(State(1000, 3, 5, 1, [("EUR", 5, Decimal("1234.5")), ("JPY", 1, None)]))
+    screen.tell("killed")
+    screen.close()
+    lines = [line.rstrip() for line in shown.getvalue().splitlines()]
+    counts = "0:00  1,000 payments and 3 changes of rates published · 5 priced · 1 epochs"
+    if terminal:
+        assert any(line.endswith(counts) for line in lines)
+        assert "│ EUR      │        5 │ 1,234.50 │" in lines
+        assert any(line.endswith("0:00  killed") for line in lines)
+    else:
+        assert lines == [f"{counts} · EUR 1,234.50 · JPY -", "0:00  killed"]
 
 
 @pytest.mark.spark
