@@ -79,6 +79,7 @@ soak: $(READY)
 
 bench: $(READY_NEWEST)
 	$(NEWEST)/bin/python -m bench
+	$(NEWEST)/bin/python -m bench.kafka
 
 docs: $(READY)
 	$(BIN)/python -m tests.docs.site build

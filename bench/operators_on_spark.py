@@ -31,6 +31,7 @@ import pyarrow as pa
 from bench.comparison import Floor
 from bench.measuring import PARTITIONS, session, stream
 from bench.operators import EPOCHS, FLOORS, OPERATORS, PLAIN, columns_of, topology
+from bench.processes import cpu_seconds
 from bench.workload import FILES_A_BATCH, write_file
 from vsc.compiler import compile_topology
 
@@ -191,14 +192,14 @@ def _timed(spark: SparkSession, operator: str, folder: Path, checkpoint: Path, r
 
 
 def _times(query: StreamingQuery, rows: int) -> Timed:
-    began, marks = _cpu_seconds(), list[float]()
+    began, marks = cpu_seconds(os.getpid()), list[float]()
     while query.isActive:
         if len(_ended(query)) > len(marks):
-            marks.append(_cpu_seconds())
+            marks.append(cpu_seconds(os.getpid()))
         time.sleep(0.02)
     query.awaitTermination()
     epochs = tuple(int(p["durationMs"]["triggerExecution"]) for p in _ended(query))
-    marks += [_cpu_seconds()] * (len(epochs) - len(marks))
+    marks += [cpu_seconds(os.getpid())] * (len(epochs) - len(marks))
     if len(epochs) != EPOCHS or len(marks) != EPOCHS:
         raise RuntimeError(f"{len(epochs)} epochs instead of {EPOCHS}, {len(marks)} of them seen: {epochs}")
     return Timed(rows, epochs, tuple(round((b - a) * 1000) for a, b in pairwise([began, *marks])))
@@ -206,21 +207,6 @@ def _times(query: StreamingQuery, rows: int) -> Timed:
 
 def _ended(query: StreamingQuery) -> list[Mapping[str, Any]]:
     return [p for p in query.recentProgress if p["numInputRows"]]
-
-
-def _cpu_seconds() -> float:
-    """What this process and all that come from it have used so far."""
-    ticks: dict[int, tuple[int, int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it has just ended: its parent has its time now
-        ticks[int(stat.parent.name)] = int(fields[1]), sum(map(int, fields[11:15]))
-    own = {os.getpid()}
-    while more := {pid for pid, (parent, _) in ticks.items() if parent in own} - own:
-        own |= more
-    return sum(ticks[pid][1] for pid in own) / os.sysconf("SC_CLK_TCK")
 
 
 def _events(spark: SparkSession, folder: Path) -> DataFrame:

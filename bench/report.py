@@ -15,7 +15,7 @@ from bench.comparison import Comparison, Floor
 from bench.measuring import Measured
 from bench.stage import StageRates
 
-__all__ = ["Compared", "comparison_lines", "floor_lines", "ratios", "render", "store_floors"]
+__all__ = ["Compared", "comparison_lines", "floor_lines", "machine", "ratios", "render", "store_floors"]
 
 _PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "rocksdict")
 
@@ -53,7 +53,7 @@ def render(
         [
             "# Results",
             "",
-            f"Written by `make bench`, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. {_machine()} "
+            f"Written by `make bench`, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. {machine()} "
             f"Load average before: {load:.1f}.",
             "",
             "Everywhere: parquet in, noop out, checkpoint on, RocksDB for state, `local[2]`, a JVM for each row of a "
@@ -122,7 +122,8 @@ def _amount(comparison: Comparison) -> str:
     return text + "."
 
 
-def _machine() -> str:
+def machine() -> str:
+    """The machine and the versions, in two sentences."""
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (

@@ -36,7 +36,7 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 def maven(folder: Path, *arguments: str) -> None:
     """Runs Maven on the project in `folder`. MissingProgramError if it is not installed."""
     # A repository of its own: Spark's Ivy cannot use what Maven leaves in the user's.
-    command = [program("mvn", "install Maven, such as with apt-get install maven"), "-q", "-B"]
+    command = [program("mvn", "install Maven, such as with apt-get install maven"), "-q", "-B", "-Dstyle.color=never"]
     subprocess.run([*command, f"-Dmaven.repo.local={CACHE / 'm2'}", *arguments], cwd=folder, check=True, timeout=600)
 
 
