@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from servers.jars import connector_jars
 from servers.kafka import Broker
@@ -63,8 +63,17 @@ class Job:
 
     def written(self) -> int:
         """How much there is in the output topics, of open and aborted transactions as well."""
-        places = [TopicPartition(topic, p) for topic in ("priced", "counts") for p in range(2)]
-        return sum(self._ends.get_watermark_offsets(place, 10)[1] for place in places)
+        return sum(self._end(TopicPartition(topic, p)) for topic in ("priced", "counts") for p in range(2))
+
+    def _end(self, place: TopicPartition) -> int:
+        """Where a partition ends, as soon as a broker that was started again says so."""
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return int(self._ends.get_watermark_offsets(place, 10)[1])
+            except KafkaException:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
 
     def epochs(self, kind: str) -> int:
         """How many epochs Spark has begun (``offsets``) or ended (``commits``)."""
