@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 __all__ = [
+    "AvroSchemaError",
     "BadRowError",
     "BufferFullError",
     "CheckpointError",
@@ -131,6 +132,12 @@ class MissingJarsError(VscRuntimeError):
     """Spark lacks the jars of a connector, and they could not be fetched."""
 
     code = "VSC913"
+
+
+class AvroSchemaError(VscRuntimeError):
+    """An Avro schema that cannot be read, or does not fit the columns."""
+
+    code = "VSC914"
 
 
 class MissingColumnError(VscRuntimeError):

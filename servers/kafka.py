@@ -56,6 +56,7 @@ class Record:
     timestamp: int
     partition: int | None = None
     offset: int = -1
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
     @property
     def json(self) -> Any:
@@ -120,7 +121,7 @@ class Broker:
             producer.produce(
                 topic, one.value, one.key, -1 if one.partition is None else one.partition,
                 on_delivery=lambda error, _: failed.append(error) if error is not None else None,
-                timestamp=one.timestamp,
+                timestamp=one.timestamp, headers=list(one.headers) or None,
             )  # fmt: skip
             producer.poll(0)
         assert producer.flush(_SECONDS) == 0
@@ -190,4 +191,5 @@ class Broker:
 
 
 def _record(message: Message) -> Record:
-    return Record(message.key(), message.value(), message.timestamp()[1], message.partition(), message.offset())
+    place, headers = (message.partition(), message.offset()), tuple(message.headers() or ())
+    return Record(message.key(), message.value(), message.timestamp()[1], *place, headers)

@@ -16,7 +16,7 @@ _EXTRAS = {
     "pyspark": "spark", "pandas": "spark", "google": "spark", "rich": "spark",
     "pyarrow": "test", "numpy": "test", "rocksdict": "test", "yaml": "test",
     "pygls": "lsp", "lsprotocol": "lsp",
-    "prometheus_client": "metrics", "confluent_kafka": "kafka", "psycopg": "postgres",
+    "prometheus_client": "metrics", "confluent_kafka": "kafka", "fastavro": "kafka", "psycopg": "postgres",
     "watchfiles": "watch",
 }  # fmt: skip
 

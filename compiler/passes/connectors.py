@@ -48,6 +48,7 @@ class _Kind:
 
 
 _WITH_TIMESTAMP = OptionSpec("true or false", "true")
+_SCHEMA_ID = OptionSpec("whole number or 'any'", "1")
 _MAX_AHEAD = OptionSpec("duration or none", "1 day")
 _DAY = 86_400_000
 _HISTORY = {
@@ -92,6 +93,11 @@ _KINDS: dict[str, _Kind] = {
             "topic": OptionSpec("string", "'payments'"),
             "format": OptionSpec("string", "'json'", ("json", "avro", "string")),
             "key_format": OptionSpec("string", "'string'", ("string", "json", "avro", "none")),
+            "headers": OptionSpec("string", "'headers'"),
+            "schema": OptionSpec("string", "'payments.avsc'"),
+            "schema_id": _SCHEMA_ID,
+            "key_schema": OptionSpec("string", "'payments-key.avsc'"),
+            "key_schema_id": _SCHEMA_ID,
             "starting_offsets": OptionSpec("string", "'earliest'"),
             "group": OptionSpec("string", "'payments'"),
             "max_ahead": _MAX_AHEAD,

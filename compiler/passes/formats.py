@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.passes.columns import types_in
-from vsc.compiler.passes.connectors import Connectors
+from vsc.compiler.passes.connectors import Connectors, Role
+from vsc.compiler.passes.kafka_formats import check_kafka
 from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores
-from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology
 from vsc.plan import DEAD_LETTER, Connector, Schema
-from vsc.plan.types import BIGINT, STRING, TIMESTAMP, ArrayType, DataType, MapType, StructType
+from vsc.plan.types import BIGINT, TIMESTAMP, ArrayType, DataType, MapType, StructType
 
 __all__ = ["check_formats"]
 
@@ -24,7 +24,7 @@ _RATE: dict[str, DataType] = {"value": BIGINT, "at": TIMESTAMP}
 def check_formats(
     topology: Topology, kinds: Kinds, shapes: Shapes, stores: Stores, connectors: Connectors
 ) -> tuple[Finding, ...]:
-    """What does not go together: columns and connector (VSC507 to 510), history and no time of a row (VSC401)."""
+    """What does not go together: columns and connector (VSC507 to 514), history and no time of a row (VSC401)."""
     findings: list[Finding] = []
     for name, declaration in topology.nodes.items():
         shape, connector = shapes.get(name), connectors.sources.get(name)
@@ -33,13 +33,13 @@ def check_formats(
         findings.extend(_untimed(declaration, connector, stores))
         if shape is not None:
             findings.extend(_rate(declaration, connector))
-            findings.extend(_format(connector, declaration.connector, declaration.name.text, shape.schema))
+            findings.extend(_format(connector, declaration.connector, declaration.name.text, shape.schema, "source"))
     for index, sink in enumerate(topology.sinks):
         shape, connector = shapes.get(sink.name.text), connectors.sinks.get(index)
         if connector is not None and (lost := topology.lost(sink)) is not None:
-            findings.extend(_format(connector, sink.connector, lost, DEAD_LETTER))
+            findings.extend(_format(connector, sink.connector, lost, DEAD_LETTER, "sink"))
         elif shape is not None and connector is not None:
-            findings.extend(_format(connector, sink.connector, sink.name.text, shape.schema))
+            findings.extend(_format(connector, sink.connector, sink.name.text, shape.schema, "sink"))
             findings.extend(_added(topology, kinds, sink, connector, shape.schema))
     return tuple(findings)
 
@@ -75,16 +75,18 @@ def _rate(source: syntax.SourceDecl, connector: Connector) -> Iterator[Finding]:
         yield Finding("VSC507", span, message, (Label(source.connector.kind.span, "this connector"),), action)
 
 
-def _format(connector: Connector, clause: syntax.ConnectorClause, node: str, schema: Schema) -> Iterator[Finding]:
+def _format(
+    connector: Connector, clause: syntax.ConnectorClause, node: str, schema: Schema, role: Role
+) -> Iterator[Finding]:
     options = dict(connector.options)
     places = {option.name.text: option.value.span for option in clause.options if not option.quoted}
     if connector.kind == "files" and options.get("format") == "csv":
         for column in (*schema.key, *schema.value):
             if any(isinstance(part, ArrayType | MapType | StructType) for part in types_in(column.type)):
                 message = f"csv cannot hold the column `{column.name}` of `{node}`, {column.type}"
-                yield _cannot_hold(places["format"], "VSC509", message, "use `format = 'json'` or `'parquet'`")
+                yield Finding("VSC509", places["format"], message, (), "use `format = 'json'` or `'parquet'`")
     if connector.kind == "kafka":
-        yield from _kafka(options, places, clause, node, schema)
+        yield from check_kafka(options, places, node, schema, role)
 
 
 def _added(
@@ -108,41 +110,3 @@ def _added(
             (Label(topology.nodes[node].name.span, f"`{node}` has the column `{column.name}`"),),
             f"{'remove `with_timestamp`, or give' if of_stream else 'give'} the column of `{node}` another name",
         )  # fmt: skip
-
-
-def _kafka(
-    options: dict[str, str | int | float | bool],
-    places: dict[str, Span],
-    clause: syntax.ConnectorClause,
-    node: str,
-    schema: Schema,
-) -> Iterator[Finding]:
-    key_format = options.get("key_format")
-    value = schema.value if key_format != "none" else (*schema.key, *schema.value)
-    if options.get("format") == "string" and [column.type for column in value] != [STRING]:
-        yield _cannot_hold(
-            places["format"], "VSC508",
-            f"the format `string` is one column of type string, and `{node}` has {_listing(value)} beside its key",
-            "use `format = 'json'`",
-        )  # fmt: skip
-    if key_format == "string" and [column.type for column in schema.key] != [STRING]:
-        yield _cannot_hold(
-            places["key_format"], "VSC508",
-            f"the key format `string` is one key column of type string, and the key of `{node}` is "
-            f"{_listing(schema.key)}",
-            "use `key_format = 'json'`",
-        )  # fmt: skip
-    if key_format not in (None, "none") and not schema.key:
-        yield _cannot_hold(
-            places["key_format"], "VSC508", f"`{node}` has no key that could be written as {key_format}",
-            "remove `key_format`",
-        )  # fmt: skip
-
-
-def _cannot_hold(span: Span, code: str, message: str, action: str) -> Finding:
-    return Finding(code, span, message, (), action)
-
-
-def _listing(columns: tuple[object, ...]) -> str:
-    texts = [f"`{getattr(column, 'name', '')} {getattr(column, 'type', '')}`" for column in columns]
-    return ", ".join(texts) if texts else "none"

@@ -24,10 +24,10 @@ LONGEST = 9_000_000_000_000_000
 class OptionSpec:
     """What an option takes: its type, for a string perhaps one of `choices`; `example` is a literal for messages.
 
-    Null, or the word ``none``, fits a "duration or none" alone.
+    Null, or the word ``none``, fits a "duration or none" alone; the text ``any`` a "whole number or 'any'".
     """
 
-    type: Choice["duration", "duration or none", "string", "whole number", "true or false"]
+    type: Choice["duration", "duration or none", "string", "whole number", "whole number or 'any'", "true or false"]
     example: str
     choices: tuple[str, ...] = ()
 
@@ -98,7 +98,9 @@ def _wrong_value(option: syntax.Option, spec: OptionSpec, code: str) -> Finding 
         known = ", ".join(f"'{choice}'" for choice in spec.choices)
         action = f"write '{near}'" if near is not None else f"use one of {known}"
         return Finding(code, value.span, f"`{name}` cannot be '{found}'; it is one of {known}", (), action)
-    if spec.type == "whole number" and type(found) is int:
+    if spec.type.startswith("whole number") and type(found) is int:
+        return None
+    if spec.type == "whole number or 'any'" and found == "any":
         return None
     if spec.type == "true or false" and type(found) is bool:
         return None

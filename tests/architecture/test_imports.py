@@ -20,6 +20,7 @@ DOORS = {
     "numpy": ("vsc.runtime", "vsc.testing", "vsc.inspect"),
     "yaml": ("vsc.scenario",),
     "confluent_kafka": ("vsc.runtime.spark.connectors",),
+    "fastavro": ("vsc.runtime.spark.connectors",),
     "prometheus_client": ("vsc.runtime.spark",),
     "IPython": ("vsc.notebook",),
     "watchfiles": ("vsc.cli.watch",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from servers.kafka import Broker
 from servers.ports import free_port
 from tests.spark.support import compiled
-from vsc.runtime.errors import SourceError
+from vsc.runtime.errors import AvroSchemaError, SourceError
 from vsc.runtime.spark.explain import spark_plans
 from vsc.runtime.spark.query import check
 
@@ -82,14 +83,34 @@ def test_credentials(broker: Broker, topic: Callable[..., str], refused: Callabl
         ("format = 'json', 'subscribe' = 'x'", "'subscribe' is given by `topic`"),
         ("format = 'json', 'kafka.bootstrap.servers' = 'x'", "is given by `bootstrap_servers`"),
         ("format = 'json', 'maxOffsets' = '8'", "'maxOffsets' is not an option of a Kafka source"),
-        ("format = 'avro'", "has format 'avro', which this version of vsc does not know for Kafka"),
-        ("format = 'json', key_format = 'avro'", "has key_format 'avro'"),
+        ("format = '${password}'", "has format '9', which this version of vsc does not know for Kafka"),
         ("format = 'json', 'kafka.security.protocol' = '${password}'", "'kafka.security.protocol'"),
         ("format = 'json', starting_offsets = '${password}'", "`starting_offsets` cannot be"),
     ],
 )
 def test_options(options: str, message: str, broker: Broker, refused: Callable[..., SourceError]) -> None:
     assert message in refused(broker.address, "t", options, password=SECRET if "security" in options else "9").message
+
+
+def test_a_schema_that_does_not_fit(broker: Broker, topic: Callable[..., str], tmp_path: Path) -> None:
+    schema = tmp_path / "s.avsc"
+    options = f"format = 'avro', schema = '{schema}', schema_id = ${{id}}"
+    for text, id, message in (
+        (None, "1", "cannot be read: No such file or directory"),
+        ('"int"', "1", None),
+        ('"string"', "any", "does not fit: column 'x' (int) cannot be read from its type 'string'"),
+        ('"int"', "one", "schema_id is a number, or 'any', not 'one'"),
+    ):
+        if text is not None:
+            schema.write_text(text)
+        if message is None:
+            checked(broker.address, topic(), options, id=id)
+            continue
+        with pytest.raises(AvroSchemaError) as caught:
+            checked(broker.address, topic(), options, id=id)
+        assert caught.value.message.startswith("source 'rows' (line 2): ")
+        assert caught.value.message.endswith(message)
+        assert caught.value.help
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.kafka_client import PREFIX, check_topic, is_empty
 from vsc.runtime.spark.connectors.kafka_jars import missing
+from vsc.runtime.spark.connectors.kafka_layout import layout
 from vsc.runtime.spark.connectors.kafka_rows import SOURCE_OPTIONS, kafka_rows
 from vsc.runtime.spark.options import Options
 
@@ -26,8 +27,8 @@ _GUARANTEES = {
     "kafka.transactional.id", "kafka.enable.idempotence", "kafka.acks", "kafka.request.required.acks",
     "kafka.max.in.flight.requests.per.connection", "kafka.max.in.flight", "kafka.group.id",
 }  # fmt: skip
-_FORMATS = ("json", "string")
-_KEY_FORMATS = ("string", "json", "none")
+_FORMATS = ("json", "string", "avro")
+_KEY_FORMATS = ("string", "json", "avro", "none")
 
 
 class Kafka(Connector):
@@ -44,6 +45,7 @@ class Kafka(Connector):
         problem = None if starts is None else offsets_problem(str(starts), topic)
         if problem is not None:
             raise SourceError(f"{options.place}: {problem}", offsets_help(topic))
+        layout(options, node, node.source.columns, "read")
         check_topic(options, "read")
 
     def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:

@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Column as DeclaredColumn
-from vsc.plan.nodes import Node, Source
-from vsc.plan.types import STRING
+from vsc.plan.nodes import Node
+from vsc.plan.types import MapType
 from vsc.runtime.spark.connectors.kafka_client import PREFIX
+from vsc.runtime.spark.connectors.kafka_layout import Part, layout
 from vsc.runtime.spark.ddl import ddl
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, KAFKA_PART, OFFSET, PART, TIME
 
-__all__ = ["SOURCE_OPTIONS", "kafka_rows", "key_format"]
+if TYPE_CHECKING:
+    from vsc.runtime.spark.connectors.avro_codec import AvroForm
+
+__all__ = ["SOURCE_OPTIONS", "kafka_rows"]
 
 _DEFAULTS = {"maxOffsetsPerTrigger": "500000", "kafka.isolation.level": "read_committed"}
 """An epoch is bounded, and what a transaction has not committed is not there: unless the source says otherwise."""
@@ -33,39 +39,89 @@ _SHOWN = 80
 _JSON = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "timeZone": "UTC"}
 
 
-def key_format(options: Options, key: Sequence[DeclaredColumn]) -> str:
-    """How the key columns are kept in a record's key; 'none' if there are none, or if they are in its value."""
-    given = options.get("key_format")
-    if given is not None or not key:
-        return "none" if given is None else str(given)
-    return "string" if [column.type for column in key] == [STRING] else "json"
-
-
 def kafka_rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
     """See `Connector.rows`."""
-    source = node.operation
-    assert isinstance(source, Source)
-    form = key_format(options, node.schema.key)
-    of_key = {c.name for c in node.schema.key} if form != "none" else set()
-    keys = [c for c in source.columns if c.name in of_key]
-    values = [c for c in source.columns if c.name not in of_key]
-    records = _records(spark, options)
-    parsed = records.select(
+    columns = node.source.columns
+    record = layout(options, node, columns, "read")
+    parts = [_TextPart(p) if p.avro is None else _AvroPart(p.name, p.avro) for p in record.parts]
+    headers = [] if record.headers is None else [_headers(record.headers).alias("of_headers")]
+    parsed = _records(spark, options).select(
         F.col("value").isNull().alias(DELETED), *map(F.col, ("topic", "partition", "offset", "timestamp")),
-        _text("key").alias("key"), _text("value").alias("value"),
-        _parsed(_object(_text("key"), keys) if form == "json" else _text("key"), form, keys).alias("of_key"),
-        _parsed(_text("value"), options.text("format"), values).alias("of_value"),
-        F.coalesce(*(_not_text(name) for name in (("key", "value") if keys else ("value",)))).alias("not_text"),
+        *(column for part in parts for column in part.parsed()), *headers,
     )  # fmt: skip
-    bad_key = F.col("key").isNotNull() & (F.col("of_key").isNull() | F.col("of_key")[CORRUPT].isNotNull())
-    unread = F.when(F.col("of_value").isNull(), F.col("value")).otherwise(F.col("of_value")[CORRUPT])
+    place = {c.name: F.col(f"of_{part.name}")[c.name] for part in record.parts for c in part.columns}
+    if record.headers is not None:
+        place[record.headers.name] = F.col("of_headers")
     return parsed.select(
-        *(F.col("of_key" if c in keys else "of_value")[c.name].alias(c.name) for c in source.columns),
+        *(place[c.name].alias(c.name) for c in columns),
         F.format_string(KAFKA_PART, "topic", "partition").alias(PART), F.col("offset").alias(OFFSET),
         F.unix_millis("timestamp").alias(TIME), F.col(DELETED),
-        F.coalesce("not_text", F.when(bad_key, _misfit(keys)) if keys else F.lit(None)).alias(BAD),
-        F.when(F.col("value").isNotNull(), unread).alias(CORRUPT),
+        F.coalesce(*(part.problem() for part in parts)).alias(BAD), parts[-1].corrupt().alias(CORRUPT),
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _TextPart:
+    """How the key or the value is read from text."""
+
+    part: Part
+
+    def parsed(self) -> list[Column]:
+        """What is made of the bytes: ``of_NAME``, a struct of the columns and of `CORRUPT`; the text; no text."""
+        name, form, columns = self.part.name, self.part.form, self.part.columns
+        raw, text = F.col(name), F.try_validate_utf8(F.col(name).cast("string"))  # null where the bytes are no UTF-8
+        parsed = _parsed(_object(text, columns) if self._is_json_key else text, form, columns)
+        not_text = F.when(raw.isNotNull() & text.isNull(), F.lit(f"its {name} is not UTF-8 text"))
+        return [text.alias(name), parsed.alias(f"of_{name}"), not_text.alias(f"{name}_not_text")]
+
+    def problem(self) -> Column:
+        """Why the bytes cannot be read, as far as it has to be said here; of a row of `parsed`."""
+        not_text = F.col(f"{self.part.name}_not_text")
+        if not self._is_json_key:
+            return not_text
+        bad = F.col("key").isNotNull() & (F.col("of_key").isNull() | F.col("of_key")[CORRUPT].isNotNull())
+        return F.coalesce(not_text, F.when(bad, _misfit(self.part.columns)))
+
+    def corrupt(self) -> Column:
+        """The text that is not JSON of the columns; of a row of `parsed`."""
+        of, text = F.col(f"of_{self.part.name}"), F.col(self.part.name)
+        return F.when(text.isNotNull(), F.when(of.isNull(), text).otherwise(of[CORRUPT]))
+
+    @property
+    def _is_json_key(self) -> bool:
+        return self.part.name == "key" and self.part.form == "json"
+
+
+@dataclass(frozen=True, slots=True)
+class _AvroPart:
+    """How the key or the value is read from Avro; see `_TextPart`."""
+
+    name: str
+    avro: AvroForm
+
+    def parsed(self) -> list[Column]:
+        from vsc.runtime.spark.connectors.kafka_avro import avro_column
+
+        return [avro_column(self.avro, F.col(self.name)).alias(f"of_{self.name}")]
+
+    def problem(self) -> Column:
+        return F.concat(F.lit(f"its {self.name} is not of its Avro schema: "), F.col(f"of_{self.name}")[BAD])
+
+    def corrupt(self) -> Column:
+        return F.lit(None).cast("string")
+
+
+def _headers(column: DeclaredColumn) -> Column:
+    """The headers as the column has them: all, or in a map the last one of each name."""
+    found = F.col("headers")
+    if not isinstance(column.type, MapType):
+        return found
+    names = F.array_distinct(F.transform(found, lambda one: one["key"]))
+
+    def last(name: Column) -> Column:
+        return F.element_at(F.filter(found, lambda one: one["key"] == name), -1)["value"]
+
+    return F.map_from_arrays(names, F.transform(names, last))
 
 
 def _records(spark: SparkSession, options: Options) -> DataFrame:
@@ -74,19 +130,11 @@ def _records(spark: SparkSession, options: Options) -> DataFrame:
         "subscribe": options.text("topic"),
         f"{PREFIX}bootstrap.servers": options.text("bootstrap_servers"),
         "startingOffsets": str(options.get("starting_offsets") or "earliest"),
+        "includeHeaders": str(options.get("headers") is not None).lower(),
     }
     given = {name.lower() for name in options.spark}
     defaults = {name: value for name, value in _DEFAULTS.items() if name.lower() not in given}
     return spark.readStream.format("kafka").options(**defaults, **options.spark, **own).load()
-
-
-def _text(name: str) -> Column:
-    """The bytes of a record's key or value as text; null where they are no UTF-8."""
-    return F.try_validate_utf8(F.col(name).cast("string"))
-
-
-def _not_text(name: str) -> Column:
-    return F.when(F.col(name).isNotNull() & _text(name).isNull(), F.lit(f"its {name} is not UTF-8 text"))
 
 
 def _object(text: Column, keys: Sequence[DeclaredColumn]) -> Column:

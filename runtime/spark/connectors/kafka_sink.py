@@ -11,8 +11,9 @@ have to agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -21,12 +22,13 @@ from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Node, Sink
+from vsc.plan.types import BIGINT, MapType
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka_client import client_settings
 from vsc.runtime.spark.connectors.kafka_epochs import create_epochs
-from vsc.runtime.spark.connectors.kafka_rows import key_format
-from vsc.runtime.spark.connectors.kafka_transaction import Ledger, Transaction, forget_after
+from vsc.runtime.spark.connectors.kafka_layout import Layout, Part, key_format, layout
+from vsc.runtime.spark.connectors.kafka_transaction import Ledger, Record, Transaction, forget_after
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import CHANGE, TIMESTAMP, Output
@@ -48,6 +50,7 @@ class KafkaSink(EpochSink):
         self._name = f"vsc-{checkpoint[:16]}-{sink.id.removeprefix('sink-')}"
         self._topic = self._options.text("topic")
         self._settings = client_settings(self._options)
+        self._record = sink_layout(node, self._options)
         self._created = False
 
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
@@ -58,7 +61,7 @@ class KafkaSink(EpochSink):
         if not self._created:
             create_epochs(self._settings, self._name, output.partitions, self._options.place)
             self._created = True
-        records = sink_records(output.changes(self.id, self._node), self._node, self._options)
+        records = sink_records(output.changes(self.id, self._node), self._node, self._record, self._options.place)
         task = EpochTask(self._settings, self._topic, self._name, epoch, self._options.place)
         written = sum(row.records for row in records.mapInArrow(task, "records bigint").collect())
         if written != expected:
@@ -96,37 +99,51 @@ class EpochTask:
         yield pa.RecordBatch.from_pydict({"records": pa.array([ledger.records], pa.int64())})
 
 
-def sink_records(changes: DataFrame, node: Node, options: Options) -> DataFrame:
-    """`Output.changes` as key and value (binary, either may be null) and timestamp in ms."""
+def sink_records(changes: DataFrame, node: Node, record: Layout, place: str) -> DataFrame:
+    """`Output.changes` as key and value (binary, either may be null), timestamp in ms, and headers, if there are any:
+    an array of their keys and values."""
     columns = [*node.schema.key, *node.schema.value]
     inner = {column.name: F.col(f"_vsc_column_{i}").alias(column.name) for i, column in enumerate(columns)}
-    form = key_format(options, node.schema.key)
-    keyed = form != "none"
-    values = [inner[c.name] for c in (node.schema.value if keyed else columns)]
-    if options.flag("with_timestamp"):
-        values.append(F.col(_TIMESTAMP).alias(TIMESTAMP))
-    value = _encoded(values, options.text("format"))
-    return changes.toDF(*(f"_vsc_column_{i}" for i in range(len(columns))), _CHANGE, _TIMESTAMP).select(
-        _key(node.schema.key, inner, form).alias("key"),
-        (F.when(F.col(_CHANGE) == "upsert", value) if keyed or not node.schema.key else value).alias("value"),
+    inner[TIMESTAMP] = inner.get(TIMESTAMP, F.col(_TIMESTAMP).alias(TIMESTAMP))
+    value = _encoded(record.value, inner, place)
+    given = changes.toDF(*(f"_vsc_column_{i}" for i in range(len(columns))), _CHANGE, _TIMESTAMP)
+    always = record.key is None and node.schema.key
+    return given.select(
+        (F.lit(None).cast("binary") if record.key is None else _encoded(record.key, inner, place)).alias("key"),
+        (value if always else F.when(F.col(_CHANGE) == "upsert", value)).alias("value"),
         F.col(_TIMESTAMP).alias("timestamp"),
+        *([] if record.headers is None else [_headers(record.headers, inner).alias("headers")]),
     )
 
 
-def _key(key: Sequence[DeclaredColumn], inner: Mapping[str, Column], form: str) -> Column:
-    return F.lit(None).cast("binary") if form == "none" else _encoded([inner[c.name] for c in key], form)
+def _encoded(part: Part, inner: Mapping[str, Column], place: str) -> Column:
+    columns = [inner[column.name] for column in part.columns]
+    if part.avro is not None:
+        from vsc.runtime.spark.connectors.kafka_avro import avro_value
 
-
-def _encoded(columns: Sequence[Column], form: str) -> Column:
-    if form == "json":
+        return avro_value(part.avro, columns, place)
+    if part.form == "json":
         text = F.to_json(F.struct(*columns), _JSON) if columns else F.lit("{}")
     else:
         (text,) = columns
     return text.cast("binary")
 
 
-def _records(batch: pa.RecordBatch) -> Iterator[tuple[bytes | None, bytes | None, int]]:
-    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
+def _headers(column: DeclaredColumn, inner: Mapping[str, Column]) -> Column:
+    found = inner[column.name]
+    return F.map_entries(found) if isinstance(column.type, MapType) else found
+
+
+def _records(batch: pa.RecordBatch) -> Iterator[Record]:
+    keys, values, timestamps, *more = (column.to_pylist() for column in batch.columns)
+    headers = [[(h["key"], h["value"]) for h in found or ()] for found in more[0]] if more else repeat(())
+    return zip(keys, values, timestamps, headers)  # noqa: B905 - `repeat` is longer
+
+
+def sink_layout(node: Node, options: Options) -> Layout:
+    """The record of a sink. AvroSchemaError for a schema that does not fit."""
+    added = [DeclaredColumn(TIMESTAMP, BIGINT)] if options.flag("with_timestamp") else []
+    return layout(options, node, [*node.schema.key, *node.schema.value, *added], "write")
 
 
 def check_no_tombstones(node: Node, options: Options) -> None:

@@ -10,7 +10,7 @@ import contextlib
 import struct
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -20,7 +20,7 @@ from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.kafka_client import quiet
 from vsc.runtime.spark.connectors.kafka_epochs import SECONDS, EpochReader, Note, epoch_partitions
 
-__all__ = ["Ledger", "Transaction", "forget_after"]
+__all__ = ["Ledger", "Record", "Transaction", "forget_after"]
 
 _DEFAULTS = {
     "partitioner": "murmur2_random",  # as Java's clients place keys
@@ -48,7 +48,9 @@ _HELP = {
     "vsc-",
 }
 T = TypeVar("T")
-KeyValueTime = tuple[bytes | None, bytes | None, int]
+Headers = Sequence[tuple[str, bytes | None]]
+Record = tuple[bytes | None, bytes | None, int, Headers]
+"""Key, value, time in ms, headers."""
 
 
 @dataclass(slots=True)
@@ -58,12 +60,14 @@ class Ledger:
     records: int = 0
     check: int = 0
 
-    def add(self, key: bytes | None, value: bytes | None, timestamp: int) -> None:
+    def add(self, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers) -> None:
         """Takes in one record."""
         lengths = (-1 if key is None else len(key), -1 if value is None else len(value), timestamp)
         self.check = zlib.crc32(
             value or b"", zlib.crc32(key or b"", zlib.crc32(struct.pack("<qqq", *lengths), self.check))
         )
+        if headers:
+            self.check = zlib.crc32(repr(headers).encode(), self.check)
         self.records += 1
 
     def __str__(self) -> str:
@@ -111,12 +115,13 @@ class Transaction:
         if written < self._epoch:
             self._begin()
 
-    def add(self, records: Iterable[KeyValueTime]) -> None:
+    def add(self, records: Iterable[Record]) -> None:
         """Appends records, in their order."""
-        for key, value, timestamp in records:
-            self._ledger.add(key, value, timestamp)
+        for key, value, timestamp, headers in records:
+            self._ledger.add(key, value, timestamp, headers)
             if self._open:
-                self._produce(self._topic, value, key, timestamp=timestamp or 1)  # 0 would mean now
+                at = timestamp or 1  # 0 would mean now
+                self._produce(self._topic, value, key, timestamp=at, headers=headers or None)
                 if self._ledger.records % _POLL_EVERY == 0:
                     self._poll(0)
 

@@ -1,0 +1,104 @@
+"""Whether the records of Kafka can hold the columns of a node, in the formats and with the options that are given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.passes.columns import types_in
+from vsc.compiler.passes.connectors import Role
+from vsc.compiler.source import Span
+from vsc.plan import Column, Schema
+from vsc.plan.types import STRING, DataType, MapType, StructType, parse_type
+
+__all__ = ["check_kafka"]
+
+_HEADERS = (parse_type("array<struct<key:string,value:binary>>"), parse_type("map<string,binary>"))
+_AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OF_FORMAT = {"schema": "format", "schema_id": "format", "key_schema": "key_format", "key_schema_id": "key_format"}
+
+Options = Mapping[str, str | int | float | bool]
+
+
+def check_kafka(
+    options: Options, places: Mapping[str, Span], node: str, schema: Schema, role: Role
+) -> Iterator[Finding]:
+    """What does not go together (VSC508, VSC513, VSC514). `places` are those of the options' values."""
+    key_format, headers = options.get("key_format"), options.get("headers")
+    value = schema.value if key_format != "none" else (*schema.key, *schema.value)
+    value = tuple(column for column in value if column.name != headers)
+    if options.get("format") == "string" and [column.type for column in value] != [STRING]:
+        yield Finding(
+            "VSC508", places["format"],
+            f"the format `string` is one column of type string, and `{node}` has {_listing(value)} beside its key", (),
+            "use `format = 'json'`",
+        )  # fmt: skip
+    if key_format == "string" and [column.type for column in schema.key] != [STRING]:
+        yield Finding(
+            "VSC508", places["key_format"],
+            f"the key format `string` is one key column of type string, and the key of `{node}` is "
+            f"{_listing(schema.key)}", (),
+            "use `key_format = 'json'`",
+        )  # fmt: skip
+    if key_format not in (None, "none") and not schema.key:
+        yield Finding(
+            "VSC508", places["key_format"], f"`{node}` has no key that could be written as {key_format}", (),
+            "remove `key_format`",
+        )  # fmt: skip
+    if isinstance(headers, str) and "${" not in headers:
+        yield from _headers(headers, places["headers"], node, schema)
+    for name, columns in (("format", value), ("key_format", schema.key)):
+        if options.get(name) == "avro":
+            yield from _avro_columns(places[name], node, columns)
+    yield from _avro_options(options, places, role)
+
+
+def _headers(name: str, place: Span, node: str, schema: Schema) -> Iterator[Finding]:
+    types = {column.name: column.type for column in schema.value}
+    if types.get(name) in _HEADERS:
+        return
+    if name in types:
+        message = f"the column `{name}` of `{node}` is {types[name]}, which cannot hold headers"
+    elif any(column.name == name for column in schema.key):
+        message = f"the column `{name}` is part of the key of `{node}`, and cannot hold headers"
+    else:
+        message = f"`{node}` has no column `{name}` for headers"
+    listed = " or ".join(f"`{name} {type}`" for type in _HEADERS)
+    yield Finding("VSC513", place, message, (), f"name a column {listed}")
+
+
+def _avro_columns(place: Span, node: str, columns: Sequence[Column]) -> Iterator[Finding]:
+    for column in columns:
+        problem = _not_avro(column.name, column.type)
+        if problem is not None:
+            message = f"Avro cannot hold the column `{column.name}` of `{node}`: {problem}"
+            yield Finding("VSC508", place, message, (), "give it another name or type, or use `'json'`")
+
+
+def _not_avro(name: str, type: DataType) -> str | None:
+    names = [name]
+    for part in types_in(type):
+        if isinstance(part, MapType) and part.key != STRING:
+            return f"the keys of an Avro map are strings, not {part.key}"
+        if isinstance(part, StructType):
+            names += [field.name for field in part.fields]
+    wrong = next((one for one in names if not _AVRO_NAME.fullmatch(one)), None)
+    return None if wrong is None else f"`{wrong}` is not a name in Avro (letters, digits and _)"
+
+
+def _avro_options(options: Options, places: Mapping[str, Span], role: Role) -> Iterator[Finding]:
+    for name, form in _OF_FORMAT.items():
+        if name not in options:
+            continue
+        given = options.get(form)
+        if given != "avro" and not (isinstance(given, str) and "${" in given):
+            message = f"`{name}` is for Avro, and `{form} = 'avro'` is not given"
+            yield Finding("VSC514", places[name], message, (), f"write `{form} = 'avro'`, or remove `{name}`")
+        elif options[name] == "any" and role == "sink":
+            message = f"a sink writes one schema id, and `{name}` is 'any'"
+            yield Finding("VSC514", places[name], message, (), f"write the id, such as `{name} = 1`")
+
+
+def _listing(columns: Sequence[Column]) -> str:
+    return ", ".join(f"`{column.name} {column.type}`" for column in columns) or "none"
