@@ -53,6 +53,7 @@ class Dropped(StrEnum):
     OUT_OF_ORDER = "out_of_order"
     WINDOW_CLOSED = "window_closed"
     EXPRESSION_FAILED = "expression_failed"
+    REFUSED = "refused"  # by the system of a sink
     DUPLICATE = "duplicate"  # of a record that passed a `distinct`
 
 

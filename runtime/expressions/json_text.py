@@ -24,7 +24,7 @@ from vsc.runtime.expressions.numbers import fit_decimal, to_float32
 from vsc.runtime.expressions.text import java_double, java_float
 from vsc.runtime.values import INTEGER_BITS
 
-__all__ = ["reader", "writer"]
+__all__ = ["quoted", "reader", "writer"]
 
 
 _TEXT = ScalarType("string")
@@ -170,11 +170,11 @@ def _compact(value: Any) -> str:
         case float():
             return f'"{java_double(value)}"'
         case str():
-            return _quoted(value)
+            return quoted(value)
         case list():
             return "[" + ",".join(map(_compact, value)) + "]"
         case dict():
-            return "{" + ",".join(f"{_quoted(k)}:{_compact(v)}" for k, v in value.items()) + "}"
+            return "{" + ",".join(f"{quoted(k)}:{_compact(v)}" for k, v in value.items()) + "}"
         case _:
             return str(value)
 
@@ -227,7 +227,7 @@ def writer(type: DataType) -> Callable[[Any], str]:
     """The function that writes an internal value of `type`, not null."""
     match type:
         case StructType(fields):
-            members = [(_quoted(f.name) + ":", writer(f.type)) for f in fields]
+            members = [(quoted(f.name) + ":", writer(f.type)) for f in fields]
             return lambda value: _object(name + write(x) for (name, write), x in zip(members, value, strict=True)
                                          if x is not None)  # fmt: skip
         case ArrayType(element):
@@ -235,7 +235,7 @@ def writer(type: DataType) -> Callable[[Any], str]:
             return lambda value: "[" + ",".join(map(item, value)) + "]"
         case MapType(key, entry):
             name, item = caster(key, _TEXT), _or_null(writer(entry))
-            return lambda value: _object(f"{_quoted(name(k))}:{item(v)}" for k, v in value.items())
+            return lambda value: _object(f"{quoted(name(k))}:{item(v)}" for k, v in value.items())
         case DecimalType():
             return str
         case ScalarType(name_):
@@ -255,7 +255,8 @@ _ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"'
 _ESCAPED = re.compile(r'[\x00-\x1f"\\]')
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as a JSON string."""
     return '"' + _ESCAPED.sub(lambda m: _ESCAPES.get(m[0]) or f"\\u{ord(m[0]):04X}", text) + '"'
 
 
@@ -275,8 +276,8 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
     "boolean": lambda value: "true" if value else "false",
     "float": _number(java_float),
     "double": _number(java_double),
-    "string": _quoted,
-    "binary": lambda value: _quoted(base64.b64encode(value).decode("ascii")),
+    "string": quoted,
+    "binary": lambda value: quoted(base64.b64encode(value).decode("ascii")),
     "date": lambda value: f'"{date_text(value)}"',
     "timestamp": _instant,
 }

@@ -24,8 +24,9 @@ __all__ = ["BadRows", "MaxBad", "check_usable"]
 
 _BOUND = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 _OF_THE_ROW = {"unreadable", "null_key", "null_timestamp", "negative_timestamp", "in_the_future"}
-_BY_THE_TABLE = {Dropped.EXPIRED.value, Dropped.OUT_OF_ORDER.value}
-"""Why a table refuses rows that are good in themselves; all other reasons at a source are of the row alone."""
+_BY_THE_TABLE = {Dropped.EXPIRED.value, Dropped.OUT_OF_ORDER.value, Dropped.REFUSED.value}
+"""Why a table, or the system of a sink, refuses rows that are good in themselves; all other reasons at a source are of
+the row alone."""
 _log = logging.getLogger(__name__)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from urllib.parse import unquote
 
 import numpy as np
@@ -20,6 +21,7 @@ import pyarrow.csv as pacsv
 
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.csv_dialect import CsvDialect, record_ends
+from vsc.runtime.spark.source_columns import CORRUPT
 
 __all__ = ["REASON", "CsvCells", "runs"]
 
@@ -46,6 +48,8 @@ class CsvCells:
     place: str
     others: tuple[str, ...]
     chunk_bytes: int = CHUNK_BYTES
+    texts: bool = False
+    """Whether each record comes with its text, in a last column `CORRUPT`."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cells of the records, file by file."""
@@ -95,7 +99,7 @@ class _File:
         self._pending.append(b"\n")
         yield from self._complete()
         if self._size:  # a quote of its last record is not closed
-            yield self._batch({}, ["a quote is not closed"])
+            yield self._batch({}, ["a quote is not closed"], b"".join(self._pending))
 
     def find_header(self, data: bytes, ends: list[int]) -> int:
         """Looks for the header among the records that end at `ends`; returns where what follows it begins."""
@@ -167,7 +171,7 @@ class _File:
             found[name], wrong = _utf8(cells.take(place) if reasons else cells)
             for number in wrong:
                 why[number] = why[number] or f"column {name!r} is not UTF-8 text"
-        return self._batch(found, why)
+        return self._batch(found, why, data)
 
     def _read(self, data: bytes, reject: object, names: list[str], wanted: list[str] | None = None) -> pa.Table:
         """pyarrow's reading of `data`; without `names` its first record has them."""
@@ -191,14 +195,31 @@ class _File:
             ),
         )
 
-    def _batch(self, found: dict[str, pa.Array], reasons: list[str | None]) -> pa.RecordBatch:
-        """The rows handed out: a column that was not `found` is null."""
+    def _batch(self, found: dict[str, pa.Array], reasons: list[str | None], data: bytes) -> pa.RecordBatch:
+        """The rows handed out, which `data` holds: a column that was not `found` is null."""
         total = len(reasons)
         absent = pa.nulls(total, pa.string())
         arrays = [found.get(name, absent) for name in self._cells.columns]
         arrays += [pa.repeat(value, total) for value in self._others]
         arrays.append(pa.array(reasons, pa.string()))
-        return pa.RecordBatch.from_arrays(arrays, names=[*self._cells.columns, *self._cells.others, REASON])
+        names = [*self._cells.columns, *self._cells.others, REASON]
+        if self._cells.texts:
+            texts = self._texts(data)
+            arrays.append(pa.array([_shown(text) for text in texts], pa.string()))
+            names.append(CORRUPT)
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+    def _texts(self, data: bytes) -> list[bytes]:
+        """The records in `data`; blank lines are none."""
+        ends = record_ends(data, self._cells.dialect).tolist()
+        if ends[-1:] != [len(data)]:  # a `\\r`, or what an unclosed quote has left
+            ends.append(len(data))
+        return [text for start, end in pairwise([0, *ends]) if (text := data[start:end]).strip(b"\r\n")]
+
+
+def _shown(record: bytes) -> str:
+    """The text of a record; bytes that are no UTF-8 as escapes."""
+    return record.strip(b"\r\n").decode(errors="backslashreplace")
 
 
 def _utf8(cells: pa.Array) -> tuple[pa.Array, list[int]]:

@@ -22,6 +22,7 @@ from vsc.runtime.spark.delivery import Delivery
 from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.output import Output
 from vsc.runtime.spark.pace import Pacer
+from vsc.runtime.spark.refusals import Refusals
 from vsc.runtime.spark.wire import CONTROL
 
 __all__ = ["EpochWriter"]
@@ -43,13 +44,16 @@ class EpochWriter:
         delivery: Delivery,
         columns: MissingColumns,
         bad_rows: BadRows,
+        refusals: Refusals,
     ) -> None:
         self._checkpoint = checkpoint
         self._delivery = delivery
         self._pacer = pacer
         self._columns = columns
         self._bad_rows = bad_rows
-        self._sinks = sinks
+        # What one sink is refused another one writes.
+        self._sinks = sorted(sinks, key=lambda sink: refusals.takes(sink.id))
+        self._refusals = refusals
         self._claim = claim
         self._hook = hook
         self.error: BaseException | None = None
@@ -110,8 +114,14 @@ class EpochWriter:
             report = EpochReport.gather(epoch, (bytes(row.payload) for row in counters))
             if any(sink.is_new(epoch) for sink in self._sinks):
                 self._bad_rows.check(report)
-            for sink in self._sinks:
-                sink.write(self._output(kept), epoch, partial(report.rows, sink.id))
+            output = self._output(kept)
+            before = [sink for sink in self._sinks if not self._refusals.takes(sink.id)]
+            for sink in before:
+                sink.write(output, epoch, partial(report.rows, sink.id))
+            refused = [(sink.id, sink.refused(epoch)) for sink in before if sink.keeps_refused]
+            output = self._output(self._refusals.joined(kept, report, refused))
+            for sink in self._sinks[len(before) :]:
+                sink.write(output, epoch, partial(report.rows, sink.id))
             return report
         finally:
             kept.unpersist()

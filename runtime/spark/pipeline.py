@@ -11,7 +11,9 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 
 from vsc.plan.nodes import Node, Plan
+from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.dead_letters import Letters
 from vsc.runtime.operators.source.read_columns import read_columns
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.control import broadcast
@@ -21,6 +23,7 @@ from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.observed import observed
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.session import settled
+from vsc.runtime.spark.source_columns import CORRUPT
 from vsc.runtime.spark.stage_zero import StageZeroTask, stage_zero
 from vsc.runtime.spark.wire import WIRE_DDL
 
@@ -63,6 +66,9 @@ def pipeline(
 
 def _source(spark: SparkSession, plan: Plan, node: Node, kept: str) -> DataFrame:
     options = Options.of_source(node, kept)
-    frame = connector_of(options.connector.kind).rows(spark, node, options, read_columns(plan, node.name))
+    read = read_columns(plan, node.name)
+    if Letters(plan).takers(Dropped, node.name):
+        read |= {CORRUPT}
+    frame = connector_of(options.connector.kind).rows(spark, node, options, read)
     # A file is a partition of its own; where there are very many, a task reads some of them, one after the other.
     return frame.coalesce(SOURCE_TASKS * spark.sparkContext.defaultParallelism)

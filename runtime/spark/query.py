@@ -43,6 +43,7 @@ from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.pace import PROPERTY, Pacer
 from vsc.runtime.spark.pipeline import pipeline
 from vsc.runtime.spark.progress import Tracker
+from vsc.runtime.spark.refusals import Refusals
 from vsc.runtime.spark.running_query import RunningQuery
 from vsc.runtime.spark.session import configured, query_configuration, usable
 from vsc.runtime.spark.ship import ship
@@ -203,7 +204,9 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
         ship(spark)
         pacer, bad_rows, to_sinks = _pacer(spark, what), BadRows(plan, job.max_bad), delivery(plan)
         hook = _telling(what.warnings, KafkaGroups(what.resolved), pacer, on_epoch)
-        writer = EpochWriter(opened, sinks, held, hook, pacer, to_sinks, columns, bad_rows)
+        writer = EpochWriter(
+            opened, sinks, held, hook, pacer, to_sinks, columns, bad_rows, Refusals(plan, opened.partitions)
+        )
         query = _query(job, what.resolved, spark, opened, writer)
     except BaseException:
         held.release()

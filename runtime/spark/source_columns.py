@@ -19,7 +19,7 @@ DELETED = "_vsc_deleted"
 BAD = "_vsc_bad"
 """Column, where the format can tell: why the row cannot be read, null if it can."""
 CORRUPT = "_vsc_corrupt"
-"""Column of JSON rows: the text of a record that cannot be read, null if it can."""
+"""Column: the text of a record that cannot be read, null if it can; of CSV only where it is asked for."""
 START = "_vsc_start"
 """Column: where in its file the task's split begins; not 0 would mean that the file was split."""
 

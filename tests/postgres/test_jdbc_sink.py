@@ -213,6 +213,42 @@ def test_a_row_that_the_table_refuses_is_named(
     assert server.query("select relname from pg_class where relname like 'vsc_stage%%'") == []
 
 
+def test_refused_rows_go_to_the_sink_of_what_is_dropped(
+    tmp_path: Path, server: PostgresServer, spark: SparkSession
+) -> None:
+    server.query("create table rates (currency varchar(3) primary key, at bigint, gone boolean, rate double precision "
+                 "check (rate <> 77))")  # fmt: skip
+    text = "sink dropped of rates to files (path = '${out}', format = 'json');\n" + RATES % ("", LOGIN, "")
+    case = Case(text, tmp_path, server, spark)
+    case.file(0, *(rate(f"c{i}", float(i), i) for i in range(70, 80)), rate("EURO", 1.0, 2))
+    # In place of a change that is refused, the one before it of its key counts.
+    case.file(1, rate("USD", 1.0, 1), rate("USD", 2.0, 2), rate("USD", 77.0, 3), rate("c78", 0, 9, gone=True))
+    first = case.run()
+
+    def dropped() -> list[tuple[Any, ...]]:
+        lines = [one for path in (tmp_path / "out").glob("*.json") for one in path.read_text().splitlines()]
+        found = [json.loads(line) for line in lines]
+        assert {(r["node"], r["reason"], r["source"]) for r in found} == {("rates", "refused", "rates")}
+        return sorted((json.loads(r["key"])["currency"], json.loads(r["value"]), r["message"]) for r in found)
+
+    check = 'new row for relation "rates" violates check constraint "rates_rate_check"'
+    expected = [
+        ("EURO", {"rate": 1.0, "at": 2, "gone": False}, "value too long for type character varying(3)"),
+        ("USD", {"rate": 77.0, "at": 3, "gone": False}, f"{check} (Failing row contains (USD, 3, f, 77).)"),
+        ("c77", {"rate": 77.0, "at": 77, "gone": False}, f"{check} (Failing row contains (c77, 77, f, 77).)"),
+    ]
+    assert dropped() == expected
+    rates = [("USD", 2.0), *((f"c{i}", float(i)) for i in range(70, 80) if i not in (77, 78))]
+    assert server.query("select currency, rate from rates order by 1") == rates
+    assert [r.metrics.as_dict()["dropped_records"] for r in first] == [
+        {"rates": {"refused": 2}}, {"rates": {"refused": 1}},
+    ]  # fmt: skip
+    assert [r.written for r in first] == [{"sink-0": 2, "sink-1": 11}, {"sink-0": 1, "sink-1": 4}]
+    case.run(back_to=0)
+    assert (dropped(), server.query("select currency, rate from rates order by 1")) == (expected, rates)
+    assert server.query("select relname from pg_class where relname like 'vsc_stage%%'") == []
+
+
 def test_the_first_of_many_rows_that_is_refused(tmp_path: Path, server: PostgresServer, spark: SparkSession) -> None:
     server.query("create table rates (currency text primary key, at bigint, gone boolean, rate double precision "
                  "check (rate <> 77))")  # fmt: skip

@@ -16,6 +16,7 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.spark import csv
 from vsc.runtime.spark.csv import REASON, CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect, record_ends
+from vsc.runtime.spark.source_columns import CORRUPT
 
 SEEDS = seeds("VSC_CSV_FILES", 500)
 BLOCKS = [SEEDS[start : start + 500] for start in range(0, len(SEEDS), 500)]
@@ -158,3 +159,15 @@ def test_what_cannot_be_a_dialect_is_refused(options: dict[str, str], message: s
     with pytest.raises(SourceError) as caught:
         CsvDialect.of(options, "source 's'")
     assert caught.value.message == f"source 's': {message}"
+
+
+def test_the_text_of_a_record_if_it_is_asked_for() -> None:
+    data = b'a,b\n\n1,"x\ny"\r\n2\n\n\xff,3\n4,"z'
+    batch = pa.record_batch([pa.array([data]), pa.array(["file:/d/x.csv"])], names=["v", "p"])
+    for chunk in (1, 7, 8 << 20):
+        cells = CsvCells(("a", "b"), CsvDialect.of({}, "source 's'"), "source 's'", ("p",), chunk, texts=True)
+        rows = [row for found in cells([batch]) for row in found.to_pylist()]
+        assert [(row[CORRUPT], row[REASON]) for row in rows] == [
+            ('1,"x\ny"', None), ("2", "it has 1 cells, not 2"), ("\\xff,3", "column 'a' is not UTF-8 text"),
+            ('4,"z', "a quote is not closed"),
+        ]  # fmt: skip

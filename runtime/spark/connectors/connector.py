@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +12,7 @@ from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import Output
+from vsc.runtime.spark.refusals import RefusedRow
 
 __all__ = ["Connector", "EpochSink"]
 
@@ -25,6 +26,8 @@ class EpochSink:
     def __init__(self, sink: Sink, node: Node) -> None:
         self.id = sink.id
         self._node = node
+        self.keeps_refused = False
+        """Whether another sink takes the rows that the target refuses; else such a row ends the query."""
 
     def prepare(self) -> None:
         """Looks at the target and repairs what a crash left, before the query starts. SinkError if it is refused."""
@@ -44,6 +47,10 @@ class EpochSink:
         raises if the epoch is refused: nothing may be seen of it before.
         """
         raise NotImplementedError
+
+    def refused(self, epoch: int) -> Sequence[RefusedRow]:
+        """The rows of an epoch that has been written which the target refused: the same whenever the epoch comes."""
+        return ()
 
     def back_to(self, epoch: int) -> None:
         """Removes what epochs after that one wrote, as far as the sink can: they come again. Before `prepare`."""
@@ -69,7 +76,8 @@ class Connector:
     def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
         """The rows of a source, streaming: the declared columns, in order, then of `source_columns` those that apply.
 
-        `read` names the declared columns that anything reads: the others may be null.
+        `read` names the declared columns that anything reads: the others may be null. With `CORRUPT` among them, a row
+        that cannot be read should come with its text in that column.
         """
         raise NotImplementedError
 

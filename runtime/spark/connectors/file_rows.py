@@ -47,7 +47,7 @@ def file_rows(
     """
     form = options.text("format")
     if form == "csv":
-        return _csv(spark, source, options)
+        return _csv(spark, source, options, CORRUPT in read)
     return _structured(spark, source, options, form, read, marked, timed)
 
 
@@ -104,7 +104,7 @@ def _metadata(frame: DataFrame, timed: bool, indexed: bool = False) -> list[Colu
     return columns
 
 
-def _csv(spark: SparkSession, source: Source, options: Options) -> DataFrame:
+def _csv(spark: SparkSession, source: Source, options: Options, raw: bool) -> DataFrame:
     dialect = CsvDialect.of(options.spark, options.place)
     to_spark = tuple(pair for pair in options.connector.spark_options if pair[0].lower() in FILE_OPTIONS)
     passed = replace(options.connector, spark_options=(*to_spark, ("lineSep", dialect.line_end)))
@@ -113,7 +113,9 @@ def _csv(spark: SparkSession, source: Source, options: Options) -> DataFrame:
     names = tuple(c.name for c in source.columns)
     others = {PART: "string", START: "bigint"} | ({TIME: "bigint"} if source.timestamp is None else {})
     types = dict.fromkeys(names, "string") | others | {REASON: "string"}
-    cells = CsvCells(names, dialect, options.place, tuple(others))
+    if raw:
+        types[CORRUPT] = "string"
+    cells = CsvCells(names, dialect, options.place, tuple(others), texts=raw)
     text = lines.mapInArrow(cells, ddl(types.items()))
     formats = {name.lower(): value for name, value in options.spark.items() if name.lower() in TEXT_FORMATS}
     zone, typed, problems = known_zone(spark, options), [], [F.col(REASON)]
@@ -123,7 +125,9 @@ def _csv(spark: SparkSession, source: Source, options: Options) -> DataFrame:
         if str(column.type) != "string":
             problems.append(F.when(cell.isNotNull() & value.isNull(), _misfit(column, cell)))
         typed.append(value.alias(column.name))
-    return text.select(*typed, *map(F.col, others), F.coalesce(*problems).alias(BAD))
+    problem = F.coalesce(*problems)
+    chosen = [*typed, *map(F.col, others), problem.alias(BAD)]
+    return text.select(*chosen, *([F.when(problem.isNotNull(), F.col(CORRUPT)).alias(CORRUPT)] if raw else []))
 
 
 def _misfit(column: DeclaredColumn, cell: Column) -> Column:

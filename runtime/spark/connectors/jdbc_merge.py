@@ -17,11 +17,17 @@ from vsc.runtime.spark.connectors.jdbc_table import Table, identifier
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["Merge", "is_refusal"]
+__all__ = ["Merge", "is_refusal", "reason"]
 
 _NOW = "set constraints all immediate"
 _REFUSALS = ("21", "22", "23", "44", "P0")
 """SQLSTATE classes: cardinality, data, integrity, view checks, and what a trigger raises."""
+
+
+def reason(error: psycopg.Error) -> str:
+    """What the database says of a row that it refuses."""
+    detail = f" ({error.diag.message_detail})" if error.diag.message_detail else ""
+    return f"{error.diag.message_primary}{detail}"
 
 
 def is_refusal(error: psycopg.Error) -> bool:
@@ -48,13 +54,35 @@ class Merge:
         texts = "".join(f', c{i} text collate "C"' for i in range(len(self.columns)))
         return f"attempt bigint not null, row bigint not null, gone boolean not null{texts}"
 
+    @property
+    def texts(self) -> str:
+        """The columns of the staging table that hold a row's values."""
+        return ", ".join(f"c{i}" for i in range(len(self.columns)))
+
+    def newest_rows(self, connection: psycopg.Connection[Any], staged: str) -> list[int]:
+        """The numbers of the rows that count: of a table's changes the last of each key."""
+        rows = f"{self._newest(staged)}" if self.upsert else f"(select row from {staged}) n"
+        return [number for (number,) in connection.execute(f"select n.row from {rows} order by n.row")]
+
+    def rows_before(
+        self, connection: psycopg.Connection[Any], staged: str, rows: Sequence[int], without: Sequence[int]
+    ) -> list[int]:
+        """For each of the changes `rows` the last one of its key that is not among those `without`."""
+        keys = ", ".join(f"c{i}" for i in range(self.keys))
+        same = f"({keys}) in (select {keys} from {staged} and row = any({_numbers(rows)}))"
+        return self.newest_rows(connection, f"{staged} and {same} and row <> all({_numbers(without)})")
+
+    def bring(self, connection: psycopg.Connection[Any], staged: str, rows: Sequence[int]) -> None:
+        """Brings in some of the rows, by their numbers."""
+        self._merge(connection, f"{staged} and row = any({_numbers(rows)})")
+
     def apply(self, connection: psycopg.Connection[Any], attempts: Sequence[int]) -> None:
         """Brings in all rows of `attempts`, in the transaction that is open."""
         self._merge(connection, self.staged(attempts))
 
     def staged(self, attempts: Sequence[int]) -> str:
         """The staged rows of `attempts`, for a statement."""
-        return f"{self.staging} where attempt = any('{{{','.join(map(str, attempts))}}}'::bigint[])"
+        return f"{self.staging} where attempt = any({_numbers(attempts)})"
 
     def refused(
         self, connection: psycopg.Connection[Any], attempts: Sequence[int], place: str
@@ -138,9 +166,13 @@ class Merge:
     ) -> RefusedRowError:
         keys = ", ".join(f"c{i}" for i in range(self.keys or len(self.columns)))
         key = connection.execute(f"select {keys} from {staged}").fetchone() or ()
-        detail = f" ({error.diag.message_detail})" if error.diag.message_detail else ""
         return RefusedRowError(
             f"{place}: the table '{self.table.schema}.{self.table.name}' refuses "
-            f"{row_text([name for name, _ in self.columns], key)}: {error.diag.message_primary}{detail}",
+            f"{row_text([name for name, _ in self.columns], key)}: {reason(error)}",
             "change the column or the topology; nothing of the epoch was written",
         )
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """Numbers as an array, for a statement."""
+    return f"'{{{','.join(map(str, numbers))}}}'::bigint[]"

@@ -3,6 +3,7 @@
 Beside the target, in its schema::
 
     vsc_epochs                       which epochs of which checkpoint and sink are in the database
+    vsc_refused                      the rows that the table refused, where another sink takes them (`jdbc_refused`)
     vsc_stage_CHECKPOINT_SINK_...    an epoch's rows while its tasks copy them; gone when the epoch is written
 
 Guarantees: readers see all of an epoch or nothing; an epoch that comes again changes nothing, whatever crashed between
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.jdbc_copy import COPIED, Copy
 from vsc.runtime.spark.connectors.jdbc_database import Database
 from vsc.runtime.spark.connectors.jdbc_merge import Merge, is_refusal
+from vsc.runtime.spark.connectors.jdbc_refused import RefusedRows, merged
 from vsc.runtime.spark.connectors.jdbc_table import (
     Table,
     check_may_create,
@@ -37,6 +39,7 @@ from vsc.runtime.spark.connectors.jdbc_types import as_json
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import TIMESTAMP, Output
+from vsc.runtime.spark.refusals import RefusedRow
 
 if TYPE_CHECKING:
     import psycopg
@@ -89,6 +92,8 @@ class JdbcSink(EpochSink):
             with connection.transaction():  # two queries that start at once would collide
                 connection.execute("select pg_advisory_xact_lock(hashtext(%s))", [_EPOCHS])
                 connection.execute(_CREATE_EPOCHS.format(self._epochs(table)))
+                if self.keeps_refused:
+                    self._refused(table).create(connection)
             self._sweep(connection, table)
             self._written = self._known_epochs(connection, table)
             self._table = table
@@ -130,6 +135,14 @@ class JdbcSink(EpochSink):
             finally:
                 self._drop(connection, merge.staging)
 
+    def refused(self, epoch: int) -> Sequence[RefusedRow]:
+        """What was kept with the epoch."""
+        assert self._table is not None
+        if epoch not in self._written:  # it has no rows
+            return ()
+        with self._connected() as connection:
+            return self._refused(self._table).of(connection, epoch)
+
     def back_to(self, epoch: int) -> None:
         """Forgets that later epochs were written, so that they are written again. The rows themselves stay."""
         with self._connected() as connection:
@@ -139,6 +152,7 @@ class JdbcSink(EpochSink):
                     f"delete from {_percent(self._epochs(table))} where checkpoint = %s and sink = %s and epoch > %s",
                     [self._checkpoint, self.id, epoch],
                 )
+                self._refused(table).forget_after(connection, epoch)
 
     # ------------------------------------------------------------------------------------------------------- columns
 
@@ -184,7 +198,11 @@ class JdbcSink(EpochSink):
             with connection.transaction():
                 self._record(connection, merge.table, epoch, tally)
                 self._check_complete(connection, merge, attempts, tally)
-                merge.apply(connection, attempts)
+                if self.keeps_refused:
+                    kept = merged(connection, merge, attempts)
+                    self._refused(merge.table).keep(connection, epoch, kept, epoch - _KEPT)
+                else:
+                    merge.apply(connection, attempts)
         except psycopg.Error as error:
             if not is_refusal(error):
                 raise
@@ -260,6 +278,9 @@ class JdbcSink(EpochSink):
     def _has_epochs(self, connection: psycopg.Connection[Any], table: Table) -> bool:
         [found] = connection.execute("select to_regclass(%s)", [self._epochs(table)]).fetchone() or [None]
         return found is not None
+
+    def _refused(self, table: Table) -> RefusedRows:
+        return RefusedRows(table, self._checkpoint, self.id)
 
     @staticmethod
     def _epochs(table: Table) -> str:

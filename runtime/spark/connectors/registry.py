@@ -19,6 +19,7 @@ from vsc.runtime.spark.connectors.memory import Memory
 from vsc.runtime.spark.connectors.noop import Noop
 from vsc.runtime.spark.connectors.rate import Rate
 from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.refusals import keeps_refused
 
 __all__ = ["check_connectors", "connector_of", "empty_sources", "look_at_sources", "make_sinks", "take_sources"]
 
@@ -70,9 +71,12 @@ def take_sources(spark: SparkSession, resolved: Plan, kept: str, begun: bool) ->
 
 def make_sinks(spark: SparkSession, plan: Plan, checkpoint: str) -> list[EpochSink]:
     """The sinks of a resolved plan; `checkpoint` is the checkpoint's id."""
-    return [
+    sinks = [
         connector_of(sink.connector.kind).sink(spark, sink, plan.node(sink.node), checkpoint) for sink in plan.sinks
     ]
+    for sink in sinks:
+        sink.keeps_refused = keeps_refused(plan, sink.id)
+    return sinks
 
 
 def empty_sources(spark: SparkSession, resolved: Plan, read: Mapping[str, int]) -> Iterator[str]:
