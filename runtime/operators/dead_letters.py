@@ -120,21 +120,21 @@ class Losses:
         rows: Mask | Int64s,
         message: Message | None = None,
         waited: bool = False,
-        owners: Sequence[str] | None = None,
+        owner: str | None = None,
     ) -> None:
         """Takes the records of a flow at `rows` (a mask or places) as lost at `node`; `schema` names their columns.
 
         `message` says more, for each of these places. `waited`: the flow's moments are not those of the records.
-        `owners`: under which node each counts, if not under `node`.
+        `owner`: the node under which they count, if not `node`.
         """
-        places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64, copy=False)
-        for owner in dict.fromkeys(owners or [node.owner]):
-            mine = np.array([one == owner for one in owners]) if owners else np.ones(len(places), dtype=np.bool_)
-            self.metrics.count(owner, group_of(why), why, int(np.count_nonzero(mine)))
-            takers = self._letters.takers(type(why), owner)
-            if takers and mine.any():
-                told = None if message is None else [message(place) for place in np.flatnonzero(mine).tolist()]
-                self._keep(takers, owner, node, why, flow, schema, places[mine], told, waited)
+        is_mask = rows.dtype == np.bool_
+        count, owner = int(np.count_nonzero(rows)) if is_mask else len(rows), owner or node.owner
+        self.metrics.count(owner, group_of(why), why, count)
+        takers = self._letters.takers(type(why), owner) if count else ()
+        if takers:
+            places = np.flatnonzero(rows) if is_mask else rows.astype(np.int64, copy=False)
+            told = None if message is None else [message(place) for place in range(count)]
+            self._keep(takers, owner, node, why, flow, schema, places, told, waited)
 
     def _keep(
         self,

@@ -43,7 +43,7 @@ class Job:
         for number in range(FILES):
             rows = [{"id": number * ROWS + i, "currency": "abc"[i % 3], "at": number * ROWS + i} for i in range(ROWS)]
             write_json(folder / f"in/orders/{number}.json", [*rows, {"id": number, "currency": "a"}], number)
-        server.query(f"create table orders (id bigint check (id %% {ROWS} <> 7), currency text, at bigint)")
+        server.query(f"create table orders (id bigint check (id % {ROWS} <> 7), currency text, at bigint)")
 
     def start(self, *more: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "vsc", "run", str(self.folder / "topology.vdsl"), "--master", "local[2]"]

@@ -43,19 +43,22 @@ class Failures:
         kept = np.ones(len(flow), dtype=np.bool_)
         if not failed:
             return kept
-        rows = np.array(list(failed), dtype=np.int64)
-        kept[rows] = False
+        kept[list(failed)] = False
         if self.on_error == "drop":
-            every = list(failed.values())
-            owners = [failure.node for failure in every]  # a look-up fails at the table that it goes through
-            why = Dropped.EXPRESSION_FAILED
-            self.losses.lose(node, why, flow, schema, rows, lambda place: every[place].told, waited, owners)
+            for owner in dict.fromkeys(failure.node for failure in failed.values()):
+                # a look-up fails at the table that it goes through
+                self._drop(node, flow, schema, {r: f for r, f in failed.items() if f.node == owner}, waited, owner)
             return kept
         for row, failure in failed.items():
             moment = tuple(int(level[row]) for level in flow.at.levels)
             if self._first is None or moment < self._first[0]:
                 self._first = moment, failure
         return kept
+
+    def _drop(self, node: Node, flow: Flow, schema: Schema, failed: Failed, waited: bool, owner: str) -> None:
+        rows, every = np.array(list(failed), dtype=np.int64), list(failed.values())
+        why = Dropped.EXPRESSION_FAILED
+        self.losses.lose(node, why, flow, schema, rows, lambda place: every[place].told, waited, owner)
 
     @property
     def first(self) -> tuple[int, NodeFailure] | None:
