@@ -84,7 +84,7 @@ sink named to ${lake} (
 );
 """
 READ = """
-table rates (currency string, rate int)
+table rates (currency string, rate int, __START_AT timestamp)
 from ${lake} (path = '${table}', history = 'scd2', valid_from = '__START_AT', valid_to = '__END_AT')
 key currency materialize versioned (retention = 1 day);
 stream asked (id bigint, currency string, at bigint) from files (path = '${in}', format = 'json') timestamp at;
@@ -113,15 +113,19 @@ def test_a_history_is_written_and_seeds_a_table(tmp_path: Path, lakes: SparkSess
     case.run()
     assert (case.rows(columns=columns), case.versions()) == (expected, before)
 
-    case.spark.sql(f"insert into {case.sql()} values ('CHF', 3, timestamp_millis(50), timestamp '9999-12-31 00:00:00')")
+    more = "('CHF', 3, timestamp_millis(50), timestamp '9999-12-31 00:00:00'), ('BAD', 1, null, null)"
+    more += ", ('BAD', 2, timestamp_millis(20), timestamp_millis(10))"
+    case.spark.sql(f"insert into {case.sql()} values {more}")
     reader = Case(READ, tmp_path, lakes, lake)
     reader.variables["in"] = str(tmp_path / "asked")
     times = {"EUR": (99, 100, 199, 250, 999), "GBP": (149, 199, 200), "USD": (399, 400), "CHF": (49, 5000)}
+    times["BAD"] = (30,)
     asked = [(currency, at) for currency, found in times.items() for at in found]
     reader.file(0, *({"id": i, "currency": c, "at": at} for i, (c, at) in enumerate(asked)), folder="asked")
-    reader.run(checkpoint="ck2")
+    [report] = reader.run(checkpoint="ck2")
+    assert report.read == {"rates": 10, "asked": len(asked)}
     found = {row["id"]: row["rate"] for row in parquet_rows(tmp_path / "out")}
-    assert [found[i] for i in range(len(asked))] == [None, 10, 10, 20, 30, None, 5, None, 7, None, None, 3]
+    assert [found[i] for i in range(len(asked))] == [None, 10, 10, 20, 30, None, 5, None, 7, None, None, 3, None]
     wrong = Case(READ.replace("valid_to = '__END_AT'", "valid_to = 'until'"), tmp_path, lakes, lake)
     wrong.variables["in"] = str(tmp_path / "asked")
     error = wrong.refused(checkpoint="ck3")

@@ -10,7 +10,15 @@ from vsc.plan.parts import Connector
 from vsc.plan.types import BIGINT, STRING, TIMESTAMP, ArrayType, DataType, DecimalType, MapType, ScalarType
 from vsc.runtime.errors import LakeReleaseError, LakeTableError
 from vsc.runtime.spark.connectors.delta_table import DeltaTable
-from vsc.runtime.spark.connectors.lake_jars import DELTA, ICEBERG, Lake, check_release, lake_settings, unfetched_lake
+from vsc.runtime.spark.connectors.lake_jars import (
+    DELTA,
+    ICEBERG,
+    Lake,
+    check_release,
+    check_session,
+    lake_settings,
+    unfetched_lake,
+)
 from vsc.runtime.spark.connectors.lake_table import identifier, lake_error
 from vsc.runtime.spark.connectors.lake_types import gives, holds, misfits
 from vsc.runtime.spark.failures import translated
@@ -120,6 +128,7 @@ def test_what_keeps_a_table_from_being_opened() -> None:
     table = DeltaTable(Options("the sink of 's' (line 2)", Connector("delta", (("table", "cat.db.t"),))))
     for text, code, words in (
         ("[TABLE_OR_VIEW_NOT_FOUND] ...", "VSC922", "there is no Delta Lake table 'cat.db.t'"),
+        ("[SCHEMA_NOT_FOUND] The schema `db`", "VSC922", "there is no schema for the Delta Lake table 'cat.db.t'"),
         ("[DELTA_UNSUPPORTED_FEATURES_FOR_READ] needs 'x'", "VSC922", "needs a newer Delta Lake"),
         ("[REQUIRES_SINGLE_PART_NAMESPACE] spark_catalog", "VSC923", "the session has no catalog for"),
         ("java.nio.file.AccessDeniedException: /x: Permission denied", "VSC923", "Permission denied"),
@@ -127,3 +136,16 @@ def test_what_keeps_a_table_from_being_opened() -> None:
         error = lake_error(table, RuntimeError(text))
         assert (error.code, words in error.message) == (code, True), error
         assert error.message.startswith("the sink of 's' (line 2): ") and error.help
+
+
+def test_a_session_that_was_started_without_a_lake() -> None:
+    class Conf:
+        def get(self, name: str, default: str | None) -> str | None:
+            return default
+
+    class Session:
+        conf = Conf()
+
+    with pytest.raises(LakeReleaseError, match="the Spark session was started without Delta Lake") as raised:
+        check_session(DELTA, Session(), "the sink of 's' (line 2)")  # type: ignore[arg-type]
+    assert DELTA.extension in str(raised.value.help) and str(DELTA.catalog) in str(raised.value.help)

@@ -61,34 +61,68 @@ def test_the_changes_of_a_delta_table_come_in_the_order_of_its_versions(tmp_path
 
 
 ROWS = """
-stream asked (id int, at bigint) from ${lake} (path = '${table}', %s) key id timestamp at;
-table rates (k int, v int, since bigint) from files (path = '${in}', format = 'json') key k timestamp since
-materialize versioned (retention = 1 day);
+table rates (k int, v int, since bigint) from ${lake} (path = '${table}', %s)
+key k timestamp since materialize versioned (retention = 1 day);
+stream asked (id int, at bigint) from files (path = '${in}', format = 'json') key id timestamp at;
 stream found = left join asked with rates on 1 select at, v;
 sink found to files (path = '${out}', format = 'parquet');
 """
+FEW = {
+    "delta": "'maxFilesPerTrigger' = '1', 'readChangeFeed' = 'false'",
+    "iceberg": "'streaming-max-files-per-micro-batch' = '1'",
+}
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("lake", ["delta", "iceberg"])
 def test_appended_rows_each_once_in_step_with_other_sources(tmp_path: Path, lakes: SparkSession, lake: str) -> None:
-    few = {"delta": "'maxFilesPerTrigger' = '1'", "iceberg": "'streaming-max-files-per-micro-batch' = '1'"}[lake]
-    case = Case(ROWS % few, tmp_path, lakes, lake)
-    case.file(0, {"k": 1, "v": 5, "since": 5}, {"k": 1, "v": 15, "since": 15})
+    case = Case(ROWS % FEW[lake], tmp_path, lakes, lake)
+    case.file(0, *({"id": 1, "at": at} for at in (0, 10, 20, 30)))
     error = case.refused()
     assert (error.code, "there is no" in error.message) == ("VSC922", True)
-    lakes.sql(f"create table {case.sql()} (id bigint, at bigint) using {lake}")
-    assert "its column 'id' is bigint" in case.refused().message
+    lakes.sql(f"create table {case.sql()} (k bigint, v int, since bigint) using {lake}")
+    assert "its column 'k' is bigint, and int cannot hold it" in case.refused().message
     case.variables["table"] = str(tmp_path / "narrow")
-    lakes.sql(f"create table {case.sql()} (id int, at bigint) using {lake}")
+    lakes.sql(f"create table {case.sql()} (since bigint, k int, v int) using {lake}")
     for number in range(3):
-        lakes.sql(f"insert into {case.sql()} values ({number}, {number * 10})")
-    reports = case.run()
-    assert len(reports) >= 3
-    assert sorted((r["at"], r["v"]) for r in parquet_rows(tmp_path / "out")) == [(0, None), (10, 5), (20, 15)]
-    lakes.sql(f"insert into {case.sql()} values (3, 30)")
+        lakes.sql(f"insert into {case.sql()} values ({number * 10 + 5}, 1, {number})")
+    # The stream's rows, all in the first epoch, wait for the table's, which come one in each.
+    assert len(case.run()) >= 3
+    assert sorted((r["at"], r["v"]) for r in parquet_rows(tmp_path / "out")) == [(0, None), (10, 0), (20, 1), (30, 2)]
+    lakes.sql(f"insert into {case.sql()} values (35, 1, 3)")
+    case.file(1, {"id": 1, "at": 40})
     case.run()
-    assert sorted(r["at"] for r in parquet_rows(tmp_path / "out")) == [0, 10, 20, 30]
-    lakes.sql(f"update {case.sql()} set id = 7 where id = 3")
+    found = sorted((r["at"], r["v"]) for r in parquet_rows(tmp_path / "out"))
+    assert found == [(0, None), (10, 0), (20, 1), (30, 2), (40, 3)]
+    lakes.sql(f"update {case.sql()} set v = 7 where v = 3")
     error = case.refused()
     assert (error.code, "were changed or deleted" in error.message) == ("VSC924", True), error
+
+
+NAMED = """
+stream rows (id int, at bigint) from files (path = '${in}', format = 'json') timestamp at;
+sink rows to ${lake} (table = '${name}', create = true);
+"""
+BACK = """
+stream rows (id int, at bigint) from ${lake} (table = '${name}') timestamp at;
+sink rows to files (path = '${out}', format = 'parquet');
+"""
+
+
+@pytest.mark.parametrize("lake", ["delta", "iceberg"])
+def test_tables_by_their_names_in_a_catalog(tmp_path: Path, lakes: SparkSession, lake: str) -> None:
+    lakes.conf.set("spark.sql.catalog.cat", "org.apache.iceberg.spark.SparkCatalog")
+    lakes.conf.set("spark.sql.catalog.cat.type", "hadoop")
+    lakes.conf.set("spark.sql.catalog.cat.warehouse", str(tmp_path))
+    case, back = Case(NAMED, tmp_path, lakes, lake), Case(BACK, tmp_path, lakes, lake)
+    case.file(0, {"id": 1, "at": 5}, {"id": 2, "at": 6})
+    case.variables["name"] = back.variables["name"] = {"delta": "by_name", "iceberg": "cat.db.by_name"}[lake]
+    case.run()
+    case.uncommit(0)
+    case.run()
+    back.run(checkpoint="ck2")
+    assert sorted((row["id"], row["at"]) for row in parquet_rows(tmp_path / "out")) == [(1, 5), (2, 6)]
+    case.variables["name"] = {"delta": "nowhere.by_name", "iceberg": "nowhere.db.by_name"}[lake]
+    error = case.refused(checkpoint="ck3")
+    expected = {"delta": ("VSC922", "there is no schema for"), "iceberg": ("VSC923", "the session has no catalog for")}
+    assert (error.code, expected[lake][1] in error.message) == (expected[lake][0], True), error

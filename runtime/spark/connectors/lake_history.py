@@ -20,12 +20,13 @@ from pyspark.sql import types as spark
 from vsc.runtime.spark.connectors.lake_merge import AT, CHANGE, PRESENT, Target, merged, place
 from vsc.runtime.spark.ddl import quoted
 
-__all__ = ["TIME_TYPES", "History", "kept", "points"]
+__all__ = ["PROBLEM", "TIME_TYPES", "History", "kept", "points"]
 
 TIME_TYPES = (spark.TimestampType, spark.TimestampNTZType, spark.LongType)
 """Of the columns of times; whole numbers are milliseconds."""
 _OPEN = 253_370_764_800_000_000
 """The year 9999, in which a row is valid for ever."""
+PROBLEM = "problem"
 _FROM, _TO, _ACTION = "valid_from", "valid_to", "action"
 _RANK, _NUMBER, _ROW, _WAS = "rank", "number", "row", "was_to"
 
@@ -39,15 +40,26 @@ class History:
 
 
 def points(table: DataFrame, columns: list[Column], keys: list[str], history: History) -> DataFrame:
-    """The versions and the deletions that the rows of a table stand for, `columns` first: `AT` in microseconds, and
-    `PRESENT`. A deletion is left out where a row of its key begins."""
-    rows = table.select(*columns, *_times(history))
-    names = [name for name in rows.columns if name not in (_FROM, _TO)]
-    valid = F.col(_TO).isNull() | (F.col(_FROM) != F.col(_TO))
-    begin = rows.where(valid).select(*names, F.col(_FROM).alias(AT), F.lit(True).alias(PRESENT))
-    gone = [F.col(n) if n in keys else F.lit(None).cast(rows.schema[n].dataType).alias(n) for n in names]
-    ends = rows.where(F.col(_TO).isNotNull()).select(*gone, F.col(_TO).alias(AT), F.lit(False).alias(PRESENT))
-    return begin.unionByName(ends.distinct().join(begin.select(*keys, AT), [*keys, AT], "left_anti"))
+    """The versions and the deletions that the rows of a table stand for: its `columns`, called by their places, `AT` in
+    microseconds, `PRESENT`, and `PROBLEM`, why a row stands for nothing. A deletion is left out where a row of its key
+    begins."""
+    places = [place(i) for i in range(len(columns))]
+    named = (column.alias(name) for column, name in zip(columns, places, strict=True))
+    ours, theirs = history.valid_from.name, history.valid_to.name
+    problem = F.when(F.col(_FROM).isNull(), f"'{ours}' is null").when(
+        F.col(_TO) < F.col(_FROM), f"'{theirs}' is before '{ours}'"
+    )
+    rows = table.select(*named, *_times(history)).withColumn(PROBLEM, problem)
+    is_bad = F.col(PROBLEM).isNotNull()
+    begin = rows.where(is_bad | F.col(_TO).isNull() | (F.col(_FROM) != F.col(_TO))).select(
+        *places, F.col(_FROM).alias(AT), F.lit(True).alias(PRESENT), PROBLEM
+    )
+    ends = rows.where(~is_bad & F.col(_TO).isNotNull()).select(*keys, F.col(_TO).alias(AT)).distinct()
+    gone = ends.join(begin.where(~is_bad).select(*keys, AT), [*keys, AT], "left_anti").select(
+        *(F.col(n) if n in keys else F.lit(None).cast(rows.schema[n].dataType).alias(n) for n in places),
+        AT, F.lit(False).alias(PRESENT), F.lit(None).cast("string").alias(PROBLEM),
+    )  # fmt: skip
+    return begin.unionByName(gone)
 
 
 def kept(frame: DataFrame, target: Target, history: History) -> None:

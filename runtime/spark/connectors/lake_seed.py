@@ -19,8 +19,8 @@ from vsc.plan.nodes import Column, Connector, Node
 from vsc.plan.types import BIGINT, BOOLEAN
 from vsc.runtime.errors import CheckpointError, LakeTableError, SourceError
 from vsc.runtime.spark.connectors.file_rows import file_rows
-from vsc.runtime.spark.connectors.lake_history import TIME_TYPES, History, points
-from vsc.runtime.spark.connectors.lake_merge import AT, PRESENT
+from vsc.runtime.spark.connectors.lake_history import PROBLEM, TIME_TYPES, History, points
+from vsc.runtime.spark.connectors.lake_merge import AT, PRESENT, place
 from vsc.runtime.spark.connectors.lake_table import LakeTable, check_readable
 from vsc.runtime.spark.connectors.lake_types import columns_by_name
 from vsc.runtime.spark.ddl import quoted
@@ -74,19 +74,19 @@ def take_seed(
             f"{options.place}: its snapshot, {kept.path(name)}, is missing from the checkpoint", "restore the folder"
         )
     history, aside = history_of(table.columns(spark), table, options.connector), f"{name}-{uuid.uuid4().hex}"
-    columns = [
-        (F.col(quoted(c.name)) if c.name in read else F.lit(None)).cast(str(c.type)).alias(c.name)
-        for c in node.source.columns
-    ]
+    declared = node.source.columns
+    columns = [(F.col(quoted(c.name)) if c.name in read else F.lit(None)).cast(str(c.type)) for c in declared]
+    of_key = {c.name for c in node.schema.key}
+    keys = [place(i) for i, c in enumerate(declared) if c.name in of_key]
     with table.usable():
         try:
-            rows = points(spark.table(table.sql), columns, [c.name for c in node.schema.key], history)
-            timed = rows.select(
-                *(quoted(c.name) for c in node.source.columns),
-                F.coalesce(F.unix_millis(F.timestamp_micros(AT)), F.lit(0)).alias(TIME),
-                (~F.col(PRESENT)).alias(DELETED),
-                F.when(F.col(AT).isNull(), F.lit(f"'{history.valid_from.name}' is null")).alias(BAD),
+            rows = points(spark.table(table.sql), columns, keys, history).select(
+                *(place(i) for i in range(len(declared))),
+                F.coalesce(F.unix_millis(F.timestamp_micros(AT)), F.lit(0)),
+                ~F.col(PRESENT),
+                PROBLEM,
             )
+            timed = rows.toDF(*(c.name for c in declared), TIME, DELETED, BAD)
             one = timed.orderBy(TIME).coalesce(1).write.option("maxRecordsPerFile", _ROWS_A_FILE)
             one.parquet(kept.path(aside))
         except (PySparkException, Py4JJavaError):

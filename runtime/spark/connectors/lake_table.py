@@ -30,8 +30,9 @@ __all__ = ["LakeTable", "check_readable", "identifier", "lake_error"]
 _LOGGER = logging.getLogger("SQLQueryContextLogger")
 _MISSING = re.compile(
     r"TABLE_OR_VIEW_NOT_FOUND|DELTA_MISSING_DELTA_TABLE|DELTA_TABLE_NOT_FOUND|PATH_NOT_FOUND|PATH_DOES_NOT_EXIST|"
-    r"SCHEMA_NOT_FOUND|NoSuchTable|NoSuchNamespace|DELTA_TABLE_ONLY_OPERATION|NOT_A_DELTA_TABLE"
+    r"NoSuchTable|DELTA_TABLE_ONLY_OPERATION|NOT_A_DELTA_TABLE"
 )
+_NO_SCHEMA = re.compile(r"SCHEMA_NOT_FOUND|NoSuchNamespace|NoSuchDatabase")
 _NO_CATALOG = re.compile(r"REQUIRES_SINGLE_PART_NAMESPACE|CATALOG_NOT_FOUND|CatalogNotFound")
 _PROTOCOL = re.compile(
     r"UNSUPPORTED_FEATURES_FOR|DELTA_INVALID_PROTOCOL_VERSION|UnsupportedTableFeature|InvalidProtocolVersion|"
@@ -140,6 +141,10 @@ def lake_error(table: LakeTable, error: Exception) -> VscRuntimeError:
             f"{table.place}: {table.shown} needs a newer {table.lake.name}: {first}",
             f"this vsc uses {table.lake.coordinates()}; switch the feature off in the table, or give a newer release "
             "with --packages",
+        )
+    if _NO_SCHEMA.search(text):
+        return LakeTableError(
+            f"{table.place}: there is no schema for {table.shown}", "create the schema, or correct the name"
         )
     if _MISSING.search(text):
         return table.missing("correct the name")
