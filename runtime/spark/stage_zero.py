@@ -180,7 +180,9 @@ class _Files:
         def broken(row: int) -> tuple[str | None, str | None]:
             found = {name: column[row].as_py() for name, column in why.items()}
             problem, text = found.get(BAD), found.get(CORRUPT)
-            return problem or (text and json_problem(text, self._source.columns)), text
+            if problem is None and text is not None:
+                problem = json_problem(text, self._source.columns)
+            return problem, text
 
         return bad, broken
 

@@ -39,6 +39,8 @@ _HELP = {
     "INVALID_TIMESTAMP": "the topic refuses event times so far from now: see its message.timestamp.before.max.ms and "
     "message.timestamp.after.max.ms",
     "MSG_SIZE_TOO_LARGE": "raise 'kafka.message.max.bytes' of the sink, and max.message.bytes of the topic",
+    "CONCURRENT_TRANSACTIONS": "start it again; if that does not help, Kafka has lost the end of a transaction: see "
+    "docs/connectors/kafka.md, Known defect",
     "INVALID_TRANSACTION_TIMEOUT": "lower 'kafka.transaction.timeout.ms', or raise transaction.max.timeout.ms of the "
     "broker",
     "_FENCED": "another run writes for the same checkpoint: stop one of them",
