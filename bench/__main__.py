@@ -11,7 +11,7 @@ import argparse
 import os
 from pathlib import Path
 
-from bench import operators_on_spark, report, stage, state_size, store
+from bench import operators_on_spark, report, stage, state_size, store, tiny_epochs
 from bench.comparisons import NAMES, comparison
 from bench.running import run
 from bench.workload import KEYS
@@ -38,10 +38,11 @@ def main() -> int:
         stored = store.measure(workload.table, KEYS)
         sizes = state_size.measure(arguments.quick)
         every, busy = operators_on_spark.in_process(arguments.quick)
-        floors += operators_on_spark.floors(every)
+        tiny = tiny_epochs.measure_all(5) if arguments.quick else tiny_epochs.measure_all()
+        floors += operators_on_spark.floors(every) + tiny_epochs.floors(tiny)
         floors += report.store_floors(stored.rates) + state_size.floors(sizes)
         own = [*stored.lines(workload.table, KEYS), "", *state_size.lines(sizes)]
-        own += ["", *operators_on_spark.lines(every, busy)]
+        own += ["", *operators_on_spark.lines(every, busy), "", *tiny_epochs.lines(tiny)]
         page = report.render(compared, alone, own, floors, load)
         print("\n" + page)
         arguments.output.write_text(page)

@@ -82,8 +82,9 @@ def measure_topology(text: str, folder: Path, fed: Sequence[str], workload: Work
     """
     from vsc.compiler import compile_topology
     from vsc.runtime.spark import start
+    from vsc.runtime.spark.session import local_settings
 
-    spark = session("vsc")
+    spark = session("vsc", local_settings())
     given = folder / "vsc-stream"
     for name in fed:
         (given / name).mkdir(parents=True, exist_ok=True)

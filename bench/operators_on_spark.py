@@ -86,12 +86,14 @@ class Timed:
 
 def measure_all(rows: int, names: Sequence[str], tell: Callable[[str], None]) -> dict[str, Timed]:
     """Measures the named operators, and the plain join, which also comes first of all, to warm Spark up."""
+    from vsc.runtime.spark.session import local_settings
+
     found: dict[str, Timed] = {}
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as name:
         folder = Path(name)
         for source, share in _FILES.items():
             _write(folder, source, int(rows * share))
-        spark = session("operators")
+        spark = session("operators", local_settings())
         order = ["warming up", *[PLAIN, *names, *BESIDE, *_SPARK] * ROUNDS]
         for number, operator in enumerate(order):
             timed = _timed(spark, operator, folder, folder / f"checkpoint-{number}", rows)

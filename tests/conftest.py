@@ -46,6 +46,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable  # else Spark's workers are the first python3 on the PATH
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from servers.jars import connector_jars, lake_jars
+    from vsc.runtime.spark.session import local_settings
 
     session = (
         SparkSession.builder.master("local[2]")
@@ -63,6 +64,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.sql.streaming.stateStore.providerClass",
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
         )
+        .config(map=local_settings())
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -58,7 +58,8 @@ class Files:
         jvm: Any = spark._jvm
         self._jvm = jvm
         configuration = spark._jsc.hadoopConfiguration()
-        path = jvm.org.apache.hadoop.fs.Path(root)
+        self._path_class = jvm.org.apache.hadoop.fs.Path  # py4j looks into every jar for each part of a name
+        path = self._path_class(root)
         self._fs = path.getFileSystem(configuration)
         self._root = self._fs.makeQualified(path)
         self.root = str(self._root.toString())
@@ -161,7 +162,13 @@ class Files:
 
     def overwrite(self, name: str, text: str) -> None:
         """Writes a file in its place: who reads it meanwhile may see a part of it."""
-        stream = self._fs.create(self._path(name), True)
+        path = self._path(name)
+        if self.is_local:
+            # As it is, Hadoop starts a process to set the permissions of the file, and one for those of its checksum.
+            self._fs.delete(path, False)
+            stream = self._fs.getRawFileSystem().create(path, True)
+        else:
+            stream = self._fs.create(path, True)
         try:
             stream.write(bytearray(text.encode()))
         finally:
@@ -184,4 +191,4 @@ class Files:
             raise OSError(f"{self.path(name)} could not be made")
 
     def _path(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(self._root, name) if name else self._root
+        return self._path_class(self._root, name) if name else self._root

@@ -29,6 +29,7 @@ from vsc.runtime.operators.views.catalog import pulse, stores_of
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.control import clocks, is_drain, stages_in_step
 from vsc.runtime.spark.counters import StateSize, StoreState, TaskCounters
+from vsc.runtime.spark.garbage import freeze
 from vsc.runtime.spark.local_folder import LocalFolders, opened
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.protocol import Manifest, PartitionState, attempt_name
@@ -231,6 +232,7 @@ class LaterStageProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing is held between calls."""
+        freeze()
 
     def _partition(self, slot: int) -> int:
         """The vsc partition; checks that Spark put it where its state is alone."""

@@ -22,6 +22,7 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.errors import StartError, VscRuntimeError
 from vsc.runtime.spark.connectors.session_settings import connector_settings, unfetched
 from vsc.runtime.spark.interrupts import SIGNALS, Interrupted, Interrupts
+from vsc.runtime.spark.session import is_here, local_settings
 
 __all__ = ["launched", "local_session", "new_log"]
 
@@ -144,6 +145,8 @@ def _defaults(master: str) -> dict[str, str]:
     if master.startswith("local"):
         found["spark.driver.host"] = "127.0.0.1"
         found["spark.driver.bindAddress"] = "127.0.0.1"
+    if is_here(master):
+        found |= local_settings()
     return found
 
 

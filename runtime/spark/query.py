@@ -246,7 +246,7 @@ def _prepare(sinks: Sequence[EpochSink]) -> None:
 def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, writer: EpochWriter) -> StreamingQuery:
     folders = LocalFolders(None if job.local_dir is None else os.path.abspath(job.local_dir), opened.id, new_run())
     # Executors need no secrets: they get the plan as it was compiled.
-    with configured(spark, query_configuration(opened.partitions)):
+    with configured(spark, query_configuration(opened.partitions, opened.files.is_local)):
         take_sources(spark, resolved, opened.kept, opened.begun)
         frame = pipeline(
             spark, job.plan, resolved, opened.control, opened.kept, opened.partitions, job.options, folders

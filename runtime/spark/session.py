@@ -12,9 +12,19 @@ from pyspark.sql import SparkSession
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.wire import ROWS_A_BATCH
 
-__all__ = ["configured", "query_configuration", "read_configuration", "settled", "tell_overridden", "usable"]
+__all__ = [
+    "configured",
+    "is_here",
+    "local_settings",
+    "query_configuration",
+    "read_configuration",
+    "settled",
+    "tell_overridden",
+    "usable",
+]
 
 _STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _WHOLE_FILES = 1 << 50
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _MOST_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
@@ -37,9 +47,13 @@ def usable(spark: SparkSession | None) -> SparkSession:
     return found
 
 
-def query_configuration(partitions: int) -> dict[str, str]:
-    """The settings of a query with that many vsc partitions."""
-    return {
+def query_configuration(partitions: int, local: bool = False) -> dict[str, str]:
+    """The settings of a query with that many vsc partitions; `local`: its checkpoint is on the local file system.
+
+    There, Spark is kept from going through Hadoop's FileContext, which starts a process for every look at a file
+    (`readlink`, some sixty an epoch). Renaming is as atomic, and a second driver is kept out by the claim.
+    """
+    return ({"spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER} if local else {}) | {
         # One shuffle partition for each vsc partition, and nobody merges or splits them.
         _PARTITIONS: str(partitions),
         "spark.sql.adaptive.enabled": "false",
@@ -63,6 +77,19 @@ def query_configuration(partitions: int) -> dict[str, str]:
         # What Spark shows of a plan must not show what opens a broker.
         "spark.sql.redaction.options.regex": r"(?i)url|^kafka\.",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    }
+
+
+def is_here(master: str) -> bool:
+    """Whether tasks run in the driver's own process."""
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def local_settings() -> dict[str, str]:
+    """The settings of a session on this machine alone, made before Spark starts, that make small epochs cheap."""
+    return {
+        # Workers are forked with everything loaded.
+        "spark.python.daemon.module": "vsc.runtime.spark.worker_daemon",
     }
 
 

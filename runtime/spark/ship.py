@@ -16,6 +16,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import vsc
+from vsc.runtime.spark.session import is_here
 
 __all__ = ["package_zip", "ship"]
 
@@ -27,8 +28,7 @@ def ship(spark: SparkSession) -> None:
     """Sees to it that workers can import vsc. Once for each Spark application."""
     context = spark.sparkContext
     parent = str(Path(vsc.__file__).resolve().parent.parent)
-    master = context.master or ""
-    if master.startswith("local") and not master.startswith("local-cluster"):
+    if is_here(context.master or ""):
         path = context.environment.get("PYTHONPATH", "")
         if parent not in path.split(os.pathsep):
             context.environment["PYTHONPATH"] = os.pathsep.join(p for p in (parent, path) if p)

@@ -94,7 +94,7 @@ def flip(path: Path) -> None:
 
 def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    path.with_name(f".{path.name}.crc").unlink()  # as a copy that lost it
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # as a copy that lost it
 
 
 def gone(path: Path) -> None:
@@ -189,7 +189,9 @@ def test_a_damaged_state_is_named_and_the_way_back_leads_to_the_same_end(
 
 def test_a_damaged_table_of_a_state_is_found(case: Case) -> None:
     files = Files(case.spark, str(case.folder / "ck"))
-    files.write("state/0/0/SSTs/7-x.sst", "of RocksDB")
+    stream = files._fs.create(files._path("state/0/0/SSTs/7-x.sst"))  # as Spark does it: with a checksum
+    stream.write(bytearray(b"of RocksDB"))
+    stream.close()
     assert SparkLogs(files).damaged_state() is None
     flip(case.one("state/0/0/SSTs/7-x.sst"))
     error = SparkLogs(files).damaged_state()

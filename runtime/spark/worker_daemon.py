@@ -1,0 +1,42 @@
+"""Spark's daemon of Python workers, which has loaded all that a task of vsc needs before it forks the first one.
+
+``spark.python.daemon.module`` names it (`vsc.runtime.spark.session.local_settings`). Without it each worker imports
+pyarrow, pandas and the operators anew. No thread runs when a worker is forked but one of Arrow's allocator, which
+expects to be forked.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pkgutil import walk_packages
+
+from vsc.runtime.spark.garbage import freeze
+
+__all__ = ["main"]
+
+_LOADED = (
+    "pyspark.worker",
+    "pyspark.sql.streaming.stateful_processor_util",
+    "vsc.runtime.spark.later_stage",
+    "vsc.runtime.spark.stage_zero",
+)
+_OPERATORS = "vsc.runtime.operators"
+"""Each of its modules is imported by the plan that needs it."""
+
+
+def main() -> None:
+    """Loads what workers need, then forks them for Spark until Spark ends."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads would have to be forked
+    for name in _LOADED:
+        import_module(name)
+    for module in walk_packages(import_module(_OPERATORS).__path__, f"{_OPERATORS}."):
+        import_module(module.name)
+    freeze()
+    from pyspark import daemon
+
+    daemon.manager()  # type: ignore[no-untyped-call]
+
+
+if __name__ == "__main__":
+    main()
