@@ -218,7 +218,7 @@ class _File:
 
 
 def _shown(record: bytes) -> str:
-    """The text of a record; bytes that are no UTF-8 as escapes."""
+    """The text of a record; bytes that are not UTF-8 as escapes."""
     return record.strip(b"\r\n").decode(errors="backslashreplace")
 
 

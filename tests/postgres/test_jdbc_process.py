@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -25,9 +26,12 @@ table totals = aggregate orders group by currency select count(*) as n, sum(id) 
 sink orders to jdbc (url = '${url}', table = 'orders', create = true, 'user' = 'vsc', 'password' = '${pw}');
 sink totals to jdbc (url = '${url}?user=vsc&password=${pw}', table = 'totals', create = true);
 sink orders to files (path = '${out}', format = 'json');
+sink dropped to files (path = '${dropped}', format = 'json');
 """
 KILLS = int(os.environ.get("VSC_KILLS", "2"))
 FILES, ROWS = 6 * (KILLS + 1), 50
+TAKEN = ROWS - 1
+"""Of a file's orders the database refuses one; besides, each has a row without time."""
 
 
 class Job:
@@ -38,12 +42,14 @@ class Job:
         (folder / "topology.vdsl").write_text(TOPOLOGY)
         for number in range(FILES):
             rows = [{"id": number * ROWS + i, "currency": "abc"[i % 3], "at": number * ROWS + i} for i in range(ROWS)]
-            write_json(folder / f"in/orders/{number}.json", rows, number)
+            write_json(folder / f"in/orders/{number}.json", [*rows, {"id": number, "currency": "a"}], number)
+        server.query(f"create table orders (id bigint check (id % {ROWS} <> 7), currency text, at bigint)")
 
     def start(self, *more: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "vsc", "run", str(self.folder / "topology.vdsl"), "--master", "local[2]"]
         command += ["--checkpoint", str(self.folder / "ck"), "--partitions", "2", "--progress", "json"]
         command += ["--var", f"in={self.folder}/in", "--var", f"out={self.folder}/out", "--var", f"url={self.url}"]
+        command += ["--var", f"dropped={self.folder}/dropped"]
         command += ["--local-dir", str(self.folder / "local"), *more]
         # A group of its own, so that a kill takes the JVM with it.
         return subprocess.Popen(
@@ -71,7 +77,11 @@ class Job:
     def check(self) -> None:
         """Everything is there once, in both systems."""
         every = [(i,) for i in range(FILES * ROWS)]
-        assert self.server.query("select id from orders order by 1") == every
+        refused = [(i,) for i in range(7, FILES * ROWS, ROWS)]
+        assert self.server.query("select id from orders order by 1") == [one for one in every if one not in refused]
+        dropped = [line for path in (self.folder / "dropped").glob("*.json") for line in path.read_text().splitlines()]
+        lost = sorted((row["reason"], json.loads(row["value"])["id"]) for row in map(json.loads, dropped))
+        assert lost == [*(("null_timestamp", i) for i in range(FILES)), *(("refused", i) for (i,) in refused)]
         lines = [line for path in (self.folder / "out").glob("*.json") for line in path.read_text().splitlines()]
         assert len(lines) == len(set(lines)) == FILES * ROWS
         totals = {c: [n for n in range(FILES * ROWS) if "abc"[n % ROWS % 3] == c] for c in "abc"}
@@ -94,11 +104,11 @@ def test_killed_in_the_middle_of_an_epoch(tmp_path: Path, server: PostgresServer
     job, chance = Job(tmp_path, server), random.Random(12)
     for kill in range(KILLS):
         process, before = job.start(), job.stored()
-        wait_for(lambda least=before + ROWS: job.stored() >= least, process)  # type: ignore[misc]
+        wait_for(lambda least=before + TAKEN: job.stored() >= least, process)  # type: ignore[misc]
         time.sleep(chance.random() if kill else 0)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-    assert job.stored() < FILES * ROWS
+    assert job.stored() < FILES * TAKEN
     status, err = job.finish()
     assert status == 0, err
     job.check()
@@ -118,7 +128,7 @@ def secrets_of(job: Job, shown: str) -> list[str]:
 def test_a_server_that_dies(tmp_path: Path, server: PostgresServer) -> None:
     job = Job(tmp_path, server)
     process = job.start()
-    wait_for(lambda: job.stored() >= ROWS, process)
+    wait_for(lambda: job.stored() >= TAKEN, process)
     server.crash()
     try:
         _, err = process.communicate(timeout=200)
