@@ -11,7 +11,7 @@ from typing import Any
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-URI = "file:///work/topology.vdsl"
+URI = "file:///project/topology.vdsl"
 
 
 class Editor:
