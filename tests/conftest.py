@@ -15,11 +15,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parent.parent
+_ON_SPARK = [ROOT / "tests" / name for name in ("spark", "kafka", "lake", "postgres")]
 
 
 def pytest_configure() -> None:
     """JVMs that live for seconds: the first compiler and the simplest collector take half the CPU time."""
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Py4J leaves its sockets to the garbage collector, which closes them in whatever test is running then."""
+    for item in items:
+        if any(folder in item.path.parents for folder in _ON_SPARK):
+            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,16 +11,6 @@ from vsc.runtime.spark.connectors.lake_jars import DELTA, ICEBERG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Py4J's sockets are closed by the garbage collector, in whatever test that happens."""
-    for item in items:
-        if _HERE in item.path.parents:
-            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
-            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
 
 
 @pytest.fixture(scope="session")
