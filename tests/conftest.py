@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,13 @@ _ON_SPARK = [ROOT / "tests" / name for name in ("spark", "kafka", "lake", "postg
 
 
 def pytest_configure() -> None:
-    """JVMs that live for seconds: the first compiler and the simplest collector take half the CPU time."""
+    """Sets what the processes of tests inherit.
+
+    JVMs that live for seconds: the first compiler and the simplest collector take half the CPU time.
+    """
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
