@@ -79,6 +79,8 @@ def _to_its_end(started: Started, watch: _Watch, ends: bool, interrupts: Interru
     while query.isActive:
         watch.update(query)
         batch = started.writer.running
+        if batch is None:
+            batch = watch.committing  # asked for afterwards: an epoch is one or the other until it has been shown
         if last is None and interrupts.requested:
             last = Activity(Phase.STOPPING, batch)
         watch.show.doing(last or (between if batch is None else Activity(Phase.WORKING, batch)))
@@ -102,6 +104,12 @@ class _Watch:
         self._tracker = tracker
         self._reports: dict[int, EpochReport] = {}
         self._lock = threading.Lock()
+
+    @property
+    def committing(self) -> int | None:
+        """The epoch that has been written, and of which Spark has not said yet that it is done."""
+        with self._lock:
+            return max(self._reports, default=None)
 
     def done(self, report: EpochReport) -> None:
         """For foreachBatch, on its thread."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -11,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from vsc.compiler import compile_topology
 from vsc.runtime.spark.interrupts import Interrupts
+from vsc.runtime.spark.progress import Activity, Phase
+from vsc.runtime.spark.runner import _to_its_end, _Watch
 
 
 class Jvm:
@@ -72,3 +76,22 @@ def test_a_jvm_of_others_is_left_alone() -> None:
         with pytest.raises(KeyboardInterrupt):
             send()
         assert not interrupts.at_once
+
+
+def test_a_stop_waits_for_the_commit_of_an_epoch_that_is_written() -> None:
+    shown: list[object] = []
+    progress = json.dumps({"batchId": 3, "durationMs": {"addBatch": 1, "triggerExecution": 2}, "sources": []})
+    looks = iter([[], [], [SimpleNamespace(json=lambda: progress)]])
+    query = SimpleNamespace(isActive=True, stop=lambda: shown.append("stopped"))
+    query._jsq = SimpleNamespace(recentProgress=lambda: next(looks))
+    show: Any = SimpleNamespace(doing=shown.append, batch=lambda batch: shown.append(f"batch {batch}"))
+    tracker: Any = SimpleNamespace(batch=lambda report, took, lags: report.epoch)
+    watch = _Watch(show, tracker, compile_topology("stream s (a int) from memory () key a; sink s to noop ();"))
+    report: Any = SimpleNamespace(epoch=3)
+    watch.done(report)
+    started: Any = SimpleNamespace(query=query, writer=SimpleNamespace(running=None))
+    interrupts = Interrupts()
+    interrupts.requested = True
+    assert _to_its_end(started, watch, True, interrupts)
+    stopping = Activity(Phase.STOPPING, 3)
+    assert shown == [stopping, stopping, "batch 3", stopping, "stopped"]
