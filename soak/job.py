@@ -176,7 +176,7 @@ class Life:
             return []
 
     def _some(self, kind: str) -> list[psutil.Process]:
-        mark = "pyspark.daemon" if kind == "workers" else "CoarseGrainedExecutorBackend"
+        mark = "pyspark.worker" if kind == "workers" else "CoarseGrainedExecutorBackend"
         found = [process for process in self._tree()[1:] if mark in _command(process)]
         return found if kind == "workers" else found[:1]
 
