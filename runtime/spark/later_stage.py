@@ -231,7 +231,7 @@ class LaterStageProcessor(StatefulProcessor):
         return found
 
     def close(self) -> None:
-        """Nothing is held between calls."""
+        """The task is done; nothing is held between calls."""
         freeze()
 
     def _partition(self, slot: int) -> int:

@@ -14,15 +14,23 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Node, Schema
+from vsc.plan.types import BIGINT, DataType
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.ddl import ddl
 from vsc.runtime.spark.delivery import Delivery, merged
 from vsc.runtime.spark.wire import SINK
 
-__all__ = ["CHANGE", "TIMESTAMP", "Output", "Unpack"]
+__all__ = ["CHANGE", "TIMESTAMP", "Output", "Unpack", "written_columns"]
 
 CHANGE = "_change"
 TIMESTAMP = "_timestamp"
+
+
+def written_columns(node: Node, timestamp: bool) -> dict[str, DataType]:
+    """What a sink writes of each row of `node`, by name, in order; with `timestamp` the event time, too."""
+    columns = {column.name: column.type for column in (*node.schema.key, *node.schema.value)}
+    return columns | {TIMESTAMP: BIGINT} if timestamp else columns
+
 
 Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 

@@ -15,11 +15,9 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from vsc.plan.nodes import Node, Sink
-from vsc.plan.types import BIGINT, DataType
 from vsc.runtime.errors import DatabaseError, DatabaseTableError, SinkError
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.jdbc_copy import COPIED, Copy
@@ -38,7 +36,7 @@ from vsc.runtime.spark.connectors.jdbc_table import (
 from vsc.runtime.spark.connectors.jdbc_types import as_json
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.output import TIMESTAMP, Output
+from vsc.runtime.spark.output import Output, written_columns
 from vsc.runtime.spark.refusals import RefusedRow
 
 if TYPE_CHECKING:
@@ -68,6 +66,7 @@ class JdbcSink(EpochSink):
         self._checkpoint = checkpoint
         self._upsert = node.kind == "table"
         self._timestamp = not self._upsert and self._options.flag("with_timestamp")
+        self._columns = written_columns(node, self._timestamp)
         self._create = self._options.flag("create")
         self._table: Table | None = None
         self._written: dict[int, Tally] = {}
@@ -155,13 +154,6 @@ class JdbcSink(EpochSink):
                 self._refused(table).forget_after(connection, epoch)
 
     # ------------------------------------------------------------------------------------------------------- columns
-
-    @cached_property
-    def _columns(self) -> Mapping[str, DataType]:
-        """What is written, by name, in order."""
-        schema = self._node.schema
-        columns = {c.name: c.type for c in (*schema.key, *schema.value)}
-        return columns | {TIMESTAMP: BIGINT} if self._timestamp else columns
 
     @property
     def _key(self) -> tuple[str, ...]:

@@ -1,12 +1,11 @@
 """A snapshot of a table: its rows as one statement sees them, written into the checkpoint once, read from there.
 
-Guarantees: the snapshot appears whole, in one rename; a query that restarts reads the one that it began with, whatever
-has become of the table or the server. A value that its declared type cannot hold makes its row a bad one.
+Guarantees: those of `snapshot`, whatever becomes of the table or the server. A value that its declared type cannot hold
+makes its row a bad one.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,24 +16,22 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from vsc.plan.nodes import Connector, Node, Source
+from vsc.plan.nodes import Node, Source
 from vsc.plan.types import ArrayType, DataType, MapType, ScalarType, StructType
-from vsc.runtime.errors import CheckpointError, DatabaseTableError
+from vsc.runtime.errors import DatabaseTableError
 from vsc.runtime.expressions.json_text import reader
-from vsc.runtime.spark.connectors.file_rows import file_rows
 from vsc.runtime.spark.connectors.jdbc_database import Database
 from vsc.runtime.spark.connectors.jdbc_table import Table, check_privileges, columns_of, found_table, identifier
 from vsc.runtime.spark.connectors.jdbc_types import TableColumn, as_json, created_type, gives
+from vsc.runtime.spark.connectors.snapshot import ROWS_A_FILE, kept_rows, take_once
 from vsc.runtime.spark.ddl import ddl
 from vsc.runtime.spark.failures import translated
-from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.source_columns import BAD, TIME
 from vsc.runtime.values import brief, from_python, to_array
 
 __all__ = ["look_at_table", "snapshot_rows", "take_snapshot"]
 
-_ROWS_A_FILE = 1 << 20
 _FETCHED = 1 << 13
 _KINDS = ("r", "p", "v", "m", "f")
 """Tables, views, materialized views, foreign tables."""
@@ -66,38 +63,29 @@ def take_snapshot(spark: SparkSession, node: Node, options: Options, read: froze
     """Takes the snapshot into `options.kept`, unless it is there. `begun`: it was there before."""
     source = node.operation
     assert isinstance(source, Source)
-    folder, _, name = options.kept.rpartition("/")
-    kept = Files(spark, folder)
-    if kept.exists(name):
-        return
-    if begun:
-        raise CheckpointError(
-            f"{options.place}: its snapshot, {kept.path(name)}, is missing from the checkpoint", "restore the folder"
-        )
-    database, table = look_at_table(source, options)
-    columns = tuple((c.name, c.type, table.columns[c.name]) for c in source.columns if c.name in read)
-    names = [*((name, type) for name, type, _ in columns), (BAD, "string")]
-    fetch = _Fetch(database, table.sql, options.place, columns)
-    aside = f"{name}-{uuid.uuid4().hex}"
-    try:
-        rows = spark.range(0, 1, 1, 1).mapInArrow(fetch, ddl(names))
-        rows.write.option("maxRecordsPerFile", _ROWS_A_FILE).parquet(kept.path(aside))
-    except (PySparkException, Py4JJavaError) as error:
-        kept.delete(aside)
-        found = translated(error)
-        if found is None:
-            raise
-        raise found from None
-    kept.rename(aside, name)
+
+    def write(path: str) -> None:
+        database, table = look_at_table(source, options)
+        columns = tuple((c.name, c.type, table.columns[c.name]) for c in source.columns if c.name in read)
+        names = [*((name, type) for name, type, _ in columns), (BAD, "string")]
+        fetch = _Fetch(database, table.sql, options.place, columns)
+        try:
+            rows = spark.range(0, 1, 1, 1).mapInArrow(fetch, ddl(names))
+            rows.write.option("maxRecordsPerFile", ROWS_A_FILE).parquet(path)
+        except (PySparkException, Py4JJavaError) as error:
+            found = translated(error)
+            if found is None:
+                raise
+            raise found from None
+
+    take_once(spark, options, begun, write)
 
 
 def snapshot_rows(spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
     """See `Connector.rows`: of the snapshot in `options.kept`. A row without a timestamp clause is of time 0."""
     source = node.operation
     assert isinstance(source, Source)
-    Files(spark, options.kept).make()  # where nobody has taken one, to explain a plan
-    files = Connector("files", (("path", options.kept), ("format", "parquet")))
-    frame = file_rows(spark, source, Options(options.place, files), read, marked=True)
+    frame = kept_rows(spark, source, options, read)
     return frame if source.timestamp is not None else frame.withColumn(TIME, F.lit(0).cast("bigint"))
 
 

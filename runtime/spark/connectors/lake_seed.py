@@ -1,36 +1,30 @@
 """A history as the source of a versioned table: its rows are taken once, into the checkpoint, and read from there.
 
-Guarantees: versions and deletions come in the order of their times; the snapshot appears whole, in one rename, and a
-query that restarts reads the one that it began with. Not for later changes of the history: they are not seen.
+Guarantees: those of `snapshot`; versions and deletions come in the order of their times. Later changes of the history
+are not seen.
 """
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import replace
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from vsc.plan.nodes import Column, Connector, Node
 from vsc.plan.types import BIGINT, BOOLEAN
-from vsc.runtime.errors import CheckpointError, LakeTableError, SourceError
-from vsc.runtime.spark.connectors.file_rows import file_rows
+from vsc.runtime.errors import LakeTableError, SourceError
 from vsc.runtime.spark.connectors.lake_history import PROBLEM, TIME_TYPES, History, points
 from vsc.runtime.spark.connectors.lake_merge import AT, PRESENT, place
 from vsc.runtime.spark.connectors.lake_table import LakeTable, check_readable
 from vsc.runtime.spark.connectors.lake_types import columns_by_name
+from vsc.runtime.spark.connectors.snapshot import ROWS_A_FILE, kept_rows, take_once
 from vsc.runtime.spark.ddl import quoted
-from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.source_columns import BAD, DELETED, TIME
 
 __all__ = ["check_seed", "history_of", "look_at_seed", "seed_rows", "take_seed"]
-
-_ROWS_A_FILE = 1 << 20
 
 
 def check_seed(options: Options) -> None:
@@ -65,21 +59,13 @@ def take_seed(
     spark: SparkSession, node: Node, options: Options, table: LakeTable, read: frozenset[str], begun: bool
 ) -> None:
     """Takes the rows into `options.kept`, unless they are there. `begun`: they were there before."""
-    folder, _, name = options.kept.rpartition("/")
-    kept = Files(spark, folder)
-    if kept.exists(name):
-        return
-    if begun:
-        raise CheckpointError(
-            f"{options.place}: its snapshot, {kept.path(name)}, is missing from the checkpoint", "restore the folder"
-        )
-    history, aside = history_of(table.columns(spark), table, options.connector), f"{name}-{uuid.uuid4().hex}"
-    declared = node.source.columns
-    columns = [(F.col(quoted(c.name)) if c.name in read else F.lit(None)).cast(str(c.type)) for c in declared]
-    of_key = {c.name for c in node.schema.key}
-    keys = [place(i) for i, c in enumerate(declared) if c.name in of_key]
-    with table.usable():
-        try:
+
+    def write(path: str) -> None:
+        history, declared = history_of(table.columns(spark), table, options.connector), node.source.columns
+        columns = [(F.col(quoted(c.name)) if c.name in read else F.lit(None)).cast(str(c.type)) for c in declared]
+        of_key = {c.name for c in node.schema.key}
+        keys = [place(i) for i, c in enumerate(declared) if c.name in of_key]
+        with table.usable():
             rows = points(spark.table(table.sql), columns, keys, history).select(
                 *(place(i) for i in range(len(declared))),
                 F.coalesce(F.unix_millis(F.timestamp_micros(AT)), F.lit(0)),
@@ -87,18 +73,13 @@ def take_seed(
                 PROBLEM,
             )
             timed = rows.toDF(*(c.name for c in declared), TIME, DELETED, BAD)
-            one = timed.orderBy(TIME).coalesce(1).write.option("maxRecordsPerFile", _ROWS_A_FILE)
-            one.parquet(kept.path(aside))
-        except (PySparkException, Py4JJavaError):
-            kept.delete(aside)
-            raise
-    kept.rename(aside, name)
+            timed.orderBy(TIME).coalesce(1).write.option("maxRecordsPerFile", ROWS_A_FILE).parquet(path)
+
+    take_once(spark, options, begun, write)
 
 
 def seed_rows(spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
     """See `Connector.rows`: of the snapshot in `options.kept`."""
-    Files(spark, options.kept).make()  # where nobody has taken one, to explain a plan
-    files = Connector("files", (("path", options.kept), ("format", "parquet")))
     beside = (Column(TIME, BIGINT), Column(DELETED, BOOLEAN))
     source = replace(node.source, columns=(*node.source.columns, *beside))
-    return file_rows(spark, source, Options(options.place, files), read | {TIME, DELETED}, marked=True, timed=True)
+    return kept_rows(spark, source, options, read | {TIME, DELETED}, timed=True)

@@ -9,10 +9,8 @@ Guarantees: readers see all of an epoch or nothing; an epoch that comes again ch
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -21,8 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from vsc.plan.nodes import Node, Sink
-from vsc.plan.types import BIGINT, DataType
-from vsc.plan.types import TIMESTAMP as TIMESTAMP_TYPE
+from vsc.plan.types import TIMESTAMP
 from vsc.runtime.errors import LakeTableError, SinkError
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.lake_history import History, kept
@@ -34,11 +31,11 @@ from vsc.runtime.spark.ddl import ddl
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.output import TIMESTAMP, Output
+from vsc.runtime.spark.output import Output, written_columns
+from vsc.runtime.spark.session import configured
 
 __all__ = ["LakeSink"]
 
-_NO_HISTORY: History | None = None
 _ATTEMPTS = 5
 _CONFLICT = re.compile(
     r"DELTA_CONCURRENT_(?!TRANSACTION)|Concurrent(?:Append|DeleteRead|DeleteDelete|Write|MetadataChanged)|"
@@ -61,8 +58,10 @@ class LakeSink(EpochSink):
         self._writer = f"vsc-{checkpoint}-{sink.id}"
         self._upsert = node.kind == "table"
         self._timestamp = not self._upsert and self._options.flag("with_timestamp")
+        self._columns = written_columns(node, self._timestamp)
         self._create = self._options.flag("create")
-        self._connector, self._history = sink.connector, _NO_HISTORY
+        self._connector = sink.connector
+        self._history: History | None = None
         self._offset = 0
         self._written: int | None = None
 
@@ -70,7 +69,7 @@ class LakeSink(EpochSink):
         """Looks at the table, or creates it, and at what of this query it holds."""
         found = self._table.open(self._spark)
         if found is None and self._create:
-            made = {**self._columns, **dict.fromkeys(self._times, TIMESTAMP_TYPE)}
+            made = {**self._columns, **dict.fromkeys(self._times, TIMESTAMP)}
             self._table.create(self._spark, made, self._options.spark)
             found = self._table.open(self._spark)
         if found is None:
@@ -136,7 +135,7 @@ class LakeSink(EpochSink):
         last = self._last(session)
         if last is not None and last >= epoch:
             return  # an attempt that failed has written it all the same
-        with _set(session, self._table.numbered(self._writer, self._offset + epoch)):
+        with configured(session, self._table.numbered(self._writer, self._offset + epoch)):
             target = Target(self._table.sql, tuple(self._names[name.lower()] for name in self._columns), self._keys)
             if self._history is not None:
                 kept(frame, target, self._history)
@@ -168,13 +167,6 @@ class LakeSink(EpochSink):
         return f"vsc.offset.{self._writer}"
 
     # ---------------------------------------------------------------------------------------------------------- columns
-
-    @cached_property
-    def _columns(self) -> Mapping[str, DataType]:
-        """What is written, by name, in order."""
-        schema = self._node.schema
-        columns = {c.name: c.type for c in (*schema.key, *schema.value)}
-        return columns | {TIMESTAMP: BIGINT} if self._timestamp else columns
 
     @property
     def _times(self) -> tuple[str, ...]:
@@ -208,15 +200,3 @@ class _Placed:
         """The batches."""
         for batch in batches:
             yield pa.RecordBatch.from_arrays(batch.columns, names=list(self.names))
-
-
-@contextmanager
-def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Sets what a session does not have for the length of the context."""
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name in settings:
-            spark.conf.unset(name)

@@ -6,7 +6,7 @@ Spark does.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from pyspark.sql import types as spark
 
@@ -34,14 +34,7 @@ def holds(type: DataType, column: spark.DataType) -> bool:
             return any(isinstance(column, _TYPES[wider]) for wider in _from(name))
         case DecimalType(precision, scale), spark.DecimalType():
             return column.scale >= scale and column.precision - column.scale >= precision - scale
-        case ArrayType(element), spark.ArrayType():
-            return holds(element, column.elementType)
-        case MapType(key, value), spark.MapType():
-            return holds(key, column.keyType) and holds(value, column.valueType)
-        case StructType(fields), spark.StructType():
-            names = [field.name for field in fields] == [field.name for field in column.fields]
-            return names and all(holds(f.type, c.dataType) for f, c in zip(fields, column.fields, strict=True))
-    return False
+    return _parts_fit(type, column, holds)
 
 
 def gives(type: DataType, column: spark.DataType) -> bool:
@@ -56,13 +49,19 @@ def gives(type: DataType, column: spark.DataType) -> bool:
         case DecimalType(precision, scale), _:
             digits = next((d for n, d in _DIGITS.items() if isinstance(column, _TYPES[n])), None)
             return digits is not None and precision - scale >= digits
+    return _parts_fit(type, column, gives)
+
+
+def _parts_fit(type: DataType, column: spark.DataType, fits: Callable[[DataType, spark.DataType], bool]) -> bool:
+    """Whether both are nested in the same way, and their parts fit."""
+    match type, column:
         case ArrayType(element), spark.ArrayType():
-            return gives(element, column.elementType)
+            return fits(element, column.elementType)
         case MapType(key, value), spark.MapType():
-            return gives(key, column.keyType) and gives(value, column.valueType)
+            return fits(key, column.keyType) and fits(value, column.valueType)
         case StructType(fields), spark.StructType():
             names = [field.name for field in fields] == [field.name for field in column.fields]
-            return names and all(gives(f.type, c.dataType) for f, c in zip(fields, column.fields, strict=True))
+            return names and all(fits(f.type, c.dataType) for f, c in zip(fields, column.fields, strict=True))
     return False
 
 
