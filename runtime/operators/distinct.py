@@ -45,7 +45,7 @@ class _Distinct(Step):
     def process(self, flow: Flow) -> Flow:
         operation, site = self._operation, self._site
         clock = np.maximum.accumulate(np.append(self._clock, flow.time))
-        late = flow.time < clock[:-1] - operation.within - operation.grace
+        late = flow.time < np.maximum(clock[:-1] - operation.within - operation.grace, self._oldest())
         self._clock = int(clock[-1])
         passed = self._passed(flow, late)
         site.lose(Dropped.EXPIRED, flow, late)
@@ -59,6 +59,10 @@ class _Distinct(Step):
             for part in (site.node.schema.key, site.node.schema.value)
         )
         return replace(flow, key=site.space.columns(keys, len(flow)), space=site.space, keys=keys, values=values)
+
+    def _oldest(self) -> int:
+        """What is older would be compared with times that are forgotten, under a shorter grace."""
+        return self._store.first + self._operation.within - 1 if self._store.first else 0
 
     def commit(self) -> None:
         if self._clock >= 0:

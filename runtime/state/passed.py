@@ -28,15 +28,15 @@ _NUMBER: Final = struct.Struct(">Q")
 
 
 class PassedTimes:
-    """The times of one `distinct` in an ordered map. `stream_time` is -1 at first."""
+    """The times of one `distinct`. `stream_time` is -1 at first; what is before `first` is forgotten."""
 
-    __slots__ = ("_first", "_keys", "_kv", "_meta", "_times", "stream_time")
+    __slots__ = ("_keys", "_kv", "_meta", "_times", "first", "stream_time")
 
     def __init__(self, kv: OrderedKV, prefix: bytes) -> None:
         """Open what `kv` has under `prefix`; StateError when what lies there is something else."""
         root = store_root(prefix)
         self._kv, self._meta, self._keys, self._times = kv, root + b"m", root + b"k", root + b"t"
-        self.stream_time, self._first = _META.read(kv.get(self._meta))
+        self.stream_time, self.first = _META.read(kv.get(self._meta))
 
     def get_many(self, keys: Sequence[bytes]) -> list[list[int]]:
         """The times of each key, ascending."""
@@ -54,8 +54,8 @@ class PassedTimes:
 
         Stream time is `clock` now, if that is later. One atomic write.
         """
-        self.stream_time, first = max(self.stream_time, clock), max(self._first, first)
-        begin, end = (self._times + _NUMBER.pack(time) for time in (self._first, first))
+        self.stream_time, first = max(self.stream_time, clock), max(self.first, first)
+        begin, end = (self._times + _NUMBER.pack(time) for time in (self.first, first))
         going = self._kv.scan(begin, end) if begin < end else ()
         gone = {at[len(begin) :] for at, _ in going} - changed.keys()
         times = {**changed, **dict(zip(gone, self.get_many(list(gone)), strict=True))}
@@ -64,7 +64,7 @@ class PassedTimes:
         puts += [(self._times + _NUMBER.pack(time) + key, b"") for time, key in added if time >= first]
         puts.append((self._meta, _META.row(self.stream_time, first)))
         self._kv.write(puts, [key for key, found in kept.items() if not found], [(begin, end)] if begin < end else [])
-        self._first = first
+        self.first = first
 
 
 def _decode(data: bytes | None) -> list[int]:

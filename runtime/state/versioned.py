@@ -87,14 +87,20 @@ class VersionedStore:
     """A versioned store in an ordered map, under a prefix of its own. See the module's text for what it does."""
 
     def __init__(
-        self, kv: OrderedKV, prefix: bytes, retention: int, segment: int | None = None, grace: int | None = None
+        self,
+        kv: OrderedKV,
+        prefix: bytes,
+        retention: int,
+        segment: int | None = None,
+        grace: int | None = None,
+        adopt: bool = False,
     ) -> None:
         """Open the store that `kv` has under `prefix`, or begin one there.
 
         `retention` is the history retention, `segment` the segment interval (None: Kafka's formula), `grace` how far
         behind stream time a write may be (None: as far as the retention); all in ms. Raises ValueError for a negative
         retention or grace and for a segment of zero or less, `StateError` when what lies there is of another format
-        version, damaged, or was written with another retention or grace.
+        version, damaged, or was written with another retention or grace; with `adopt` it goes on with the new ones.
         """
         check_durations(retention, segment, grace)
         segment = default_segment_interval(retention) if segment is None else segment
@@ -105,7 +111,7 @@ class VersionedStore:
         self._retention = retention
         self._grace = grace
         self._kept = max(retention, grace)
-        self._meta = self._open_meta()
+        self._meta = self._open_meta(adopt)
 
     @property
     def observed_stream_time(self) -> int:
@@ -123,6 +129,11 @@ class VersionedStore:
         return self._grace
 
     @property
+    def floor(self) -> int:
+        """Writes before it are refused, whatever the grace: what was dropped before it became longer stays dropped."""
+        return self._meta.floor
+
+    @property
     def horizon(self) -> int:
         """Stream time minus the longer of retention and grace: tombstones before it are forgotten."""
         return self._meta.horizon
@@ -134,7 +145,7 @@ class VersionedStore:
         """
         _check_write(key, value, timestamp)
         meta = self._meta
-        if timestamp < meta.observed - self._grace:
+        if timestamp < meta.oldest:
             return _EXPIRED
         observed = max(meta.observed, timestamp)
         history = self._history(key, observed - self._kept)
@@ -147,7 +158,7 @@ class VersionedStore:
     def delete(self, key: bytes, timestamp: int) -> VersionedRecord | None:
         """Write a tombstone; return what ``get(key, as_of=timestamp)`` gave before, None if the write was refused."""
         _check_write(key, None, timestamp)
-        if timestamp < self._meta.observed - self._grace:
+        if timestamp < self._meta.oldest:
             return None
         before = self.get(key, timestamp)
         self.put(key, None, timestamp)
@@ -257,12 +268,14 @@ class VersionedStore:
         """
         return versions_many(self._kv, self._rows, self._meta, keys, from_ts, to_ts)
 
-    def _open_meta(self) -> Meta:
+    def _open_meta(self, adopt: bool) -> Meta:
         data = self._kv.get(self._rows.meta)
         if data is None:
             return Meta(self._retention, self._grace)
         meta = decode_meta(data)
         if (meta.retention, meta.grace) != (self._retention, self._grace):
+            if adopt:
+                return meta.adopted(self._retention, self._grace)
             raise StateError(
                 f"the versioned store was written with a history retention of {meta.retention} ms and a grace of "
                 f"{meta.grace} ms, and is opened with {self._retention} ms and {self._grace} ms",
@@ -289,9 +302,9 @@ class VersionedStore:
         cutoff = (observed - self._kept) // self._segment * self._segment
         if cutoff > meta.dropped:
             ranges.append((self._rows.chunk_key(meta.dropped, b""), self._rows.chunk_key(cutoff, b"")))
-            meta = Meta(meta.retention, meta.grace, observed, cutoff, True)
+            meta = meta.moved(observed, cutoff, True)
         elif observed != meta.observed:
-            meta = Meta(meta.retention, meta.grace, observed, meta.dropped, meta.sweeping)
+            meta = meta.moved(observed, meta.dropped, meta.sweeping)
         if meta is not self._meta:
             writes.puts.append((self._rows.meta, encode_meta(meta)))
         self._kv.write(writes.puts, writes.deletes, ranges)
@@ -312,7 +325,7 @@ class VersionedStore:
             writes.deletes.append(row_key)
             self._clear(rows.timed(row_key)[1], horizon, writes)
         if done:
-            self._meta = Meta(meta.retention, meta.grace, meta.observed, meta.dropped, False)
+            self._meta = meta.moved(meta.observed, meta.dropped, False)
             writes.puts.append((rows.meta, encode_meta(self._meta)))
         self._kv.write(writes.puts, writes.deletes)
 

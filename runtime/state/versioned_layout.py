@@ -14,6 +14,7 @@ Meta (little endian), 40 bytes::
     "VSVS"  u16 format version  u16 flags (1: due rows before `dropped` are not all swept yet)
     i64 observed stream time    i64 dropped: chunks with upper < dropped are gone
     i64 history retention       i64 grace
+    i64 floor (only where it is above stream time - max(retention, grace))
 
 Heads and chunks have one layout, in eight-byte words, so that many of them, one after the other, decode as columns::
 
@@ -42,6 +43,7 @@ FORMAT_VERSION: Final = 1
 
 _MAGIC: Final = b"VSVS"
 _META: Final = struct.Struct("<4sHHqqqq")
+_FLOOR: Final = struct.Struct("<q")
 _BLOCK: Final = struct.Struct("<IIq")
 _TIME: Final = struct.Struct(">Q")
 _PADDING: Final = (b"", b"\0" * 7, b"\0" * 6, b"\0" * 5, b"\0" * 4, b"\0" * 3, b"\0" * 2, b"\0")
@@ -49,13 +51,31 @@ _PADDING: Final = (b"", b"\0" * 7, b"\0" * 6, b"\0" * 5, b"\0" * 4, b"\0" * 3, b
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What a store remembers beside its versions; times in ms."""
+    """What a store remembers beside its versions; times in ms.
+
+    Writes before the `floor` are refused: what they would have met may have been dropped under a shorter retention.
+    """
 
     retention: int
     grace: int
     observed: int = -1
     dropped: int = 0
     sweeping: bool = False
+    floor: int = 0
+
+    def adopted(self, retention: int, grace: int) -> Meta:
+        """The same with another retention and grace from now on: what has been dropped stays dropped."""
+        return Meta(retention, grace, self.observed, self.dropped, self.sweeping, max(self.floor, self.horizon))
+
+    def moved(self, observed: int, dropped: int, sweeping: bool) -> Meta:
+        """The same at another stream time, which may have left the floor behind."""
+        floor = self.floor if self.floor > observed - self.kept else 0
+        return Meta(self.retention, self.grace, observed, dropped, sweeping, floor)
+
+    @property
+    def oldest(self) -> int:
+        """The oldest timestamp that a write may have, now."""
+        return max(self.observed - self.grace, self.floor)
 
     @property
     def kept(self) -> int:
@@ -114,9 +134,10 @@ class RowKeys:
 
 def encode_meta(meta: Meta) -> bytes:
     """Return the meta row's bytes."""
-    return _META.pack(
+    fixed = _META.pack(
         _MAGIC, FORMAT_VERSION, int(meta.sweeping), meta.observed, meta.dropped, meta.retention, meta.grace
     )
+    return fixed + _FLOOR.pack(meta.floor) if meta.floor > max(meta.horizon, 0) else fixed
 
 
 def decode_meta(data: bytes) -> Meta:
@@ -124,13 +145,14 @@ def decode_meta(data: bytes) -> Meta:
     if len(data) < 6 or data[:4] != _MAGIC:
         raise StateError("this is not the state of a versioned store, or it is damaged")
     (version,) = struct.unpack_from("<H", data, 4)
-    if version != FORMAT_VERSION or len(data) != _META.size:
+    if version != FORMAT_VERSION or len(data) not in (_META.size, _META.size + _FLOOR.size):
         raise StateError(
             f"the versioned store has format version {version}; this vsc reads format version {FORMAT_VERSION}",
             "use the version of vsc that wrote it, or rebuild the state",
         )
-    _, _, flags, observed, dropped, retention, grace = _META.unpack(data)
-    return Meta(retention, grace, observed, dropped, bool(flags & 1))
+    _, _, flags, observed, dropped, retention, grace = _META.unpack_from(data)
+    (floor,) = _FLOOR.unpack_from(data, _META.size) if len(data) > _META.size else (0,)
+    return Meta(retention, grace, observed, dropped, bool(flags & 1), floor)
 
 
 def encode_block(block: Block) -> bytes:

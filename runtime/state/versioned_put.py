@@ -72,7 +72,7 @@ def plan_puts(
     kinds = np.full(n, KIND_EXPIRED, np.uint8)
     valid_to = np.full(n, NEVER, np.int64)
     highest = np.maximum.accumulate(np.concatenate((np.array([meta.observed], np.int64), times)))
-    taken = np.flatnonzero(times >= highest[:-1] - meta.grace)
+    taken = np.flatnonzero(times >= np.maximum(highest[:-1] - meta.grace, meta.floor))
     observed = int(highest[-1])
     writes = Writes()
     touched, key = np.unique(index[taken], return_inverse=True)

@@ -34,8 +34,8 @@ class GroupLoop:
     def __init__(self, site: Site, calls: Calls, state: AggregateState, results: TableLoop) -> None:
         self._site, self._calls, self._state = site, calls, state
         self._entries = OverlayKV(state.below)
-        self._versioned = results.put is not None and results.put.versioned
-        self._clock, self._grace = -1 if results.put is None else results.put.stream_time, results.grace
+        self._table = results.put if results.put is not None and results.put.versioned else None
+        self._clock = -1 if self._table is None else self._table.stream_time
         self._groups: dict[bytes, Group] = {}
 
     def changes(self, flow: Flow, args: Sequence[pa.Array], arrivals: Int64s) -> Flow:
@@ -88,7 +88,8 @@ class GroupLoop:
         calls.add(group, args, at, kv, prefix)
         group.time = max(group.time, at.time)
         new = calls.result(group, key, kv, prefix)
-        if self._versioned and group.time < self._clock - self._grace:
+        table = self._table
+        if table is not None and group.time < max(self._clock - table.grace, table.floor):
             return None
         self._clock = max(self._clock, group.time)
         if calls.has_entries:

@@ -99,7 +99,7 @@ class GroupColumns:
         times, _ = segments.highest(time[segments.order], start)
         now = times[segments.unsorted()]
         clock = np.maximum.accumulate(np.concatenate([[table.stream_time], now]))[:-1]
-        accepted: Mask = now >= clock - self._results.grace
+        accepted: Mask = now >= np.maximum(clock - table.grace, table.floor)
         return accepted
 
     def _again(self, group: Int64s, failed: Int64s) -> Mask:

@@ -159,7 +159,10 @@ class MovingWindows:
             yield _NUMBER.unpack_from(row, len(rows))[0], decode(data)
 
     def _closed_up_to(self, clock: int) -> int:
-        """The place in time up to which windows are closed at this stream time."""
+        """The place in time up to which this stream time closes windows.
+
+        The state's `closed` may lie behind it: what a shorter grace has closed stays closed.
+        """
         return clock - self._size - self._grace - 1
 
     def _forgotten_up_to(self, clock: int, highest: int) -> int:

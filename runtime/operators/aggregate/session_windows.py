@@ -24,7 +24,7 @@ class SessionColumns(MovingWindows):
     def _take(self, key: KeyWindows, time: int, args: Args) -> None:
         state, gap, starts, groups = self._state, self._size, key.starts, key.groups
         clock = max(state.stream_time, time)
-        closed = clock - gap - self._grace - 1
+        closed = max(self._closed_up_to(clock), state.closed)
         reach = max(time - gap, closed + 1)
         first = last = bisect_right(starts, time + gap)
         while first and groups[first - 1].time >= reach:

@@ -43,10 +43,11 @@ class SlidingColumns(MovingWindows):
     def _take(self, key: KeyWindows, time: int, args: Args) -> None:
         state, size = self._state, self._size
         clock = max(state.stream_time, time)
-        if time + size < clock - self._grace:
+        open_from = max(self._closed_up_to(clock), state.closed) + size + 1
+        if time + size < open_from:
             self._late.append(self._row)
             return
-        new = _Arrival(key.kb, args, state.arrive(time), clock - self._grace)
+        new = _Arrival(key.kb, args, state.arrive(time), open_from)
         state.stream_time = clock
         first = max(0, time - 2 * size, self._hidden_up_to(clock, state.highest) + 1)
         low, high = bisect_left(key.starts, first), bisect_right(key.starts, time + 1)

@@ -26,7 +26,7 @@ class TimeWindows(MovingWindows):
     def _take(self, key: KeyWindows, time: int, args: Args) -> None:
         state, size, advance = self._state, self._size, self._advance
         clock = max(state.stream_time, time)
-        closed, at = self._closed_up_to(clock), state.arrive(time)
+        closed, at = max(self._closed_up_to(clock), state.closed), state.arrive(time)
         changed: list[tuple[int, bool, Group]] = []
         for start in range(max(0, time - size + advance) // advance * advance, time + 1, advance):
             if start <= closed:

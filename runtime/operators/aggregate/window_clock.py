@@ -59,12 +59,13 @@ class WindowClock:
     def __init__(self, window: Window, time: int, closed: int, times: Int64s) -> None:
         moved = np.maximum.accumulate(np.concatenate([np.array([time]), times]))
         self._window, self.before, self.time = window, closed, int(moved[-1])
-        self.closed: Int64s = moved[1:] - window.grace - window.size
+        reached = moved[1:] - window.grace - window.size
+        self.closed: Int64s = np.maximum(reached, closed)  # what was closed under a shorter grace stays closed
 
     @property
     def end(self) -> int:
         """Up to where windows are closed at the end of the batch."""
-        return max(self.before, int(self.closed[-1])) if len(self.closed) else self.before
+        return int(self.closed[-1]) if len(self.closed) else self.before
 
     def reach(self, time: Int64s) -> Reached:
         """The windows that records of these times change."""
@@ -88,6 +89,6 @@ class WindowClock:
         opened = np.full(len(self.closed), highest, dtype=np.int64)
         np.maximum.at(opened, reached.record, reached.start)
         opened = np.maximum.accumulate(opened)
-        before = np.maximum(np.concatenate([np.array([self.before]), self.closed[:-1]]), self.before)
+        before = np.concatenate([np.array([self.before]), self.closed[:-1]])
         limit = np.minimum(self.closed, opened - self._window.grace - self._window.size)
         return np.maximum.accumulate(np.where(self.closed > before[: len(limit)], limit, -1))

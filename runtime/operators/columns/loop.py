@@ -149,14 +149,19 @@ ASKED: Any = ("the row that the store held before",)
 
 
 class ResultTable:
-    """The result table, as the operator sees it while it goes through its records."""
+    """The result table, as the operator sees it while it goes through its records.
 
-    __slots__ = ("_grace", "_sent", "gone", "stream_time", "versioned")
+    A versioned one refuses what is older than its `floor`, or by more than its `grace` behind stream time.
+    """
+
+    __slots__ = ("_sent", "floor", "gone", "grace", "stream_time", "versioned")
 
     def __init__(self, store: TableColumns, grace: int, sent: Sent) -> None:
         self.versioned = isinstance(store, VersionedColumns)
-        self.stream_time = store.stream_time if isinstance(store, VersionedColumns) else -1
-        self._grace = grace
+        self.stream_time, self.floor = -1, 0
+        if isinstance(store, VersionedColumns):
+            self.stream_time, self.floor = store.stream_time, store.floor
+        self.grace = grace
         self._sent = sent
 
     def newest(self, kb: bytes) -> Row | None:
@@ -165,7 +170,7 @@ class ResultTable:
 
     def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, time: int) -> None:
         """Takes a change."""
-        if time >= self.stream_time - self._grace:
+        if time >= max(self.stream_time - self.grace, self.floor):
             self.stream_time = max(self.stream_time, time)
         self._sent.table(kb, key, new, old, True, time)
 
@@ -181,8 +186,8 @@ class TableLoop:
         self.loop = Loop(site.inputs[0], self.context)
         self.sent = Sent(self.context)
         store, kept = site.table, site.node.store
-        self.grace = 0 if kept is None else (kept.grace if kept.grace is not None else kept.retention) or 0
-        self.put = None if store is None else ResultTable(store, self.grace, self.sent)
+        grace = 0 if kept is None else (kept.grace if kept.grace is not None else kept.retention) or 0
+        self.put = None if store is None else ResultTable(store, grace, self.sent)
 
     def flow(self, at: Moments) -> Flow:
         """What was sent for the records at these moments."""

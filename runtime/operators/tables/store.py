@@ -94,7 +94,8 @@ def open_columns(kv: OrderedKV, stage: Stage, node: Node, space: KeySpace) -> Ta
     if store.kind == "unversioned":
         return UnversionedColumns(TimestampedStore(kv, prefix), codec, space)
     assert store.retention is not None
-    return VersionedColumns(VersionedStore(kv, prefix, store.retention, store.segment, store.grace), codec, space)
+    table = VersionedStore(kv, prefix, store.retention, store.segment, store.grace, adopt=True)
+    return VersionedColumns(table, codec, space)
 
 
 class _Arriving:
@@ -145,6 +146,11 @@ class VersionedColumns:
         """The highest time that was accepted before the batch; -1 at first."""
         return self._store.observed_stream_time
 
+    @property
+    def floor(self) -> int:
+        """What is older is refused, whatever the grace."""
+        return self._store.floor
+
     def forget(self, keys: Sequence[bytes], at: Moments) -> None:
         """A versioned store forgets by itself."""
         raise ValueError("a versioned store forgets by its retention alone")
@@ -152,7 +158,7 @@ class VersionedColumns:
     def put(self, flow: Flow) -> Mask:
         """A refused record is older than stream time, so it never moves it."""
         self._clock = np.maximum.accumulate(np.concatenate([self._clock, flow.time]))
-        accepted: Mask = flow.time >= self._clock[:-1] - self._store.grace
+        accepted: Mask = flow.time >= np.maximum(self._clock[:-1] - self._store.grace, self._store.floor)
         self._arriving = _Arriving(flow, accepted)
         return accepted
 
@@ -182,7 +188,7 @@ class VersionedColumns:
             since, live = newest.get(one, (-1, False))
             if not there and not live:
                 found[row] = False
-            elif at >= clock - grace:
+            elif at >= max(clock - grace, self._store.floor):
                 clock = max(clock, at)
                 if at >= since:
                     newest[one] = at, there

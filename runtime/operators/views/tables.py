@@ -33,7 +33,7 @@ def open_table_view(plan: Plan, store: StoreInfo, kv: OrderedKV) -> StoreView:
         return _Unversioned(store, TimestampedStore(kv, store.prefix))
     kept = plan.node(store.node).store
     assert kept is not None and kept.retention is not None
-    return _Versioned(store, VersionedStore(kv, store.prefix, kept.retention, kept.segment, kept.grace))
+    return _Versioned(store, VersionedStore(kv, store.prefix, kept.retention, kept.segment, kept.grace, adopt=True))
 
 
 def table_pulse(store: StoreInfo, kv: OrderedKV) -> Pulse:
