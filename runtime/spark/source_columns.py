@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["BAD", "CORRUPT", "DELETED", "INDEX", "KAFKA_PART", "OFFSET", "PART", "START", "TIME", "kafka_part"]
+__all__ = ["BAD", "CORRUPT", "DELETED", "INDEX", "OFFSET", "PART", "PART_DIGITS", "START", "TIME", "kafka_part"]
 
-KAFKA_PART = "%s-%06d"
-"""The form of `kafka_part`."""
+PART_DIGITS = 6
+"""How many digits a partition's number has at least in `kafka_part`."""
 PART = "_vsc_part"
 """Column: the source partition of the row (a file's path, in the form of a URL); with `INDEX` only in its first row."""
 INDEX = "_vsc_index"
@@ -26,4 +26,4 @@ START = "_vsc_start"
 
 def kafka_part(topic: str, partition: int) -> str:
     """The name of a topic partition as a source partition: by name they are in the order of their numbers."""
-    return KAFKA_PART % (topic, partition)
+    return f"{topic}-{partition:0{PART_DIGITS}d}"

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaException, Producer
 
 from servers.kafka import Broker, Record
 from servers.ports import free_port
+from tests.kafka.batches import records
 from tests.spark.support import compiled, run_once, write_json
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.kafka_client import quiet
@@ -188,7 +189,7 @@ def test_going_back_writes_the_later_epochs_again(case: Case) -> None:
     assert [r.json["n"] for r in case.broker.read(case.topic)] == [0, 1, 2, 1, 2]
 
 
-RECORDS: list[Any] = [(b"a", b"1", 5, ()), (b"b", None, 6, ())]
+RECORDS = records((b"a", b"1", 5), (b"b", None, 6))
 
 
 def test_an_attempt_that_is_overtaken_cannot_commit(broker: Broker, topic: Callable[..., str]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from servers.kafka import Broker
+from tests.kafka.batches import records
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.kafka_epochs import create_epochs
 from vsc.runtime.spark.connectors.kafka_transaction import Transaction
@@ -27,7 +28,7 @@ def write(address: str, done: str, epochs: int) -> None:
     settings = {"bootstrap.servers": address}
     create_epochs(settings, "vsc-t", 1, "the sink")
     for epoch in range(int(Path(done).read_text()), epochs):
-        rows = [(b"k", json.dumps([epoch, i]).encode(), 1 + i, ()) for i in range(RECORDS)]
+        rows = records(*((b"k", json.dumps([epoch, i]).encode(), 1 + i) for i in range(RECORDS)))
         with Transaction(settings, "t", "vsc-t", 0, "the sink", epoch) as one:
             one.begin()
             one.add(rows)

@@ -21,15 +21,20 @@ from vsc.runtime.spark.connectors.kafka_client import PREFIX
 from vsc.runtime.spark.connectors.kafka_layout import Part, layout
 from vsc.runtime.spark.ddl import ddl
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, KAFKA_PART, OFFSET, PART, TIME
+from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, OFFSET, PART, PART_DIGITS, TIME
 
 if TYPE_CHECKING:
     from vsc.runtime.spark.connectors.avro_codec import AvroForm
 
 __all__ = ["SOURCE_OPTIONS", "kafka_rows"]
 
-_DEFAULTS = {"maxOffsetsPerTrigger": "500000", "kafka.isolation.level": "read_committed"}
-"""An epoch is bounded, and what a transaction has not committed is not there: unless the source says otherwise."""
+_DEFAULTS = {
+    "maxOffsetsPerTrigger": "500000",
+    "kafka.isolation.level": "read_committed",
+    "kafka.max.poll.records": "10000",
+}
+"""An epoch is bounded; what a transaction has not committed is not there; and Spark, which asks the broker for the
+offsets of a partition with each poll, polls seldom: unless the source says otherwise."""
 SOURCE_OPTIONS = {
     "maxoffsetspertrigger", "minoffsetspertrigger", "maxtriggerdelay", "failondataloss",
     "kafkaconsumer.polltimeoutms", "fetchoffset.numretries", "fetchoffset.retryintervalms", "groupidprefix",
@@ -46,7 +51,7 @@ def kafka_rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
     parts = [_TextPart(p) if p.avro is None else _AvroPart(p.name, p.avro) for p in record.parts]
     headers = [] if record.headers is None else [_headers(record.headers).alias("of_headers")]
     parsed = _records(spark, options).select(
-        F.col("value").isNull().alias(DELETED), *map(F.col, ("topic", "partition", "offset", "timestamp")),
+        F.col("value").isNull().alias(DELETED), *map(F.col, ("partition", "offset", "timestamp")),
         *(column for part in parts for column in part.parsed()), *headers,
     )  # fmt: skip
     place = {c.name: F.col(f"of_{part.name}")[c.name] for part in record.parts for c in part.columns}
@@ -54,7 +59,7 @@ def kafka_rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
         place[record.headers.name] = F.col("of_headers")
     return parsed.select(
         *(place[c.name].alias(c.name) for c in columns),
-        F.format_string(KAFKA_PART, "topic", "partition").alias(PART), F.col("offset").alias(OFFSET),
+        _part(options.text("topic")).alias(PART), F.col("offset").alias(OFFSET),
         F.unix_millis("timestamp").alias(TIME), F.col(DELETED),
         F.coalesce(*(part.problem() for part in parts)).alias(BAD), parts[-1].corrupt().alias(CORRUPT),
     )  # fmt: skip
@@ -109,6 +114,13 @@ class _AvroPart:
 
     def corrupt(self) -> Column:
         return F.lit(None).cast("string")
+
+
+def _part(topic: str) -> Column:
+    """What `kafka_part` gives. (Spark's `format_string` takes as long as the rest of a record.)"""
+    number = F.col("partition").cast("string")
+    digits = F.lpad(number, F.greatest(F.length(number), F.lit(PART_DIGITS)), F.lit("0"))
+    return F.concat(F.lit(f"{topic}-"), digits)
 
 
 def _headers(column: DeclaredColumn) -> Column:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import chain
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -28,7 +28,7 @@ from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka_client import client_settings
 from vsc.runtime.spark.connectors.kafka_epochs import create_epochs
 from vsc.runtime.spark.connectors.kafka_layout import Layout, Part, key_format, layout
-from vsc.runtime.spark.connectors.kafka_transaction import Ledger, Record, Transaction, forget_after
+from vsc.runtime.spark.connectors.kafka_transaction import Transaction, forget_after
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import CHANGE, TIMESTAMP, Output
@@ -92,10 +92,9 @@ class EpochTask:
         partition = context.partitionId() if context is not None else 0
         with Transaction(self.settings, self.topic, self.name, partition, self.place, self.epoch) as transaction:
             transaction.begin()
-            transaction.add(_records(first))
-            for batch in batches:
-                transaction.add(_records(batch))
-            ledger: Ledger = transaction.finish()
+            for batch in chain((first,), batches):
+                transaction.add(batch)
+            ledger = transaction.finish()
         yield pa.RecordBatch.from_pydict({"records": pa.array([ledger.records], pa.int64())})
 
 
@@ -132,12 +131,6 @@ def _encoded(part: Part, inner: Mapping[str, Column], place: str) -> Column:
 def _headers(column: DeclaredColumn, inner: Mapping[str, Column]) -> Column:
     found = inner[column.name]
     return F.map_entries(found) if isinstance(column.type, MapType) else found
-
-
-def _records(batch: pa.RecordBatch) -> Iterator[Record]:
-    keys, values, timestamps, *more = (column.to_pylist() for column in batch.columns)
-    headers = [[(h["key"], h["value"]) for h in found or ()] for found in more[0]] if more else repeat(())
-    return zip(keys, values, timestamps, headers)  # noqa: B905 - `repeat` is longer
 
 
 def sink_layout(node: Node, options: Options) -> Layout:

@@ -7,20 +7,23 @@ it, nobody who reads committed records sees any of them. An attempt that is over
 from __future__ import annotations
 
 import contextlib
-import struct
 import time
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+from operator import length_hint
 from typing import Any, Self, TypeVar
 
+import numpy as np
+import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.kafka_client import quiet
 from vsc.runtime.spark.connectors.kafka_epochs import SECONDS, EpochReader, Note, epoch_partitions
+from vsc.runtime.spark.connectors.kafka_ledger import Ledger
 
-__all__ = ["Ledger", "Record", "Transaction", "forget_after"]
+__all__ = ["Transaction", "forget_after"]
 
 _DEFAULTS = {
     "partitioner": "murmur2_random",  # as Java's clients place keys
@@ -29,7 +32,9 @@ _DEFAULTS = {
     "queue.buffering.max.messages": "100000",
     "compression.type": "lz4",
 }
-_POLL_EVERY = 1000
+_POLL_EVERY = 8192
+_BY_KEY = (repeat(-1), repeat(None), repeat(None))
+"""Of `Producer.produce`, by place: no partition, and no call-back of a record's own, under either of its names."""
 _COMES_BACK = {
     "NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "CONCURRENT_TRANSACTIONS",
     "_TRANSPORT", "_TIMED_OUT", "_WAIT_COORD", "NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE",
@@ -50,30 +55,6 @@ _HELP = {
     "vsc-",
 }
 T = TypeVar("T")
-Headers = Sequence[tuple[str, bytes | None]]
-Record = tuple[bytes | None, bytes | None, int, Headers]
-"""Key, value, time in ms, headers."""
-
-
-@dataclass(slots=True)
-class Ledger:
-    """How many records an epoch has for a task, and their check sum, in their order."""
-
-    records: int = 0
-    check: int = 0
-
-    def add(self, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers) -> None:
-        """Takes in one record."""
-        lengths = (-1 if key is None else len(key), -1 if value is None else len(value), timestamp)
-        self.check = zlib.crc32(
-            value or b"", zlib.crc32(key or b"", zlib.crc32(struct.pack("<qqq", *lengths), self.check))
-        )
-        if headers:
-            self.check = zlib.crc32(repr(headers).encode(), self.check)
-        self.records += 1
-
-    def __str__(self) -> str:
-        return f"{self.records}:{self.check:08x}"
 
 
 class Transaction:
@@ -117,15 +98,14 @@ class Transaction:
         if written < self._epoch:
             self._begin()
 
-    def add(self, records: Iterable[Record]) -> None:
-        """Appends records, in their order."""
-        for key, value, timestamp, headers in records:
-            self._ledger.add(key, value, timestamp, headers)
-            if self._open:
-                at = timestamp or 1  # 0 would mean now
-                self._produce(self._topic, value, key, timestamp=at, headers=headers or None)
-                if self._ledger.records % _POLL_EVERY == 0:
-                    self._poll(0)
+    def add(self, records: pa.RecordBatch) -> None:
+        """Appends records, in their order: key and value (binary, either may be null), time in ms and, if there are
+        any, headers, an array of keys and values."""
+        self._ledger.add(records)
+        if self._open:
+            for start in range(0, records.num_rows, _POLL_EVERY):
+                self._append(records.slice(start, _POLL_EVERY))
+                self._poll(0)
 
     def finish(self) -> Ledger:
         """Commits the records and the epoch, unless they are there; tells what they are."""
@@ -150,19 +130,38 @@ class Transaction:
         self._open = True
 
     def _commit(self, note: Note) -> None:
-        self._produce(self._name, note.encoded(), str(self._partition).encode(), partition=self._partition)
+        self._note(note)
         self._asked(lambda: self._producer.commit_transaction(SECONDS))
         self._open = False
 
-    def _produce(self, topic: str, value: bytes | None, key: bytes | None, **more: Any) -> None:
+    def _append(self, records: pa.RecordBatch) -> None:
+        """Hands records over without a step of Python's for each: that is what costs."""
+        keys, values = (records.column(i).to_pylist() for i in range(2))
+        times = np.maximum(records.column(2).to_numpy(), 1).tolist()  # 0 would mean now
+        headers = [] if records.num_columns == 3 else [list(map(_headers, records.column(3).to_pylist()))]
+        done = 0
+        while done < len(keys):
+            left = iter(keys[done:])
+            columns = [repeat(self._topic), values[done:], left, *_BY_KEY, times[done:]]
+            columns += [one[done:] for one in headers]
+            try:
+                deque(map(self._producer.produce, *columns), 0)
+                return
+            except BufferError:
+                done = len(keys) - length_hint(left) - 1  # without the one that it was raised for
+                self._poll(0.1)
+            except KafkaException as error:
+                raise self._failed(error, keys[len(keys) - length_hint(left) - 1]) from error
+
+    def _note(self, note: Note) -> None:
         while True:
             try:
-                self._producer.produce(topic, value, key, **more)
+                self._producer.produce(self._name, note.encoded(), str(self._partition).encode(), self._partition)
                 return
             except BufferError:
                 self._poll(0.1)
             except KafkaException as error:
-                raise self._failed(error, key) from error
+                raise self._failed(error) from error
 
     def _asked(self, request: Callable[[], T]) -> T:
         """The answer to a request, tried again while a broker comes back."""
@@ -206,6 +205,11 @@ class Transaction:
 
     def _error(self, message: str, help: str) -> SinkError:
         return SinkError(f"{self._place}: {message}", help)
+
+
+def _headers(found: Sequence[Mapping[str, Any]] | None) -> list[tuple[str, bytes | None]] | None:
+    """The headers of a record as librdkafka takes them."""
+    return [(one["key"], one["value"]) for one in found] if found else None
 
 
 def forget_after(settings: Mapping[str, str], name: str, epoch: int, place: str) -> None:
