@@ -3,7 +3,8 @@
 Layout, beside Spark's own folders in the checkpoint:
 
     vsc/identity.json      {"format": 2, "id": ..., "partitions": ..., "plan": name of the topology,
-                            "plan_check": CRC-32 of plan.json}
+                            "plan_check": CRC-32 of plan.json, "plan_check_before": that of the plan it takes the
+                            place of, which stands there until it is written}
     vsc/plan.json          the plan, unresolved: variables stay variables, so no secrets
     vsc/control/*.txt      the control source
     vsc/sources/N/         the snapshot of a source that is read once
@@ -13,30 +14,29 @@ Layout, beside Spark's own folders in the checkpoint:
 
 The JSON files other than the plan end with a member "check", the CRC-32 of those before it.
 
-Guarantees: a changed plan, another number of partitions, another format version and a folder that is not vsc's are
-refused before anything is written, with what differs.
+Guarantees: a plan that the checkpoint cannot go on with (`vsc.changes.in_place`), another number of partitions, another
+format version and a folder that is not vsc's are refused before anything is written, with what differs and what to do.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import SparkSession
 
-from vsc.changes import Verdict, compare, in_words
+from vsc.changes import Change
 from vsc.plan import Plan, dump
 from vsc.runtime.errors import CheckpointError
+from vsc.runtime.spark.changed_plan import changes_in_place
 from vsc.runtime.spark.control import DRAIN, START, WAKE
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import IDENTITY, PLAN, Identity, read_identity
-from vsc.runtime.spark.sealed import RESTORE, ReadableFiles, damaged, parsed, sealed, unsealed
+from vsc.runtime.spark.sealed import RESTORE, ReadableFiles, damaged, sealed, unsealed
 
 __all__ = ["Checkpoint", "checked_identity"]
 
@@ -45,19 +45,17 @@ _FIRST = "0-start.txt"
 _BACK = "vsc/back"
 _log = logging.getLogger(__name__)
 _SPARK_NAMES = {"offsets", "commits", "sources", "state", "metadata"}
-_IMMATERIAL = {"line", "text", "reason", "decided_by", "format_version", "max_ahead", "depth"}
-"""Members of the plan's JSON that may change: those that only messages see, what rows are taken from now on,
-and how deep the paths of records are, which older ones do not have to equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """An opened checkpoint: see `open`."""
+    """An opened checkpoint: see `open`. `changes`: how its plan changes as it goes on; None if it does not."""
 
     files: Files
     id: str
     partitions: int
     fresh: bool
+    changes: tuple[Change, ...] | None = None
 
     @classmethod
     def open(cls, spark: SparkSession, path: str, plan: Plan, partitions: int | None) -> Checkpoint:
@@ -74,10 +72,10 @@ class Checkpoint:
 
     @classmethod
     def _open(cls, files: Files, path: str, plan: Plan, partitions: int | None) -> Checkpoint:
-        identity = checked_identity(files, path, plan, partitions)
+        identity, changes = checked_identity(files, path, plan, partitions)
         if identity is None:
             return cls(files, uuid.uuid4().hex, partitions or 4, True)
-        return cls(files, identity.id, identity.partitions, False)
+        return cls(files, identity.id, identity.partitions, False, changes)
 
     def create(self, plan: Plan) -> None:
         """Writes a fresh checkpoint: from now on it is for `plan` alone. CheckpointError if the folder is unusable.
@@ -97,6 +95,13 @@ class Checkpoint:
             identity = Identity(self.id, self.partitions, dump(plan))
             self.files.write(PLAN, identity.plan_text)
             self.files.write(IDENTITY, identity.dump(plan.name))
+
+    def take(self, plan: Plan) -> None:
+        """From now on the checkpoint is for `plan`, with which it can go on. Whoever calls this has claimed it."""
+        if self.changes is not None:
+            before, now = read_identity(self.files), Identity(self.id, self.partitions, dump(plan))
+            self.files.write(IDENTITY, now.dump(plan.name, before.plan_text))
+            self.files.write(PLAN, now.plan_text)
 
     @property
     def kept(self) -> str:
@@ -211,8 +216,13 @@ class Checkpoint:
         return sorted(int(n) for n in names if n.isdigit())
 
 
-def checked_identity(files: ReadableFiles, path: str, plan: Plan, partitions: int | None) -> Identity | None:
-    """The identity of the checkpoint in `files`, None for a fresh one. CheckpointError if it is refused."""
+def checked_identity(
+    files: ReadableFiles, path: str, plan: Plan, partitions: int | None, topology: str = "TOPOLOGY"
+) -> tuple[Identity | None, tuple[Change, ...] | None]:
+    """The identity of the checkpoint in `files`, None for a fresh one, and what `changes_in_place` says.
+
+    CheckpointError if the checkpoint is refused. `topology` is the text of `plan`, as a command names it.
+    """
     if not files.exists(IDENTITY):
         found = [name for name in files.names() if not name.startswith(".") and name != "vsc"]
         if found and files.exists(PLAN):
@@ -220,37 +230,17 @@ def checked_identity(files: ReadableFiles, path: str, plan: Plan, partitions: in
         if found:
             kind = "a checkpoint of another Spark query" if _SPARK_NAMES & set(found) else f"not empty ({found[0]})"
             raise CheckpointError(f"the checkpoint folder {path} is {kind}", "give a separate folder")
-        return None
+        return None, None
     identity = read_identity(files)
-    changed = _changed(files, identity, plan)
-    if changed is not None:
-        raise CheckpointError(
-            f"the topology has changed since the checkpoint {files.root} was made:{changed}",
-            "run the old topology, or start the new one with a new checkpoint",
-        )
+    changes = changes_in_place(files, identity, plan, topology)
     if partitions not in (None, identity.partitions):
         raise CheckpointError(
             f"the checkpoint {files.root} has {identity.partitions} partitions, not {partitions}",
-            f"run it with --partitions {identity.partitions}, or start with a new checkpoint",
+            f"run it with --partitions {identity.partitions}, or carry it over: vsc upgrade {topology} "
+            f"--from {files.root} --checkpoint NEW_FOLDER --partitions {partitions}",
         )
-    return identity
+    return identity, changes
 
 
 def _usable(path: str) -> AbstractContextManager[None]:
     return usable(CheckpointError, f"the checkpoint folder {path}", "give a folder that can be made and written")
-
-
-def _material(plan: Any) -> Any:
-    """A plan's JSON, or a part of it, without what may change."""
-    if isinstance(plan, dict):
-        return {name: _material(part) for name, part in plan.items() if name not in _IMMATERIAL}
-    return [_material(part) for part in plan] if isinstance(plan, list) else plan
-
-
-def _changed(files: ReadableFiles, identity: Identity, plan: Plan) -> str | None:
-    """How `plan` differs from the checkpoint's own; None if in nothing that matters."""
-    old, new = parsed(files, PLAN, identity.plan_text), json.loads(dump(plan))
-    if _material({**old, "name": ""}) == _material({**new, "name": ""}):
-        return None
-    found = [in_words(c) for c in compare(identity.plan(files), plan) if c.verdict is not Verdict.KEEP]
-    return "\n  ".join(["", *found]) if found else " its statements stand in another order"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from vsc.plan import Plan, PlanError, load
 from vsc.runtime.errors import CheckpointError
@@ -30,10 +31,12 @@ class Identity:
     partitions: int
     plan_text: str
 
-    def dump(self, name: str) -> str:
-        """The text of its file; `name` is the topology's, for people."""
-        data = {"format": FORMAT, "id": self.id, "partitions": self.partitions}
-        return sealed({**data, "plan": name, "plan_check": checksum(self.plan_text)}, indent=2)
+    def dump(self, name: str, before: str | None = None) -> str:
+        """The text of its file; `name` is the topology's, for people. `before`: the plan that is there still."""
+        data: dict[str, Any] = {"format": FORMAT, "id": self.id, "partitions": self.partitions, "plan": name}
+        if before is not None:
+            data["plan_check_before"] = checksum(before)
+        return sealed({**data, "plan_check": checksum(self.plan_text)}, indent=2)
 
     def plan(self, files: ReadableFiles) -> Plan:
         """The plan. CheckpointError if it is none that this vsc can run."""
@@ -60,6 +63,6 @@ def read_identity(files: ReadableFiles) -> Identity:
     if type(partitions) is not int or partitions < 1:
         raise damaged(files, IDENTITY, "its number of partitions is none")
     text = read_text(files, PLAN)
-    if data.get("plan_check") != checksum(text):
+    if checksum(text) not in (data.get("plan_check"), data.get("plan_check_before")):
         raise damaged(files, PLAN, "its checksum is wrong")
     return Identity(id_, partitions, text)

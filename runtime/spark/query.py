@@ -18,6 +18,7 @@ from typing import Literal
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from vsc.changes import in_words
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import CheckpointError, ConfigurationError, VscRuntimeError
 from vsc.runtime.operators.context import RunOptions
@@ -231,6 +232,10 @@ def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to
     if stages_in_step(plan):
         for epoch, error in opened.followed(logs.done, logs.newest):
             raise CheckpointError(error.message, logs.way_back(epoch)) from error
+    if opened.changes is not None:
+        for change in opened.changes:
+            _log.warning("the topology has changed, from now on: %s", in_words(change))
+        opened.take(plan)
     _prepare(sinks)  # sweeps what a crash left: not under another query's hands
     for sink in sinks:
         lost = sink.lost()

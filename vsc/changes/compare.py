@@ -9,7 +9,7 @@ from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Meaning, Nodes, limits
 from vsc.plan import Connector, Node, Plan, Sink
 
-__all__ = ["compare"]
+__all__ = ["compare", "target"]
 
 
 def compare(old: Plan, new: Plan) -> tuple[Change, ...]:
@@ -81,7 +81,7 @@ def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
     for sink in new.sinks:
         node, before = new.node(sink.node), nodes.pairs.get(sink.node)
         same = (one for one in left.values() if before is not None and one.node == before.name)
-        was = next((one for one in same if _target(one.connector) == _target(sink.connector)), None)
+        was = next((one for one in same if target(one.connector) == target(sink.connector)), None)
         if was is None:
             yield Change("sink", _named(sink), Verdict.NEW, "", sink.node, sink.line)
             continue
@@ -125,14 +125,14 @@ def _kind(node: Node) -> str:
     return "unversioned" if node.store is None else node.store.kind
 
 
-def _target(connector: Connector) -> tuple[object, ...]:
+def target(connector: Connector) -> tuple[object, ...]:
     """Where a sink writes: its kind, and the folder, topic or table as it is written."""
     options = dict(connector.options)
     return (connector.kind, *(options.get(name) for name in ("path", "topic", "table")))
 
 
 def _named(sink: Sink) -> str:
-    where = next((str(value) for value in _target(sink.connector)[1:] if value is not None), None)
+    where = next((str(value) for value in target(sink.connector)[1:] if value is not None), None)
     return f"{sink.node} to {sink.connector.kind}" + (f" '{where}'" if where else "")
 
 

@@ -63,7 +63,8 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, st
     if problem is not None:
         raise CheckpointError(f"the checkpoint {path} cannot be written: {problem}", "give a folder that can")
     files = LocalFiles(folder)
-    fresh = checked_identity(files, path, plan, args.partitions) is None
+    identity, _ = checked_identity(files, path, plan, args.partitions, args.file)
+    fresh = identity is None
     if args.back_to is not None:
         if fresh:
             raise CheckpointError(
