@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.processes import cpu_seconds
 from bench.workload import FILES_A_BATCH, Workload
 
 if TYPE_CHECKING:
@@ -35,16 +37,22 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Rows of the measured batches, the seconds that they took, and each batch's rate."""
+    """Rows of the measured batches, the seconds that they took, each batch's rate, and all processes' CPU seconds."""
 
     rows: int
     seconds: float
     batches: tuple[int, ...]
+    cpu: float
 
     @property
     def rate(self) -> float:
         """Rows a second."""
         return self.rows / self.seconds
+
+    @property
+    def cpu_rate(self) -> float:
+        """Rows a CPU second."""
+        return self.rows / self.cpu
 
 
 def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
@@ -91,29 +99,45 @@ def measure_topology(text: str, folder: Path, fed: Sequence[str], workload: Work
     variables = {"folder": str(folder), "stream": str(given), "files": str(FILES_A_BATCH)}
     plan = compile_topology(text, path="bench.vdsl", variables=variables)
 
+    read: dict[int, int] = {}
+
     def started() -> StreamingQuery:
-        return start(plan, spark, checkpoint=str(folder / "vsc-checkpoint"), variables=variables, partitions=PARTITIONS)
+        return start(
+            plan, spark, checkpoint=str(folder / "vsc-checkpoint"), variables=variables, partitions=PARTITIONS,
+            on_epoch=lambda report: read.update({report.epoch: sum(report.read.values())}),
+        )  # fmt: skip
 
     if workload.table:
         started().awaitTermination()
     for name in fed:
         for file in sorted((folder / name).iterdir()):
             os.link(file, given / name / file.name)
-    found = _rate_of(started(), workload)
+    found = _rate_of(started(), workload, read)
     spark.stop()
     return found
 
 
-def _rate_of(query: StreamingQuery, workload: Workload) -> Measured:
+def _rate_of(query: StreamingQuery, workload: Workload, read: Mapping[int, int] | None = None) -> Measured:
     """Waits for the end; the rate over all full batches but those that warm up.
 
-    A batch's time is Spark's own ``triggerExecution``: planning, logs and commit included.
+    A batch's time is Spark's own ``triggerExecution``: planning, logs and commit included. `read` has the rows of each
+    batch; None: Spark has them.
     """
+    used: dict[int, float] = {}
+    while query.isActive:
+        done = query.lastProgress
+        if done is not None and done["batchId"] not in used:
+            used[done["batchId"]] = cpu_seconds(os.getpid())
+        time.sleep(0.05)
     query.awaitTermination()
     rows = workload.batch // FILES_A_BATCH * FILES_A_BATCH
-    spent = [(p["numInputRows"], p["durationMs"]["triggerExecution"]) for p in query.recentProgress]
-    full = [(n, ms) for n, ms in spent if n >= rows][workload.warm_up :]
+    spent = []
+    for p in query.recentProgress:
+        n = p["numInputRows"] if read is None else read.get(p["batchId"], 0)
+        spent.append((p["batchId"], n, p["durationMs"]["triggerExecution"]))
+    full = [(batch, ms) for batch, n, ms in spent if n >= rows][workload.warm_up :]
     if not full:
         raise RuntimeError(f"no batch of {rows} rows was left to measure: {spent}")
     total, seconds = rows * len(full), sum(ms for _, ms in full) / 1000
-    return Measured(total, seconds, tuple(round(rows / ms * 1000) for _, ms in full))
+    cpu = max(used.values()) - used[max(batch for batch in used if batch < full[0][0])]
+    return Measured(total, seconds, tuple(round(rows / ms * 1000) for _, ms in full), cpu)

@@ -58,7 +58,7 @@ def render(
             "",
             "Everywhere: parquet in, noop out, checkpoint on, RocksDB for state, `local[2]`, a JVM for each row of a "
             "table, one after the other on the same files. A rate is rows by Spark's `triggerExecution`, over the "
-            "batches after those that warm up.",
+            "batches after those that warm up; a CPU second is one of any of the peer's processes.",
             "",
             *floor_lines(floors),
             *comparison_lines(compared),
@@ -102,8 +102,13 @@ def _section(comparison: Comparison, measured: Mapping[str, Measured]) -> list[s
     for peer in comparison.peers:
         found = measured[peer.module]
         batches = ", ".join(f"{batch:,}" for batch in found.batches)
-        rows.append(f"| {peer.title} | {found.rate:,.0f} | {rate / found.rate:.2f} | {batches} |")
-    head = ["| what | rows/s | vsc is x times as fast | batches, rows/s |", "|---|---:|---:|---|"]
+        rows.append(
+            f"| {peer.title} | {found.rate:,.0f} | {rate / found.rate:.2f} | {found.cpu_rate:,.0f} | {batches} |"
+        )
+    head = [
+        "| what | rows/s | vsc is x times as fast | rows/CPU-s | batches, rows/s |",
+        "|---|---:|---:|---:|---|",
+    ]
     return [f"## {comparison.title}", "", f"{comparison.about} {_amount(comparison)}", "", *head, *rows, ""]
 
 

@@ -17,7 +17,7 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.file_types import declared
 from vsc.runtime.spark.hadoop import is_local, local_path
 
-__all__ = ["read_error"]
+__all__ = ["mismatch", "other_shape", "read_error", "unreadable"]
 
 _FILE = re.compile(r"Encountered error while reading file (\S+?)\.? ")
 _FOOTER = re.compile(r"Could not read footer for file: ?\S*?(file:\S+?|\w+://\S+?)[;,\s]")
@@ -52,18 +52,36 @@ def read_error(text: str, reason: str) -> SourceError | None:
         column, wanted, physical = (g.strip("[]") for g in mismatch.groups())
         path = column.split(", ")
         held = _held(schema, path) or _PHYSICAL.get(physical, physical)
-        message = f"{where}: column {'.'.join(path)} is declared {wanted}, and holds {held} there"
-        return SourceError(message, _HELP)
+        return _mismatch(where, ".".join(path), wanted, held)
     if _OTHER_SHAPE.search(text):
-        columns = f"; the file has {_columns(schema)}" if schema is not None else f": {reason}"
-        return SourceError(f"{where}: a column is of another type than declared{columns}", _HELP)
+        return other_shape(where, schema, reason)
     for sign, held in _ORC_TIMES.items():
         if sign in text:
             message = f"{where} has {held}, which Spark cannot read from ORC"
             return SourceError(message, "write the data as Parquet, or with Spark")
     if found is not None or any(sign in text for sign in _FAILED):
-        return SourceError(f"{where} cannot be read: {reason}", "fix or remove the file, then run again")
+        return unreadable(where, reason)
     return None
+
+
+def mismatch(where: str, column: str, wanted: str, held: pa.DataType) -> SourceError:
+    """A column whose type in the file at `where` cannot become the `wanted` one."""
+    return _mismatch(where, column, wanted, _text(held))
+
+
+def _mismatch(where: str, column: str, wanted: str, held: str) -> SourceError:
+    return SourceError(f"{where}: column {column} is declared {wanted}, and holds {held} there", _HELP)
+
+
+def other_shape(where: str, schema: pa.Schema | None, reason: str = "") -> SourceError:
+    """A column that is nested where it is not declared so, or the other way round."""
+    columns = f"; the file has {_columns(schema)}" if schema is not None else f": {reason}"
+    return SourceError(f"{where}: a column is of another type than declared{columns}", _HELP)
+
+
+def unreadable(where: str, reason: str) -> SourceError:
+    """A file that cannot be read at all."""
+    return SourceError(f"{where} cannot be read: {reason}", "fix or remove the file, then run again")
 
 
 def _schema(url: str) -> pa.Schema | None:

@@ -22,6 +22,7 @@ from vsc.runtime.spark.later_stage import LaterStageProcessor
 from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.observed import observed
 from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.session import settled
 from vsc.runtime.spark.source_columns import CORRUPT
 from vsc.runtime.spark.stage_zero import StageZeroTask, stage_zero
@@ -50,10 +51,9 @@ def pipeline(
     reading = settled(spark)
     stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
     parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
-    parts += [
-        stage_zero(_source(reading, plan, node, kept), StageZeroTask(plan, node.name, partitions, options))
-        for node in resolved.sources
-    ]
+    for node in resolved.sources:
+        rows, files = _source(reading, plan, node, kept)
+        parts.append(stage_zero(rows, StageZeroTask(plan, node.name, partitions, options, files)))
     frame = reduce(DataFrame.union, parts)
     observe = frozenset(sink.node for sink in plan.sinks)
     for stage in stages:
@@ -64,11 +64,14 @@ def pipeline(
     return observed(frame)
 
 
-def _source(spark: SparkSession, plan: Plan, node: Node, kept: str) -> DataFrame:
+def _source(spark: SparkSession, plan: Plan, node: Node, kept: str) -> tuple[DataFrame, ParquetFiles | None]:
+    """The rows of a source, or its files and what reads them."""
     options = Options.of_source(node, kept)
     read = read_columns(plan, node.name)
     if Letters(plan).takers(Dropped, node.name):
         read |= {CORRUPT}
-    frame = connector_of(options.connector.kind).rows(spark, node, options, read)
+    connector = connector_of(options.connector.kind)
+    frame = connector.rows(spark, node, options, read)
     # A file is a partition of its own; where there are very many, a task reads some of them, one after the other.
-    return frame.coalesce(SOURCE_TASKS * spark.sparkContext.defaultParallelism)
+    frame = frame.coalesce(SOURCE_TASKS * spark.sparkContext.defaultParallelism)
+    return frame, connector.opener(spark, node, options, read)

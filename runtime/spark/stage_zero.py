@@ -34,6 +34,7 @@ from vsc.runtime.spark.csv import runs
 from vsc.runtime.spark.garbage import freeze
 from vsc.runtime.spark.json_rows import json_problem
 from vsc.runtime.spark.pace import Pace
+from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.routing import Router
 from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, INDEX, OFFSET, PART, START, TIME
 from vsc.runtime.spark.wire import WIRE_DDL, record_batches, size_of, slots
@@ -50,12 +51,17 @@ GATHERED_ROWS, GATHERED_BYTES = 1 << 15, 64 << 20
 
 @dataclass(frozen=True)
 class StageZeroTask:
-    """For mapInArrow over the rows of source `source`: declared columns, then `source_columns` as they apply."""
+    """For mapInArrow over the rows of source `source`: declared columns, then `source_columns` as they apply.
+
+    With `files` it runs over `PART` and, if it applies, `TIME`: one row for each file.
+    """
 
     plan: Plan
     source: str
     partitions: int
     options: RunOptions
+    files: ParquetFiles | None = None
+    """What reads the rows, where Spark has only the paths of files."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The blobs, then how far the source has come, if stages ask, and the counters of the task."""
@@ -66,7 +72,7 @@ class StageZeroTask:
         router = Router(self.plan, 0, self.partitions)
         files = _Files(self, counters)
         keys = slots(self.partitions)
-        for batch in _gathered(batches):
+        for batch in _gathered(batches if self.files is None else self.files(batches)):
             files.add(batch)
             if files.full:
                 for node, records in files.take():
@@ -89,7 +95,7 @@ def stage_zero(frame: DataFrame, work: StageZeroTask) -> DataFrame:
     PySpark looks the columns of mapInArrow up by name and reads a name with a dot or a backtick in it as a path, so the
     declared columns, which are taken by their place, lose their names on the way.
     """
-    declared = len(work.plan.node(work.source).source.columns)
+    declared = len(work.plan.node(work.source).source.columns) if work.files is None else 0
     names = [f"_vsc_column_{i}" for i in range(declared)]
     return frame.toDF(*names, *frame.columns[declared:]).mapInArrow(work, WIRE_DDL)
 

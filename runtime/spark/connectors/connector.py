@@ -12,6 +12,7 @@ from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import Output
+from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.refusals import RefusedRow
 
 __all__ = ["Connector", "EpochSink"]
@@ -80,6 +81,13 @@ class Connector:
         that cannot be read should come with its text in that column.
         """
         raise NotImplementedError
+
+    def opener(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> ParquetFiles | None:
+        """What reads the files of a source in the workers, if `rows` has one row for each of them: `PART` and `TIME`.
+
+        None: `rows` are the rows themselves.
+        """
+        return None
 
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
         """Why a source that brought no row had none to bring, if that may be a mistake."""

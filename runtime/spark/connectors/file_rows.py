@@ -13,14 +13,17 @@ from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Source
+from vsc.plan.types import ArrayType, MapType, StructType
 from vsc.runtime.spark.csv import REASON, CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect
 from vsc.runtime.spark.ddl import ddl, quoted
+from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.source_columns import BAD, CORRUPT, INDEX, PART, START, TIME
 from vsc.runtime.spark.zones import OPTION, known_zone, timestamp_in_zone
 
-__all__ = ["FILE_OPTIONS", "TEXT_FORMATS", "file_rows"]
+__all__ = ["FILE_OPTIONS", "TEXT_FORMATS", "file_paths", "file_rows", "parquet_files"]
 
 TEXT_FORMATS = {"timestampformat", "dateformat"}
 """Spark's options, in lower case, for how times are written."""
@@ -31,6 +34,12 @@ FILE_OPTIONS = {
 """Spark's options, in lower case, that say which files are read, not how."""
 MAX_BYTES = 128 << 20
 """How many bytes of files an epoch takes from a source that has no bound of its own; at least one file."""
+
+_BINARY = "path string, modificationTime timestamp, length bigint, content binary"
+"""The columns of Spark's format of whole files."""
+_READING = ("spark.sql.parquet.", "spark.sql.legacy.parquet.")
+_OWN = {"spark.sql.parquet.outputTimestampType"}
+"""What begins the settings of how Spark reads parquet, and what of these vsc sets itself."""
 
 
 def file_rows(
@@ -49,6 +58,32 @@ def file_rows(
     if form == "csv":
         return _csv(spark, source, options, CORRUPT in read)
     return _structured(spark, source, options, form, read, marked, timed)
+
+
+def parquet_files(spark: SparkSession, source: Source, options: Options, read: frozenset[str]) -> ParquetFiles | None:
+    """What reads the files of a source in the workers; None where Spark reads them.
+
+    Spark does where a worker may not see the files, where their columns are nested, and where it has been told how to
+    read them: by an option of the source, or by a setting.
+    """
+    given = {name.lower(): value for name, value in options.spark.items()}
+    nested = any(isinstance(c.type, ArrayType | MapType | StructType) for c in source.columns if c.name in read)
+    if options.text("format") != "parquet" or nested or given.keys() - FILE_OPTIONS:
+        return None
+    if given.get("recursivefilelookup", "true").lower() != "true" or not Files(spark, options.text("path")).is_local:
+        return None
+    told = (name for name in spark.conf.getAll if name.startswith(_READING) and name not in _OWN)
+    if any(told) or spark._jsc.hadoopConfiguration().get("parquet.crypto.factory.class") is not None:
+        return None
+    by_case = spark.conf.get("spark.sql.caseSensitive", "false") == "true"
+    return ParquetFiles(source.columns, read, by_case)
+
+
+def file_paths(spark: SparkSession, source: Source, options: Options) -> DataFrame:
+    """The files of a source, each a row: `PART` and, without a timestamp clause, `TIME`. Nothing of them is read."""
+    frame = _load(spark.readStream.format("binaryFile").schema(_BINARY), options)
+    part, _, *time = _metadata(frame, source.timestamp is None)
+    return frame.select(part, *time)
 
 
 def _structured(

@@ -18,12 +18,13 @@ from vsc.plan.nodes import Node, Sink, Source
 from vsc.plan.types import ArrayType, MapType, StructType
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
-from vsc.runtime.spark.connectors.file_rows import FILE_OPTIONS, TEXT_FORMATS, file_rows
+from vsc.runtime.spark.connectors.file_rows import FILE_OPTIONS, TEXT_FORMATS, file_paths, file_rows, parquet_files
 from vsc.runtime.spark.csv_dialect import CELL_OPTIONS, CsvDialect
 from vsc.runtime.spark.epoch_files import EpochFiles, Tally
 from vsc.runtime.spark.hadoop import Files, is_local, local_path, usable
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import Output
+from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.zones import check_zone
 
 __all__ = ["FilesConnector"]
@@ -65,8 +66,13 @@ class FilesConnector(Connector):
             found = Files(spark, path).matches()
         if not found:
             raise _missing(options, path)
-        assert isinstance(node.operation, Source)
-        return file_rows(spark, node.operation, options, read)
+        if self.opener(spark, node, options, read) is not None:
+            return file_paths(spark, node.source, options)
+        return file_rows(spark, node.source, options, read)
+
+    def opener(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> ParquetFiles | None:
+        """What reads parquet files that are on this machine; all others Spark reads."""
+        return parquet_files(spark, node.source, options, read)
 
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
         """That there is no file with data."""

@@ -1,0 +1,196 @@
+"""Parquet files that Spark finds and a Python worker reads: no row of them is ever a row of the JVM.
+
+Guarantees: the rows are those that Spark's reader gives, in their order, each with its number in its file; a file is
+read row group by row group, in batches of a bounded size; a file that Spark would refuse is refused, with the same
+error. Not for finding files, nor for which of them belong to an epoch: that is Spark's (`connectors.file_rows`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from vsc.plan.nodes import Column
+from vsc.runtime.errors import SourceError
+from vsc.runtime.spark.file_errors import mismatch, other_shape, unreadable
+from vsc.runtime.spark.hadoop import local_path
+from vsc.runtime.spark.parquet_types import Conversion, conversion, held_type
+from vsc.runtime.spark.source_columns import INDEX, PART, TIME
+from vsc.runtime.values import arrow_type
+
+__all__ = ["ParquetFiles"]
+
+BATCH_ROWS, BATCH_BYTES = 1 << 17, 32 << 20
+"""How much of a file is read at once: so many rows, or about as many as have so many bytes."""
+_BUFFER = 1 << 20
+"""How many bytes of a column are taken from the disk at once."""
+_MODERN = (3, 0)
+"""The first version of Spark that writes dates before 1582 as everyone else does."""
+_FIRST = {"date": -141_427, "timestamp": -2_208_988_800_000_000}
+"""Where the calendar that older versions of Spark wrote in begins to agree with everyone else's."""
+
+
+@dataclass(frozen=True)
+class ParquetFiles:
+    """For `StageZeroTask`: what reads the files of a source, whose paths come in the rows' stead.
+
+    `columns` are declared, and those of them in `read` are read; `by_case`: names are told apart by their case.
+    """
+
+    columns: tuple[Column, ...]
+    read: frozenset[str]
+    by_case: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of the files in `PART`: the declared columns, `PART`, `INDEX` and, if the files have it, `TIME`."""
+        for batch in batches:
+            times = batch.column(TIME) if TIME in batch.schema.names else None
+            for i, url in enumerate(batch.column(PART).to_pylist()):
+                yield from _rows(self, url, None if times is None else times[i])
+
+
+def _rows(files: ParquetFiles, url: str, time: pa.Scalar | None) -> Iterator[pa.RecordBatch]:
+    first = 0
+    for columns, count in _columns(files, url):
+        part = pa.nulls(count, pa.string())
+        if not first:
+            part = pa.concat_arrays([pa.array([url]), part[1:]])
+        arrays = [*columns, part, pa.array(np.arange(first, first + count))]
+        names = [*(f"_vsc_column_{i}" for i in range(len(columns))), PART, INDEX]
+        if time is not None:
+            arrays.append(pa.repeat(time, count))
+            names.append(TIME)
+        yield pa.RecordBatch.from_arrays(arrays, names=names)
+        first += count
+
+
+def _columns(files: ParquetFiles, url: str) -> Iterator[tuple[list[pa.Array], int]]:
+    """The declared columns of a file, batch by batch, and how many rows there are."""
+    where = "the file " + re.sub(r"^file:/(?!/)", "file:///", url)
+    try:
+        with pq.ParquetFile(
+            unquote(local_path(url)),
+            buffer_size=_BUFFER,
+            coerce_int96_timestamp_unit="us",
+            page_checksum_verification=True,
+        ) as file:
+            if not file.metadata.num_rows:
+                return
+            found = _Found.of(files, file, where)
+            names = list(found.names.values())
+            for batch in file.iter_batches(_step(file, names), columns=names, use_threads=False):
+                yield [found.column(c, batch) for c in files.columns], batch.num_rows
+    except FileNotFoundError:
+        raise unreadable(where, "it is not there any more") from None
+    except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise unreadable(where, str(error).strip().partition("\n")[0]) from error
+
+
+def _step(file: pq.ParquetFile, names: list[str]) -> int:
+    """How many rows to read at once."""
+    wanted, size, rows = set(names), 0, int(file.metadata.num_rows)
+    for number in range(file.num_row_groups):
+        group = file.metadata.row_group(number)
+        for i in range(group.num_columns):
+            column = group.column(i)
+            if column.path_in_schema in wanted:
+                size += column.total_uncompressed_size
+    return max(1, min(BATCH_ROWS, BATCH_BYTES * rows // max(1, size)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a file has of the columns that are read: their names there, and how they become what is declared."""
+
+    names: dict[str, str]
+    conversions: dict[str, Conversion]
+    check: Callable[[str, pa.Array], None]
+
+    @classmethod
+    def of(cls, files: ParquetFiles, file: pq.ParquetFile, where: str) -> _Found:
+        schema = file.schema_arrow
+        there = _by_name(schema, files.by_case)
+        names: dict[str, str] = {}
+        conversions: dict[str, Conversion] = {}
+        leaves = _leaves(schema)
+        for column in files.columns:
+            same = there.get(_folded(column.name, files.by_case), [])
+            if column.name not in files.read or not same:
+                continue
+            if len(same) > 1:
+                raise unreadable(where, f"it has more than one column '{column.name}': {', '.join(same)}")
+            field = schema.field(same[0])
+            if pa.types.is_nested(held_type(field.type)):
+                raise other_shape(where, schema)
+            physical = file.schema.column(leaves[same[0]]).physical_type
+            convert = conversion(physical, field.type, column.type)
+            if convert is None:
+                raise mismatch(where, column.name, str(column.type), field.type)
+            names[column.name], conversions[column.name] = same[0], convert
+        return cls(names, conversions, _calendar(file, where))
+
+    def column(self, declared: Column, batch: pa.RecordBatch) -> pa.Array:
+        """A declared column of a batch of the file."""
+        name = self.names.get(declared.name)
+        if name is None:
+            return pa.nulls(batch.num_rows, arrow_type(declared.type))
+        found = self.conversions[declared.name](batch.column(batch.schema.get_field_index(name)))
+        self.check(str(declared.type), found)
+        return found
+
+
+def _folded(name: str, by_case: bool) -> str:
+    return name if by_case else name.lower()
+
+
+def _by_name(schema: pa.Schema, by_case: bool) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in schema.names:
+        found.setdefault(_folded(name, by_case), []).append(name)
+    return found
+
+
+def _leaves(schema: pa.Schema) -> dict[str, int]:
+    """Where the column of each field stands among those that the file has."""
+    found, at = {}, 0
+    for field in schema:
+        found[field.name] = at
+        at += _width(field.type)
+    return found
+
+
+def _width(type: pa.DataType) -> int:
+    type = held_type(type)
+    if not pa.types.is_nested(type):
+        return 1
+    return sum(_width(type.field(i).type) for i in range(type.num_fields))
+
+
+def _calendar(file: pq.ParquetFile, where: str) -> Callable[[str, pa.Array], None]:
+    """What refuses times of a file that were written in another calendar, and are not the same in ours."""
+    notes = file.metadata.metadata or {}
+    version = re.match(rb"(\d+)\.(\d+)", notes.get(b"org.apache.spark.version", b""))
+    old = version is not None and tuple(map(int, version.groups())) < _MODERN
+    if not old and not notes.keys() & {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"}:
+        return lambda type, column: None
+
+    def check(type: str, column: pa.Array) -> None:
+        first = _FIRST.get(type)
+        if first is not None and len(column) > column.null_count:
+            number = pc.min(column.view(pa.int32() if type == "date" else pa.int64())).as_py()
+            if number < first:
+                raise SourceError(
+                    f"{where} has a {type} of before {'1582' if type == 'date' else '1900'}, in the calendar of an "
+                    "old version of Spark",
+                    "write 'datetimeRebaseMode' = 'LEGACY', 'int96RebaseMode' = 'LEGACY' among the options of the "
+                    "source: Spark then reads its files",
+                )
+
+    return check
