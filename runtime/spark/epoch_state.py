@@ -30,26 +30,11 @@ from vsc.runtime.spark.sealed import ReadableFiles
 from vsc.runtime.spark.session import read_configuration
 from vsc.runtime.spark.ship import ship
 from vsc.runtime.spark.store_readers import ENCODED, RowReader, SizeReader, row_ddl
+from vsc.runtime.spark.store_sizes import PartSize, StoreSize
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.values import to_values
 
-__all__ = ["EpochState", "StoreSize", "identity_of", "read_store"]
-
-
-@dataclass(frozen=True, slots=True)
-class StoreSize:
-    """How big a store is, over all partitions: `rows` as `StoreView.rows` has it, `bytes` of its keys and values,
-    uncompressed; `stream_times` are the clocks of its partitions in ms, None where one has not begun."""
-
-    store: StoreInfo
-    rows: int
-    bytes: int
-    stream_times: tuple[int | None, ...]
-
-    @property
-    def stream_time(self) -> int | None:
-        """The highest of the clocks."""
-        return max((t for t in self.stream_times if t is not None), default=None)
+__all__ = ["EpochState", "identity_of", "read_store"]
 
 
 def read_store(
@@ -177,10 +162,7 @@ class EpochState:
             rows = self._blobs(stage, manifests).mapInArrow(reader, SizeReader.DDL).collect()
             for i, store in enumerate(stores):
                 parts = sorted((r for r in rows if r.store == i), key=lambda r: int(r.partition))
-                counted = parts[:1] if store.replicated else parts
-                clocks = tuple(None if r.stream_time is None else int(r.stream_time) for r in parts)
-                sums = sum(int(r.rows) for r in counted), sum(int(r.bytes) for r in counted)
-                found.append(StoreSize(store, *sums, clocks))
+                found.append(StoreSize(store, tuple(PartSize(r.rows, r.bytes, r.stream_time) for r in parts)))
         return found
 
     def _partition(self, store: StoreInfo, asked: Question) -> int | None:

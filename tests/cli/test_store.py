@@ -13,12 +13,14 @@ import pytest
 from vsc.cli import main
 from vsc.cli.errors import UsageError
 from vsc.cli.store_key import read_key, read_time
+from vsc.cli.store_text import sizes_text, skew_hint
 from vsc.compiler import compile_topology
 from vsc.plan import dump
 from vsc.plan.nodes import Column
 from vsc.plan.types import parse_type
 from vsc.runtime.operators.views import StoreInfo
 from vsc.runtime.spark.identity import Identity
+from vsc.runtime.spark.store_sizes import PartSize, StoreSize
 
 TOPOLOGY = """
 table t (k bigint, v string, at bigint) from files (path = 'x', format = 'json') key k timestamp at
@@ -125,3 +127,28 @@ def test_what_is_refused_before_spark_starts(
     (tmp_path / "lost/vsc/plan.json").unlink()
     assert main(["store", *arguments.split()]) == status
     assert words in capsys.readouterr().err
+
+
+def size(*parts: tuple[int, int], replicated: bool = False) -> StoreSize:
+    """A store of partitions with so many rows and bytes."""
+    store = StoreInfo("s", "s", "s", 1, "unversioned", (), (), (), b"", "s", replicated)
+    return StoreSize(store, tuple(PartSize(rows, bytes, None) for rows, bytes in parts))
+
+
+def test_a_partition_with_more_than_three_times_the_median_is_skewed() -> None:
+    even, skewed = size((1000, 10), (1000, 10), (1000, 30)), size((1000, 10), (1000, 31), (1000, 10))
+    assert (even.skewed, skewed.skewed) == (None, 1)
+    assert size((9, 10), (999, 900), (9, 10)).skewed is None  # a few keys are never spread evenly
+    assert size((1000, 10), (1000, 31), (1000, 10), replicated=True).skewed is None
+    assert skew_hint([even]) is None
+    said = skew_hint([even, skewed])
+    assert said is not None and "median one: s (partition 1). If it holds many keys" in said
+    assert (skewed.rows, skewed.bytes) == (3000, 51)
+
+
+def test_a_table_of_sizes_has_a_line_for_each_partition_if_asked() -> None:
+    lines = sizes_text([size((1500, 10), (7, 3))], "table", True).splitlines()
+    assert [line.split()[-3:] for line in lines] == [
+        ["rows", "bytes", "stream_time"], ["-----", "-----", "-----------"], ["0", "1,500", "10"], ["1", "7", "3"],
+    ]  # fmt: skip
+    assert sizes_text([size((1500, 10), (7, 3))], "csv", False).splitlines()[1] == "s,s,1,unversioned,,1507,13,"

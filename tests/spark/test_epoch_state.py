@@ -120,6 +120,14 @@ def test_all_stores_are_listed_with_their_sizes_and_clocks(spark: SparkSession, 
     assert (listed["totals#groups"]["kind"], listed["totals#groups"]["rows"]) == ("groups", 2)
     assert (listed["recent#suppressed"]["rows"], listed["recent#suppressed"]["node"]) == (2, "recent")
     assert all(s["bytes"] > 0 for s in listed.values())
+    parts = listed["rates"]["partitions"]
+    assert [sum(part[name] for part in parts) for name in ("rows", "bytes")] == [6, listed["rates"]["bytes"]]
+    assert {part["stream_time"] for part in parts} <= {None, 2 * SECOND, 3 * SECOND}
+    lines = answer(spark, looked / "ck", "list", "--partitions", "--format", "csv").splitlines()
+    assert lines[0] == "store,node,stage,kind,key,partition,rows,bytes,stream_time"
+    assert [line.split(",")[5:7] for line in lines if line.startswith("rates,")] == [
+        [str(number), str(part["rows"])] for number, part in enumerate(parts)
+    ]
 
 
 def test_the_command_answers_in_three_forms(spark: SparkSession, looked: Path) -> None:

@@ -36,7 +36,8 @@ __all__ = ["add_arguments", "execute"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
-    _action(actions, "list", "all stores: their places, sizes and stream times")
+    every = _action(actions, "list", "all stores: their places, sizes and stream times")
+    every.add_argument("--partitions", action="store_true", help="a line for each partition of a store")
     get = _action(actions, "get", "what a store holds for a key, now or as of a time")
     history = _action(actions, "history", "all versions of a key, newest first")
     scan = _action(actions, "scan", "all rows of a store, or those of a range of keys or times")
@@ -130,9 +131,13 @@ def _look(args: argparse.Namespace, spark: Any) -> int:
 
 
 def _answer(args: argparse.Namespace, state: EpochState) -> str:
-    from vsc.cli.store_text import rows_text, sizes_text
+    from vsc.cli.store_text import rows_text, sizes_text, skew_hint
 
     if args.action == "list":
-        return sizes_text(state.sizes(), args.format)
+        sizes = state.sizes()
+        hint = skew_hint(sizes)
+        if hint is not None:
+            tell(hint)
+        return sizes_text(sizes, args.format, args.partitions)
     store, asked = _asked(args, state.plan)
     return rows_text(store, state.columns(store, asked, getattr(args, "limit", None)), args.format)

@@ -10,17 +10,15 @@ import math
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vsc.runtime.operators.views import StoreInfo
+from vsc.runtime.spark.store_sizes import SKEW, StoreSize
 from vsc.runtime.spark.table_text import aligned, cell_text, is_number
 from vsc.runtime.times import time_text
 from vsc.runtime.values import displayed
 
-if TYPE_CHECKING:
-    from vsc.runtime.spark.epoch_state import StoreSize
-
-__all__ = ["rows_text", "sizes_text"]
+__all__ = ["rows_text", "sizes_text", "skew_hint"]
 
 _TIMES = ("valid_from", "valid_to", "timestamp", "due")
 
@@ -43,31 +41,47 @@ def rows_text(store: StoreInfo, found: Sequence[Sequence[Any]], style: str) -> s
     return aligned(names, shown, right) + "\n"
 
 
-def sizes_text(sizes: Sequence[StoreSize], style: str) -> str:
-    """The stores with their sizes."""
+def sizes_text(sizes: Sequence[StoreSize], style: str, by_partition: bool) -> str:
+    """The stores with their sizes; as a table or as CSV one line a store, or one a partition of it."""
     if style == "json":
         return _json([
             {
                 "store": s.store.name, "node": s.store.owner, "stage": s.store.stage, "kind": s.store.kind,
                 "key": {c.name: str(c.type) for c in s.store.key}, "rows": s.rows, "bytes": s.bytes,
-                "stream_time": s.stream_time, "stream_times": list(s.stream_times), "copy": not s.store.canonical,
+                "stream_time": s.stream_time, "copy": not s.store.canonical,
+                "partitions": [part._asdict() for part in s.parts],
             }
             for s in sizes
         ])  # fmt: skip
-    names = ["store", "node", "stage", "kind", "key", "rows", "bytes", "stream_time"]
-    rows = [
-        (s.store.name, s.store.owner, s.store.stage, s.store.kind, ", ".join(c.name for c in s.store.key),
-         s.rows, s.bytes, s.stream_time)
-        for s in sizes
-    ]  # fmt: skip
+    about = ["store", "node", "stage", "kind", "key"]
+    stores = [(s.store.name, s.store.owner, s.store.stage, s.store.kind, _key(s.store)) for s in sizes]
+    sized: list[tuple[Any, ...]]
+    if by_partition:
+        about.append("partition")
+        sized = [(*row, i, *part) for row, s in zip(stores, sizes, strict=True) for i, part in enumerate(s.parts)]
+    else:
+        sized = [(*row, s.rows, s.bytes, s.stream_time) for row, s in zip(stores, sizes, strict=True)]
+    names = [*about, "rows", "bytes", "stream_time"]
     if style == "csv":
-        return _csv(names, rows)
-    shown = [
-        [str(row[i]) if i < 5 else f"{row[i]:,}" if i < 7 else _extra_text("timestamp", s.stream_time)
-         for row, s in zip(rows, sizes, strict=True)]
-        for i in range(len(names))
-    ]  # fmt: skip
-    return aligned(names, shown, [False, False, True, False, False, True, True, False]) + "\n"
+        return _csv(names, sized)
+    texts = [(*map(str, row[:-3]), f"{row[-3]:,}", f"{row[-2]:,}", _extra_text("timestamp", row[-1])) for row in sized]
+    right = [name in ("stage", "partition", "rows", "bytes") for name in names]
+    return aligned(names, [[text[i] for text in texts] for i in range(len(names))], right) + "\n"
+
+
+def skew_hint(sizes: Sequence[StoreSize]) -> str | None:
+    """What to say of stores most of which lies in one partition; None if there are none."""
+    found = [f"{s.store.name} (partition {s.skewed})" for s in sizes if s.skewed is not None]
+    if not found:
+        return None
+    return (
+        f"skewed, one partition has more than {SKEW} times the bytes of the median one: {', '.join(found)}. "
+        "If it holds many keys, `vsc upgrade --partitions N` spreads them; if it holds one, choose another key"
+    )
+
+
+def _key(store: StoreInfo) -> str:
+    return ", ".join(column.name for column in store.key)
 
 
 def _rows(columns: Sequence[Sequence[Any]], like: Sequence[Any]) -> list[tuple[Any, ...]]:

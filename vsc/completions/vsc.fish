@@ -133,6 +133,7 @@ complete -c vsc -n '_shtab_vsc_using store list' -l at-epoch -x -d 'as epoch N l
 complete -c vsc -n '_shtab_vsc_using store list' -l master -x -d 'as for spark-submit (default: local[*])'
 complete -c vsc -n '_shtab_vsc_using store list' -l conf -x -d 'a setting of Spark; can be repeated'
 complete -c vsc -n '_shtab_vsc_using store list' -l packages -x -d 'Maven coordinates of packages that Spark fetches, separated by commas'
+complete -c vsc -n '_shtab_vsc_using store list' -l partitions -d 'a line for each partition of a store'
 complete -c vsc -n '_shtab_vsc_using store; and test $_shtab_vsc_npos -eq 0' -a get -d 'What a store holds for a key, now or as of a time.'
 complete -c vsc -n '_shtab_vsc_using store get' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using store get' -l checkpoint -xka "(__fish_complete_directories)" -d 'the checkpoint of the query'

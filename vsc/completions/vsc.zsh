@@ -219,6 +219,7 @@ _shtab_vsc_store_list_options=(
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
   "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
+  "--partitions[a line for each partition of a store]"
 )
 
 # guard to ensure default positional specs are added only once per session
