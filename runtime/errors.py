@@ -33,6 +33,7 @@ __all__ = [
     "StartError",
     "StateError",
     "UnusableInputError",
+    "UpgradeError",
     "VscRuntimeError",
 ]
 
@@ -126,6 +127,12 @@ class EventTimeWarning(VscRuntimeError):
     """Event times that cannot be, in another unit or in the future: logged, never raised."""
 
     code = "VSC909"
+
+
+class UpgradeError(VscRuntimeError):
+    """A checkpoint that cannot be carried over to another topology as asked for."""
+
+    code = "VSC910"
 
 
 class MissingJarsError(VscRuntimeError):

@@ -157,6 +157,7 @@ _RUN_TIME = {
     "VSC907": "a run that cannot start as requested",
     "VSC908": "a `suppress` that is full",
     "VSC909": "event times that cannot be",
+    "VSC910": "an upgrade that cannot be done as requested",
     "VSC911": "a declared column that no file has",
     "VSC913": "a Spark without the jars of a connector",
     "VSC914": "an Avro schema that does not fit",

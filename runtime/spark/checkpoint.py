@@ -11,6 +11,8 @@ Layout, beside Spark's own folders in the checkpoint:
     vsc/epochs/N.json      what epoch N did (the newest few)
     vsc/inputs/N.json      for which sources epoch N waits, from before it runs (the newest few)
     vsc/back/N.json        epoch N is being gone back to (`vsc.runtime.spark.going_back`); nothing when that is done
+    vsc/upgrade.json       which checkpoint it goes on from, vsc/successor.json which one goes on from it
+                           (`vsc.runtime.spark.lineage`)
 
 The JSON files other than the plan end with a member "check", the CRC-32 of those before it.
 
@@ -36,6 +38,7 @@ from vsc.runtime.spark.control import DRAIN, START, WAKE
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import IDENTITY, PLAN, Identity, read_identity
+from vsc.runtime.spark.lineage import check_current, check_finished
 from vsc.runtime.spark.sealed import RESTORE, ReadableFiles, damaged, sealed, unsealed
 
 __all__ = ["Checkpoint", "checked_identity"]
@@ -56,6 +59,7 @@ class Checkpoint:
     partitions: int
     fresh: bool
     changes: tuple[Change, ...] | None = None
+    ancestors: tuple[str, ...] = ()
 
     @classmethod
     def open(cls, spark: SparkSession, path: str, plan: Plan, partitions: int | None) -> Checkpoint:
@@ -75,7 +79,7 @@ class Checkpoint:
         identity, changes = checked_identity(files, path, plan, partitions)
         if identity is None:
             return cls(files, uuid.uuid4().hex, partitions or 4, True)
-        return cls(files, identity.id, identity.partitions, False, changes)
+        return cls(files, identity.id, identity.partitions, False, changes, identity.ancestors)
 
     def create(self, plan: Plan) -> None:
         """Writes a fresh checkpoint: from now on it is for `plan` alone. CheckpointError if the folder is unusable.
@@ -92,14 +96,14 @@ class Checkpoint:
             self.files.make("vsc/epochs")
             self.files.make("vsc/inputs")
             self.files.write(f"vsc/control/{_FIRST}", START + "\n")
-            identity = Identity(self.id, self.partitions, dump(plan))
+            identity = Identity(self.id, self.partitions, dump(plan), self.ancestors)
             self.files.write(PLAN, identity.plan_text)
             self.files.write(IDENTITY, identity.dump(plan.name))
 
     def take(self, plan: Plan) -> None:
         """From now on the checkpoint is for `plan`, with which it can go on. Whoever calls this has claimed it."""
         if self.changes is not None:
-            before, now = read_identity(self.files), Identity(self.id, self.partitions, dump(plan))
+            before, now = read_identity(self.files), Identity(self.id, self.partitions, dump(plan), self.ancestors)
             self.files.write(IDENTITY, now.dump(plan.name, before.plan_text))
             self.files.write(PLAN, now.plan_text)
 
@@ -223,6 +227,7 @@ def checked_identity(
 
     CheckpointError if the checkpoint is refused. `topology` is the text of `plan`, as a command names it.
     """
+    check_finished(files)
     if not files.exists(IDENTITY):
         found = [name for name in files.names() if not name.startswith(".") and name != "vsc"]
         if found and files.exists(PLAN):
@@ -232,6 +237,7 @@ def checked_identity(
             raise CheckpointError(f"the checkpoint folder {path} is {kind}", "give a separate folder")
         return None, None
     identity = read_identity(files)
+    check_current(files)
     changes = changes_in_place(files, identity, plan, topology)
     if partitions not in (None, identity.partitions):
         raise CheckpointError(

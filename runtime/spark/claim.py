@@ -23,6 +23,7 @@ import socket
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.hadoop import Files, usable
 
-__all__ = ["BEAT_SECONDS", "LEASE_SECONDS", "Claim", "claim", "released_after"]
+__all__ = ["BEAT_SECONDS", "LEASE_SECONDS", "Claim", "claim", "held_off", "released_after"]
 
 BEAT_SECONDS = 5.0
 """How often a claim on a file system without locks is renewed."""
@@ -50,6 +51,8 @@ DYING_SECONDS = 60.0
 _LOCK = "vsc/claim.lock"
 _CLAIMS = "vsc/claims"
 _POLL_SECONDS = 0.1
+_WHOLE = (1 << 63) - 1
+"""Of a file: all that it may ever hold."""
 _MOST = 10_000
 """Characters of a claim that are looked at."""
 
@@ -63,6 +66,16 @@ def claim(spark: SparkSession, files: Files) -> Claim:
         if files.is_local:
             return _LocalClaim.take(spark, files)
         return _BeatingClaim.take(files)
+
+
+@contextlib.contextmanager
+def held_off(spark: SparkSession, files: Files) -> Iterator[None]:
+    """A context in which no query runs on the checkpoint at `files`, which stays as it is. Else a CheckpointError."""
+    held = _LocalWatch.take(spark, files) if files.is_local else _BeatingClaim.take(files)
+    try:
+        yield
+    finally:
+        held.release()
 
 
 def _me() -> dict[str, Any]:
@@ -140,18 +153,22 @@ class _LocalClaim:
         if path.is_symlink():
             raise CheckpointError(f"{path} is a link, which vsc does not make", "remove it")
         found = cls(spark._jvm, path)
-        started = time.monotonic()
-        while not found._locked():
-            holder = _holder(path.read_text(errors="replace") if path.exists() else "")
-            if time.monotonic() - started > (DYING_SECONDS if _is_dead(holder) else STOPPING_SECONDS):
-                raise _refused(files.root, holder)
-            time.sleep(_POLL_SECONDS)
+        found._wait(files.root)
         try:
             path.write_text(json.dumps(_me()) + "\n")
         except BaseException:  # a full disk
             found.release()
             raise
         return found
+
+    def _wait(self, root: str) -> None:
+        """Locks, as soon as that can be."""
+        started = time.monotonic()
+        while not self._locked():
+            holder = _holder(self._path.read_text(errors="replace") if self._path.exists() else "")
+            if time.monotonic() - started > (DYING_SECONDS if _is_dead(holder) else STOPPING_SECONDS):
+                raise _refused(root, holder)
+            time.sleep(_POLL_SECONDS)
 
     def check(self) -> None:
         """CheckpointError if the claim was lost to another query. A lock of the operating system is not lost."""
@@ -165,11 +182,15 @@ class _LocalClaim:
                 self._properties.remove(self._key)
 
     def _locked(self) -> bool:
+        return self._lock("rw")
+
+    def _lock(self, mode: str) -> bool:
+        """Locks the file, opened in `mode`: to read it, a lock that others may share who only read."""
         if self._properties.putIfAbsent(self._key, str(os.getpid())) is not None:
             return False
-        file = self._jvm.java.io.RandomAccessFile(str(self._path), "rw")
+        file = self._jvm.java.io.RandomAccessFile(str(self._path), mode)
         try:
-            if file.getChannel().tryLock() is not None:
+            if file.getChannel().tryLock(0, _WHOLE, mode == "r") is not None:
                 self._file = file
                 return True
         finally:
@@ -177,6 +198,23 @@ class _LocalClaim:
                 file.close()
                 self._properties.remove(self._key)
         return False
+
+
+class _LocalWatch(_LocalClaim):
+    """A lock on a checkpoint that is only read: nothing is written, not even who has it."""
+
+    @classmethod
+    def take(cls, spark: SparkSession, files: Files) -> _LocalWatch:
+        """Locks; waits a moment for a holder that is just ending."""
+        path = Path(files.local(_LOCK))
+        found = cls(spark._jvm, path)
+        if not path.exists():  # it was copied without, or restored: nobody runs it
+            return found
+        found._wait(files.root)
+        return found
+
+    def _locked(self) -> bool:
+        return self._lock("r")
 
 
 class _BeatingClaim:

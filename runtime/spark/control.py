@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.layout import handed_on
+from vsc.runtime.spark.seeds import seed_row
 from vsc.runtime.spark.wire import WireRow, record_batches, slots
 
 __all__ = ["DRAIN", "START", "WAKE", "broadcast", "clock_rows", "clocks", "is_drain", "stages_in_step"]
@@ -55,12 +56,17 @@ def clocks(payloads: Iterable[bytes]) -> dict[str, int]:
 def broadcast(
     stages: tuple[int, ...], partitions: int
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For mapInArrow over lines of text: one row for each line, stage (of those >= 1) and partition."""
+    """For mapInArrow over lines of text: one row for each line, stage (of those >= 1) and partition; of a line that
+    carries a seed (`vsc.runtime.spark.seeds`) one row, for its stage and partition."""
 
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             lines = [line.strip().encode() for line in batch.column(0).to_pylist() if line.strip()]
-            found = [WireRow(s, "", p, line) for line in lines for s in stages for p in range(partitions)]
+            found: list[WireRow] = []
+            for line in lines:
+                seed = seed_row(line)
+                everywhere = (WireRow(s, "", p, line) for s in stages for p in range(partitions))
+                found += everywhere if seed is None else (seed,)
             yield from record_batches(found, slots(partitions))
 
     return rows

@@ -21,15 +21,17 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.hadoop import Files
 
-__all__ = ["EpochFiles", "Tally"]
+__all__ = ["MARK", "EpochFiles", "Tally"]
 
 LIST_FORMAT = 1
+MARK = 16
+"""How many letters of a checkpoint's id begin the names of its files."""
 _LIST = "._commit"
 _KEPT = 2
 _NUMBER = re.compile(r"\d{1,18}")
@@ -96,11 +98,14 @@ class EpochFiles:
         self._place = place
         self._lists: set[int] = set()
 
-    def prepare(self, append: bool) -> None:
-        """Makes the folder; refuses foreign files in it, unless `append`; removes what a crash left unfinished."""
+    def prepare(self, append: bool, ancestors: Sequence[str] = ()) -> None:
+        """Makes the folder; refuses foreign files in it, unless `append`; removes what a crash left unfinished.
+
+        `ancestors`: the checkpoints whose files are not foreign.
+        """
         self._folder.make()
         if not append:
-            self._refuse_foreign()
+            self._refuse_foreign(tuple(f"part-{one[:MARK]}-" for one in (self._checkpoint, *ancestors)))
         names = self._folder.names(self._aside)
         stems = {name: name.removesuffix(_LIST) for name in names}
         self._lists = {int(stem) for name, stem in stems.items() if stem != name and stem.isdigit()}
@@ -205,11 +210,11 @@ class EpochFiles:
         """What there is of an epoch, for a message."""
         return f"{self._folder.path(f'part-{self._mark}-{epoch:010d}-*')} and {self._folder.path(self._list(epoch))}"
 
-    def _refuse_foreign(self) -> None:
+    def _refuse_foreign(self, own: tuple[str, ...]) -> None:
         for name in self._folder.files():
             if any(part.startswith(("_", ".")) for part in name.split("/")):
                 continue
-            if not name.startswith(f"part-{self._checkpoint}-"):
+            if not name.startswith(own):
                 raise SinkError(
                     f"{self._place}: {self._folder.root} holds {name}, which this checkpoint did not write",
                     "give another path, remove the files, or add append = true",

@@ -129,9 +129,9 @@ class EpochState:
 
     def rows(self, store: StoreInfo, asked: Question) -> DataFrame:
         """The answer, the encoded key in front of all others, with the names of `row_ddl`."""
-        manifests = self._manifests(store.stage, self._partition(store, asked))
+        manifests = self.manifests(store.stage, self._partition(store, asked))
         reader = RowReader(self.plan, store, asked, manifests)
-        return self._blobs(store.stage, manifests).mapInArrow(reader, row_ddl(store))
+        return self.blobs(store.stage, manifests).mapInArrow(reader, row_ddl(store))
 
     def columns(self, store: StoreInfo, asked: Question, limit: int | None = None) -> list[list[Any]]:
         """The answer in this process, column by column: the store's as internal values, the status, what stands beside.
@@ -157,9 +157,9 @@ class EpochState:
         for store in stores_of(self.plan):
             by_stage.setdefault(store.stage, []).append(store)
         for stage, stores in by_stage.items():
-            manifests = self._manifests(stage, None)
+            manifests = self.manifests(stage)
             reader = SizeReader(self.plan, tuple(stores), manifests)
-            rows = self._blobs(stage, manifests).mapInArrow(reader, SizeReader.DDL).collect()
+            rows = self.blobs(stage, manifests).mapInArrow(reader, SizeReader.DDL).collect()
             for i, store in enumerate(stores):
                 parts = sorted((r for r in rows if r.store == i), key=lambda r: int(r.partition))
                 found.append(StoreSize(store, tuple(PartSize(r.rows, r.bytes, r.stream_time) for r in parts)))
@@ -175,7 +175,7 @@ class EpochState:
         values, _ = codec.decode_first(asked.key)
         return int(partition_of([codec.encode(values)], self.partitions)[0])
 
-    def _manifests(self, stage: int, only: int | None) -> dict[int, str]:
+    def manifests(self, stage: int, only: int | None = None) -> dict[int, str]:
         """The manifest of each partition, as JSON; checked, so that damage is told before anything is read."""
         found = {p: "" for p in range(self.partitions) if only in (None, p)}
         for row in self._variable(stage, "manifest").select("partition_id", "value.text").collect():
@@ -186,7 +186,7 @@ class EpochState:
                 found[row.partition_id] = row.text
         return found
 
-    def _blobs(self, stage: int, manifests: Mapping[int, str]) -> DataFrame:
+    def blobs(self, stage: int, manifests: Mapping[int, str]) -> DataFrame:
         """Rows (partition, place, data) for the readers: each partition's chunks in the order of its chain, all in one
         Spark partition, behind a row without data that makes sure that the partition is read at all."""
         order = []

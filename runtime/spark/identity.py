@@ -25,15 +25,21 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A checkpoint's identity; `plan_text` is the plan as it was written."""
+    """A checkpoint's identity; `plan_text` is the plan as it was written.
+
+    `ancestors`: the ids of the checkpoints that it goes on from (`vsc upgrade`), oldest first.
+    """
 
     id: str
     partitions: int
     plan_text: str
+    ancestors: tuple[str, ...] = ()
 
     def dump(self, name: str, before: str | None = None) -> str:
         """The text of its file; `name` is the topology's, for people. `before`: the plan that is there still."""
         data: dict[str, Any] = {"format": FORMAT, "id": self.id, "partitions": self.partitions, "plan": name}
+        if self.ancestors:
+            data["ancestors"] = list(self.ancestors)
         if before is not None:
             data["plan_check_before"] = checksum(before)
         return sealed({**data, "plan_check": checksum(self.plan_text)}, indent=2)
@@ -62,7 +68,10 @@ def read_identity(files: ReadableFiles) -> Identity:
         raise damaged(files, IDENTITY, "it has no format version, or an id that vsc does not give")
     if type(partitions) is not int or partitions < 1:
         raise damaged(files, IDENTITY, "its number of partitions is none")
+    ancestors = data.get("ancestors", [])
+    if not isinstance(ancestors, list) or not all(isinstance(one, str) and _ID.fullmatch(one) for one in ancestors):
+        raise damaged(files, IDENTITY, "an ancestor has an id that vsc does not give")
     text = read_text(files, PLAN)
     if checksum(text) not in (data.get("plan_check"), data.get("plan_check_before")):
         raise damaged(files, PLAN, "its checksum is wrong")
-    return Identity(id_, partitions, text)
+    return Identity(id_, partitions, text, tuple(ancestors))

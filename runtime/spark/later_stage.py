@@ -34,6 +34,7 @@ from vsc.runtime.spark.local_folder import LocalFolders, opened
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.protocol import Manifest, PartitionState, attempt_name
 from vsc.runtime.spark.routing import Router
+from vsc.runtime.spark.seeds import SEED, Seeds
 from vsc.runtime.spark.wire import WireRow, chunks, slots, wire_columns
 from vsc.runtime.state.kv import OrderedKV, OverlayKV
 from vsc.runtime.state.kv_base import store_root
@@ -136,11 +137,17 @@ class LaterStageProcessor(StatefulProcessor):
         started = time.perf_counter()
         partition = self._partition(int(key[0]))
         mine: list[WireRow] = []
+        seeds = Seeds(self._blobs, f"{attempt_name(epoch(), self._stage, partition)}.seed")
         for frame in rows:
             is_mine = frame["dest"] == self._stage
-            mine += _wire_rows(frame[is_mine])
+            for row in _wire_rows(frame[is_mine]):
+                if row.port == SEED:
+                    seeds.take(row.payload)
+                else:
+                    mine.append(row)
             if not is_mine.all():
                 yield frame[~is_mine]
+        seeds.settle()
         manifest = Manifest.load(self._blobs.manifest())
         with self._folders.partition(self._stage, partition) as folder:
             work = partial(self._frames, partition, folder, manifest, mine, started)

@@ -38,6 +38,7 @@ from vsc.runtime.spark.failures import explained
 from vsc.runtime.spark.going_back import go_back
 from vsc.runtime.spark.hadoop import default_is_local
 from vsc.runtime.spark.job import Run, Time, as_text, clock_of
+from vsc.runtime.spark.lineage import Forerunner
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
 from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.options import resolve_plan
@@ -187,7 +188,7 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
     columns = MissingColumns(spark, what.resolved, _read_before(what))
     columns.check()
     check_java_zone(spark, what.resolved)
-    sinks = make_sinks(spark, what.resolved, opened.id)
+    sinks = make_sinks(spark, what.resolved, opened.id, opened.ancestors)
     if opened.fresh:  # a topology that is refused may be fixed and run again: nothing is made before
         look_at_sources(spark, what.resolved)
         _prepare(sinks)
@@ -202,9 +203,12 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
             opened.create(plan)
         else:
             _take_up(plan, opened, sinks, back_to)
+        forerunner = Forerunner(spark, opened.files, opened.id)
+        if not opened.begun:
+            forerunner.check()
         ship(spark)
         pacer, bad_rows, to_sinks = _pacer(spark, what), BadRows(plan, job.max_bad), delivery(plan)
-        hook = _telling(what.warnings, KafkaGroups(what.resolved), pacer, on_epoch)
+        hook = _telling(what.warnings, KafkaGroups(what.resolved), pacer, forerunner, on_epoch)
         writer = EpochWriter(
             opened, sinks, held, hook, pacer, to_sinks, columns, bad_rows, Refusals(plan, opened.partitions)
         )
@@ -294,8 +298,11 @@ def _both(first: Hook, second: Hook | None) -> Hook:
     return done
 
 
-def _telling(warnings: TimeWarnings, groups: KafkaGroups, pacer: Pacer, hook: Hook | None) -> Hook:
+def _telling(
+    warnings: TimeWarnings, groups: KafkaGroups, pacer: Pacer, forerunner: Forerunner, hook: Hook | None
+) -> Hook:
     def done(report: EpochReport) -> None:
+        forerunner.written(report)
         warnings.tell(report)
         groups.commit(pacer.taken())
         if hook is not None:

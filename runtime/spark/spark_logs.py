@@ -28,10 +28,17 @@ from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.kept_epochs import check_epoch, epochs_in, kept_epochs
 
-__all__ = ["SparkLogs"]
+__all__ = ["KNOWN", "SparkLogs"]
 
 MOST_FORM = 4 << 20
 """Bytes up to which a log's form is looked at, not only its checksum."""
+
+KNOWN = 1 << 40
+"""In a source's log, the number of the batch of files that are known and were never read by the query: no batch has it.
+(Spark reckons with the last number, so it is none below zero.)"""
+
+MOST_LOG = 1 << 30
+"""Bytes of the longest log that is read whole."""
 
 SEARCH_SECONDS = 120.0
 """How long `damaged_state` looks for a damaged file at most."""
@@ -96,6 +103,21 @@ class SparkLogs:
             f"restore the file from a copy, or go back: vsc run with --back-to {newest} takes up the state after "
             f"epoch {newest} (kept: {before[0]} to {before[-1]}) and reads on from there"
         )
+
+    def offsets(self, epoch: int) -> list[str]:
+        """How far epoch `epoch` has read each source, as Spark has written it; "-" for one without anything."""
+        self._whole(f"offsets/{epoch}", epoch)
+        return self._files.read(f"offsets/{epoch}").splitlines()[2:]
+
+    def read_files(self, source: str, offset: int) -> Iterator[str]:
+        """The entries of a file source's log up to `offset`: the files that it has handed out, one a line."""
+        found = self._source_log(source)
+        for number in self._needed(found, offset):
+            name = f"sources/{source}/{found[number]}"
+            for line in self._files.read(name, MOST_LOG).splitlines()[1:]:
+                batch = json.loads(line)["batchId"]
+                if batch <= offset or batch == KNOWN:
+                    yield line
 
     def check_kept(self, epoch: int) -> None:
         """CheckpointError if the state after `epoch` is not kept, or what Spark would read of it is damaged."""
@@ -202,7 +224,7 @@ class SparkLogs:
         lines = self._whole(f"offsets/{epoch}", epoch)[2:]
         for source, line in enumerate(lines):
             offset = line.get("logOffset")
-            if type(offset) is int and 0 <= offset < 1 << 40:
+            if type(offset) is int and 0 <= offset < KNOWN:
                 found[str(source)] = offset
         return found
 

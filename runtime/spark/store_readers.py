@@ -23,7 +23,7 @@ from vsc.runtime.spark.protocol import Manifest, PartitionState
 from vsc.runtime.state.kv import OrderedKV, RocksKV
 from vsc.runtime.values import to_array
 
-__all__ = ["ENCODED", "RowReader", "SizeReader", "row_ddl"]
+__all__ = ["ENCODED", "Reader", "RowReader", "SizeReader", "row_ddl"]
 
 ENCODED = "_vsc_encoded"
 """The column with the encoded key, by which rows are put in order."""
@@ -31,11 +31,10 @@ _ROWS_AT_ONCE = 4096
 _Rows = Iterator[tuple[int, int, bytes | None]]
 
 
-class _Reader:
+class Reader:
     """Restores each partition that comes in, and asks it."""
 
-    def __init__(self, plan: Plan, manifests: Mapping[int, str]) -> None:
-        self._plan = plan
+    def __init__(self, manifests: Mapping[int, str]) -> None:
         self._manifests = dict(manifests)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -54,11 +53,12 @@ class _Reader:
         raise NotImplementedError
 
 
-class RowReader(_Reader):
+class RowReader(Reader):
     """The rows of one store."""
 
     def __init__(self, plan: Plan, store: StoreInfo, asked: Question, manifests: Mapping[int, str]) -> None:
-        super().__init__(plan, manifests)
+        super().__init__(manifests)
+        self._plan = plan
         self._store = store
         self._asked = asked
 
@@ -69,13 +69,14 @@ class RowReader(_Reader):
             yield _batch(self._store, some)
 
 
-class SizeReader(_Reader):
+class SizeReader(Reader):
     """The sizes of all stores of a stage."""
 
     DDL: ClassVar = "store int, partition int, rows bigint, bytes bigint, stream_time bigint"
 
     def __init__(self, plan: Plan, stores: tuple[StoreInfo, ...], manifests: Mapping[int, str]) -> None:
-        super().__init__(plan, manifests)
+        super().__init__(manifests)
+        self._plan = plan
         self._stores = stores
 
     def ask(self, partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:

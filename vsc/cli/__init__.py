@@ -30,6 +30,7 @@ COMMANDS = {
     "compile": "turn a topology into its plan, or show it in another form",
     "run": "run a topology on Spark",
     "diff": "show what a change of a topology does to its state",
+    "upgrade": "carry a checkpoint over to a changed topology",
     "explain": "show the page of a diagnostic code, or list all codes",
     "test": "run scenario files",
     "store": "look into the state of a checkpoint",

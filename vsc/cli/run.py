@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from vsc.cli.common import add_variables, read_text, unknown_variables, variables
+from vsc.cli.common import add_variables, variables
 from vsc.cli.errors import UsageError
 from vsc.cli.messages import JsonMessages, Messages, Warnings
 from vsc.cli.on_spark import (
@@ -29,9 +29,9 @@ from vsc.cli.on_spark import (
     refusal,
     settings,
 )
+from vsc.cli.plans import plan_of
 from vsc.cli.problems import Problem
 from vsc.cli.run_checks import check_checkpoint, check_options
-from vsc.compiler.files import holds_plan
 from vsc.extras import required
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _executed(args: argparse.Namespace, messages: Messages) -> int:
         conf = settings(args)
         given = variables(args)
         check_options(args)
-        plan = _plan(args.file, given, messages, warns=args.progress not in ("json", "none"))
+        plan = plan_of(args.file, given, messages, warns=args.progress not in ("json", "none"))
         need_packages("vsc run")
         return _on_spark(args, plan, conf, given, messages)
     except Refused as refused:
@@ -172,31 +172,6 @@ def _ended_by_signals(messages: Messages) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _plan(file: str, given: Mapping[str, str], messages: Messages, warns: bool) -> Plan:
-    """The plan in `file`, compiled if it is a topology; if it `warns`, its warnings go to `messages`."""
-    text = read_text(file)
-    for unknown in unknown_variables(given, [text]) if warns else ():
-        messages.problem(unknown)
-    if holds_plan(file, text):
-        from vsc.plan import PlanError, load
-
-        try:
-            return load(text)
-        except PlanError as error:
-            message = f"{file} is not a plan that this vsc can run: {error}"
-            raise Refused(Problem(message, "create it with `vsc compile`", "VSC907"), 1) from error
-    from vsc.compiler.diagnostics.render import render_text
-    from vsc.compiler.driver import compile_source
-
-    result = compile_source(text, file, given)
-    shown = render_text(result.diagnostics, {file: result.source}, messages.color)
-    if result.plan is None:
-        raise Refused(shown.rstrip("\n"), 1)
-    if result.diagnostics and warns:
-        messages.say("warning", shown.rstrip("\n"))
-    return result.plan
 
 
 def _on_spark(

@@ -10,7 +10,7 @@ from vsc.cli.errors import UsageError
 from vsc.cli.on_spark import default_is_local
 from vsc.plan.nodes import Plan
 
-__all__ = ["check_checkpoint", "check_options"]
+__all__ = ["check_checkpoint", "check_options", "check_partitions", "unwritable"]
 
 _MOST_PARTITIONS = 10_000
 """Each partition has a RocksDB of its own in every stage, and a task in every epoch."""
@@ -18,10 +18,7 @@ _MOST_PARTITIONS = 10_000
 
 def check_options(args: argparse.Namespace) -> None:
     """Raises `UsageError` for values that cannot be, alone or together."""
-    if args.partitions is not None and not 1 <= args.partitions <= _MOST_PARTITIONS:
-        raise UsageError(
-            f"there cannot be {args.partitions} partitions", f"give a number from 1 to {_MOST_PARTITIONS:,}"
-        )
+    check_partitions(args.partitions)
     if args.back_to is not None and args.back_to < 0:
         raise UsageError(f"there is no epoch {args.back_to} to go back to", "epochs are numbered from 0 on")
     if args.drain and args.trigger not in ("available-now", "once"):
@@ -32,13 +29,19 @@ def check_options(args: argparse.Namespace) -> None:
         _check_local_dir(args.local_dir, args.master.startswith("local"))
 
 
+def check_partitions(partitions: int | None) -> None:
+    """Raises `UsageError` for a number of partitions that cannot be."""
+    if partitions is not None and not 1 <= partitions <= _MOST_PARTITIONS:
+        raise UsageError(f"there cannot be {partitions} partitions", f"give a number from 1 to {_MOST_PARTITIONS:,}")
+
+
 def _check_local_dir(path: str, here: bool) -> None:
     """`here`: the executors are on this machine, so the folder has to be usable here."""
     if not path.strip():
         raise UsageError("--local-dir has no name", "give a folder that can be written")
     if os.path.exists(path) and not os.path.isdir(path):
         raise UsageError(f"--local-dir {path} is not a folder", "give one that can be written")
-    problem = _unwritable(path) if here else None
+    problem = unwritable(path) if here else None
     if problem is not None:
         raise UsageError(f"--local-dir {path} cannot be written: {problem}", "give a folder that can")
 
@@ -59,7 +62,7 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, st
     folder = local_path(path)
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise CheckpointError(f"the checkpoint {path} is a file", "give the path of a folder; it need not exist")
-    problem = _unwritable(folder)
+    problem = unwritable(folder)
     if problem is not None:
         raise CheckpointError(f"the checkpoint {path} cannot be written: {problem}", "give a folder that can")
     files = LocalFiles(folder)
@@ -74,7 +77,7 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, st
         check_epoch(files, args.back_to)
 
 
-def _unwritable(path: str) -> str | None:
+def unwritable(path: str) -> str | None:
     """Why the folder cannot be written, or made; None if it can."""
     place = os.path.abspath(path)
     while not os.path.lexists(place):

@@ -6,7 +6,7 @@
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
 _shtab_vsc_store_subparsers=(list get history scan)
-_shtab_vsc_subparsers=(inspect check fmt compile run diff explain test store init completion lsp doctor)
+_shtab_vsc_subparsers=(inspect check fmt compile run diff upgrade explain test store init completion lsp doctor)
 
 _shtab_vsc_inspect_option_strings=(-h --help --format --rows --kind --name --key --timestamp --output)
 _shtab_vsc_check_option_strings=(-h --help --format --deny-warnings --watch --var)
@@ -14,6 +14,7 @@ _shtab_vsc_fmt_option_strings=(-h --help --check --diff)
 _shtab_vsc_compile_option_strings=(-h --help -o --output --emit --physical --var --master --conf --packages)
 _shtab_vsc_run_option_strings=(-h --help --checkpoint --master --conf --packages --partitions --trigger --max-idle --var --drain --back-to --local-dir --on-bad-row --max-bad --on-error --progress --log-format --metrics)
 _shtab_vsc_diff_option_strings=(-h --help --format --var)
+_shtab_vsc_upgrade_option_strings=(-h --help --from --checkpoint --partitions --dry-run --reset --accept --master --conf --packages --var)
 _shtab_vsc_explain_option_strings=(-h --help)
 _shtab_vsc_test_option_strings=(-h --help --format -o --output --watch --var)
 _shtab_vsc_store_list_option_strings=(-h --help --checkpoint --format --at-epoch --master --conf --packages --partitions)
@@ -36,6 +37,7 @@ _shtab_vsc_compile___output_COMPGEN=_shtab_compgen_files
 _shtab_vsc_run_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_vsc_run___checkpoint_COMPGEN=_shtab_compgen_dirs
 _shtab_vsc_run___local_dir_COMPGEN=_shtab_compgen_dirs
+_shtab_vsc_upgrade___checkpoint_COMPGEN=_shtab_compgen_dirs
 _shtab_vsc_test_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_vsc_test__o_COMPGEN=_shtab_compgen_files
 _shtab_vsc_test___output_COMPGEN=_shtab_compgen_files
@@ -61,7 +63,7 @@ _shtab_vsc_store_history___format_choices=(table json csv)
 _shtab_vsc_store_scan___format_choices=(table json csv)
 _shtab_vsc_store_pos_0_choices=(list get history scan)
 _shtab_vsc_completion_pos_0_choices=(bash zsh fish)
-_shtab_vsc_pos_0_choices=(inspect check fmt compile run diff explain test store init completion lsp doctor)
+_shtab_vsc_pos_0_choices=(inspect check fmt compile run diff upgrade explain test store init completion lsp doctor)
 
 _shtab_vsc_inspect_pos_0_nargs=+
 _shtab_vsc_inspect__h_nargs=0
@@ -84,6 +86,11 @@ _shtab_vsc_run___help_nargs=0
 _shtab_vsc_run___drain_nargs=0
 _shtab_vsc_diff__h_nargs=0
 _shtab_vsc_diff___help_nargs=0
+_shtab_vsc_upgrade__h_nargs=0
+_shtab_vsc_upgrade___help_nargs=0
+_shtab_vsc_upgrade___dry_run_nargs=0
+_shtab_vsc_upgrade___reset_nargs=+
+_shtab_vsc_upgrade___accept_nargs=+
 _shtab_vsc_explain__h_nargs=0
 _shtab_vsc_explain___help_nargs=0
 _shtab_vsc_test_pos_0_nargs=+

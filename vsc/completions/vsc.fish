@@ -50,8 +50,8 @@ function _shtab_vsc_using
   test "$_shtab_vsc_cmdpath" = "$argv"
 end
 
-set -g _shtab_vsc_commands inspect check fmt compile run diff explain test store 'store list' 'store get' 'store history' 'store scan' init completion lsp doctor
-set -g _shtab_vsc_opts_with_value --as-of --at-epoch --back-to --checkpoint --conf --emit --format --from --from-key --key --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --on-bad-row --on-error --output --packages --partitions --progress --rows --timestamp --to --to-key --trigger --var -o
+set -g _shtab_vsc_commands inspect check fmt compile run diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' init completion lsp doctor
+set -g _shtab_vsc_opts_with_value --accept --as-of --at-epoch --back-to --checkpoint --conf --emit --format --from --from-key --key --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --on-bad-row --on-error --output --packages --partitions --progress --reset --rows --timestamp --to --to-key --trigger --var -o
 
 complete -c vsc -e
 complete -c vsc -f
@@ -114,6 +114,18 @@ complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a diff -
 complete -c vsc -n '_shtab_vsc_using diff' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using diff' -l format -xka "text json github" -d '(default: text)'
 complete -c vsc -n '_shtab_vsc_using diff' -l var -x -d 'a value for ${NAME}; can be repeated'
+complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a upgrade -d 'Carry a checkpoint over to a changed topology.'
+complete -c vsc -n '_shtab_vsc_using upgrade' -s h -l help -d 'show this help message and exit'
+complete -c vsc -n '_shtab_vsc_using upgrade' -l from -x -d 'the checkpoint to go on from; it is only read'
+complete -c vsc -n '_shtab_vsc_using upgrade' -l checkpoint -xka "(__fish_complete_directories)" -d 'the folder of the new checkpoint'
+complete -c vsc -n '_shtab_vsc_using upgrade' -l partitions -x -d 'partitions of the new one (default: as the old)'
+complete -c vsc -n '_shtab_vsc_using upgrade' -l dry-run -d 'only say what would be done'
+complete -c vsc -n '_shtab_vsc_using upgrade' -l reset -x -d 'stores to begin empty, of those that would have to be rebuilt'
+complete -c vsc -n '_shtab_vsc_using upgrade' -l accept -x -d 'stores to keep as the old topology computed them, of those that would have to be rebuilt'
+complete -c vsc -n '_shtab_vsc_using upgrade' -l master -x -d 'as for spark-submit (default: local[*])'
+complete -c vsc -n '_shtab_vsc_using upgrade' -l conf -x -d 'a setting of Spark; can be repeated'
+complete -c vsc -n '_shtab_vsc_using upgrade' -l packages -x -d 'Maven coordinates of packages that Spark fetches, separated by commas'
+complete -c vsc -n '_shtab_vsc_using upgrade' -l var -x -d 'a value for ${NAME}; can be repeated'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a explain -d 'Show the page of a diagnostic code, or list all codes.'
 complete -c vsc -n '_shtab_vsc_using explain' -s h -l help -d 'show this help message and exit'
 complete -c vsc -n '_shtab_vsc_using; and test $_shtab_vsc_npos -eq 0' -a test -d 'Run scenario files.'

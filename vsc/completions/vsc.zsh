@@ -23,6 +23,7 @@ _shtab_vsc_commands() {
     run:'Run a topology on Spark.'
     store:'Look into the state of a checkpoint.'
     test:'Run scenario files.'
+    upgrade:'Carry a checkpoint over to a changed topology.'
   )
   _describe 'vsc commands' _commands
 }
@@ -257,6 +258,24 @@ _shtab_vsc_test_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_vsc_test_defaults_added=0
 
+_shtab_vsc_upgrade_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--from[the checkpoint to go on from\; it is only read]:OLD:"
+  "--checkpoint[the folder of the new checkpoint]:DIR:_files -/"
+  "--partitions[partitions of the new one (default\: as the old)]:N:"
+  "--dry-run[only say what would be done]"
+  "*--reset[stores to begin empty, of those that would have to be rebuilt]:STORE:"
+  "*--accept[stores to keep as the old topology computed them, of those that would have to be rebuilt]:STORE:"
+  "--master[as for spark-submit (default\: local\[\*\])]:URL:"
+  "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
+  "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"
+  "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
+  ":the new topology (.vdsl), or a plan (.json) of it:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_vsc_upgrade_defaults_added=0
+
 
 _shtab_vsc() {
   local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->vsc'
@@ -289,6 +308,7 @@ _shtab_vsc() {
         run) _arguments -C -s $_shtab_vsc_run_options ;;
         store) _shtab_vsc_store ;;
         test) _arguments -C -s $_shtab_vsc_test_options ;;
+        upgrade) _arguments -C -s $_shtab_vsc_upgrade_options ;;
       esac
   esac
 }

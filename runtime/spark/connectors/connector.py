@@ -29,6 +29,8 @@ class EpochSink:
         self._node = node
         self.keeps_refused = False
         """Whether another sink takes the rows that the target refuses; else such a row ends the query."""
+        self.ancestors: tuple[str, ...] = ()
+        """The ids of the checkpoints that this one goes on from: what they wrote is not foreign."""
 
     def prepare(self) -> None:
         """Looks at the target and repairs what a crash left, before the query starts. SinkError if it is refused."""

@@ -20,7 +20,7 @@ from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.file_rows import FILE_OPTIONS, TEXT_FORMATS, file_paths, file_rows, parquet_files
 from vsc.runtime.spark.csv_dialect import CELL_OPTIONS, CsvDialect
-from vsc.runtime.spark.epoch_files import EpochFiles, Tally
+from vsc.runtime.spark.epoch_files import MARK, EpochFiles, Tally
 from vsc.runtime.spark.hadoop import Files, is_local, local_path, usable
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import Output
@@ -128,12 +128,12 @@ class _FilesSink(EpochSink):
         with self._usable():
             folder = Files(spark, self._options.text("path"))
         # Two sinks of one query may share a folder: the statement's number keeps their names apart.
-        self._epochs = EpochFiles(folder, checkpoint[:16], sink.id.removeprefix("sink-"), self._options.place)
+        self._epochs = EpochFiles(folder, checkpoint[:MARK], sink.id.removeprefix("sink-"), self._options.place)
 
     def prepare(self) -> None:
         """Makes the folder; refuses foreign files in it, unless ``append``; removes what a crash left unfinished."""
         with self._usable():
-            self._epochs.prepare(self._append)
+            self._epochs.prepare(self._append, self.ancestors)
 
     def lost(self) -> str | None:
         """That there is none of the sink's files."""

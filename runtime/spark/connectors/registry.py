@@ -69,13 +69,14 @@ def take_sources(spark: SparkSession, resolved: Plan, kept: str, begun: bool) ->
             connector_of(node.operation.connector.kind).take(spark, node, options, read, begun)
 
 
-def make_sinks(spark: SparkSession, plan: Plan, checkpoint: str) -> list[EpochSink]:
-    """The sinks of a resolved plan; `checkpoint` is the checkpoint's id."""
+def make_sinks(spark: SparkSession, plan: Plan, checkpoint: str, ancestors: tuple[str, ...] = ()) -> list[EpochSink]:
+    """The sinks of a resolved plan; `checkpoint` is the checkpoint's id, `ancestors` are those that it goes on from."""
     sinks = [
         connector_of(sink.connector.kind).sink(spark, sink, plan.node(sink.node), checkpoint) for sink in plan.sinks
     ]
     for sink in sinks:
         sink.keeps_refused = keeps_refused(plan, sink.id)
+        sink.ancestors = ancestors
     return sinks
 
 

@@ -1,0 +1,15 @@
+"""`vsc upgrade`: a new checkpoint, for a changed topology, that goes on where an old one stopped.
+
+`decisions` says what becomes of each store, or why not; `target` is the folder of the new checkpoint; `positions` are
+those of the sources; `carried` moves the stores' rows, on executors; `job` puts all of that together.
+
+Guarantees: the old checkpoint is only read; nothing is written before all that can be seen to be wrong has been looked
+at; the new checkpoint counts once its identity is there, which is written last, so that an upgrade that was killed is
+repeated from its beginning.
+"""
+
+from vsc.runtime.spark.upgrade.carried import Moved
+from vsc.runtime.spark.upgrade.decisions import check_decided, remarks
+from vsc.runtime.spark.upgrade.job import Upgrade, looked_at, upgrade
+
+__all__ = ["Moved", "Upgrade", "check_decided", "looked_at", "remarks", "upgrade"]

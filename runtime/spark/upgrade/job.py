@@ -1,0 +1,158 @@
+"""An upgrade, from the look at both sides to the new checkpoint's identity."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from vsc.changes import Change, Verdict, compare
+from vsc.plan import Plan
+from vsc.runtime.errors import CheckpointError, UpgradeError
+from vsc.runtime.spark.checkpoint import Checkpoint
+from vsc.runtime.spark.claim import claim, held_off
+from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.control import stages_in_step
+from vsc.runtime.spark.epoch_state import EpochState, identity_of
+from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.identity import Identity
+from vsc.runtime.spark.kept_epochs import epochs_in
+from vsc.runtime.spark.lineage import Origin, check_current, check_finished
+from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.pace import Pace, Wait
+from vsc.runtime.spark.protocol import Manifest
+from vsc.runtime.spark.query import check
+from vsc.runtime.spark.sealed import ReadableFiles
+from vsc.runtime.spark.spark_logs import SparkLogs
+from vsc.runtime.spark.upgrade.carried import Moved, carry_over
+from vsc.runtime.spark.upgrade.carry import Carry
+from vsc.runtime.spark.upgrade.decisions import check_decided, covered
+from vsc.runtime.spark.upgrade.positions import Position, positions, write_positions
+from vsc.runtime.spark.upgrade.target import begin, check_target
+
+__all__ = ["Upgrade", "looked_at", "upgrade"]
+
+_BEFORE = -1
+"""The epoch before the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """What to do: the new plan, the path of the old checkpoint, that of the new one, and what was decided on stores."""
+
+    plan: Plan
+    old: str
+    new: str
+    variables: Mapping[str, str]
+    partitions: int | None = None
+    reset: frozenset[str] = frozenset()
+    accept: frozenset[str] = frozenset()
+    dry_run: bool = False
+
+
+def looked_at(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None) -> tuple[Change, ...]:
+    """What the new plan changes. VscRuntimeError for what the names and small files of both folders show to be wrong;
+    `new` None: it is not looked at."""
+    check_finished(old)
+    identity = identity_of(old)
+    check_current(old)
+    if new is not None:
+        if new.root.rstrip("/") == old.root.rstrip("/"):
+            raise CheckpointError(f"{old.root} is the old checkpoint", "give --checkpoint a new folder")
+        check_target(new)
+    planned, done = epochs_in(old, "offsets"), epochs_in(old, "commits")
+    if not done:
+        raise CheckpointError(
+            f"the query of {old.root} has not committed an epoch yet", "nothing is lost with a new checkpoint"
+        )
+    if max(planned, default=_BEFORE) > max(done) or epochs_in(old, "vsc/back"):
+        raise UpgradeError(
+            f"the checkpoint {old.root} has an epoch that was begun and has not ended: its rows may be in the sinks",
+            "run the old topology once more until it has ended, then upgrade",
+        )
+    return compare(identity.plan(old), job.plan)
+
+
+def upgrade(job: Upgrade, spark: SparkSession, tell: Callable[[str], None]) -> Moved | None:
+    """Makes the new checkpoint; None for a dry run. VscRuntimeError before anything is written if it is refused."""
+    old, new = Files(spark, job.old), Files(spark, job.new)
+    changes, identity = looked_at(job, old, new), identity_of(old)
+    check_decided(changes, job.reset, job.accept)
+    resolved = check(job.plan, job.variables, "available-now")
+    with held_off(spark, old):
+        SparkLogs(old).check()
+        state = EpochState.open(spark, job.old)
+        names = {c.name: c.was or c.name for c in changes if c.kind == "source" and c.verdict is not Verdict.NEW}
+        going_on = positions(state.plan, job.plan, names, SparkLogs(old).offsets(state.epoch))
+        reset, accept = covered(job.reset, changes), covered(job.accept, changes)
+        partitions = job.partitions or identity.partitions
+        carry = Carry.of(state.plan, job.plan, identity.partitions, partitions, reset, accept)
+        for node in resolved.sources:
+            if node.name not in names:
+                connector_of(node.source.connector.kind).look(spark, node, Options.of_source(node))
+        size = _size(state)
+        _check_space(size, new)
+        for one in going_on:
+            tell(str(one))
+        if job.dry_run:
+            tell(f"{size / 1e6:.1f} MB of state would be carried over, as epoch {state.epoch} left it")
+            return None
+        held = claim(spark, new)
+        try:
+            return _made(job, state, identity, old, new, going_on, carry, tell)
+        finally:
+            held.release()
+
+
+def _made(job: Upgrade, state: EpochState, identity: Identity, old: Files, new: Files, going_on: list[Position],
+          carry: Carry, tell: Callable[[str], None]) -> Moved:  # fmt: skip
+    begin(new, Origin(old.root, identity.id, state.epoch))
+    target = Checkpoint(
+        new, uuid.uuid4().hex, job.partitions or identity.partitions, True, ancestors=(*identity.ancestors, identity.id)
+    )
+    new.make("vsc/control")
+    write_positions(going_on, old, new)
+    _write_pace(Checkpoint(old, identity.id, identity.partitions, False), state.epoch, target, job.plan, going_on)
+    moved = carry_over(state, carry, new, tell)
+    target.create(job.plan)
+    return moved
+
+
+def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_on: list[Position]) -> None:
+    """How far the sources had come, as the pace of the epoch before the first: what waits stays in step."""
+    kept, report = old.pace(epoch), old.report(epoch)
+    if kept is None or report is None:
+        return
+    pace = Pace.load(kept)
+    clocks = {name: max(wait.clock, report.clocks.get(name, wait.clock)) for name, wait in pace.waits.items()}
+    waits = {one.node.name: Wait(clocks[one.before.name]) for one in going_on if one.before.name in clocks}
+    left = sum(pace.left(report).values())
+    stages = stages_in_step(plan)
+    # Every partition is called in the first epoch, and says what waits in it.
+    waiting = {f"{stages[0]}-0": left} if left and stages else {}
+    new.keep_pace(_BEFORE, Pace(waits, waiting).dump())
+
+
+def _size(state: EpochState) -> int:
+    """Bytes of the blobs of the state."""
+    stages = (stage.id for stage in state.plan.stages if stage.id > 0)
+    return sum(Manifest.load(text or None).size for stage in stages for text in state.manifests(stage).values())
+
+
+def _check_space(size: int, new: Files) -> None:
+    """UpgradeError if the local disk of the new checkpoint cannot take the state."""
+    if not new.is_local:
+        return
+    place = Path(new.local())
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if free < size:
+        raise UpgradeError(
+            f"the state has {size / 1e6:,.1f} MB, {free / 1e6:,.1f} MB are free on the disk of {new.root}",
+            "free some space there: about twice the state is needed; or give --checkpoint a folder on another disk",
+        )

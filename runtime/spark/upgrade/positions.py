@@ -1,0 +1,146 @@
+"""Where the sources of a new checkpoint go on: Spark's own notes of it, written before a query begins.
+
+What Spark itself keeps under ``sources/N`` of a checkpoint says where source N begins (0 is the control source, then
+the sources in the order of the plan; the same in Spark 4.1 to 4.3):
+
+* files, and what is taken into the checkpoint once: a log of the files that have been handed out. The new one's first
+  entry has them all, each with the number of a batch that there is not, `KNOWN`: Spark takes note of the files and does
+  not read them again.
+* Kafka: the offsets at which it begins; Spark begins new partitions at their beginning.
+* Iceberg: the same, in a file of Iceberg's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from vsc.plan import Node, Plan
+from vsc.runtime.errors import UpgradeError
+from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.spark_logs import KNOWN, SparkLogs
+
+__all__ = ["Position", "positions", "write_positions"]
+
+_NOTHING = "-"
+"""What Spark writes for a source that it has not asked yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where source `node` goes on: the `before` of the old plan read up to `offset`, as Spark has written it.
+
+    `number` and `was` are the source's numbers in Spark's logs, the new one and the old one.
+    """
+
+    node: Node
+    before: Node
+    number: int
+    was: int
+    offset: str
+
+    @property
+    def kind(self) -> str:
+        """How Spark reads it."""
+        connector = self.node.source.connector
+        return "files" if connector.keeps_history or connector.kind == "jdbc" else connector.kind
+
+    def __str__(self) -> str:
+        """For people."""
+        name, known = self.node.name, "" if self.before.name == self.node.name else f" (was {self.before.name})"
+        if self.offset == _NOTHING:
+            return f"source {name}{known}: nothing has been read of it yet"
+        if self.kind == "rate":
+            return f"source {name}{known}: its numbers begin at 0 again"
+        return f"source {name}{known}: goes on at {_shown(self.offset)}"
+
+
+def positions(old: Plan, new: Plan, names: Mapping[str, str], offsets: list[str]) -> list[Position]:
+    """Those of the sources of `new` that go on; `names` has their names in `old`, `offsets` are the old query's.
+
+    UpgradeError for a source whose position cannot be carried over.
+    """
+    before = {node.name: (number, node) for number, node in enumerate(old.sources, 1)}
+    found = []
+    for number, node in enumerate(new.sources, 1):
+        if node.name in names:
+            was, old_node = before[names[node.name]]
+            found.append(Position(node, old_node, number, was, offsets[was]))
+    for one in found:
+        if one.kind not in _WRITERS:
+            raise UpgradeError(
+                f"source {one.node.name} (line {one.node.line}) reads from {one.kind}, whose position vsc cannot carry "
+                "over yet",
+                "start with a new checkpoint; or give the source another name, and it begins at its beginning",
+            )
+    return found
+
+
+def write_positions(found: list[Position], old: Files, new: Files) -> None:
+    """Writes them into the new checkpoint."""
+    for one in found:
+        if one.offset != _NOTHING:
+            _WRITERS[one.kind](one, old, new)
+
+
+def _files(one: Position, old: Files, new: Files) -> None:
+    offset = int(json.loads(one.offset)["logOffset"])
+    entries = [json.loads(line) for line in SparkLogs(old).read_files(str(one.was), offset)]
+    moved = _moved(one, old, new)
+    lines = []
+    for entry in entries:
+        path, time = entry["path"], entry["timestamp"]
+        if moved is not None:
+            path, time = moved[unquote(path).rpartition("/")[2]]
+        lines.append(json.dumps({"path": path, "timestamp": time, "batchId": KNOWN}, separators=(",", ":")))
+    new.write(f"sources/{one.number}/0", "\n".join(["v1", *lines]))
+
+
+def _moved(one: Position, old: Files, new: Files) -> dict[str, tuple[str, int]] | None:
+    """Copies what a source has taken into the checkpoint: the new path and time of each file, by its name. None for a
+    source that reads where it did."""
+    connector = one.node.source.connector
+    if connector.kind != "jdbc" and not connector.keeps_history:
+        return None
+    was, now = (f"vsc/sources/{node.source.rank}" for node in (one.before, one.node))
+    old.copy(was, new, now)
+    return dict(new.statuses(now))
+
+
+def _kafka(one: Position, old: Files, new: Files) -> None:
+    topic = dict(one.node.source.connector.options).get("topic")
+    was = dict(one.before.source.connector.options).get("topic")
+    if topic == was:
+        new.write(f"sources/{one.number}/0", f"\0v1\n{one.offset}")  # the first byte is for Spark 2.1
+
+
+def _iceberg(one: Position, old: Files, new: Files) -> None:
+    new.write(f"sources/{one.number}/offsets/0", one.offset)
+
+
+def _anew(one: Position, old: Files, new: Files) -> None:
+    """Nothing to write: the source makes its rows as time passes."""
+
+
+_WRITERS: Mapping[str, Callable[[Position, Files, Files], None]] = {
+    "files": _files, "kafka": _kafka, "iceberg": _iceberg, "rate": _anew,
+}  # fmt: skip
+
+
+def _shown(offset: str) -> str:
+    found = json.loads(offset)
+    if not isinstance(found, dict):
+        return str(found)
+    if "logOffset" in found:
+        return f"entry {found['logOffset']} of its log"
+    return ", ".join(_parts(found))[:200]
+
+
+def _parts(offset: dict[str, object]) -> Iterator[str]:
+    for name, value in offset.items():
+        if isinstance(value, dict):
+            yield from (f"{name} {part}: {number}" for part, number in value.items())
+        else:
+            yield f"{name} {value}"

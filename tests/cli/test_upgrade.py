@@ -1,0 +1,130 @@
+"""`vsc upgrade`: what it shows and refuses before Spark starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vsc.cli import main
+from vsc.compiler import compile_topology
+from vsc.plan import dump
+from vsc.runtime.spark.identity import Identity
+from vsc.runtime.spark.lineage import ORIGIN, SUCCESSOR, Origin
+from vsc.runtime.spark.sealed import sealed
+
+OLD = """
+stream s (k string, n bigint, at timestamp) from files (path = '${in}', format = 'json') key k timestamp at;
+table t = aggregate s group by k select sum(n) as total;
+sink t to noop ();
+"""
+CHANGED = OLD.replace("sum(n)", "max(n)")
+SAME = OLD.replace("table t", "table sums").replace("sink t", "sink sums")
+KAFKA = OLD.replace(
+    "files (path = '${in}', format = 'json')", "kafka (bootstrap_servers = 'b:1', topic = 't', format = 'json')"
+)
+
+
+def checkpoint(folder: Path) -> None:
+    """A checkpoint as far as names and small files go: one epoch has ended."""
+    for name in ("vsc", "offsets", "commits"):
+        (folder / name).mkdir(parents=True)
+    identity = Identity("0123456789abcdef" * 2, 2, dump(compile_topology(OLD)))
+    (folder / "vsc/identity.json").write_text(identity.dump("t"))
+    (folder / "vsc/plan.json").write_text(identity.plan_text)
+    for name in ("offsets/0", "commits/0"):
+        (folder / name).write_text("v1\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Topologies, and old checkpoints in each state in which one is refused."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    for name, text in (("same", SAME), ("changed", CHANGED), ("kafka", KAFKA)):
+        (tmp_path / f"{name}.vdsl").write_text(text)
+    for name in ("ck", "open", "behind", "begun", "young", "taken"):
+        checkpoint(tmp_path / name)
+    (tmp_path / "open/offsets/1").write_text("v1\n")
+    (tmp_path / "young/commits/0").unlink()
+    (tmp_path / "behind" / SUCCESSOR).write_text(sealed({"path": "/new", "id": "1"}))
+    (tmp_path / "begun/vsc/identity.json").unlink()
+    (tmp_path / "begun" / ORIGIN).write_text(Origin("ck", "0123456789abcdef" * 2, 0).dump())
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/data").write_text("1")
+    (tmp_path / "file").write_text("1")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        ("changed.vdsl --from ck", 1, "error[VSC910]: what stands in these stores was computed by the old text:\n"),
+        ("changed.vdsl --from ck", 1, "\n  t: `t`: calls was `sum(n)`"),
+        ("changed.vdsl --from ck", 1, " = help: `--reset t` empties them"),
+        ("changed.vdsl --from ck --reset t#groups", 1, " = help: `--reset t` empties them"),
+        ("changed.vdsl --from ck --reset t --accept t#groups t", 2, "error[VSC907]: the store t is in --reset and in"),
+        (
+            "changed.vdsl --from ck --reset nope",
+            2,
+            "error[VSC907]: --reset nope: there is no such store\n = help: ther",
+        ),
+        (
+            "same.vdsl --from ck --accept sums",
+            2,
+            "--accept sums: the verdict on this store is `renamed`, there is noth",
+        ),
+        ("kafka.vdsl --from ck", 1, "error[VSC910]: source s cannot go on (line 2): it read from files, reads from ka"),
+        (
+            "same.vdsl --from open",
+            1,
+            "error[VSC910]: the checkpoint {here}/open has an epoch that was begun and has no",
+        ),
+        ("same.vdsl --from young", 1, "error[VSC904]: the query of {here}/young has not committed an epoch yet"),
+        (
+            "same.vdsl --from behind",
+            1,
+            "error[VSC904]: the checkpoint {here}/behind was upgraded to /new, and that has",
+        ),
+        ("same.vdsl --from begun", 1, "error[VSC904]: the upgrade to the checkpoint {here}/begun was not finished"),
+        ("same.vdsl --from nowhere", 1, "error[VSC904]: {here}/nowhere is not a checkpoint of vsc"),
+        ("same.vdsl --from ck --checkpoint ck", 1, "error[VSC904]: {here}/ck is the old checkpoint"),
+        ("same.vdsl --from ck --checkpoint taken", 1, "error[VSC904]: {here}/taken is a checkpoint already"),
+        ("same.vdsl --from ck --checkpoint full", 1, "error[VSC904]: the folder {here}/full is not empty (data)"),
+        ("same.vdsl --from ck --checkpoint file", 1, "error[VSC904]: the checkpoint file cannot be written: it is a f"),
+        ("same.vdsl --from ck --partitions 0", 2, "error: there cannot be 0 partitions"),
+        ("same.vdsl", 2, "the following arguments are required: --from"),
+    ],
+)
+def test_what_is_refused_before_spark_starts(
+    arguments: str, status: int, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = [] if "--checkpoint" in arguments else ["--checkpoint", "new"]
+    assert main(["upgrade", *arguments.split(), *target, "--var", "in=in"]) == status
+    assert words.replace("{here}", str(folder)) in capsys.readouterr().err
+    assert not (folder / "new").exists()
+
+
+def test_a_run_on_an_unfinished_upgrade_or_an_upgraded_checkpoint_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, words in (("begun", "was not finished"), ("behind", "was upgraded to /new")):
+        (folder / "old.vdsl").write_text(OLD)
+        assert main(["run", "old.vdsl", "--checkpoint", name, "--var", "in=in"]) == 1
+        assert words in capsys.readouterr().err
+
+
+def test_verdicts_and_remarks_are_shown_first(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_session(*_: object) -> None:
+        raise RuntimeError("Spark was started")
+
+    monkeypatch.setattr("vsc.runtime.spark.launch._session", no_session)
+    monkeypatch.setattr("vsc.cli.doctor.java_problem", lambda: None)
+    arguments = ["--from", "ck", "--checkpoint", "new", "--var", "in=in", "--reset", "t"]
+    assert main(["upgrade", "changed.vdsl", *arguments]) == 1
+    out, err = capsys.readouterr()
+    assert "store   t          rebuild" in out
+    assert "sink t to noop: what it holds stays as the old text computed it; new results follow\n" in err
+    assert "Spark was started" in err

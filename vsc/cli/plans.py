@@ -1,0 +1,45 @@
+"""The plan in the file that a command is to run: a topology, or a plan that ``vsc compile`` has made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from vsc.cli.common import read_text, unknown_variables
+from vsc.cli.messages import Messages
+from vsc.cli.on_spark import Refused
+from vsc.cli.problems import Problem
+from vsc.compiler.files import holds_plan
+
+if TYPE_CHECKING:
+    from vsc.plan.nodes import Plan
+
+__all__ = ["plan_of"]
+
+
+def plan_of(file: str, given: Mapping[str, str], messages: Messages, warns: bool) -> Plan:
+    """The plan in `file`, compiled if it is a topology; if it `warns`, its warnings go to `messages`.
+
+    Raises `Refused`.
+    """
+    text = read_text(file)
+    for unknown in unknown_variables(given, [text]) if warns else ():
+        messages.problem(unknown)
+    if holds_plan(file, text):
+        from vsc.plan import PlanError, load
+
+        try:
+            return load(text)
+        except PlanError as error:
+            message = f"{file} is not a plan that this vsc can run: {error}"
+            raise Refused(Problem(message, "create it with `vsc compile`", "VSC907"), 1) from error
+    from vsc.compiler.diagnostics.render import render_text
+    from vsc.compiler.driver import compile_source
+
+    result = compile_source(text, file, given)
+    shown = render_text(result.diagnostics, {file: result.source}, messages.color)
+    if result.plan is None:
+        raise Refused(shown.rstrip("\n"), 1)
+    if result.diagnostics and warns:
+        messages.say("warning", shown.rstrip("\n"))
+    return result.plan

@@ -1,0 +1,143 @@
+"""``vsc upgrade``: a new checkpoint for a changed topology, which goes on where an old one stopped.
+
+What can be refused is refused before Spark starts, where the checkpoints are local folders. Exit status: 0 done, 1
+refused (topology, checkpoints, a store that has to be decided on), 2 wrong use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from vsc.cli.common import add_variables, print_payload, variables
+from vsc.cli.errors import UsageError
+from vsc.cli.messages import Messages, Warnings
+from vsc.cli.on_spark import (
+    Refused,
+    add_spark,
+    check_java,
+    default_is_local,
+    need_packages,
+    on_spark,
+    packages_of,
+    refusal,
+    settings,
+)
+from vsc.cli.plans import plan_of
+from vsc.cli.problems import Problem, tell
+from vsc.cli.run_checks import check_partitions, unwritable
+
+if TYPE_CHECKING:
+    from vsc.plan.nodes import Plan
+    from vsc.runtime.spark.sealed import ReadableFiles
+    from vsc.runtime.spark.upgrade import Moved, Upgrade
+
+__all__ = ["add_arguments", "execute"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's arguments."""
+    parser.add_argument("file", metavar="NEW", help="the new topology (.vdsl), or a plan (.json) of it")
+    parser.add_argument(
+        "--from", dest="old", required=True, metavar="OLD", help="the checkpoint to go on from; it is only read"
+    )
+    parser.add_argument("--checkpoint", required=True, metavar="DIR", help="the folder of the new checkpoint")
+    parser.add_argument("--partitions", type=int, metavar="N", help="partitions of the new one (default: as the old)")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.add_argument(
+        "--reset", nargs="+", action="extend", default=[], metavar="STORE",
+        help="stores to begin empty, of those that would have to be rebuilt",
+    )  # fmt: skip
+    parser.add_argument(
+        "--accept", nargs="+", action="extend", default=[], metavar="STORE",
+        help="stores to keep as the old topology computed them, of those that would have to be rebuilt",
+    )  # fmt: skip
+    add_spark(parser)
+    add_variables(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Runs the command; returns the exit status."""
+    messages = Messages()
+    try:
+        conf, given = settings(args), variables(args)
+        check_partitions(args.partitions)
+        plan = plan_of(args.file, given, messages, warns=True)
+        need_packages("vsc upgrade")
+        with Warnings(messages):
+            return _upgraded(args, plan, conf, given)
+    except Refused as refused:
+        tell(refused)
+        return refused.status
+    except UsageError as error:
+        tell(Problem(error.message, error.help))
+        return 2
+
+
+def _upgraded(args: argparse.Namespace, plan: Plan, conf: dict[str, str], given: Mapping[str, str]) -> int:
+    from vsc.runtime.errors import VscRuntimeError
+    from vsc.runtime.spark.connectors.session_settings import connector_settings
+    from vsc.runtime.spark.query import check
+    from vsc.runtime.spark.upgrade import Upgrade, upgrade
+
+    packages, local = packages_of(args), default_is_local(args.master, conf)
+    job = Upgrade(
+        plan, args.old, args.checkpoint, given, args.partitions, frozenset(args.reset), frozenset(args.accept),
+        args.dry_run,
+    )  # fmt: skip
+    try:
+        _look_ahead(job, local)
+        check(plan, given, "available-now", default_local=local)
+        check_java()
+        needed = connector_settings(plan, conf, packages)
+    except VscRuntimeError as error:
+        raise refusal(error) from error
+    all_settings = {"spark.driver.maxResultSize": "0", **conf, **needed}
+
+    def work(spark: Any) -> Moved | None:
+        from vsc.runtime.spark.hadoop import Files, is_local
+
+        if not is_local(job.old, local):
+            _judge(job, Files(spark, job.old), Files(spark, job.new))
+        return upgrade(job, spark, tell)
+
+    moved = on_spark(f"vsc upgrade {plan.name}", args, all_settings, work)
+    if moved is not None:
+        tell(f"carried over {moved}; next: vsc run {args.file} --checkpoint {args.checkpoint}")
+    return 0
+
+
+def _look_ahead(job: Upgrade, local: bool) -> None:
+    """Shows what changes, and refuses what local checkpoints alone show to be wrong."""
+    from vsc.runtime.errors import CheckpointError
+    from vsc.runtime.spark.hadoop import is_local, local_path
+    from vsc.runtime.spark.sealed import LocalFiles
+
+    for path, option in ((job.old, "--from"), (job.new, "--checkpoint")):
+        if not path.strip():
+            raise CheckpointError(f"{option}: the checkpoint has no name", "give the path of a folder")
+    new = None
+    if is_local(job.new, local):
+        folder = local_path(job.new)
+        problem = unwritable(folder)
+        if os.path.exists(folder) and not os.path.isdir(folder):
+            problem = "it is a file"
+        if problem is not None:
+            raise CheckpointError(f"the checkpoint {job.new} cannot be written: {problem}", "give a folder that can")
+        new = LocalFiles(os.path.abspath(folder))
+    if is_local(job.old, local):
+        _judge(job, LocalFiles(os.path.abspath(local_path(job.old))), new)
+
+
+def _judge(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None) -> None:
+    """Shows what the new topology changes; raises VscRuntimeError for what cannot be done."""
+    from vsc.changes import render
+    from vsc.runtime.spark.upgrade import check_decided, looked_at, remarks
+
+    changes = looked_at(job, old, new)
+    print_payload(render(changes, "text", ""))
+    for remark in remarks(changes):
+        tell(remark)
+    check_decided(changes, job.reset, job.accept)
