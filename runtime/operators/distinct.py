@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from vsc.plan.nodes import Node, Plan
+from vsc.plan.nodes import Column, Node, Plan
 from vsc.plan.operations import Distinct
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.flow import Flow
@@ -29,7 +29,7 @@ from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
 from vsc.runtime.records import Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
-from vsc.runtime.state.passed import PassedTimes
+from vsc.runtime.state.passed import MOVING, PassedTimes
 
 __all__ = ["OPERATOR"]
 
@@ -121,4 +121,8 @@ def _contents(plan: Plan, node: Node, operation: Distinct) -> Contents:
     return Contents(("timestamp", "due"), before.schema.key, (), before.name)
 
 
-OPERATOR = Operator(_Distinct, beside=Beside(b"", _contents, _View))
+def _encoded(plan: Plan, node: Node, operation: Distinct) -> tuple[Column, ...]:
+    return ()
+
+
+OPERATOR = Operator(_Distinct, beside=Beside(b"", _contents, _View, lambda _: MOVING, _encoded))

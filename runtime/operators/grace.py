@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.nodes import Node, Plan, StreamTableJoin
+from vsc.plan.nodes import Column, Node, Plan, StreamTableJoin
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, turns
@@ -21,7 +21,7 @@ from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.operators.views.store import StoreInfo
 from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
 from vsc.runtime.records import Int64s, Mask
-from vsc.runtime.state.grace_buffer import Buffered, TimeOrderedBuffer
+from vsc.runtime.state.grace_buffer import MOVING, Buffered, TimeOrderedBuffer
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
@@ -129,4 +129,8 @@ def _contents(plan: Plan, node: Node, operation: StreamTableJoin) -> Contents:
     return Contents(("timestamp", "due"), node.schema.key, stream.schema.value, stream.name)
 
 
-WAITING = Beside(b"", _contents, _View)
+def _encoded(plan: Plan, node: Node, operation: StreamTableJoin) -> tuple[Column, ...]:
+    return plan.node(node.inputs[0]).schema.value
+
+
+WAITING = Beside(b"", _contents, _View, lambda _: MOVING, _encoded)

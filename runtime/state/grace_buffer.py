@@ -23,8 +23,9 @@ from typing import Final, NamedTuple
 
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.meta_row import MetaRow
+from vsc.runtime.state.moving import Moving, Recode
 
-__all__ = ["FORMAT_VERSION", "Buffered", "TimeOrderedBuffer"]
+__all__ = ["FORMAT_VERSION", "MOVING", "Buffered", "TimeOrderedBuffer"]
 
 FORMAT_VERSION: Final = 1
 
@@ -99,5 +100,24 @@ class TimeOrderedBuffer:
     def _decode(self, row_key: bytes) -> tuple[int, bytes]:
         start = len(self._rows)
         (timestamp,) = _NUMBER.unpack_from(row_key, start)
-        escaped = row_key[start + _NUMBER.size : -_NUMBER.size - len(_END)]
-        return timestamp, escaped.replace(b"\0\xff", b"\0")
+        return timestamp, _key(row_key[start:])
+
+
+def _key(rest: bytes) -> bytes:
+    return rest[_NUMBER.size : -_NUMBER.size - len(_END)].replace(b"\0\xff", b"\0")
+
+
+def _recoded(letter: bytes, value: bytes, recode: Recode) -> bytes:
+    return recode(value)
+
+
+def _merged(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
+    times, sequences, _ = zip(*map(_META.read, metas), strict=True)
+    return _META.row(max(times), max(sequences), *(counts or (0,)))
+
+
+def _counted(meta: bytes | None, letter: bytes, rest: bytes, value: bytes) -> tuple[int, ...]:
+    return (1,)
+
+
+MOVING: Final = Moving({b"b": _key}, _recoded, _merged, _counted)

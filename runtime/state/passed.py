@@ -18,8 +18,9 @@ from typing import Final
 
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.meta_row import MetaRow
+from vsc.runtime.state.moving import Moving, Recode, behind
 
-__all__ = ["FORMAT_VERSION", "PassedTimes"]
+__all__ = ["FORMAT_VERSION", "MOVING", "PassedTimes"]
 
 FORMAT_VERSION: Final = 1
 
@@ -69,3 +70,15 @@ class PassedTimes:
 
 def _decode(data: bytes | None) -> list[int]:
     return [] if data is None else list(struct.unpack(f"<{len(data) // 8}q", data))
+
+
+def _recoded(letter: bytes, value: bytes, recode: Recode) -> bytes:
+    return value
+
+
+def _merged(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
+    times, firsts = zip(*map(_META.read, metas), strict=True)
+    return _META.row(max(times), min(firsts))
+
+
+MOVING: Final = Moving({b"k": behind(0), b"t": behind(_NUMBER.size)}, _recoded, _merged)

@@ -23,14 +23,17 @@ import pyarrow.compute as pc
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.meta_row import MetaRow
-from vsc.runtime.state.timed_rows import packed
+from vsc.runtime.state.moving import Moving, behind
+from vsc.runtime.state.timed_rows import packed, recoded
 
-__all__ = ["FORMAT_VERSION", "Subscription", "SubscriptionStore"]
+__all__ = ["FORMAT_VERSION", "MOVING", "Subscription", "SubscriptionStore"]
 
 FORMAT_VERSION: Final = 1
 
 _TIME: Final = struct.Struct("<q")
 _META: Final = MetaRow(b"VSUB", FORMAT_VERSION, "the store of a foreign-key join's subscriptions")
+
+MOVING: Final = Moving({b"s": behind(0)}, recoded)
 
 
 class Subscription(NamedTuple):

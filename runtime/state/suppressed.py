@@ -21,8 +21,9 @@ from typing import Final, NamedTuple
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.meta_row import MetaRow
+from vsc.runtime.state.moving import Moving, Recode, behind
 
-__all__ = ["FORMAT_VERSION", "Suppressed", "SuppressedRow"]
+__all__ = ["FORMAT_VERSION", "MOVING", "Suppressed", "SuppressedRow"]
 
 FORMAT_VERSION: Final = 1
 
@@ -165,3 +166,24 @@ def _decode(key: bytes, data: bytes) -> SuppressedRow:
     end = _ROW.size + length
     row = data[_ROW.size : end] if flags & 1 else None
     return SuppressedRow(place, key, row, data[end:] if flags & 2 else None, timestamp)
+
+
+def _recoded(letter: bytes, value: bytes, recode: Recode) -> bytes:
+    if letter == b"t":
+        return value
+    held = _decode(b"", value)
+    row, before = (None if one is None else recode(one) for one in (held.row, held.before))
+    return _encode(held.place, row, before, held.timestamp)
+
+
+def _merged(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
+    """At the lowest stream time: what is held until then is sought from there on."""
+    times = [_META.read(meta)[0] for meta in metas]
+    return _META.row(min((time for time in times if time >= 0), default=-1), *(counts or (0, 0)))
+
+
+def _counted(meta: bytes | None, letter: bytes, rest: bytes, value: bytes) -> tuple[int, ...]:
+    return (1, len(rest) + len(value)) if letter == b"k" else (0, 0)
+
+
+MOVING: Final = Moving({b"k": behind(0), b"t": behind(_NUMBER.size)}, _recoded, _merged, _counted)

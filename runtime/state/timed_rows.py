@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.runtime.errors import StateError
+from vsc.runtime.state.moving import Recode
 from vsc.runtime.state.row_columns import fixed_width_binary
 
-__all__ = ["packed", "unpacked"]
+__all__ = ["packed", "recoded", "unpacked"]
 
 _WIDTH = 8
 
@@ -42,3 +43,8 @@ def unpacked(rows: Sequence[bytes]) -> tuple[pa.BinaryArray, npt.NDArray[np.int6
     heads = pieces.take(pa.array(places))
     times = np.frombuffer(heads.buffers()[2] or b"", dtype="<i8", count=count)
     return pieces.take(pa.array(places + 1)), times.astype(np.int64)
+
+
+def recoded(letter: bytes, value: bytes, recode: Recode) -> bytes:
+    """The same row with its value recoded."""
+    return value[:_WIDTH] + recode(value[_WIDTH:])

@@ -22,14 +22,17 @@ import pyarrow as pa
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.meta_row import MetaRow
-from vsc.runtime.state.timed_rows import packed, unpacked
+from vsc.runtime.state.moving import Moving, behind
+from vsc.runtime.state.timed_rows import packed, recoded, unpacked
 
-__all__ = ["FORMAT_VERSION", "TimestampedStore"]
+__all__ = ["FORMAT_VERSION", "MOVING", "TimestampedStore"]
 
 FORMAT_VERSION: Final = 1
 
 _TIME: Final = struct.Struct("<q")
 _META: Final = MetaRow(b"VSTS", FORMAT_VERSION, "an unversioned store")
+
+MOVING: Final = Moving({b"r": behind(0)}, recoded)
 
 
 class TimestampedStore:

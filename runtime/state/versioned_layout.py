@@ -31,13 +31,25 @@ Heads and chunks have one layout, in eight-byte words, so that many of them, one
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import store_root
+from vsc.runtime.state.moving import Moving, Recode, behind
 
-__all__ = ["FORMAT_VERSION", "Block", "Meta", "RowKeys", "decode_block", "decode_meta", "encode_block", "encode_meta"]
+__all__ = [
+    "FORMAT_VERSION",
+    "MOVING",
+    "Block",
+    "Meta",
+    "RowKeys",
+    "decode_block",
+    "decode_meta",
+    "encode_block",
+    "encode_meta",
+]
 
 FORMAT_VERSION: Final = 1
 
@@ -183,3 +195,26 @@ def decode_block(data: bytes) -> Block:
     if n == 0 or at + (-at & 7) != len(data):
         raise StateError("a row of a versioned store is damaged: its length does not fit its content")
     return Block(list(numbers[:n]), values, list(numbers[n : n + m]), mark)
+
+
+def _recoded(letter: bytes, value: bytes, recode: Recode) -> bytes:
+    if letter == b"d":
+        return value
+    block = decode_block(value)
+    block.values = [None if one is None else recode(one) for one in block.values]
+    return encode_block(block)
+
+
+def _merged(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
+    """At the highest stream time; what is behind it in the others is dropped from then on."""
+    found = [decode_meta(meta) for meta in metas]
+    limits = {(meta.retention, meta.grace) for meta in found}
+    first = max(found, key=lambda meta: meta.observed)
+    if len(limits) > 1:
+        found = [meta.adopted(first.retention, first.grace) for meta in found]
+    observed, dropped = first.observed, min(meta.dropped for meta in found)
+    sweeping, floor = any(meta.sweeping for meta in found), max(meta.floor for meta in found)
+    return encode_meta(Meta(first.retention, first.grace, observed, dropped, sweeping, floor))
+
+
+MOVING: Final = Moving({b"h": behind(0), b"c": behind(_TIME.size), b"d": behind(_TIME.size)}, _recoded, _merged)

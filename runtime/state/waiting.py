@@ -24,12 +24,14 @@ from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.meta_row import MetaRow
 
-__all__ = ["FORMAT_VERSION", "Place", "Waiting", "WaitingBatches"]
+__all__ = ["FORMAT_VERSION", "Place", "Waiting", "WaitingBatches", "meta_row", "next_sequence", "row"]
 
 FORMAT_VERSION: Final = 2
 
 _PREFIX: Final = b"#waiting"
 """No node's: those are numbers."""
+_META_KEY: Final = store_root(_PREFIX) + b"m"
+_ROWS: Final = store_root(_PREFIX) + b"w"
 _META: Final = MetaRow(b"VSWT", FORMAT_VERSION, "the store of waiting records", (0, 0))
 _SEQUENCE: Final = struct.Struct(">Q")
 _PORT: Final = struct.Struct("<H")
@@ -65,13 +67,12 @@ class Waiting(NamedTuple):
 class WaitingBatches:
     """The waiting batches of one stage and partition."""
 
-    __slots__ = ("_count", "_kv", "_meta", "_rows", "_sequence")
+    __slots__ = ("_count", "_kv", "_rows", "_sequence")
 
     def __init__(self, kv: OrderedKV) -> None:
         """Open what `kv` has; `StateError` when what lies there is something else."""
-        root = store_root(_PREFIX)
-        self._kv, self._meta, self._rows = kv, root + b"m", root + b"w"
-        self._sequence, self._count = _META.read(kv.get(self._meta))
+        self._kv, self._rows = kv, _ROWS
+        self._sequence, self._count = _META.read(kv.get(_META_KEY))
 
     def __len__(self) -> int:
         """How many records wait."""
@@ -88,18 +89,19 @@ class WaitingBatches:
             for row_key, value in self._kv.scan(start, stop):
                 yield row_key, self._decode(row_key, value)
 
+    def numbered(self) -> Iterator[tuple[int, Waiting]]:
+        """All that waits, by place, each with its sequence."""
+        for row_key, one in self.before(None):
+            yield _SEQUENCE.unpack(row_key[-_SEQUENCE.size :])[0], one
+
     def replace(self, taken: Sequence[tuple[bytes, Waiting]], added: Sequence[Waiting]) -> None:
         """Remove `taken` (as `before` gave them; their data may be left out) and add `added`, in one atomic write."""
         if not taken and not added:
             return
-        puts = []
-        for sequence, one in enumerate(added, self._sequence):
-            port = one.port.encode()
-            value = _PORT.pack(len(port)) + port + _COUNT.pack(one.records) + one.data
-            puts.append((self._rows + one.place.encoded + _SEQUENCE.pack(sequence), value))
+        puts = [row(one, sequence) for sequence, one in enumerate(added, self._sequence)]
         self._sequence += len(added)
         self._count += sum(one.records for one in added) - sum(one.records for _, one in taken)
-        puts.append((self._meta, _META.row(self._sequence, self._count)))
+        puts.append(meta_row(self._sequence, self._count))
         self._kv.write(puts, [row_key for row_key, _ in taken])
 
     def _decode(self, row_key: bytes, value: bytes) -> Waiting:
@@ -108,3 +110,20 @@ class WaitingBatches:
         start = _PORT.size + length
         (records,) = _COUNT.unpack_from(value, start)
         return Waiting(value[_PORT.size : start].decode(), place, records, value[start + _COUNT.size :])
+
+
+def row(one: Waiting, sequence: int) -> tuple[bytes, bytes]:
+    """The row of a batch that waits."""
+    port = one.port.encode()
+    value = _PORT.pack(len(port)) + port + _COUNT.pack(one.records) + one.data
+    return _ROWS + one.place.encoded + _SEQUENCE.pack(sequence), value
+
+
+def meta_row(sequence: int, records: int) -> tuple[bytes, bytes]:
+    """The meta row: the next sequence, and how many records wait."""
+    return _META_KEY, _META.row(sequence, records)
+
+
+def next_sequence(kv: OrderedKV) -> int:
+    """The sequence of the next batch to wait; 0 where none ever has."""
+    return _META.read(kv.get(_META_KEY))[0]

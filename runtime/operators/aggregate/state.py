@@ -27,8 +27,9 @@ from vsc.runtime.operators.aggregate.entries import At
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.kv_overlay import OverlayKV
+from vsc.runtime.state.moving import Moving, behind
 
-__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "bounds_key", "window_key"]
+__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "bounds_key", "moving", "window_key"]
 
 FORMAT_VERSION: Final = 2
 SUFFIX: Final = b"a"
@@ -175,3 +176,31 @@ def _read_meta(data: bytes | None) -> tuple[int, int, int, int, int, int]:
         )
     time, arrivals, closed, highest, count, forgotten = _META.unpack_from(data)[1:]
     return time, arrivals, closed, highest, count, forgotten
+
+
+def moving(final: bool) -> Moving:
+    """How the rows move. `final`: a window has a result when it closes."""
+    keys = {b"g": behind(0), b"e": behind(0), b"t": behind(_PLACE.size)}
+    return Moving(keys, None, _merged_final, _opened, _is_open) if final else Moving(keys, None, _merged, _opened)
+
+
+def _merged(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
+    time, arrivals, closed, highest, _, forgotten = zip(*map(_read_meta, metas), strict=True)
+    most = map(max, (time, arrivals, closed, highest))
+    return _META.pack(_BEGIN, *most, *(counts or (0,)), min(forgotten))
+
+
+def _merged_final(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
+    """A window of which one partition has given no result yet is open, although another one is further on."""
+    closed = min(_read_meta(meta)[2] for meta in metas)
+    time, arrivals, _, highest, is_open, forgotten = _read_meta(_merged(metas, counts))
+    return _META.pack(_BEGIN, time, arrivals, closed, highest, is_open, min(forgotten, closed))
+
+
+def _is_open(meta: bytes | None, letter: bytes, rest: bytes) -> bool:
+    """A window whose result has been given is not found again by its place in time."""
+    return letter != b"t" or _PLACE.unpack_from(rest)[0] > _read_meta(meta)[2]
+
+
+def _opened(meta: bytes | None, letter: bytes, rest: bytes, value: bytes) -> tuple[int, ...]:
+    return (1 if letter == b"t" and _is_open(meta, letter, rest) else 0,)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from vsc.plan.nodes import Aggregate, Node, Plan
+from vsc.plan.nodes import Aggregate, Column, Node, Plan
 from vsc.runtime.operators.aggregate.calls import Calls, Group
-from vsc.runtime.operators.aggregate.state import SUFFIX, AggregateState
+from vsc.runtime.operators.aggregate.state import SUFFIX, AggregateState, moving
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.views.question import Question, Status
@@ -85,4 +85,10 @@ def _contents(plan: Plan, node: Node, operation: Aggregate) -> Contents:
     return Contents(("timestamp", "rows"), node.schema.key, node.schema.value, node.name)
 
 
-GROUPS = Beside(SUFFIX, _contents, _View)
+def _encoded(plan: Plan, node: Node, operation: Aggregate) -> tuple[Column, ...]:
+    """Each call with what it is of: its cells and entries are its own affair."""
+    calls = enumerate(operation.calls)
+    return tuple(Column(f"{n} {c.function} {c.distinct} {[str(arg.type) for arg in c.args]}", c.type) for n, c in calls)
+
+
+GROUPS = Beside(SUFFIX, _contents, _View, lambda operation: moving(operation.final), _encoded)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vsc.plan.nodes import Node, Plan
+from vsc.plan.nodes import Column, Node, Plan
 from vsc.plan.nodes import Suppress as Operation
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.site import Site
@@ -21,7 +21,7 @@ from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.suppressed import Suppressed
+from vsc.runtime.state.suppressed import MOVING, Suppressed
 
 __all__ = ["HELD", "SUFFIX", "Hidden", "behind_held", "opened"]
 
@@ -98,4 +98,8 @@ def _contents(plan: Plan, node: Node, operation: Operation) -> Contents:
     return Contents(("timestamp", "due"), before.key, before.value, node.name)
 
 
-HELD = Beside(SUFFIX, _contents, _View)
+def _encoded(plan: Plan, node: Node, operation: Operation) -> tuple[Column, ...]:
+    return plan.node(node.inputs[0]).schema.value
+
+
+HELD = Beside(SUFFIX, _contents, _View, lambda _: MOVING, _encoded)

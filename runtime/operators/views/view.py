@@ -11,6 +11,7 @@ from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.operators.views.store import StoreInfo
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
+from vsc.runtime.state.moving import Moving
 
 __all__ = ["Beside", "Contents", "Entry", "Pulse", "StoreView", "byte_size", "clock"]
 
@@ -72,12 +73,14 @@ class Beside:
     """What an operator keeps that is not its node's table, under the node's prefix and `suffix`.
 
     It is there if the operation `keeps` something. `contents` says of a node and its operation what that is; `view`
-    opens it.
+    opens it. `moving`: how its rows move, and `encoded`: of which columns they are.
     """
 
     suffix: bytes
     contents: Callable[[Plan, Node, Any], Contents]
     view: Callable[[Node, Any, StoreInfo, OrderedKV], StoreView]
+    moving: Callable[[Any], Moving]
+    encoded: Callable[[Plan, Node, Any], tuple[Column, ...]]
 
 
 def byte_size(store: StoreInfo, kv: OrderedKV) -> int:

@@ -1,0 +1,156 @@
+"""What becomes of the state of a plan under another plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import NamedTuple
+
+from vsc.plan.nodes import Plan
+from vsc.runtime.operators.carry.stores import Move, moves
+from vsc.runtime.operators.carry.told import Told
+from vsc.runtime.operators.carry.waiting import CarriedWaiting
+from vsc.runtime.records import partition_of
+from vsc.runtime.state.kv_base import OrderedKV, prefix_end
+from vsc.runtime.state.moving import META
+
+__all__ = ["Carried", "Carry"]
+
+_AT_ONCE = 256
+"""How many rows are looked at together."""
+
+
+class Carried(NamedTuple):
+    """A row of the map of a new stage and partition."""
+
+    stage: int
+    partition: int
+    key: bytes
+    value: bytes
+
+
+@dataclass(frozen=True)
+class Carry:
+    """How the rows of the stores of `old`, in `old_partitions`, become those of `new`, in `partitions`.
+
+    What has to be rebuilt and is in `reset` begins empty; what is in `accept` is kept as it is. `common` of what all
+    old partitions have `told`, and the `rows` of each of them, are together the whole state of the new plan; no row
+    comes twice.
+    """
+
+    old: Plan
+    new: Plan
+    old_partitions: int
+    partitions: int
+    reset: frozenset[str]
+    accept: frozenset[str]
+
+    @classmethod
+    def of(
+        cls, old: Plan, new: Plan, old_partitions: int, partitions: int, reset: frozenset[str], accept: frozenset[str]
+    ) -> Carry:
+        """ConfigurationError where a store has to be rebuilt and is in neither, or cannot be kept."""
+        carry = cls(old, new, old_partitions, partitions, reset, accept)
+        assert carry._moves is not None
+        return carry
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @cached_property
+    def _moves(self) -> list[Move]:
+        return moves(self.old, self.new, self.reset, self.accept)
+
+    @cached_property
+    def _waiting(self) -> CarriedWaiting:
+        return CarriedWaiting(self.old, self.new, self.old_partitions, self.partitions)
+
+    def told(self, stage: int, partition: int, kv: OrderedKV) -> Told:
+        """What all have to know of an old stage and partition, whose state is `kv`."""
+        told = Told(stage, partition)
+        for move in self._from(stage, partition):
+            home = move.new_stage, move.new_root
+            meta = kv.get(move.root + META)
+            if meta is not None:
+                told.metas[home] = meta
+            if move.moving.counted is not None and self._spreads(move):
+                for to, key, value in self._moved(move, partition, kv, meta):
+                    at = len(move.new_root)
+                    one = move.moving.counted(meta, key[at : at + 1], key[at + 1 :], value)
+                    sums = told.counts.get((home, to))
+                    told.counts[home, to] = one if sums is None else tuple(map(sum, zip(sums, one, strict=True)))
+        self._waiting.tell(told, kv)
+        return told
+
+    def common(self, told: Iterable[Told]) -> Iterator[Carried]:
+        """The rows of which there is one a store and new partition. ConfigurationError where records would be lost."""
+        by_place = sorted(told, key=lambda one: (one.stage, one.partition))
+        self._waiting.check(by_place)
+        for move in self._moves:
+            home = move.new_stage, move.new_root
+            of = {one.partition: one for one in by_place if home in one.metas}
+            if not self._spreads(move):
+                for partition, one in of.items():
+                    yield Carried(move.new_stage, partition, move.new_root + META, one.metas[home])
+            elif of:
+                for to in range(self.partitions):
+                    counts = [one.counts[home, to] for one in of.values() if (home, to) in one.counts]
+                    sums = tuple(map(sum, zip(*counts, strict=True)))
+                    meta = move.moving.merged([one.metas[home] for one in of.values()], sums)
+                    yield Carried(move.new_stage, to, move.new_root + META, meta)
+        for stage, partition, key, value in self._waiting.metas(by_place):
+            yield Carried(stage, partition, key, value)
+
+    def rows(self, stage: int, partition: int, kv: OrderedKV) -> Iterator[Carried]:
+        """The other rows that come from an old stage and partition, whose state is `kv`."""
+        for move in self._from(stage, partition):
+            meta = kv.get(move.root + META)
+            for to, key, value in self._moved(move, partition, kv, meta):
+                yield Carried(move.new_stage, to, key, value)
+        for row in self._waiting.rows(stage, partition, kv):
+            yield Carried(*row)
+
+    def _from(self, stage: int, partition: int) -> Sequence[Move]:
+        """The moves that take rows out of a stage and partition: one partition has all rows that each has."""
+        of_stage = (move for move in self._moves if move.stage == stage)
+        return [m for m in of_stage if not (partition and m.was_replicated and self._spreads(m))]
+
+    def _spreads(self, move: Move) -> bool:
+        return move.respread or self.partitions != self.old_partitions
+
+    def _moved(
+        self, move: Move, partition: int, kv: OrderedKV, meta: bytes | None
+    ) -> Iterator[tuple[int, bytes, bytes]]:
+        """The rows, without the meta row, each with its new partition."""
+        found = kv.scan(move.root, prefix_end(move.root))
+        start, spreads, recode, moving = len(move.root), self._spreads(move), move.recode, move.moving
+        joined = spreads and self.old_partitions > 1 and not move.was_replicated
+        while rows := list(islice(found, _AT_ONCE)):
+            kept: list[tuple[bytes, bytes, bytes]] = []
+            for key, value in rows:
+                letter, rest = key[start : start + 1], key[start + 1 :]
+                if letter == META or (joined and not moving.stays(meta, letter, rest)):
+                    continue
+                if recode is not None:
+                    assert moving.recoded is not None
+                    value = moving.recoded(letter, value, recode)
+                kept.append((letter, rest, value))
+            for places, (letter, rest, value) in zip(self._places(move, partition, kept), kept, strict=True):
+                for to in places:
+                    yield to, move.new_root + letter + rest, value
+
+    def _places(
+        self, move: Move, partition: int, rows: Sequence[tuple[bytes, bytes, bytes]]
+    ) -> Iterable[Sequence[int]]:
+        """The new partitions of each of the rows."""
+        if not self._spreads(move):
+            return [(partition,)] * len(rows)
+        if move.replicated:
+            return [range(self.partitions)] * len(rows)
+        keys = []
+        for letter, rest, _ in rows:
+            key = move.moving.keys[letter](rest)
+            keys.append(key[: move.codec.decode_first(key)[1]])
+        return [(to,) for to in partition_of(keys, self.partitions).tolist()]

@@ -1,0 +1,173 @@
+"""Which old store becomes which new one, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vsc.changes import Change, Verdict, compare
+from vsc.changes.nodes import Nodes
+from vsc.plan.nodes import Column, Plan, Stage
+from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.operators.carry.columns import Columns, Unfitting
+from vsc.runtime.operators.operator import operator_of
+from vsc.runtime.operators.partition import partition_codecs
+from vsc.runtime.operators.views.catalog import stores_of
+from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.state import unversioned, versioned_layout
+from vsc.runtime.state.keys import KeyCodec
+from vsc.runtime.state.kv_base import store_root
+from vsc.runtime.state.moving import Moving, Recode
+
+__all__ = ["Move", "moves", "nearest"]
+
+_OF_TABLES = {"versioned": versioned_layout.MOVING, "unversioned": unversioned.MOVING}
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """An old store on its way to a new one. `recode`: its rows get other columns.
+
+    `codec` is of the columns that decide on the partition of a row. `respread`: a row may have to go to another
+    partition, even if there are as many as before. `replicated`: whether all partitions have all rows, `was_`: before.
+    """
+
+    name: str
+    stage: int
+    root: bytes
+    new_stage: int
+    new_root: bytes
+    moving: Moving
+    codec: KeyCodec
+    recode: Recode | None
+    respread: bool
+    was_replicated: bool
+    replicated: bool
+
+
+def moves(old: Plan, new: Plan, reset: frozenset[str], accept: frozenset[str]) -> list[Move]:
+    """All of them. ConfigurationError where a store has to be rebuilt and nobody says what is to become of it."""
+    nodes, verdicts = Nodes(old, new), {c.name: c for c in compare(old, new) if c.kind == "store"}
+    _check_names(verdicts, reset, accept)
+    _check_together(new, verdicts, reset, accept)
+    before: dict[tuple[str, bool], list[StoreInfo]] = {}
+    for store in stores_of(old):
+        before.setdefault((store.node, store.is_table), []).append(store)
+    found = []
+    for store in stores_of(new):
+        node = nodes.pairs.get(store.node)
+        was = before.get((node.name, store.is_table)) if node is not None else None
+        if was and verdicts[store.name].verdict is not Verdict.NEW and store.name not in reset:
+            near = nearest(old, new.stages[store.stage], nodes)
+            found.append(_move(old, new, min(was, key=lambda one: near.index(one.stage)), store))
+    return found
+
+
+def nearest(old: Plan, stage: Stage, nodes: Nodes) -> list[int]:
+    """The numbers of the old stages, those that have most of the nodes of a new stage first.
+
+    What a stage takes over comes from one old stage as far as it can: stages are not all equally far.
+    """
+    names = {nodes.pairs[name].name for name in stage.nodes if name in nodes.pairs}
+    later = old.stages[1:]
+    return [one.id for one in sorted(later, key=lambda one: (-len(names.intersection(one.nodes)), one.id))]
+
+
+def _move(old: Plan, new: Plan, was: StoreInfo, now: StoreInfo) -> Move:
+    try:
+        columns = _columns(old, new, was, now)
+    except Unfitting as error:
+        raise ConfigurationError(f"store '{now.name}' cannot be kept: {error}", f"--reset {now.name}") from error
+    moving = _moving(new, now)
+    codec, before = partition_codecs(new)[now.partitioned], partition_codecs(old)[was.partitioned]
+    return Move(
+        now.name, was.stage, store_root(was.prefix), now.stage, store_root(now.prefix), moving, codec,
+        None if columns.same else columns.recode,
+        codec.types != before.types or was.replicated != now.replicated, was.replicated, now.replicated,
+    )  # fmt: skip
+
+
+def _columns(old: Plan, new: Plan, was: StoreInfo, now: StoreInfo) -> Columns:
+    if was.kind != now.kind:
+        raise Unfitting(f"it was {was.kind}, is {now.kind}")
+    if [c.type for c in was.key] != [c.type for c in now.key]:
+        raise Unfitting(f"its key was ({_shown(was.key)}), is ({_shown(now.key)})")
+    before, after = _encoded(old, was), _encoded(new, now)
+    if before != after and _moving(new, now).recoded is None:
+        raise Unfitting("it computes something else")
+    return Columns(before, after)
+
+
+def _shown(columns: Sequence[Column]) -> str:
+    return ", ".join(f"{c.name} {c.type}" for c in columns)
+
+
+def _moving(plan: Plan, store: StoreInfo) -> Moving:
+    if store.is_table:
+        return _OF_TABLES[store.kind]
+    operation = plan.node(store.node).operation
+    beside = operator_of(operation).beside
+    assert beside is not None
+    return beside.moving(operation)
+
+
+def _encoded(plan: Plan, store: StoreInfo) -> tuple[Column, ...]:
+    """The columns that the rows of a store are encoded with."""
+    node = plan.node(store.node)
+    if store.is_table:
+        return node.schema.value
+    beside = operator_of(node.operation).beside
+    assert beside is not None
+    return beside.encoded(plan, node, node.operation)
+
+
+def _check_names(verdicts: dict[str, Change], reset: frozenset[str], accept: frozenset[str]) -> None:
+    rebuilt = {name for name, change in verdicts.items() if change.verdict is Verdict.REBUILD}
+    for name in sorted(reset | accept):
+        if name not in verdicts or verdicts[name].verdict is Verdict.DROPPED:
+            there = ", ".join(sorted(n for n, c in verdicts.items() if c.verdict is not Verdict.DROPPED))
+            raise ConfigurationError(f"there is no store '{name}'", f"there are {there}" if there else None)
+        if name not in rebuilt:
+            what = verdicts[name].verdict.value
+            raise ConfigurationError(f"store '{name}' does not need it: its verdict is {what}", "leave it out")
+    if both := sorted(reset & accept):
+        raise ConfigurationError(f"store '{both[0]}' cannot be both reset and accepted", "choose one")
+    if left := sorted(rebuilt - reset - accept):
+        why = "; ".join(f"{name}: {verdicts[name].reason}" for name in left)
+        options = " ".join(f"--reset {name}" for name in left)
+        raise ConfigurationError(
+            f"what stands in these stores was computed by the old text: {why}",
+            f"{options} to begin with them empty, or --accept to keep them as they are",
+        )
+
+
+def _check_together(new: Plan, verdicts: dict[str, Change], reset: frozenset[str], accept: frozenset[str]) -> None:
+    """What is computed from a table knows its rows: it cannot be kept where these are gone."""
+    of_node: dict[str, list[StoreInfo]] = {}
+    for store in stores_of(new):
+        of_node.setdefault(store.node, []).append(store)
+
+    def empty(name: str) -> str | None:
+        """The first store of a node, or of the tables behind it, that begins empty."""
+        own = of_node.get(name, [])
+        for store in own:
+            if store.name in reset or verdicts[store.name].verdict is Verdict.NEW:
+                return store.name
+        if any(store.is_table for store in own):
+            return None
+        return behind(name)
+
+    def behind(name: str) -> str | None:
+        tables = (n for n in map(new.node, new.node(name).inputs) if n.kind == "table" or n.part_of is not None)
+        return next(filter(None, map(empty, (table.name for table in tables))), None)
+
+    for name, stores in of_node.items():
+        for store in stores:
+            if store.name in accept:
+                own = next((one.name for one in stores if one.name in reset), None)
+                gone = own or behind(name)
+                if gone is not None:
+                    raise ConfigurationError(
+                        f"store '{store.name}' cannot be kept: it knows rows of '{gone}', which begins empty",
+                        f"--reset {store.name}",
+                    )

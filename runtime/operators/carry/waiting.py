@@ -1,0 +1,167 @@
+"""The records that wait for other sources (`in_step`): to the stages that read them now, and their partitions.
+
+A batch that waits is taken apart by partition, under the names, ranks and columns of the new plan. What waits goes
+where what its node gives now goes; where nothing of the kind is left but its readers are, records would be lost: then
+the old topology has to finish them first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from vsc.changes.nodes import Nodes
+from vsc.plan.nodes import Plan, Stage
+from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.operators.carry.columns import Columns, Unfitting
+from vsc.runtime.operators.carry.stores import nearest
+from vsc.runtime.operators.carry.told import Told
+from vsc.runtime.operators.in_step import Frontier
+from vsc.runtime.operators.partition import partition_codecs, split
+from vsc.runtime.records import Batch, Origin
+from vsc.runtime.state.kv_base import OrderedKV
+from vsc.runtime.state.waiting import Waiting, WaitingBatches, meta_row, next_sequence, row
+
+__all__ = ["CarriedWaiting"]
+
+_Row = tuple[int, int, bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """From a node's records in an old stage to those of its successor in a new one."""
+
+    stage: int
+    port: str
+    new_stage: int
+    new_port: str
+    columns: Columns
+    was_broadcast: bool
+    broadcast: bool
+
+
+class CarriedWaiting:
+    """What waits, of all stages."""
+
+    def __init__(self, old: Plan, new: Plan, old_partitions: int, partitions: int) -> None:
+        self._old, self._new, self._nodes = old, new, Nodes(old, new)
+        self._old_partitions, self._partitions = old_partitions, partitions
+        self._codecs = partition_codecs(new)
+        self._schemas = {node.name: node.schema for node in old.nodes}
+        self._new_schemas = {node.name: node.schema for node in new.nodes}
+        self._ways = [way for stage in new.stages[1:] for way in self._into(stage)]
+        self._origins = {
+            name: (node.name, node.source.rank)
+            for name, node in self._nodes.successors.items()
+            if node in new.sources
+        }  # fmt: skip
+
+    def tell(self, told: Told, kv: OrderedKV) -> None:
+        """Adds to what an old stage and partition has told."""
+        following = next_sequence(kv)
+        if not following:
+            return
+        records: Counter[tuple[int, int]] = Counter()
+        for stage, partition, one in self._moved(told.stage, told.partition, kv):
+            records[stage, partition] += one.records
+        told.waiting.update({home: (self._sequence(following, told.stage, 0), n) for home, n in records.items()})
+        homeless = {port for port, _ in self._entering(told.stage)} - {way.port for way in self._ways}
+        if homeless:
+            for _, one in WaitingBatches(kv).before(None):
+                if one.port in homeless and self._is_read(told.stage, one.port):
+                    told.homeless[one.port] = told.homeless.get(one.port, 0) + one.records
+
+    def check(self, told: Sequence[Told]) -> None:
+        """ConfigurationError where records wait that have nowhere to go."""
+        lost = sum((Counter(one.homeless) for one in told), Counter[str]())
+        if lost:
+            what = ", ".join(f"{count} of '{name}'" for name, count in sorted(lost.items()))
+            raise ConfigurationError(
+                f"records wait for others ({what}), and the new topology has no such node or other columns there",
+                "run the old topology until it has read all of its sources, so that nothing waits",
+            )
+
+    def metas(self, told: Sequence[Told]) -> Iterator[_Row]:
+        """The meta rows."""
+        found: dict[tuple[int, int], tuple[int, int]] = {}
+        for one in told:
+            for home, (sequence, records) in one.waiting.items():
+                before = found.get(home, (0, 0))
+                found[home] = max(before[0], sequence), before[1] + records
+        for (stage, partition), numbers in found.items():
+            yield stage, partition, *meta_row(*numbers)
+
+    def rows(self, stage: int, partition: int, kv: OrderedKV) -> Iterator[_Row]:
+        """What waits in an old stage and partition, as rows of the new ones."""
+        for to_stage, to, one, sequence in self._numbered(stage, partition, kv):
+            yield to_stage, to, *row(one, sequence)
+
+    def _moved(self, stage: int, partition: int, kv: OrderedKV) -> Iterator[tuple[int, int, Waiting]]:
+        for to_stage, to, one, _ in self._numbered(stage, partition, kv):
+            yield to_stage, to, one
+
+    def _numbered(self, stage: int, partition: int, kv: OrderedKV) -> Iterator[tuple[int, int, Waiting, int]]:
+        ways: dict[str, list[_Way]] = {}
+        for way in self._ways:
+            if way.stage == stage and not (way.was_broadcast and partition and not self._stays(way)):
+                ways.setdefault(way.port, []).append(way)
+        if not ways:
+            return
+        for sequence, one in WaitingBatches(kv).numbered():
+            for way in ways.get(one.port, ()):
+                batch = self._carried(Batch.from_ipc(one.data, self._schemas[one.port], trusted=False), way)
+                for to, part in self._spread(batch, way, partition):
+                    place = Frontier.at(part).place
+                    moved = Waiting(way.new_port, place, len(part), part.to_ipc())
+                    yield way.new_stage, to, moved, self._sequence(sequence, stage, partition)
+
+    def _stays(self, way: _Way) -> bool:
+        """Whether every partition keeps what it has of a global table."""
+        return way.broadcast and self._partitions == self._old_partitions
+
+    def _spread(self, batch: Batch, way: _Way, partition: int) -> Iterable[tuple[int, Batch]]:
+        if way.was_broadcast and self._stays(way):
+            return [(partition, batch)]
+        return split(batch, self._codecs[way.new_port], self._partitions, way.broadcast)
+
+    def _carried(self, batch: Batch, way: _Way) -> Batch:
+        origins = tuple(self._origin(origin) for origin in batch.origins)
+        values = batch.values if way.columns.same else way.columns.arrays(batch.values, len(batch))
+        return replace(batch, schema=self._new_schemas[way.new_port], origins=origins, values=values).sorted()
+
+    def _origin(self, origin: Origin) -> Origin:
+        """The source partition under the new plan; a source that is gone keeps its place."""
+        name, rank = self._origins.get(origin.source, (origin.source, origin.rank))
+        return Origin(name, rank, origin.part)
+
+    def _sequence(self, sequence: int, stage: int, partition: int) -> int:
+        """No two batches of one new stage and partition get the same number, and none a lower one than before it."""
+        return (sequence * len(self._old.stages) + stage) * self._old_partitions + partition
+
+    def _into(self, stage: Stage) -> Iterator[_Way]:
+        near = nearest(self._old, stage, self._nodes)
+        for entering in stage.inputs:
+            before = self._nodes.pairs.get(entering.node)
+            if before is None or entering.node not in self._new.stages[0].nodes:
+                continue
+            of = next((number for number in near if before.name in dict(self._entering(number))), None)
+            node = self._new.node(entering.node)
+            if of is not None and [c.type for c in before.schema.key] == [c.type for c in node.schema.key]:
+                try:
+                    columns = Columns(before.schema.value, node.schema.value)
+                except Unfitting:
+                    continue
+                was = dict(self._entering(of))[before.name]
+                yield _Way(of, before.name, stage.id, node.name, columns, was, entering.broadcast)
+
+    def _entering(self, stage: int) -> list[tuple[str, bool]]:
+        """What can wait in an old stage, and whether every partition gets all of it."""
+        first = self._old.stages[0].nodes
+        return [(one.node, one.broadcast) for one in self._old.stages[stage].inputs if one.node in first]
+
+    def _is_read(self, stage: int, port: str) -> bool:
+        """Whether one of the readers of a node goes on under the new plan."""
+        readers = (name for name in self._old.stages[stage].nodes if port in self._old.node(name).inputs)
+        again = port in self._old.stages[stage].nodes and port in self._nodes.successors
+        return again or any(name in self._nodes.successors for name in readers)
