@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
-from vsc.runtime.errors import CheckpointError
+from vsc.runtime.errors import CheckpointError, UpgradeError
+from vsc.runtime.spark import read_store
+from vsc.runtime.spark.checkpoint import Checkpoint
+from vsc.runtime.spark.connectors.registry import make_sinks
+from vsc.runtime.spark.going_back import go_back
 from vsc.runtime.spark.lineage import SUCCESSOR
+from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.upgrade import Upgrade, upgrade
-from vsc.runtime.spark.upgrade import job as upgrade_job
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,16 +64,14 @@ FILES = 4
 BOTH = ("priced", "closed", "once")
 
 
-def feed(folder: Path, numbers: range) -> None:
-    """Files of orders and rates, which overlap in time: some rows wait, some are late. The second half is later than
-    all of the first, so that it does not matter where the input is cut; what waits for grace or a window still does."""
-    for i in numbers:
-        begin = 40 * i + (200 if i >= FILES // 2 else 0)
+def feed(folder: Path) -> None:
+    """Orders are read ahead of the rates, which overlap in time: rows wait, and some are late."""
+    for i in range(FILES):
         orders = [
-            {"id": 100 * i + n, "currency": "abc"[n % 3], "amount": n % 5, "at": begin + 7 * n} for n in range(12)
+            {"id": 100 * i + n, "currency": "abc"[n % 3], "amount": n % 5, "at": 60 * i + 7 * n} for n in range(12)
         ]
         write_json(folder / f"in/orders/{i}.json", orders, i)
-        rates = [{"currency": c, "rate": 10 * i + k, "at": begin + 9 * k} for k, c in enumerate("abc")]
+        rates = [{"currency": c, "rate": 10 * i + k, "at": 40 * i + 9 * k} for k, c in enumerate("abc")]
         write_json(folder / f"in/rates/{i}.json", rates, i)
 
 
@@ -81,19 +84,31 @@ def fingerprint(checkpoint: Path) -> dict[str, tuple[bytes, int]]:
     return {str(p.relative_to(checkpoint)): (p.read_bytes(), p.stat().st_mtime_ns) for p in files}
 
 
+def half_run(spark: SparkSession, folder: Path, variables: dict[str, str]) -> None:
+    """The old query as it was after its second epoch: records wait for the other source."""
+    old = compiled(OLD)
+    reports = run_once(old, spark, folder / "old", variables=variables, partitions=2)
+    assert sum(size.waiting for size in reports[1].state.values()) > 0
+    opened = Checkpoint.open(spark, str(folder / "old"), old, None)
+    go_back(opened, make_sinks(spark, resolve_plan(old, variables), opened.id), 1)
+
+
 def test_what_is_kept_goes_on_whatever_it_is_called(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old, new = compiled(OLD), compiled(NEW)
-    feed(tmp_path, range(FILES // 2))
+    new = compiled(NEW)
+    feed(tmp_path)
     variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
-    run_once(old, spark, tmp_path / "old", variables=variables, partitions=2)
+    half_run(spark, tmp_path, variables)
     before = fingerprint(tmp_path / "old")
     said: list[str] = []
     job = Upgrade(new, str(tmp_path / "old"), str(tmp_path / "new"), variables)
 
+    assert upgrade(replace(job, dry_run=True), spark, said.append) is None
+    assert not (tmp_path / "new").exists()
+    assert "source prices (was rates): goes on at entry 1 of its log" in said
     with monkeypatch.context() as patch:
-        patch.setattr(upgrade_job.Checkpoint, "create", killed)
+        patch.setattr(Checkpoint, "create", killed)
         with pytest.raises(RuntimeError, match="killed"):
             upgrade(job, spark, said.append)
     with pytest.raises(CheckpointError, match="was not finished"):
@@ -102,17 +117,43 @@ def test_what_is_kept_goes_on_whatever_it_is_called(
     assert moved is not None
     assert moved.rows > 20
     assert fingerprint(tmp_path / "old") == before
+    with pytest.raises(CheckpointError, match="is a checkpoint already"):
+        upgrade(job, spark, said.append)
 
-    feed(tmp_path, range(FILES // 2, FILES))
-    run_once(new, spark, tmp_path / "new", variables=variables)
-    whole = {**variables, "out": str(tmp_path / "whole")}
-    run_once(new, spark, tmp_path / "one", variables=whole, partitions=2)
+    reports = run_once(new, spark, tmp_path / "new", variables=variables)
+    assert sum(report.read["orders"] for report in reports) == 12 * (FILES - 2)
+    run_once(new, spark, tmp_path / "one", variables={**variables, "out": str(tmp_path / "whole")}, partitions=2)
     for name in BOTH:
         assert rows(tmp_path / "out", name) == rows(tmp_path / "whole", name), name
-    assert sum(rows(tmp_path / "out", "prices").values()) == 3 * FILES // 2
+    assert sum(rows(tmp_path / "out", "prices").values()) >= 3 * (FILES - 2)
+    assert not list((tmp_path / "new/vsc/control").glob("seed*")) or len(reports) == 1
     assert (tmp_path / "old" / SUCCESSOR).exists()
     with pytest.raises(CheckpointError, match=r"was upgraded to .*/new, and that has written"):
-        run_once(old, spark, tmp_path / "old", variables=variables)
+        run_once(compiled(OLD), spark, tmp_path / "old", variables=variables)
+
+
+def test_another_number_of_partitions_a_store_reset_and_one_accepted(spark: SparkSession, tmp_path: Path) -> None:
+    new = compiled(NEW.replace("sums", "totals").replace("sum(amount)", "sum(amount + 0)"))
+    feed(tmp_path)
+    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
+    half_run(spark, tmp_path, variables)
+    said: list[str] = []
+    job = Upgrade(new, str(tmp_path / "old"), str(tmp_path / "new"), variables, partitions=3)
+    with pytest.raises(UpgradeError, match=r"computed by the old text:\n  totals: .*\n  totals#windows: .*\n  clos"):
+        upgrade(job, spark, said.append)
+    job = replace(job, accept=frozenset({"totals"}), reset=frozenset({"closed#suppressed"}))
+    assert upgrade(job, spark, said.append) is not None
+    run_once(new, spark, tmp_path / "new", variables=variables)
+    run_once(new, spark, tmp_path / "one", variables={**variables, "out": str(tmp_path / "whole")}, partitions=3)
+    for name in ("priced", "once"):
+        assert rows(tmp_path / "out", name) == rows(tmp_path / "whole", name), name
+    last = {name: newest(spark, tmp_path / name) for name in ("new", "one")}
+    assert last["new"] == last["one"]
+
+
+def newest(spark: SparkSession, checkpoint: Path) -> Counter[tuple[Any, ...]]:
+    """What the windows hold at the end."""
+    return Counter(map(tuple, read_store(spark, str(checkpoint), "totals").collect()))
 
 
 def killed(*of: object) -> None:

@@ -15,15 +15,16 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
+from vsc.runtime.operators.carry import Carried, Carry
 from vsc.runtime.spark.epoch_state import EpochState
 from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.protocol import Manifest
 from vsc.runtime.spark.seeds import packed, seed_line
 from vsc.runtime.spark.store_readers import Reader
-from vsc.runtime.spark.upgrade.carry import Carry
 from vsc.runtime.spark.upgrade.target import SEEDING
 from vsc.runtime.state.kv import OrderedKV
 
-__all__ = ["Moved", "carry_over"]
+__all__ = ["Moved", "State"]
 
 _LINES_A_FILE = 512
 """A file of seeds is read by one task: some 64 MiB."""
@@ -46,34 +47,55 @@ class Moved:
         return f"{self.rows:,} rows, {mb:.1f} MB in {self.seconds:.1f} s ({mb / max(self.seconds, 0.001):.1f} MB/s)"
 
 
-def carry_over(state: EpochState, carry: Carry, new: Files, tell: Callable[[str], None]) -> Moved:
-    """Writes the seeds into the control source of the new checkpoint."""
-    started = time.perf_counter()
-    stages = [stage.id for stage in state.plan.stages if stage.id > 0]
-    if not stages:
-        return Moved(0, 0, time.perf_counter() - started)
-    manifests = {stage: state.manifests(stage) for stage in stages}
-    chunks = {stage: state.blobs(stage, manifests[stage]) for stage in stages}
-    told = []
-    for stage in stages:
-        reader = _Told(stage, manifests[stage], carry)
-        told += [pickle.loads(bytes(row.told)) for row in chunks[stage].mapInArrow(reader, _Told.DDL).collect()]
-    done = _Done.of(state, len(stages) * state.partitions)
-    parts = [chunks[stage].mapInArrow(_Rows(stage, manifests[stage], carry, done), _Rows.DDL) for stage in stages]
-    lines = [done.line(*chunk) for chunk in packed(carry.common(told))]
-    new.write(f"{SEEDING}/common.txt", "".join(f"{line}\n" for line in lines))
-    with done.shown(tell):
-        _written(reduce(DataFrame.union, parts), new)
-    for number, name in enumerate(sorted(new.sizes(f"{SEEDING}/rows"))):
-        if not name.startswith(("_", ".")):
-            new.rename(f"{SEEDING}/rows/{name}", f"vsc/control/seed-{number:06d}.txt")
-    new.rename(f"{SEEDING}/common.txt", "vsc/control/seed-common.txt")
-    new.delete(SEEDING)
-    return Moved(done.rows.value, done.size.value, time.perf_counter() - started)
+class State:
+    """The state of an old checkpoint, to be carried over by `carry`."""
+
+    def __init__(self, state: EpochState, carry: Carry) -> None:
+        self._state, self._carry = state, carry
+        stages = [stage.id for stage in state.plan.stages if stage.id > 0]
+        self._manifests = {stage: state.manifests(stage) for stage in stages}
+        self._chunks = {stage: state.blobs(stage, of) for stage, of in self._manifests.items()}
+        self._common: list[Carried] = []
+
+    @property
+    def size(self) -> int:
+        """Bytes of its blobs."""
+        texts = (text for of in self._manifests.values() for text in of.values())
+        return sum(Manifest.load(text or None).size for text in texts)
+
+    def look(self) -> None:
+        """Finds out what all partitions have to know of each other. VscRuntimeError if it cannot be carried over."""
+        told = []
+        for stage, of in self._manifests.items():
+            reader = _Told(stage, of, self._carry)
+            told += [
+                pickle.loads(bytes(row.told)) for row in self._chunks[stage].mapInArrow(reader, _Told.DDL).collect()
+            ]
+        self._common = list(self._carry.common(told))
+
+    def write(self, new: Files, tell: Callable[[str], None]) -> Moved:
+        """Writes the seeds into the control source of the new checkpoint. After `look`."""
+        started = time.perf_counter()
+        done = _Done.of(self._state, len(self._manifests) * self._state.partitions)
+        lines = [done.line(*chunk) for chunk in packed(self._common)]
+        if lines:
+            new.write("vsc/control/seed-common.txt", "".join(f"{line}\n" for line in lines))
+        parts = [
+            self._chunks[stage].mapInArrow(_Rows(stage, of, self._carry, done), _Rows.DDL)
+            for stage, of in self._manifests.items()
+        ]
+        if parts:
+            with done.shown(tell):
+                _written(reduce(DataFrame.union, parts), new)
+        names = [name for name in new.sizes(SEEDING) if not name.startswith(("_", "."))]
+        for number, name in enumerate(names):
+            new.rename(f"{SEEDING}/{name}", f"vsc/control/seed-{number:06d}.txt")
+        new.delete(SEEDING)
+        return Moved(done.rows.value, done.size.value, time.perf_counter() - started)
 
 
 def _written(lines: DataFrame, new: Files) -> None:
-    lines.write.option("maxRecordsPerFile", _LINES_A_FILE).text(new.path(f"{SEEDING}/rows"))
+    lines.write.option("maxRecordsPerFile", _LINES_A_FILE).text(new.path(SEEDING))
 
 
 @dataclass(frozen=True, slots=True)

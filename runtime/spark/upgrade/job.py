@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from vsc.changes import Change, Verdict, compare
 from vsc.plan import Plan
 from vsc.runtime.errors import CheckpointError, UpgradeError
+from vsc.runtime.operators.carry import Carry
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import claim, held_off
 from vsc.runtime.spark.connectors.registry import connector_of
@@ -24,12 +25,10 @@ from vsc.runtime.spark.kept_epochs import epochs_in
 from vsc.runtime.spark.lineage import Origin, check_current, check_finished
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.pace import Pace, Wait
-from vsc.runtime.spark.protocol import Manifest
 from vsc.runtime.spark.query import check
 from vsc.runtime.spark.sealed import ReadableFiles
 from vsc.runtime.spark.spark_logs import SparkLogs
-from vsc.runtime.spark.upgrade.carried import Moved, carry_over
-from vsc.runtime.spark.upgrade.carry import Carry
+from vsc.runtime.spark.upgrade.carried import Moved, State
 from vsc.runtime.spark.upgrade.decisions import check_decided, covered
 from vsc.runtime.spark.upgrade.positions import Position, positions, write_positions
 from vsc.runtime.spark.upgrade.target import begin, check_target
@@ -86,30 +85,32 @@ def upgrade(job: Upgrade, spark: SparkSession, tell: Callable[[str], None]) -> M
     with held_off(spark, old):
         SparkLogs(old).check()
         state = EpochState.open(spark, job.old)
-        names = {c.name: c.was or c.name for c in changes if c.kind == "source" and c.verdict is not Verdict.NEW}
-        going_on = positions(state.plan, job.plan, names, SparkLogs(old).offsets(state.epoch))
+        there = [c for c in changes if c.kind == "source" and c.verdict not in (Verdict.NEW, Verdict.DROPPED)]
+        names = {change.name: change.was or change.name for change in there}
+        going_on = positions(state.plan, resolved, names, SparkLogs(old).offsets(state.epoch))
         reset, accept = covered(job.reset, changes), covered(job.accept, changes)
         partitions = job.partitions or identity.partitions
         carry = Carry.of(state.plan, job.plan, identity.partitions, partitions, reset, accept)
         for node in resolved.sources:
             if node.name not in names:
                 connector_of(node.source.connector.kind).look(spark, node, Options.of_source(node))
-        size = _size(state)
-        _check_space(size, new)
+        whole = State(state, carry)
+        _check_space(whole.size, new)
+        whole.look()
         for one in going_on:
             tell(str(one))
         if job.dry_run:
-            tell(f"{size / 1e6:.1f} MB of state would be carried over, as epoch {state.epoch} left it")
+            tell(f"{whole.size / 1e6:.1f} MB of state would be carried over, as epoch {state.epoch} left it")
             return None
         held = claim(spark, new)
         try:
-            return _made(job, state, identity, old, new, going_on, carry, tell)
+            return _made(job, state, identity, old, new, going_on, whole, tell)
         finally:
             held.release()
 
 
 def _made(job: Upgrade, state: EpochState, identity: Identity, old: Files, new: Files, going_on: list[Position],
-          carry: Carry, tell: Callable[[str], None]) -> Moved:  # fmt: skip
+          whole: State, tell: Callable[[str], None]) -> Moved:  # fmt: skip
     begin(new, Origin(old.root, identity.id, state.epoch))
     target = Checkpoint(
         new, uuid.uuid4().hex, job.partitions or identity.partitions, True, ancestors=(*identity.ancestors, identity.id)
@@ -117,7 +118,7 @@ def _made(job: Upgrade, state: EpochState, identity: Identity, old: Files, new: 
     new.make("vsc/control")
     write_positions(going_on, old, new)
     _write_pace(Checkpoint(old, identity.id, identity.partitions, False), state.epoch, target, job.plan, going_on)
-    moved = carry_over(state, carry, new, tell)
+    moved = whole.write(new, tell)
     target.create(job.plan)
     return moved
 
@@ -135,12 +136,6 @@ def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_
     # Every partition is called in the first epoch, and says what waits in it.
     waiting = {f"{stages[0]}-0": left} if left and stages else {}
     new.keep_pace(_BEFORE, Pace(waits, waiting).dump())
-
-
-def _size(state: EpochState) -> int:
-    """Bytes of the blobs of the state."""
-    stages = (stage.id for stage in state.plan.stages if stage.id > 0)
-    return sum(Manifest.load(text or None).size for stage in stages for text in state.manifests(stage).values())
 
 
 def _check_space(size: int, new: Files) -> None:

@@ -58,7 +58,8 @@ class Position:
 
 
 def positions(old: Plan, new: Plan, names: Mapping[str, str], offsets: list[str]) -> list[Position]:
-    """Those of the sources of `new` that go on; `names` has their names in `old`, `offsets` are the old query's.
+    """Those of the sources of `new`, a resolved plan, that go on; `names` has their names in `old`, `offsets` are the
+    old query's.
 
     UpgradeError for a source whose position cannot be carried over.
     """
@@ -110,10 +111,10 @@ def _moved(one: Position, old: Files, new: Files) -> dict[str, tuple[str, int]] 
 
 
 def _kafka(one: Position, old: Files, new: Files) -> None:
-    topic = dict(one.node.source.connector.options).get("topic")
-    was = dict(one.before.source.connector.options).get("topic")
-    if topic == was:
-        new.write(f"sources/{one.number}/0", f"\0v1\n{one.offset}")  # the first byte is for Spark 2.1
+    topics = str(dict(one.node.source.connector.options)["topic"]).split(",")
+    known = {topic: offsets for topic, offsets in json.loads(one.offset).items() if topic in topics}
+    if known:
+        new.write(f"sources/{one.number}/0", f"\0v1\n{json.dumps(known)}")  # the first byte is for Spark 2.1
 
 
 def _iceberg(one: Position, old: Files, new: Files) -> None:
