@@ -21,6 +21,15 @@ from vsc.runtime.operators.views.catalog import open_view, stores_of
 
 __all__ = ["Changed", "carried", "changed", "compiled", "content", "epoch", "run"]
 
+COLUMNS = {
+    "s": ("k", "v", "at", "z"),
+    "o": ("k", "x", "at"),
+    "t": ("k", "w", "at", "z"),
+    "p": ("k", "w", "at", "z"),
+    "g": ("k", "name", "at"),
+}
+"""The columns of the rows of each source, whatever it declares."""
+
 SENT = dict[str, dict[Any, list[Any]]]
 """By node and key what came out: event time and value, or None."""
 
@@ -30,12 +39,11 @@ def compiled(text: str) -> Plan:
 
 
 def epoch(plan: Plan, rows: Iterable[tuple[Any, ...]], start: int = 0) -> list[EpochRow]:
-    """Rows, each a source and its columns in their order; the one called `at` is the event time."""
+    """Rows, each a source and its columns; the one called `at` is the event time."""
     found = []
     for offset, (source, *values) in enumerate(rows, start):
         if any(node.name == source for node in plan.sources):
-            names = [column.name for column in plan.node(source).source.columns]
-            row = dict(zip(names, values, strict=False))
+            row = dict(zip(COLUMNS[source], values, strict=False))
             found.append(EpochRow(source, "f", offset, row, row["at"]))
     return found
 
@@ -97,14 +105,13 @@ class Changed:
 def changed(
     old_text: str, new_text: str, first: Sequence[tuple[Any, ...]], second: Sequence[tuple[Any, ...]],
     before: int = 1, after: int = 1, reset: Iterable[str] = (), accept: Iterable[str] = (), drain: bool = True,
-    second_rows: Sequence[tuple[Any, ...]] | None = None,
 ) -> Changed:  # fmt: skip
     """The first rows under the old text, the second ones under the new one."""
     old, new = compiled(old_text), compiled(new_text)
     stores = Stores()
     run(old, [epoch(old, first)], stores, before)
     state = carried(old, new, stores, before, after, reset, accept)
-    later = epoch(new, second if second_rows is None else second_rows, len(first))
+    later = epoch(new, second, len(first))
     sent = run(new, [later], state, after, drain)
     all_stores = Stores()
     whole = run(new, [epoch(new, first), later], all_stores, after, drain)

@@ -278,3 +278,40 @@ def test_a_long_chain_is_compared_without_recursion() -> None:
     assert verdicts(chain(1), chain(2)) == {
         "sink n1500 to noop": "rebuild: `n0`: predicate was `a > 1`, is `a > 2`",
     }  # fmt: skip
+
+
+OF_STREAM = "stream s (k string, v int, at bigint) from memory () key k timestamp at;"
+OF_TABLE = "table t (k string, w bigint, at bigint) from memory () key k timestamp at materialize unversioned;"
+
+
+def test_a_wider_column_is_another_meaning_only_where_it_is_kept_as_such() -> None:
+    counted = OF_STREAM + "table a = aggregate s group by k select sum(v) as total, count(v) as n;"
+    assert verdicts(counted, counted.replace("v int", "v bigint")) == {
+        "source s": "widened: `v` was int, is bigint"
+    }  # fmt: skip
+    distinct = OF_STREAM + "table a = aggregate s group by k select count(distinct v) as n;"
+    assert verdicts(distinct, distinct.replace("v int", "v bigint")) == {
+        "source s": "widened: `v` was int, is bigint",
+        "store a": "rebuild: `a`: there are other types in `count(distinct v)`",
+        "store a#groups": "rebuild: `a`: there are other types in `count(distinct v)`",
+    }
+
+
+def test_a_store_that_is_new_to_a_node_lacks_its_rows_and_so_does_what_reads_them() -> None:
+    old = OF_TABLE + "table f = filter t where w > 0; table a = aggregate f group by w select count(*) as n;"
+    new = old.replace("w > 0", "w > 0 materialize unversioned")
+    assert verdicts(old, new) == {
+        "store f": "new: `f` had no store: its rows from before are not in the new one",
+        "store a": "rebuild: `f` had no store: its rows from before are not in the new one",
+        "store a#groups": "rebuild: `f` had no store: its rows from before are not in the new one",
+    }
+
+
+def test_what_a_new_node_lacks_of_a_table_is_said() -> None:
+    new = OF_TABLE + "table a = aggregate t group by w select count(*) as n;"
+    assert verdicts(OF_TABLE, new) == {
+        "store a": "new: the rows that `t` holds are not in it",
+        "store a#groups": "new: the rows that `t` holds are not in it",
+    }
+    streamed = OF_STREAM + "table a = aggregate s group by k select count(*) as n;"
+    assert verdicts(OF_STREAM, streamed) == {"store a": "new", "store a#groups": "new"}

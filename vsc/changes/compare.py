@@ -63,7 +63,7 @@ def _stores(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
         node, before = store.node, nodes.pairs.get(store.node.name)
         was = None if before is None else left.pop((before.name, store.beside), None)
         if was is None:
-            yield Change("store", store.name, Verdict.NEW, "", node.owner, node.line)
+            yield Change("store", store.name, Verdict.NEW, _missing(nodes, new, node), node.owner, node.line)
         elif store.beside is None and _kind(was.node) != _kind(node):
             reason = f"it was {_kind(was.node)}, is {_kind(node)}"
             decided = node.status.decided_by if node.status is not None else node.owner
@@ -74,6 +74,21 @@ def _stores(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
             yield _judged("store", store.name, was.name, at, _of_rows(nodes, store), bounds)
     for store in left.values():
         yield Change("store", store.name, Verdict.DROPPED, "", store.node.owner, store.node.line)
+
+
+def _missing(nodes: Nodes, new: Plan, node: Node) -> str:
+    """What a new store of a node lacks of the tables that are behind it, if these go on."""
+    if node.name in nodes.meanings:
+        return nodes.meanings[node.name].reason
+    for name in node.inputs:
+        before = new.node(name)
+        if before.kind == "stream" and before.part_of is None:
+            continue
+        kept = before.store is not None and name in nodes.pairs and nodes.pairs[name].store is not None
+        found = f"the rows that `{before.owner}` holds are not in it" if kept else _missing(nodes, new, before)
+        if found:
+            return found
+    return ""
 
 
 def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:

@@ -102,6 +102,8 @@ class Nodes:
         own = next(_differences(old, new), None)
         if own is not None:
             return Meaning("changed", f"`{new.owner}`: {own}", new)
+        if old.store is None and new.store is not None and not isinstance(new.operation, Source):
+            return Meaning("changed", f"`{new.owner}` had no store: its rows from before are not in the new one", new)
         return self._of_columns(new, old)
 
     def _of_columns(self, new: Node, old: Node) -> Meaning:
@@ -187,7 +189,8 @@ def _differences(old: Node, new: Node) -> Iterator[str]:
         if are_items(was, now):
             yield from _items(was, now)
         elif not alike(was, now):
-            yield f"{name} was {shown(was)}, is {shown(now)}"
+            told, told_now = shown(was), shown(now)
+            yield f"{name} was {told}, is {told_now}" if told != told_now else f"there are other types in {told}"
 
 
 def _items(was: tuple[Item, ...], now: tuple[Item, ...]) -> Iterator[str]:

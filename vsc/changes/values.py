@@ -35,9 +35,11 @@ def alike(was: Any, now: Any) -> bool:
             return (was.function, str(was.type)) == (now.function, str(now.type)) and _all_alike(was.args, now.args)
         case exprs.Cast(), exprs.Cast():
             return (was.type, was.safe) == (now.type, now.safe) and alike(was.arg, now.arg)
+        case exprs.Cast(), exprs.Column() if wider(was.arg.type, was.type):
+            return was.type == now.type and alike(was.arg, now)  # the column has got the type that it was converted to
         case AggregateCall(), AggregateCall():
             same = (was.function, was.distinct, was.type) == (now.function, now.distinct, now.type)
-            return same and _all_alike(was.args, now.args)
+            return same and was.kept_types == now.kept_types and _all_alike(was.args, now.args)
         case Window(), Window():
             return (was.kind, was.size, was.advance) == (now.kind, now.size, now.advance)
         case tuple(), tuple():

@@ -345,6 +345,11 @@ class AggregateCall:
     type: DataType
     text: str
 
+    @property
+    def kept_types(self) -> tuple[DataType, ...]:
+        """The types of what it is computed from: its state depends on them, unless it only counts."""
+        return () if self.function == "count" and not self.distinct else tuple(arg.type for arg in self.args)
+
 
 @record
 class Window:

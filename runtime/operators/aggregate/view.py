@@ -88,7 +88,7 @@ def _contents(plan: Plan, node: Node, operation: Aggregate) -> Contents:
 def _encoded(plan: Plan, node: Node, operation: Aggregate) -> tuple[Column, ...]:
     """Each call with what it is of: its cells and entries are its own affair."""
     calls = enumerate(operation.calls)
-    return tuple(Column(f"{n} {c.function} {c.distinct} {[str(arg.type) for arg in c.args]}", c.type) for n, c in calls)
+    return tuple(Column(f"{n} {c.function} {c.distinct} {[*map(str, c.kept_types)]}", c.type) for n, c in calls)
 
 
 GROUPS = Beside(SUFFIX, _contents, _View, lambda operation: moving(operation.final), _encoded)
