@@ -16,6 +16,7 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.local import LocalRuntime
 from vsc.runtime.operators.carry import Carry
 from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.views import Question
 from vsc.runtime.operators.views.catalog import open_view, stores_of
 
@@ -49,11 +50,12 @@ def epoch(plan: Plan, rows: Iterable[tuple[Any, ...]], start: int = 0) -> list[E
 
 
 def run(
-    plan: Plan, epochs: Sequence[Sequence[EpochRow]], stores: Stores, partitions: int = 1, drain: bool = False
-) -> SENT:
+    plan: Plan, epochs: Sequence[Sequence[EpochRow]], stores: Stores, partitions: int = 1, drain: bool = False,
+    later_stage: type[LaterStage] = LaterStage,
+) -> SENT:  # fmt: skip
     """What comes out of all nodes in the last of the epochs, and behind it."""
     shown = [node.name for node in plan.nodes if node.part_of is None]
-    runtime = LocalRuntime(plan, stores, shown, partitions, RunOptions(on_error="drop"))
+    runtime = LocalRuntime(plan, stores, shown, partitions, RunOptions(on_error="drop"), later_stage)
     sent: dict[str, list[Any]] = {}
     for rows in epochs:
         sent = {name: _shown(batch) for name, batch in runtime.process(chunks(plan, rows)).items()}
