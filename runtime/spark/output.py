@@ -56,15 +56,23 @@ class Output:
     def changes(self, sink: str, node: Node) -> DataFrame:
         """The rows for a sink of `node`, always with both system columns (of a stream, a record without value is a
         `delete`). Task p has those of vsc partition p, the same ones and in the same order whenever the epoch comes."""
-        blobs, shuffled = self._blobs(sink), node.name in self.delivery.shuffled
-        if not self.delivery.by_partition:
-            blobs, shuffled = blobs.repartition(self.partitions, "slot"), True
-        unpack = Unpack(node.schema, True, True, shuffled)
+        blobs, unpack = self._changes(sink, node)
         return _rows(blobs, unpack, unpack.ddl)
+
+    def handed_changes(self, sink: str, node: Node, work: Work, made: str) -> DataFrame:
+        """What `work` makes of `changes`, of the columns `made`, in the Python worker that unpacks them."""
+        blobs, unpack = self._changes(sink, node)
+        return _rows(blobs, _Handed(unpack, work), made)
 
     def records(self, sink: str, node: Node) -> list[Batch]:
         """The records for a sink of `node`, brought here; none is the empty list."""
         return [Batch.from_ipc(bytes(r.payload), node.schema) for r in self._blobs(sink).collect()]
+
+    def _changes(self, sink: str, node: Node) -> tuple[DataFrame, Unpack]:
+        blobs, shuffled = self._blobs(sink), node.name in self.delivery.shuffled
+        if not self.delivery.by_partition:
+            blobs, shuffled = blobs.repartition(self.partitions, "slot"), True
+        return blobs, Unpack(node.schema, True, True, shuffled)
 
     def _unpack(self, node: Node, timestamp: bool) -> Unpack:
         table = node.kind == "table"

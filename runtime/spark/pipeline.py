@@ -52,8 +52,10 @@ def pipeline(
     stages = tuple(sorted(s.id for s in plan.stages if s.id > 0))
     parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
     for node in resolved.sources:
-        rows, files = _source(reading, plan, node, kept)
-        parts.append(stage_zero(rows, StageZeroTask(plan, node.name, partitions, options, files)))
+        own = Options.of_source(node, kept)
+        rows, files = _source(reading, plan, node, own)
+        plain = tuple(connector_of(own.connector.kind).plain_columns(node, own))
+        parts.append(stage_zero(rows, StageZeroTask(plan, node.name, partitions, options, files, plain)))
     frame = reduce(DataFrame.union, parts)
     observe = frozenset(sink.node for sink in plan.sinks)
     for stage in stages:
@@ -64,9 +66,8 @@ def pipeline(
     return observed(frame)
 
 
-def _source(spark: SparkSession, plan: Plan, node: Node, kept: str) -> tuple[DataFrame, ParquetFiles | None]:
+def _source(spark: SparkSession, plan: Plan, node: Node, options: Options) -> tuple[DataFrame, ParquetFiles | None]:
     """The rows of a source, or its files and what reads them."""
-    options = Options.of_source(node, kept)
     read = read_columns(plan, node.name)
     if Letters(plan).takers(Dropped, node.name):
         read |= {CORRUPT}

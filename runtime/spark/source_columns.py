@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BAD", "CORRUPT", "DELETED", "INDEX", "OFFSET", "PART", "PART_DIGITS", "START", "TIME", "kafka_part"]
+__all__ = ["BAD", "CORRUPT", "DELETED", "INDEX", "JSON", "OFFSET", "PART", "PART_DIGITS", "START", "TIME", "kafka_part"]
 
 PART_DIGITS = 6
 """How many digits a partition's number has at least in `kafka_part`."""
@@ -10,6 +10,8 @@ PART = "_vsc_part"
 """Column: the source partition of the row (a file's path, in the form of a URL); with `INDEX` only in its first row."""
 INDEX = "_vsc_index"
 """Column, where the format has it: the number of the row in its file, from 0. Saves a path in every row."""
+JSON = "_vsc_json"
+"""Column: the text of a record in plain JSON (`plain_json`), of which `Connector.plain_columns` are yet to be made."""
 OFFSET = "_vsc_offset"
 """Column, where rows are numbered already: the place of the row in its source partition. Else they are counted."""
 TIME = "_vsc_time"

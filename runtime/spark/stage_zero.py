@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from vsc.plan.nodes import Plan
+from vsc.plan.nodes import Column, Plan
 from vsc.runtime.errors import SourceError
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.partition_folders import FolderValue, folder_values
@@ -35,8 +35,9 @@ from vsc.runtime.spark.garbage import freeze
 from vsc.runtime.spark.json_rows import json_problem
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.parquet_files import ParquetFiles
+from vsc.runtime.spark.plain_json import parsed
 from vsc.runtime.spark.routing import Router
-from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, INDEX, OFFSET, PART, START, TIME
+from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, INDEX, JSON, OFFSET, PART, START, TIME
 from vsc.runtime.spark.wire import WIRE_DDL, record_batches, size_of, slots
 from vsc.runtime.values import arrow_type
 
@@ -54,6 +55,7 @@ class StageZeroTask:
     """For mapInArrow over the rows of source `source`: declared columns, then `source_columns` as they apply.
 
     With `files` it runs over `PART` and, if it applies, `TIME`: one row for each file.
+    `plain`: the columns that are made here of the texts in `JSON`.
     """
 
     plan: Plan
@@ -62,6 +64,7 @@ class StageZeroTask:
     options: RunOptions
     files: ParquetFiles | None = None
     """What reads the rows, where Spark has only the paths of files."""
+    plain: tuple[Column, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The blobs, then how far the source has come, if stages ask, and the counters of the task."""
@@ -106,6 +109,8 @@ class _Files:
     def __init__(self, task: StageZeroTask, counters: TaskCounters) -> None:
         self._source = task.plan.node(task.source).source
         self._name = task.source
+        self._plain = task.plain
+        self._places = [self._source.columns.index(column) for column in task.plain]
         self._types = [arrow_type(c.type) for c in self._source.columns]
         observe = frozenset(sink.node for sink in task.plan.sinks)
         self._stage = StageZero(task.plan, task.options, observe, Pace.here().latest)
@@ -162,12 +167,21 @@ class _Files:
 
     def _source_rows(self, rows: pa.RecordBatch, origin: Origin, offsets: Int64s) -> SourceRows:
         folders, count = self._folders, rows.num_rows
-        columns = tuple(
+        columns = [
             folders[i].repeated(count) if i in folders else _typed(rows.column(i), type)
             for i, type in enumerate(self._types)
-        )
+        ]
+        self._fill(columns, rows)
         bad, broken = self._unreadable(rows)
-        return SourceRows(origin, columns, offsets, _numbers(rows, TIME), _numbers(rows, DELETED), bad, broken)
+        return SourceRows(origin, tuple(columns), offsets, _numbers(rows, TIME), _numbers(rows, DELETED), bad, broken)
+
+    def _fill(self, columns: list[pa.Array], rows: pa.RecordBatch) -> None:
+        """Reads the texts that are still to be read."""
+        texts = rows.column(rows.schema.names.index(JSON)) if self._plain else None
+        if texts is None or texts.null_count == len(texts):
+            return
+        for place, found in zip(self._places, parsed(texts, self._plain), strict=True):
+            columns[place] = pc.coalesce(found, columns[place]) if texts.null_count else found
 
     def _unreadable(self, rows: pa.RecordBatch) -> tuple[Mask | None, Broken | None]:
         """Which rows cannot be read; why one cannot, and what was read."""

@@ -17,9 +17,10 @@ from vsc.plan.nodes import Column
 from vsc.plan.types import parse_type
 from vsc.runtime.errors import SourceError
 from vsc.runtime.metrics import Group
-from vsc.runtime.spark import parquet_files
+from vsc.runtime.spark import parquet_files, start
 from vsc.runtime.spark.connectors import file_rows, files
 from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.source_columns import INDEX, PART, TIME
@@ -249,3 +250,20 @@ def test_spark_reads_what_it_was_told_how_to_read(
         assert opener == (ParquetFiles(node.source.columns, frozenset({"c"}), False) if ours else None)
     finally:
         spark.conf.set(setting, before) if before.isdigit() else spark.conf.unset(setting)
+
+
+@pytest.mark.spark
+def test_a_task_reads_several_files(spark: Any, tmp_path: Path) -> None:
+    data = tmp_path / "in"
+    for number in range(9):
+        make(data, f"{number}.parquet", pa.table({"n": range(number)}), number)
+    make(data, "big.parquet", pa.table({"n": range(1_500_000)}), 9, compression="none", use_dictionary=False)
+    plan = compiled(f"stream rows (n bigint) from files (path = '{data}', format = 'parquet'); sink rows to noop ();")
+    reports: list[EpochReport] = []
+    query = start(plan, spark, checkpoint=str(tmp_path / "ck"), on_epoch=reports.append)
+    query.awaitTermination()
+    assert [report.read["rows"] for report in reports] == [sum(range(9)) + 1_500_000]
+    tracker = spark.sparkContext.statusTracker()
+    (job,) = tracker.getJobIdsForGroup(str(query.runId))
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getJobInfo(job).stageIds]
+    assert [stage.numTasks for stage in stages] == [1 + 2]  # the control source's, and one for each core

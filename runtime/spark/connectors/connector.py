@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 
-from vsc.plan.nodes import Node, Sink
+from vsc.plan.nodes import Column, Node, Sink
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
@@ -90,6 +90,10 @@ class Connector:
         None: `rows` are the rows themselves.
         """
         return None
+
+    def plain_columns(self, node: Node, options: Options) -> Sequence[Column]:
+        """The declared columns that are null in the rows which have their text in the column `JSON`."""
+        return ()
 
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
         """Why a source that brought no row had none to bring, if that may be a mistake."""

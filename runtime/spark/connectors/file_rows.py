@@ -20,6 +20,7 @@ from vsc.runtime.spark.ddl import ddl, quoted
 from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.parquet_files import ParquetFiles
+from vsc.runtime.spark.session import settled
 from vsc.runtime.spark.source_columns import BAD, CORRUPT, INDEX, PART, START, TIME
 from vsc.runtime.spark.zones import OPTION, known_zone, timestamp_in_zone
 
@@ -37,6 +38,8 @@ MAX_BYTES = 128 << 20
 
 _BINARY = "path string, modificationTime timestamp, length bigint, content binary"
 """The columns of Spark's format of whole files."""
+_OPENING = 4 << 20
+"""What opening a file costs beside reading it, in bytes, for Spark that makes tasks of files (its own default)."""
 _READING = ("spark.sql.parquet.", "spark.sql.legacy.parquet.")
 _OWN = {"spark.sql.parquet.outputTimestampType"}
 """What begins the settings of how Spark reads parquet, and what of these vsc sets itself."""
@@ -80,8 +83,13 @@ def parquet_files(spark: SparkSession, source: Source, options: Options, read: f
 
 
 def file_paths(spark: SparkSession, source: Source, options: Options) -> DataFrame:
-    """The files of a source, each a row: `PART` and, without a timestamp clause, `TIME`. Nothing of them is read."""
-    frame = _load(spark.readStream.format("binaryFile").schema(_BINARY), options)
+    """The files of a source, each a row: `PART` and, without a timestamp clause, `TIME`. Nothing of them is read.
+
+    A task reads several of them, one after the other: as many tasks are made as there are cores, by the files' sizes.
+    """
+    packing = settled(spark)
+    packing.conf.set("spark.sql.files.openCostInBytes", str(_OPENING))
+    frame = _load(packing.readStream.format("binaryFile").schema(_BINARY), options)
     part, _, *time = _metadata(frame, source.timestamp is None)
     return frame.select(part, *time)
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from vsc.plan.nodes import Node, Sink
+from vsc.plan.nodes import Column, Node, Sink
 from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.kafka_client import PREFIX, check_topic, is_empty
 from vsc.runtime.spark.connectors.kafka_jars import missing
 from vsc.runtime.spark.connectors.kafka_layout import layout
-from vsc.runtime.spark.connectors.kafka_rows import SOURCE_OPTIONS, kafka_rows
+from vsc.runtime.spark.connectors.kafka_rows import SOURCE_OPTIONS, kafka_rows, plain_columns
 from vsc.runtime.spark.options import Options
 
 __all__ = ["Kafka"]
@@ -56,6 +58,10 @@ class Kafka(Connector):
             if "data source" in str(error):
                 raise missing("its jars are not on the class path") from error
             raise
+
+    def plain_columns(self, node: Node, options: Options) -> Sequence[Column]:
+        """Those of a value in JSON, if they are of simple types."""
+        return plain_columns(node, options)
 
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
         """That the topic is empty."""

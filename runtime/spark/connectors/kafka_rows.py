@@ -21,12 +21,13 @@ from vsc.runtime.spark.connectors.kafka_client import PREFIX
 from vsc.runtime.spark.connectors.kafka_layout import Part, layout
 from vsc.runtime.spark.ddl import ddl
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, OFFSET, PART, PART_DIGITS, TIME
+from vsc.runtime.spark.plain_json import plain_pattern
+from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, JSON, OFFSET, PART, PART_DIGITS, TIME
 
 if TYPE_CHECKING:
     from vsc.runtime.spark.connectors.avro_codec import AvroForm
 
-__all__ = ["SOURCE_OPTIONS", "kafka_rows"]
+__all__ = ["SOURCE_OPTIONS", "from_json", "kafka_rows", "plain_columns"]
 
 _DEFAULTS = {
     "maxOffsetsPerTrigger": "500000",
@@ -50,10 +51,11 @@ def kafka_rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
     record = layout(options, node, columns, "read")
     parts = [_TextPart(p) if p.avro is None else _AvroPart(p.name, p.avro) for p in record.parts]
     headers = [] if record.headers is None else [_headers(record.headers).alias("of_headers")]
-    parsed = _records(spark, options).select(
+    texts = _records(spark, options).select(
         F.col("value").isNull().alias(DELETED), *map(F.col, ("partition", "offset", "timestamp")),
-        *(column for part in parts for column in part.parsed()), *headers,
+        *(column for part in parts for column in part.texts()), *headers,
     )  # fmt: skip
+    parsed = texts.select("*", *(part.parsed().alias(f"of_{part.name}") for part in parts))
     place = {c.name: F.col(f"of_{part.name}")[c.name] for part in record.parts for c in part.columns}
     if record.headers is not None:
         place[record.headers.name] = F.col("of_headers")
@@ -62,6 +64,7 @@ def kafka_rows(spark: SparkSession, node: Node, options: Options) -> DataFrame:
         _part(options.text("topic")).alias(PART), F.col("offset").alias(OFFSET),
         F.unix_millis("timestamp").alias(TIME), F.col(DELETED),
         F.coalesce(*(part.problem() for part in parts)).alias(BAD), parts[-1].corrupt().alias(CORRUPT),
+        parts[-1].plain().alias(JSON),
     )  # fmt: skip
 
 
@@ -71,13 +74,29 @@ class _TextPart:
 
     part: Part
 
-    def parsed(self) -> list[Column]:
-        """What is made of the bytes: ``of_NAME``, a struct of the columns and of `CORRUPT`; the text; no text."""
-        name, form, columns = self.part.name, self.part.form, self.part.columns
+    @property
+    def name(self) -> str:
+        return self.part.name
+
+    def texts(self) -> list[Column]:
+        """What is made of the bytes: the text; why it is none; whether it is plain."""
+        name = self.part.name
         raw, text = F.col(name), F.try_validate_utf8(F.col(name).cast("string"))  # null where the bytes are no UTF-8
-        parsed = _parsed(_object(text, columns) if self._is_json_key else text, form, columns)
         not_text = F.when(raw.isNotNull() & text.isNull(), F.lit(f"its {name} is not UTF-8 text"))
-        return [text.alias(name), parsed.alias(f"of_{name}"), not_text.alias(f"{name}_not_text")]
+        pattern = _plain_pattern(self.part)
+        plain = F.lit(False) if pattern is None else F.coalesce(text.rlike(pattern), F.lit(False))
+        return [text.alias(name), not_text.alias(f"{name}_not_text"), plain.alias(f"{name}_plain")]
+
+    def parsed(self) -> Column:
+        """A struct of the columns and of `CORRUPT`, of a row of `texts`; null for what is plain."""
+        text, form, columns = F.col(self.part.name), self.part.form, self.part.columns
+        if _plain_pattern(self.part) is not None:
+            text = F.when(~F.col(f"{self.part.name}_plain"), text)
+        return _parsed(_object(text, columns) if self._is_json_key else text, form, columns)
+
+    def plain(self) -> Column:
+        """The text if it is plain, which is still to be read."""
+        return F.when(F.col(f"{self.part.name}_plain"), F.col(self.part.name))
 
     def problem(self) -> Column:
         """Why the bytes cannot be read, as far as it has to be said here; of a row of `parsed`."""
@@ -90,7 +109,8 @@ class _TextPart:
     def corrupt(self) -> Column:
         """The text that is not JSON of the columns; of a row of `parsed`."""
         of, text = F.col(f"of_{self.part.name}"), F.col(self.part.name)
-        return F.when(text.isNotNull(), F.when(of.isNull(), text).otherwise(of[CORRUPT]))
+        unread = text.isNotNull() & ~F.col(f"{self.part.name}_plain")
+        return F.when(unread, F.when(of.isNull(), text).otherwise(of[CORRUPT]))
 
     @property
     def _is_json_key(self) -> bool:
@@ -104,10 +124,16 @@ class _AvroPart:
     name: str
     avro: AvroForm
 
-    def parsed(self) -> list[Column]:
+    def texts(self) -> list[Column]:
+        return [F.col(self.name)]
+
+    def parsed(self) -> Column:
         from vsc.runtime.spark.connectors.kafka_avro import avro_column
 
-        return [avro_column(self.avro, F.col(self.name)).alias(f"of_{self.name}")]
+        return avro_column(self.avro, F.col(self.name))
+
+    def plain(self) -> Column:
+        return F.lit(None).cast("string")
 
     def problem(self) -> Column:
         return F.concat(F.lit(f"its {self.name} is not of its Avro schema: "), F.col(f"of_{self.name}")[BAD])
@@ -121,6 +147,17 @@ def _part(topic: str) -> Column:
     number = F.col("partition").cast("string")
     digits = F.lpad(number, F.greatest(F.length(number), F.lit(PART_DIGITS)), F.lit("0"))
     return F.concat(F.lit(f"{topic}-"), digits)
+
+
+def plain_columns(node: Node, options: Options) -> Sequence[DeclaredColumn]:
+    """See `Connector.plain_columns`."""
+    value = layout(options, node, node.source.columns, "read").value
+    return value.columns if _plain_pattern(value) is not None else ()
+
+
+def _plain_pattern(part: Part) -> str | None:
+    """What the plain texts of a record's value look like; None where there are none."""
+    return plain_pattern(part.columns) if part.form == "json" and part.name == "value" else None
 
 
 def _headers(column: DeclaredColumn) -> Column:
@@ -157,11 +194,16 @@ def _object(text: Column, keys: Sequence[DeclaredColumn]) -> Column:
     return F.when(text.rlike(r"^\s*\{"), text).otherwise(bare)
 
 
-def _parsed(text: Column, form: str, columns: Sequence[DeclaredColumn]) -> Column:
+def from_json(text: Column, columns: Sequence[DeclaredColumn]) -> Column:
     """A struct of the columns, and of `CORRUPT`: the text where it cannot be read."""
     fields: list[tuple[str, object]] = [*((c.name, c.type) for c in columns), (CORRUPT, "string")]
+    return F.from_json(text, ddl(fields), _JSON)
+
+
+def _parsed(text: Column, form: str, columns: Sequence[DeclaredColumn]) -> Column:
+    """A struct of the columns, and of `CORRUPT`: the text where it cannot be read."""
     if form == "json":
-        return F.from_json(text, ddl(fields), _JSON)
+        return from_json(text, columns)
     return F.struct(*(text.alias(c.name) for c in columns), F.lit(None).cast("string").alias(CORRUPT))
 
 

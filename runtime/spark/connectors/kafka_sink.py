@@ -11,8 +11,8 @@ have to agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import pyarrow as pa
@@ -28,14 +28,16 @@ from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka_client import client_settings
 from vsc.runtime.spark.connectors.kafka_epochs import create_epochs
 from vsc.runtime.spark.connectors.kafka_layout import Layout, Part, key_format, layout
+from vsc.runtime.spark.connectors.kafka_plain import PlainRecords
 from vsc.runtime.spark.connectors.kafka_transaction import Transaction, forget_after
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import CHANGE, TIMESTAMP, Output
 
-__all__ = ["KafkaSink"]
+__all__ = ["KafkaSink", "to_json"]
 
 _JSON = {"timeZone": "UTC", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+_WRITTEN = "records bigint"
 _CHANGE, _TIMESTAMP = f"_vsc{CHANGE}", f"_vsc{TIMESTAMP}"
 
 
@@ -61,11 +63,18 @@ class KafkaSink(EpochSink):
         if not self._created:
             create_epochs(self._settings, self._name, output.partitions, self._options.place)
             self._created = True
-        records = sink_records(output.changes(self.id, self._node), self._node, self._record, self._options.place)
         task = EpochTask(self._settings, self._topic, self._name, epoch, self._options.place)
-        written = sum(row.records for row in records.mapInArrow(task, "records bigint").collect())
+        written = sum(row.records for row in self._tasks(output, task).collect())
         if written != expected:
             raise RuntimeError(f"{self._options.place}: {written} records instead of {expected} in epoch {epoch}")
+
+    def _tasks(self, output: Output, task: EpochTask) -> DataFrame:
+        """What the tasks of an epoch give out: of records that Spark encodes, or which the tasks do themselves."""
+        plain = PlainRecords.of(self._node, self._record)
+        if plain is not None:
+            return output.handed_changes(self.id, self._node, replace(task, encode=plain), _WRITTEN)
+        records = sink_records(output.changes(self.id, self._node), self._node, self._record, self._options.place)
+        return records.mapInArrow(task, _WRITTEN)
 
     def back_to(self, epoch: int) -> None:
         """What later epochs wrote stays in the topic; that they were written is forgotten, so that they come again."""
@@ -74,17 +83,19 @@ class KafkaSink(EpochSink):
 
 @dataclass(frozen=True)
 class EpochTask:
-    """For mapInArrow over the records of one vsc partition (`sink_records`): writes them, gives out how many."""
+    """For mapInArrow over the records of one vsc partition, which `encode` makes of what comes in (None: it is those,
+    as of `sink_records`): writes them, gives out how many."""
 
     settings: Mapping[str, str] = field(repr=False)
     topic: str
     name: str
     epoch: int
     place: str
+    encode: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One row, or none if there are no records."""
-        batches = (batch for batch in batches if batch.num_rows)
+        batches = (batch if self.encode is None else self.encode(batch) for batch in batches if batch.num_rows)
         first = next(batches, None)
         if first is None:
             return
@@ -122,10 +133,15 @@ def _encoded(part: Part, inner: Mapping[str, Column], place: str) -> Column:
 
         return avro_value(part.avro, columns, place)
     if part.form == "json":
-        text = F.to_json(F.struct(*columns), _JSON) if columns else F.lit("{}")
+        text = to_json(columns) if columns else F.lit("{}")
     else:
         (text,) = columns
     return text.cast("binary")
+
+
+def to_json(columns: Sequence[Column]) -> Column:
+    """The text of an object of the columns."""
+    return F.to_json(F.struct(*columns), _JSON)
 
 
 def _headers(column: DeclaredColumn, inner: Mapping[str, Column]) -> Column:
