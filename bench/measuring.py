@@ -68,9 +68,9 @@ def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSessio
     return spark
 
 
-def stream(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
+def stream(spark: SparkSession, folder: Path, schema: str, files: int = FILES_A_BATCH) -> DataFrame:
     """The files of a folder as a stream, a batch of the workload at a time."""
-    return spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES_A_BATCH).parquet(str(folder))
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", files).parquet(str(folder))
 
 
 def measure_frame(frame: DataFrame, checkpoint: Path, workload: Workload, mode: str = "append") -> Measured:
@@ -96,7 +96,7 @@ def measure_topology(text: str, folder: Path, fed: Sequence[str], workload: Work
     given = folder / "vsc-stream"
     for name in fed:
         (given / name).mkdir(parents=True, exist_ok=True)
-    variables = {"folder": str(folder), "stream": str(given), "files": str(FILES_A_BATCH)}
+    variables = {"folder": str(folder), "stream": str(given), "files": str(workload.files)}
     plan = compile_topology(text, path="bench.vdsl", variables=variables)
 
     read: dict[int, int] = {}
@@ -130,7 +130,7 @@ def _rate_of(query: StreamingQuery, workload: Workload, read: Mapping[int, int] 
             used[done["batchId"]] = cpu_seconds(os.getpid())
         time.sleep(0.05)
     query.awaitTermination()
-    rows = workload.batch // FILES_A_BATCH * FILES_A_BATCH
+    rows = workload.batch // workload.files * workload.files
     spent = []
     for p in query.recentProgress:
         n = p["numInputRows"] if read is None else read.get(p["batchId"], 0)

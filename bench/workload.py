@@ -1,7 +1,7 @@
 """How many rows there are, and the keys and event times that they have in all comparisons.
 
-All peers of a comparison read the same parquet files. A batch is `FILES_A_BATCH` files, so that two cores have
-something to read.
+All peers of a comparison read the same parquet files. A batch is `FILES_A_BATCH` files, unless its workload says
+otherwise, so that two cores have something to read.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ class Workload:
     """How much there is.
 
     `table`: rows that are there before the stream (0: there is none); `batch`: rows of a batch of the stream;
-    `warm_up` and `measured`: how many batches are not counted, and how many are.
+    `warm_up` and `measured`: how many batches are not counted, and how many are; `files`: those of a batch.
     """
 
     table: int = 0
     batch: int = 400_000
     warm_up: int = 10
     measured: int = 5
+    files: int = FILES_A_BATCH
 
     @property
     def batches(self) -> int:

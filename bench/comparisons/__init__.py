@@ -8,7 +8,14 @@ from bench.comparison import Comparison
 
 __all__ = ["NAMES", "comparison"]
 
-NAMES = ("stream_table_join", "primary_key_join", "foreign_key_join", "count_by_key", "tumbling_final")
+NAMES = (
+    "stream_table_join",
+    "stream_table_join_one_file",
+    "primary_key_join",
+    "foreign_key_join",
+    "count_by_key",
+    "tumbling_final",
+)
 """The packages here."""
 
 

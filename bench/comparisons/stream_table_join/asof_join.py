@@ -23,6 +23,7 @@ def measure(folder: Path, workload: Workload) -> Measured:
     """Rows a second over the measured batches of the stream."""
     spark = session("asof join", {"spark.sql.join.asofJoin.enabled": "true"})
     spark.read.parquet(str(folder / "rates")).createOrReplaceTempView("rates")
-    payments = stream(spark, folder / "payments", "id bigint, currency string, amount double, paid_at timestamp")
+    schema = "id bigint, currency string, amount double, paid_at timestamp"
+    payments = stream(spark, folder / "payments", schema, workload.files)
     payments.createOrReplaceTempView("payments")
     return measure_frame(spark.sql(_JOIN), folder / "asof-checkpoint", workload)

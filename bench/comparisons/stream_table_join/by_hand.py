@@ -25,7 +25,8 @@ def measure_by_hand(name: str, processor: StatefulProcessor, folder: Path, workl
     """
     spark = session(name)
     rates = spark.readStream.schema("currency string, rate double, valid_at timestamp").parquet(str(folder / "rates"))
-    payments = stream(spark, folder / "payments", "id bigint, currency string, amount double, paid_at timestamp")
+    schema = "id bigint, currency string, amount double, paid_at timestamp"
+    payments = stream(spark, folder / "payments", schema, workload.files)
     nothing = functions.lit(None)
     table = rates.select(
         "currency", functions.unix_micros("valid_at").alias("at"), functions.lit(True).alias("is_rate"), "rate",

@@ -23,8 +23,8 @@ def write(folder: Path, workload: Workload) -> None:
         at = times[number * count : (number + 1) * count]
         columns = {"currency": keys(count, rng), "rate": rng.random(count), "valid_at": stamps(at)}
         write_file(folder / "rates", number, columns)
-    count = workload.batch // FILES_A_BATCH
-    for number in range(workload.batches * FILES_A_BATCH):
+    count = workload.batch // workload.files
+    for number in range(workload.batches * workload.files):
         rng = np.random.default_rng(100 + number)
         at, ids = rng.integers(0, _SPAN_MS, count), np.arange(number * count, (number + 1) * count)
         columns = {"id": ids, "currency": keys(count, rng), "amount": rng.random(count), "paid_at": stamps(at)}
