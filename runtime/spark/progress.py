@@ -18,7 +18,7 @@ from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.spark.counters import EpochReport, StateSize, StoreState
 from vsc.runtime.spark.lag import Lags
 
-__all__ = ["Activity", "Batch", "Display", "Finished", "Phase", "Tracker", "sink_names"]
+__all__ = ["Activity", "Batch", "Display", "Finished", "Phase", "Tracker", "sink_names", "spent"]
 
 _LATE = (Dropped.EXPIRED.value, Dropped.WINDOW_CLOSED.value)
 
@@ -96,9 +96,13 @@ class Batch(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished(_Event):
-    """The end of a run: sums over its `batches`. `waiting` is 0 unless the run was stopped before its sources' end."""
+    """The end of a run: sums over its `batches`. `waiting` is 0 unless the run was stopped before its sources' end.
+
+    `spent`: the milliseconds of the batches, by what they were for.
+    """
 
     batches: int
+    spent: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -115,6 +119,7 @@ class Tracker:
     read: Counter[str] = field(default_factory=Counter)
     written: Counter[str] = field(default_factory=Counter)
     lags: Lags = field(default_factory=dict)
+    spent: Counter[str] = field(default_factory=Counter)
     started: float = field(default_factory=time.monotonic)
 
     @classmethod
@@ -125,8 +130,15 @@ class Tracker:
             tracker.state.update(report.state)
         return tracker
 
-    def batch(self, report: EpochReport, duration_ms: int, lags: Lags | None = None) -> Batch:
-        """The event of an epoch; `lags` are those of its sources, as far as they are known."""
+    def batch(
+        self, report: EpochReport, duration_ms: int, lags: Lags | None = None, job_ms: int | None = None
+    ) -> Batch:
+        """The event of an epoch; `lags` are those of its sources, as far as they are known.
+
+        `job_ms`: how much of its time Spark ran its jobs and sinks; None: nothing is known of that.
+        """
+        if job_ms is not None:
+            self.spent.update(spent(report.seconds, duration_ms, job_ms))
         self.lags = {**(lags or {}), **report.outstanding}
         self.read.update(report.read)
         by_name = {self.sinks.get(sink, sink): rows for sink, rows in report.written.items()}
@@ -163,6 +175,7 @@ class Tracker:
             written=dict(self.written),
             stores=self._stores(),
             lags=self.lags,
+            spent=dict(self.spent),
         )
 
     def _waiting(self) -> int:
@@ -178,6 +191,19 @@ class Tracker:
             for name, store in size.stores.items():
                 found[name] = found[name].merged(store) if name in found else store
         return dict(sorted(found.items()))
+
+
+def spent(seconds: Mapping[str, float], duration_ms: int, job_ms: int) -> dict[str, float]:
+    """The milliseconds of an epoch, by what they were for, from the `seconds` of the slowest task of each stage.
+
+    Where the tasks of a stage take turns on the cores, the others' time counts as that of sinks and shuffle.
+    """
+    own = {"reading": 0.0, "stages": 0.0, "state": 0.0}
+    for name, value in seconds.items():
+        stage, _, step = name.removeprefix("stage ").partition(" ")
+        own["reading" if stage == "0" else "state" if step == "commit" else "stages"] += value * 1000
+    found = own | {"sinks and shuffle": max(0.0, job_ms - sum(own.values()))}
+    return found | {"planning and logs": max(0.0, duration_ms - sum(found.values()))}
 
 
 def sink_names(plan: Plan) -> dict[str, str]:

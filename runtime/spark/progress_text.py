@@ -119,11 +119,19 @@ def summary_parts(event: Finished) -> list[tuple[str, list[str]]]:
         ("longest", [f"session {duration_text(n)} in '{node}'" for node, n in longest.items() if isinstance(n, int)])
     ]
     found += [("state", [_store_text(name, store) for name, store in event.stores.items()])]
+    found += [("took", _shares(event.spent))]
     return [(title, parts) for title, parts in found if parts]
 
 
 def _counts(rows: Mapping[str, int]) -> list[str]:
     return [f"{name} {count:,}" for name, count in sorted(rows.items())]
+
+
+def _shares(spent: Mapping[str, float]) -> list[str]:
+    """What share of the time went where, the most first."""
+    whole = sum(spent.values())
+    shares = {name: round(100 * part / whole) for name, part in spent.items() if whole}
+    return [f"{name} {share} %" for name, share in sorted(shares.items(), key=lambda of: -of[1]) if share]
 
 
 def _reasons(nodes: Mapping[str, Any]) -> list[str]:

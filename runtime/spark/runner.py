@@ -130,7 +130,8 @@ class _Watch:
             if report is not None:
                 took = int(progress["durationMs"].get("triggerExecution", 0))
                 lags = source_lags(self._plan, progress["sources"])
-                self.show.batch(self._tracker.batch(report, took, lags))
+                job = int(progress["durationMs"]["addBatch"])
+                self.show.batch(self._tracker.batch(report, took, lags, job))
                 self.newest = epoch
 
 

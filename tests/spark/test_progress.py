@@ -21,7 +21,7 @@ from vsc.runtime.spark.displays import JsonDisplay, display
 from vsc.runtime.spark.exporter import PrometheusDisplay, address
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.lag import source_lags
-from vsc.runtime.spark.progress import Activity, Display, Phase, Tracker, sink_names
+from vsc.runtime.spark.progress import Activity, Display, Phase, Tracker, sink_names, spent
 from vsc.runtime.spark.progress_bar import BarDisplay
 from vsc.runtime.spark.progress_text import counted, duration_text, stopping_text
 
@@ -101,6 +101,23 @@ def test_lines_say_what_was_missed_and_what_would_have_served() -> None:
     bar = " ".join(shown("bar"))
     assert "look-ups were older" in bar and bar.count("null_key") == 1
     assert shown("none") == []
+
+
+def test_the_summary_says_what_took_the_time() -> None:
+    stream = io.StringIO()
+    show, tracker = display("lines", stream), Tracker()
+    seconds = {"stage 0 process": 0.1, "stage 1 open": 0.05, "stage 1 process": 0.2, "stage 1 commit": 0.05}
+    for epoch, more in enumerate(({"stage 2 process": 0.1, "stage 2 commit": 0.1}, {})):
+        one = EpochReport(epoch)
+        one.seconds.update(seconds | more)
+        show.batch(tracker.batch(one, 1000, {}, 700))
+    show.finished(tracker.finished())
+    wanted = "  took      stages 30 %, planning and logs 30 %, sinks and shuffle 20 %, reading 10 %, state 10 %\n"
+    assert wanted in stream.getvalue()
+    # Tasks that ran at the same time as others may add up to more than the job took.
+    assert spent({"stage 0 process": 0.8, "stage 1 commit": 0.1}, 1000, 700) == {
+        "reading": 800.0, "stages": 0.0, "state": 100.0, "sinks and shuffle": 0.0, "planning and logs": 100.0,
+    }  # fmt: skip
 
 
 def test_one_is_singular() -> None:
