@@ -61,6 +61,8 @@ def test_other_windows() -> None:
     assert list(found.whole["windows"].values()) == [[(4, "(3,)"), (5, "(4,)")]]
     message, _ = refused(old, new)
     assert "window was" in message
+    message, _ = refused(old, new, accept=stores)
+    assert message == "store 'windows#windows' cannot be kept: it computes something else"
 
 
 def test_a_longer_grace_counts_from_now_on_and_what_is_closed_stays_closed() -> None:

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 
 from vsc.plan.nodes import Aggregate, Column, Node, Plan
+from vsc.plan.types import BIGINT
 from vsc.runtime.operators.aggregate.calls import Calls, Group
 from vsc.runtime.operators.aggregate.state import SUFFIX, AggregateState, moving
 from vsc.runtime.operators.context import NodeFailure
@@ -86,9 +87,13 @@ def _contents(plan: Plan, node: Node, operation: Aggregate) -> Contents:
 
 
 def _encoded(plan: Plan, node: Node, operation: Aggregate) -> tuple[Column, ...]:
-    """Each call with what it is of: its cells and entries are its own affair."""
+    """Each call with what it is of, and the windows: what an accumulator keeps is its own affair."""
+    window = operation.window
+    bounds = () if window is None else (Column(f"{window.kind} {window.size} {window.advance}", BIGINT),)
     calls = enumerate(operation.calls)
-    return tuple(Column(f"{n} {c.function} {c.distinct} {[*map(str, c.kept_types)]}", c.type) for n, c in calls)
+    return bounds + tuple(
+        Column(f"{n} {c.function} {c.distinct} {[*map(str, c.kept_types)]}", c.type) for n, c in calls
+    )
 
 
 GROUPS = Beside(SUFFIX, _contents, _View, lambda operation: moving(operation.final), _encoded)
