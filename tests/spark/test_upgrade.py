@@ -128,6 +128,11 @@ def test_what_is_kept_goes_on_whatever_it_is_called(
     assert sum(rows(tmp_path / "out", "prices").values()) >= 3 * (FILES - 2)
     assert not list((tmp_path / "new/vsc/control").glob("seed*")) or len(reports) == 1
     assert (tmp_path / "old" / SUCCESSOR).exists()
+    # Once more: what an upgraded query knows of its sources and sinks goes on as well.
+    assert upgrade(replace(job, old=job.new, new=str(tmp_path / "third")), spark, said.append) is not None
+    [report] = run_once(new, spark, tmp_path / "third", variables=variables)
+    assert report.read == {}
+    assert rows(tmp_path / "out", "once") == rows(tmp_path / "whole", "once")
     with pytest.raises(CheckpointError, match=r"was upgraded to .*/new, and that has written"):
         run_once(compiled(OLD), spark, tmp_path / "old", variables=variables)
 

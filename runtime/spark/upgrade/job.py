@@ -19,7 +19,7 @@ from vsc.runtime.spark.claim import claim, held_off
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.epoch_state import EpochState, identity_of
-from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.hadoop import Files, default_is_local
 from vsc.runtime.spark.identity import Identity
 from vsc.runtime.spark.kept_epochs import epochs_in
 from vsc.runtime.spark.lineage import Origin, check_current, check_finished
@@ -81,7 +81,7 @@ def upgrade(job: Upgrade, spark: SparkSession, tell: Callable[[str], None]) -> M
     old, new = Files(spark, job.old), Files(spark, job.new)
     changes, identity = looked_at(job, old, new), identity_of(old)
     check_decided(changes, job.reset, job.accept)
-    resolved = check(job.plan, job.variables, "available-now")
+    resolved = check(job.plan, job.variables, "available-now", default_local=default_is_local(spark))
     with held_off(spark, old):
         SparkLogs(old).check()
         state = EpochState.open(spark, job.old)

@@ -44,8 +44,13 @@ class Position:
     @property
     def kind(self) -> str:
         """How Spark reads it."""
+        return "files" if self.keeps else self.node.source.connector.kind
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it reads what was taken into the checkpoint once."""
         connector = self.node.source.connector
-        return "files" if connector.keeps_history or connector.kind == "jdbc" else connector.kind
+        return connector.keeps_history or connector.kind == "jdbc"
 
     def __str__(self) -> str:
         """For people."""
@@ -80,34 +85,25 @@ def positions(old: Plan, new: Plan, names: Mapping[str, str], offsets: list[str]
 
 
 def write_positions(found: list[Position], old: Files, new: Files) -> None:
-    """Writes them into the new checkpoint."""
+    """Writes them into the new checkpoint, with what sources have taken into the old one."""
     for one in found:
+        was, now = (f"vsc/sources/{node.source.rank}" for node in (one.before, one.node))
+        if one.keeps and old.exists(was):
+            old.copy(was, new, now)
         if one.offset != _NOTHING:
             _WRITERS[one.kind](one, old, new)
 
 
 def _files(one: Position, old: Files, new: Files) -> None:
     offset = int(json.loads(one.offset)["logOffset"])
-    entries = [json.loads(line) for line in SparkLogs(old).read_files(str(one.was), offset)]
-    moved = _moved(one, old, new)
+    here = dict(new.statuses(f"vsc/sources/{one.node.source.rank}")) if one.keeps else {}
     lines = []
-    for entry in entries:
+    for entry in map(json.loads, SparkLogs(old).read_files(str(one.was), offset)):
         path, time = entry["path"], entry["timestamp"]
-        if moved is not None:
-            path, time = moved[unquote(path).rpartition("/")[2]]
+        if one.keeps:
+            path, time = here[unquote(path).rpartition("/")[2]]
         lines.append(json.dumps({"path": path, "timestamp": time, "batchId": KNOWN}, separators=(",", ":")))
     new.write(f"sources/{one.number}/0", "\n".join(["v1", *lines]))
-
-
-def _moved(one: Position, old: Files, new: Files) -> dict[str, tuple[str, int]] | None:
-    """Copies what a source has taken into the checkpoint: the new path and time of each file, by its name. None for a
-    source that reads where it did."""
-    connector = one.node.source.connector
-    if connector.kind != "jdbc" and not connector.keeps_history:
-        return None
-    was, now = (f"vsc/sources/{node.source.rank}" for node in (one.before, one.node))
-    old.copy(was, new, now)
-    return dict(new.statuses(now))
 
 
 def _kafka(one: Position, old: Files, new: Files) -> None:
