@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.changes.carrying import Changed, changed, compiled
+from tests.changes.carrying import Changed, carried, changed, compiled, epoch, run
 from tests.changes.test_carry import FIRST, GLOBAL, NODES, OTHER, PLAIN, SECOND, SOURCES, STREAM, TABLE, text
+from tests.oracle import Stores
 from vsc.changes import compare
+from vsc.runtime.operators.views.catalog import stores_of
+from vsc.runtime.state.kv import prefix_end
+from vsc.runtime.state.suppressed import Suppressed
 
 WIDE = SOURCES.replace("w bigint, at bigint)", "w bigint, at bigint, z string)").replace(
     "v bigint, at bigint)", "v bigint, at bigint, z string)"
@@ -17,6 +21,7 @@ ALL = "".join(NODES.values())
 CALM = "".join(nodes for name, nodes in NODES.items() if name not in ("held", "finals"))
 """What does not go by the clock of its partition."""
 FOREIGN = "table fk = join t with p on cast(w as string) select t.at as tat, p.w as pw, t.w as tw;\n"
+LATE = "table late = suppress p until time limit 7 ms;\n"
 MORE = [("p", str(key), key, key) for key in range(5)]
 
 
@@ -59,6 +64,7 @@ PROMISED: dict[str, tuple[str, str, dict[str, str]]] = {
         "t": "widened", "p": "widened", "waited#waiting": "widened"}),
     "a column less in each source": (WIDE + CALM + FOREIGN, SOURCES + CALM + FOREIGN, {
         "t": "widened", "p": "widened", "waited#waiting": "widened"}),
+    "a column more in what a suppress holds": (SOURCES + LATE, WIDE + LATE, {"late#suppressed": "widened"}),
     "columns in another order": (
         SOURCES + NODES["waited"] + NODES["sums"],
         SOURCES.replace("w bigint, at bigint", "at bigint, w bigint") + NODES["waited"] + NODES["sums"], {}),
@@ -82,7 +88,7 @@ def test_it_is_as_if_it_had_always_been_so(change: str, before: int, after: int)
     found = verdicts(old, new)
     assert expected.items() <= {k.removeprefix("store "): v for k, v in found.items() if k.startswith("store")}.items()
     assert "rebuild" not in {v for k, v in found.items() if k.startswith("store")}
-    if before == after == 1 or "held" not in new:
+    if before == after == 1 or ("held" not in new and "late" not in new):
         result = between(old, new, before, after)
         own = [node.name for node in compiled(old).nodes if node.name in {n.name for n in compiled(new).nodes}]
         for name in {*own, *(n for n in result.whole if n in ("tallies", "w8", "o1", "f2", "pair", "fj", "gm"))}:
@@ -98,3 +104,21 @@ def between(old: str, new: str, before: int = 1, after: int = 1, **how: Any) -> 
         for text, rows in ((old, MORE + FIRST), (new, SECOND))
     )
     return changed(old, new, first, second, before, after, **how)
+
+
+@pytest.mark.parametrize("after", [1, 3])
+@pytest.mark.parametrize(("was", "now"), [(SOURCES, WIDE), (WIDE, SOURCES), (SOURCES, SOURCES)])
+def test_what_a_suppress_holds_is_weighed_anew(was: str, now: str, after: int) -> None:
+    late = "table late = suppress p until time limit 1 hour (max_bytes = 100000, when_full = 'emit');\n"
+    old, new, stores = compiled(was + late), compiled(now + late), Stores()
+    run(old, [epoch(old, [(*row, "zzz") for row in FIRST])], stores)
+    state = carried(old, new, stores, 1, after)
+    (info,) = (store for store in stores_of(new) if store.name == "late#suppressed")
+    keys = set()
+    for partition in range(after):
+        held = Suppressed(state(info.stage, partition), info.prefix)
+        rows = list(held._kv.scan(held._rows, prefix_end(held._rows)))
+        assert held.count == len(rows) == len(held.all())
+        assert held.bytes == sum(len(key) - len(held._rows) + len(value) for key, value in rows) > 0
+        keys |= {row.key for row in held.all()}
+    assert len(keys) == 8

@@ -75,7 +75,7 @@ class Carry:
             meta = kv.get(move.root + META)
             if meta is not None:
                 told.metas[home] = meta
-            if move.moving.counted is not None and self._spreads(move):
+            if move.moving.counted is not None and self._counts(move):
                 for to, key, value in self._moved(move, partition, kv, meta):
                     at = len(move.new_root)
                     one = move.moving.counted(meta, key[at : at + 1], key[at + 1 :], value)
@@ -91,15 +91,10 @@ class Carry:
         for move in self._moves:
             home = move.new_stage, move.new_root
             of = {one.partition: one for one in by_place if home in one.metas}
-            if not self._spreads(move):
-                for partition, one in of.items():
-                    yield Carried(move.new_stage, partition, move.new_root + META, one.metas[home])
-            elif of:
-                for to in range(self.partitions):
-                    counts = [one.counts[home, to] for one in of.values() if (home, to) in one.counts]
-                    sums = tuple(map(sum, zip(*counts, strict=True)))
-                    meta = move.moving.merged([one.metas[home] for one in of.values()], sums)
-                    yield Carried(move.new_stage, to, move.new_root + META, meta)
+            for to in range(self.partitions) if of else ():
+                ours = list(of.values()) if self._spreads(move) else [one for p, one in of.items() if p == to]
+                if ours:
+                    yield Carried(move.new_stage, to, move.new_root + META, self._meta(move, ours, to))
         for stage, partition, key, value in self._waiting.metas(by_place):
             yield Carried(stage, partition, key, value)
 
@@ -116,6 +111,18 @@ class Carry:
         """The moves that take rows out of a stage and partition: one partition has all rows that each has."""
         of_stage = (move for move in self._moves if move.stage == stage)
         return [m for m in of_stage if not (partition and m.was_replicated and self._spreads(m))]
+
+    def _meta(self, move: Move, of: Sequence[Told], to: int) -> bytes:
+        """The meta row of a new partition, which takes over what belongs there `of` old ones."""
+        home = move.new_stage, move.new_root
+        if not self._counts(move):
+            return of[0].metas[home]
+        counts = [one.counts[home, to] for one in of if (home, to) in one.counts]
+        return move.moving.merged([one.metas[home] for one in of], tuple(map(sum, zip(*counts, strict=True))))
+
+    def _counts(self, move: Move) -> bool:
+        """Whether a partition's rows are not the same as before."""
+        return move.recode is not None or self._spreads(move)
 
     def _spreads(self, move: Move) -> bool:
         return move.respread or self.partitions != self.old_partitions
