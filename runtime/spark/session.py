@@ -90,6 +90,8 @@ def local_settings() -> dict[str, str]:
     return {
         # Workers are forked with everything loaded.
         "spark.python.daemon.module": "vsc.runtime.spark.worker_daemon",
+        # Delta Lake looks at a table in 50 tasks, several times an epoch.
+        "spark.databricks.delta.snapshotPartitions": "4",
     }
 
 

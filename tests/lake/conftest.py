@@ -29,7 +29,6 @@ def lakes(spark: SparkSession) -> Iterator[SparkSession]:
         made = classes.builder().config("spark.sql.catalog.spark_catalog", DELTA.catalog).getOrCreate()
         made.conf().set("spark.sql.session.timeZone", "UTC")
         made.conf().set("spark.sql.shuffle.partitions", "2")
-        made.conf().set("spark.databricks.delta.snapshotPartitions", "2")  # instead of 50 tasks for each look
         yield SparkSession(spark.sparkContext, made)
     finally:
         conf.remove("spark.sql.extensions")
