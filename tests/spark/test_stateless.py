@@ -13,7 +13,7 @@ import pytest
 
 from tests.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.operators.source.read_columns import read_columns
-from vsc.runtime.spark.connectors.registry import connector_of
+from vsc.runtime.spark.connectors.file_rows import file_rows
 from vsc.runtime.spark.options import Options, resolve_plan
 
 pytestmark = pytest.mark.spark
@@ -127,7 +127,7 @@ def test_what_nobody_reads_stays_in_its_file(spark: Any, tmp_path: Path) -> None
     pq.write_table(pa.table({"id": ["a"]}), tmp_path / "f.parquet")
     source = resolve_plan(plan, {"in": str(tmp_path)}).node("s")
     at_once: Any = SimpleNamespace(readStream=spark.read, _jvm=spark._jvm, _jsc=spark._jsc)  # a stream has no file scan
-    frame = connector_of("files").rows(at_once, source, Options.of_source(source), read_columns(plan, "s"))
+    frame = file_rows(at_once, source.source, Options.of_source(source), read_columns(plan, "s"))
     (read,) = re.findall(r"ReadSchema: (\S+)", frame._jdf.queryExecution().toString())
     assert read == "struct<id:string,n:bigint,note:string,x:double,at:bigint,_tmp_metadata_row_index:bigint>"
 

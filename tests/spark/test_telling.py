@@ -103,7 +103,7 @@ def test_a_run_tells_the_same_everywhere(spark: SparkSession, tmp_path: Path) ->
     assert float(scraped['vsc_stream_time_ms{store="rates"}']) == 0
     assert float(scraped['vsc_peak{name="longest_session",node="counts"}']) == 0
 
-    summary = lines.getvalue().splitlines()[-8:]
+    summary = lines.getvalue().splitlines()[-9:]
     assert summary[-1].startswith("finished: ")
     text = "\n".join(summary)
     for words in ("read      ", "orders 5", "dropped   ", "1 window_closed in 'counts'", "held      priced#waiting 1"):
