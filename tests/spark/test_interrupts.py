@@ -85,7 +85,7 @@ def test_a_stop_waits_for_the_commit_of_an_epoch_that_is_written() -> None:
     query = SimpleNamespace(isActive=True, stop=lambda: shown.append("stopped"))
     query._jsq = SimpleNamespace(recentProgress=lambda: next(looks))
     show: Any = SimpleNamespace(doing=shown.append, batch=lambda batch: shown.append(f"batch {batch}"))
-    tracker: Any = SimpleNamespace(batch=lambda report, took, lags: report.epoch)
+    tracker: Any = SimpleNamespace(batch=lambda report, took, lags, job: report.epoch)
     watch = _Watch(show, tracker, compile_topology("stream s (a int) from memory () key a; sink s to noop ();"))
     report: Any = SimpleNamespace(epoch=3)
     watch.done(report)
