@@ -14,13 +14,13 @@ READY_NEWEST := $(NEWEST)/.ready-$(PYSPARK_NEWEST)
 INPUTS := pyproject.toml constraints.txt Makefile
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo live test check lint types architecture unit spark newest soak bench fmt setup clean
+.PHONY: help docs demo live test check lint types architecture unit thorough spark newest soak bench fmt setup clean
 
 help:
 	@echo 'make demo    the flights example on Spark'
 	@echo 'make live    payments from Kafka to Kafka and PostgreSQL, killed once on the way'
 	@echo 'make test    everything: the checks and the tests on Spark'
-	@echo 'make check   lint, types, architecture, and the tests that need no JVM'
+	@echo 'make check   lint, types, architecture, and the quick tests that need no JVM'
 	@echo 'make newest  the fast Spark tests on pyspark $(PYSPARK_NEWEST)'
 	@echo 'make soak    kill -9 at random points, 50 times; options in SOAK, such as SOAK="--kills 5"'
 	@echo 'make bench   the benchmarks, on pyspark $(PYSPARK_NEWEST)'
@@ -63,16 +63,20 @@ architecture: $(READY)
 	$(BIN)/lint-imports --no-logo
 
 unit: $(READY)
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 -m 'not spark'
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 -m 'not spark and not slow'
+
+thorough: $(READY)
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 -m 'slow and not spark'
 
 spark: $(READY)
-	$(BIN)/python -m pytest -q -m spark
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m spark
 
 test: check
+	$(MAKE) --no-print-directory thorough
 	$(MAKE) --no-print-directory spark
 
 newest: $(READY_NEWEST)
-	$(NEWEST)/bin/python -m pytest -q -m 'spark and not slow'
+	$(NEWEST)/bin/python -m pytest -q -n 2 --dist loadfile -m 'spark and not slow'
 
 soak: $(READY)
 	$(BIN)/python -m soak $(SOAK)

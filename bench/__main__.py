@@ -11,7 +11,7 @@ import argparse
 import os
 from pathlib import Path
 
-from bench import operators_on_spark, report, stage, state_size, store, tiny_epochs
+from bench import operators_on_spark, report, stage, state_size, store, tiny_epochs, upgrade
 from bench.comparisons import NAMES, comparison
 from bench.running import run
 from bench.workload import KEYS
@@ -43,6 +43,7 @@ def main() -> int:
         floors += report.store_floors(stored.rates) + state_size.floors(sizes)
         own = [*stored.lines(workload.table, KEYS), "", *state_size.lines(sizes)]
         own += ["", *operators_on_spark.lines(every, busy), "", *tiny_epochs.lines(tiny)]
+        own += ["", *upgrade.lines(upgrade.measure(arguments.quick))]
         page = report.render(compared, alone, own, floors, load)
         print("\n" + page)
         arguments.output.write_text(page)

@@ -30,13 +30,17 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`name` is the package, `about` says in a sentence what the rows are. The first of `peers` is vsc."""
+    """`name` is the package, `about` says in a sentence what the rows are. The first of `peers` is vsc.
+
+    In each of the `rounds` every peer that takes the whole workload runs once; its figures are those of its median run.
+    """
 
     name: str
     title: str
     about: str
     workload: Workload
     peers: tuple[Peer, ...]
+    rounds: int = 1
 
     def workload_of(self, peer: Peer, quick: bool) -> Workload:
         """What `peer` is measured over; with `quick` very little."""

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.processes import cpu_seconds
+from bench.processes import TICK, cpu_seconds
 from bench.workload import FILES_A_BATCH, Workload
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["Measured", "measure_frame", "measure_topology", "session", "stream"]
+    from vsc.runtime.spark.counters import EpochReport
+
+__all__ = ["Measured", "measure_frame", "measure_library", "measure_topology", "session", "stream"]
 
 PARTITIONS = 2
 
@@ -37,12 +40,24 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Rows of the measured batches, the seconds that they took, each batch's rate, and all processes' CPU seconds."""
+    """Rows of the measured batches, the seconds that they took, each batch's rate, and all processes' CPU seconds.
+
+    `result`: how many rows the whole result has, warm-up included, and how many of them found a partner; None where
+    that is not counted.
+    """
 
     rows: int
     seconds: float
     batches: tuple[int, ...]
     cpu: float
+    result: tuple[int, int] | None = None
+
+    @classmethod
+    def load(cls, text: str) -> Measured:
+        """What the JSON of `dataclasses.asdict` shows."""
+        data = json.loads(text)
+        result = data["result"] and tuple(data["result"])
+        return cls(**{**data, "batches": tuple(data["batches"]), "result": result})
 
     @property
     def rate(self) -> float:
@@ -89,22 +104,24 @@ def measure_topology(text: str, folder: Path, fed: Sequence[str], workload: Work
     there before the stream; then the stream's files are put into their folders and the same checkpoint goes on.
     """
     from vsc.compiler import compile_topology
+    from vsc.runtime.metrics import Group
     from vsc.runtime.spark import start
-    from vsc.runtime.spark.session import local_settings
+    from vsc.runtime.spark.session import local_jvm, local_settings
 
-    spark = session("vsc", local_settings())
+    with local_jvm():
+        spark = session("vsc", local_settings())
     given = folder / "vsc-stream"
     for name in fed:
         (given / name).mkdir(parents=True, exist_ok=True)
     variables = {"folder": str(folder), "stream": str(given), "files": str(workload.files)}
     plan = compile_topology(text, path="bench.vdsl", variables=variables)
 
-    read: dict[int, int] = {}
+    reports: dict[int, EpochReport] = {}
 
     def started() -> StreamingQuery:
         return start(
             plan, spark, checkpoint=str(folder / "vsc-checkpoint"), variables=variables, partitions=PARTITIONS,
-            on_epoch=lambda report: read.update({report.epoch: sum(report.read.values())}),
+            on_epoch=lambda report: reports.update({report.epoch: report}),
         )  # fmt: skip
 
     if workload.table:
@@ -112,16 +129,31 @@ def measure_topology(text: str, folder: Path, fed: Sequence[str], workload: Work
     for name in fed:
         for file in sorted((folder / name).iterdir()):
             os.link(file, given / name / file.name)
-    found = _rate_of(started(), workload, read)
+    found = _rate_of(started(), workload, reports)
     spark.stop()
-    return found
+    rows = sum(report.written.total() for report in reports.values())
+    missed = sum(report.metrics.total(Group.MISSED_LOOKUPS) for report in reports.values())
+    return replace(found, result=(rows, rows - missed))
 
 
-def _rate_of(query: StreamingQuery, workload: Workload, read: Mapping[int, int] | None = None) -> Measured:
+def measure_library(load: Callable[[], None], join: Callable[[], tuple[int, int]], workload: Workload) -> Measured:
+    """Runs a library's join of all files in this process, once: batch, no state. `load` gets it warm.
+
+    `join` gives the rows of the result, and how many of them found a partner.
+    """
+    load()
+    cpu, started = cpu_seconds(os.getpid()), time.perf_counter()
+    result = join()
+    seconds = time.perf_counter() - started
+    rows = workload.batch * workload.batches
+    return Measured(rows, seconds, (round(rows / seconds),), max(cpu_seconds(os.getpid()) - cpu, TICK), result)
+
+
+def _rate_of(query: StreamingQuery, workload: Workload, reports: Mapping[int, EpochReport] | None = None) -> Measured:
     """Waits for the end; the rate over all full batches but those that warm up.
 
-    A batch's time is Spark's own ``triggerExecution``: planning, logs and commit included. `read` has the rows of each
-    batch; None: Spark has them.
+    A batch's time is Spark's own ``triggerExecution``: planning, logs and commit included. `reports` have the rows of
+    each batch; None: Spark has them.
     """
     used: dict[int, float] = {}
     while query.isActive:
@@ -130,10 +162,12 @@ def _rate_of(query: StreamingQuery, workload: Workload, read: Mapping[int, int] 
             used[done["batchId"]] = cpu_seconds(os.getpid())
         time.sleep(0.05)
     query.awaitTermination()
+    used.setdefault(query.recentProgress[-1]["batchId"], cpu_seconds(os.getpid()))  # it ended between two looks
     rows = workload.batch // workload.files * workload.files
     spent = []
     for p in query.recentProgress:
-        n = p["numInputRows"] if read is None else read.get(p["batchId"], 0)
+        report = None if reports is None else reports.get(p["batchId"])
+        n = p["numInputRows"] if reports is None else sum(report.read.values()) if report else 0
         spent.append((p["batchId"], n, p["durationMs"]["triggerExecution"]))
     full = [(batch, ms) for batch, n, ms in spent if n >= rows][workload.warm_up :]
     if not full:

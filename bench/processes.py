@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["cpu_seconds"]
+__all__ = ["TICK", "cpu_seconds"]
+
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+"""The shortest CPU time that is seen, in seconds."""
 
 
 def cpu_seconds(root: int) -> float:
@@ -20,4 +23,4 @@ def cpu_seconds(root: int) -> float:
     own = {root}
     while more := {pid for pid, (parent, _) in ticks.items() if parent in own} - own:
         own |= more
-    return sum(ticks[pid][1] for pid in own if pid in ticks) / os.sysconf("SC_CLK_TCK")
+    return sum(ticks[pid][1] for pid in own if pid in ticks) * TICK

@@ -17,7 +17,7 @@ from bench.stage import StageRates
 
 __all__ = ["Compared", "comparison_lines", "floor_lines", "machine", "ratios", "render", "store_floors"]
 
-_PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "rocksdict")
+_PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "rocksdict", "duckdb", "polars")
 
 Compared = tuple[Comparison, Mapping[str, Measured]]
 """A comparison and what was measured, by peer."""
@@ -124,7 +124,8 @@ def _amount(comparison: Comparison) -> str:
     ]
     if few:
         text += f" ({'; '.join(few)})"
-    return text + "."
+    rounds = f" The median of {comparison.rounds} rounds, in which one runs after the other." * (comparison.rounds > 1)
+    return f"{text}.{rounds}"
 
 
 def machine() -> str:

@@ -7,49 +7,71 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
-from bench.comparison import Comparison
+from bench.comparison import Comparison, Peer
 from bench.comparisons import NAMES, comparison
 from bench.measuring import Measured
 from bench.workload import Workload
 
-__all__ = ["run"]
+__all__ = ["check", "run"]
 
 
 def run(compared: Comparison, quick: bool) -> dict[str, Measured]:
     """Measures every peer; with `quick` over a few rows. The result is by the peer's module.
 
-    Raises subprocess.CalledProcessError when one fails; what it printed has been seen then.
+    Raises subprocess.CalledProcessError when one fails; what it printed has been seen then. ValueError when two give
+    different results.
     """
-    found = {}
+    found: dict[str, list[Measured]] = {peer.module: [] for peer in compared.peers}
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as name:
         written: dict[Workload, Path] = {}
-        for peer in compared.peers:
+        for peer in _turns(compared, quick):
             workload = compared.workload_of(peer, quick)
             if workload not in written:
                 written[workload] = Path(name) / str(len(written))
                 written[workload].mkdir()
                 import_module(f"bench.comparisons.{compared.name}.rows").write(written[workload], workload)
             print(f"{compared.title}: measuring {peer.title} ...", flush=True)
-            found[peer.module] = _in_process(compared.name, peer.module, written[workload], workload)
-            print(f"  {found[peer.module].rate:,.0f} rows/s, batches {found[peer.module].batches}", flush=True)
-    return found
+            measured = _in_process(compared.name, peer.module, written[workload], workload)
+            print(f"  {measured.rate:,.0f} rows/s, batches {measured.batches}", flush=True)
+            found[peer.module].append(measured)
+    middle = {peer: sorted(runs, key=lambda run: run.rate)[len(runs) // 2] for peer, runs in found.items()}
+    check(middle)
+    return middle
 
 
-def _in_process(name: str, peer: str, folder: Path, workload: Workload) -> Measured:
-    result = folder / f"{peer}.json"
-    arguments = [name, peer, str(folder), str(result), json.dumps(asdict(workload))]
-    log = folder / f"{peer}.log"
-    with log.open("wb") as out:
-        command = [sys.executable, "-m", "bench.running", *arguments]
-        ended = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=False)
-    if ended.returncode:
-        print(log.read_text(errors="replace")[-10_000:], file=sys.stderr)
-        ended.check_returncode()
-    return Measured(**json.loads(result.read_text()))
+def check(found: Mapping[str, Measured]) -> None:
+    """ValueError if peers that count their results have different ones."""
+    results = {peer: measured.result for peer, measured in found.items() if measured.result is not None}
+    if len(set(results.values())) > 1:
+        raise ValueError(f"the peers have different results (rows, with a partner): {results}")
+
+
+def _turns(compared: Comparison, quick: bool) -> list[Peer]:
+    """The peers in the order in which they run: one after the other in each round, the slow ones in the first only."""
+    again = [peer for peer in compared.peers if peer.few is None]
+    return [*compared.peers, *again * (0 if quick else compared.rounds - 1)]
+
+
+def _in_process(name: str, peer: str, rows: Path, workload: Workload) -> Measured:
+    """Measures one peer in a process of its own; `rows` is as before when it returns."""
+    with tempfile.TemporaryDirectory(prefix="vsc-bench-") as at:
+        folder = Path(at)
+        for written in rows.iterdir():
+            (folder / written.name).symlink_to(written)
+        result, log = folder / "result.json", folder / "log"
+        arguments = [name, peer, str(folder), str(result), json.dumps(asdict(workload))]
+        with log.open("wb") as out:
+            command = [sys.executable, "-m", "bench.running", *arguments]
+            ended = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=False)
+        if ended.returncode:
+            print(log.read_text(errors="replace")[-10_000:], file=sys.stderr)
+            ended.check_returncode()
+        return Measured.load(result.read_text())
 
 
 def main() -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "LocalStoreError",
     "MissingColumnError",
     "MissingJarsError",
+    "PositionError",
     "RefusedRowError",
     "SinkError",
     "SourceError",
@@ -145,6 +146,12 @@ class AvroSchemaError(VscRuntimeError):
     """An Avro schema that cannot be read, or does not fit the columns."""
 
     code = "VSC914"
+
+
+class PositionError(VscRuntimeError):
+    """A position at which a source cannot begin."""
+
+    code = "VSC915"
 
 
 class MissingColumnError(VscRuntimeError):

@@ -1,4 +1,4 @@
-"""A real Kafka broker: one node on loopback, its own folder and ports; and its topics, written and read."""
+"""A real Kafka: one broker or several on loopback, their own folder and ports; and topics, written and read."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from vsc.runtime.spark.connectors.kafka_client import quiet
 __all__ = ["Broker", "Record"]
 
 _SETTINGS = """process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{controller}
-listeners={listeners},CONTROLLER://127.0.0.1:{controller}
+node.id={node}
+controller.quorum.voters={voters}
+listeners={listeners},CONTROLLER://{controller}
 advertised.listeners={listeners}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
@@ -35,16 +35,18 @@ listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain
   user_vsc="right";
 log.dirs={folder}/data
 num.partitions=2
+default.replication.factor={nodes}
+min.insync.replicas={insync}
 offsets.topic.num.partitions=4
-offsets.topic.replication.factor=1
+offsets.topic.replication.factor={nodes}
 transaction.state.log.num.partitions=4
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
+transaction.state.log.replication.factor={nodes}
+transaction.state.log.min.isr={insync}
 group.initial.rebalance.delay.ms=0
 log.retention.ms=-1
 """
 _CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"
-_SECONDS, _SECONDS_TO_STOP = 60, 20
+_SECONDS, _SECONDS_TO_START, _SECONDS_TO_STOP = 60, 180, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,47 +67,48 @@ class Record:
 
 
 class Broker:
-    """A broker in `folder`. `address` takes anybody, `guarded` only user ``vsc`` with the password ``right`` (SASL)."""
+    """A broker in `folder`; or a cluster of `nodes` of them, in which each partition has a replica on every node and
+    none is lost with one node. `address` takes anybody, `guarded` only user ``vsc`` with the password ``right`` (SASL).
+    """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        plain, guarded, controller = free_port(), free_port(), free_port()
-        self.address, self.guarded = f"127.0.0.1:{plain}", f"127.0.0.1:{guarded}"
-        listeners = f"PLAINTEXT://{self.address},SASL://{self.guarded}"
-        folder.mkdir(parents=True, exist_ok=True)
-        self._settings = folder / "server.properties"
-        self._settings.write_text(_SETTINGS.format(listeners=listeners, controller=controller, folder=folder))
-        self._java = [program("java", "install Java 17, such as with apt-get install openjdk-17-jre-headless")]
-        self._java += ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-        self._java += ["-cp", f"{broker_jars()}/*"]
-        format = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._settings)]
-        subprocess.run([*self._java, *format], check=True, capture_output=True, timeout=_SECONDS)
-        self._process: subprocess.Popen[bytes] | None = None
+    def __init__(self, folder: Path, nodes: int = 1) -> None:
+        plain, guarded, controllers = ([f"127.0.0.1:{free_port()}" for _ in range(nodes)] for _ in range(3))
+        self.address, self.guarded = ",".join(plain), ",".join(guarded)
+        voters = ",".join(f"{node}@{controller}" for node, controller in enumerate(controllers, 1))
+        self._nodes = [
+            _Node(
+                folder if nodes == 1 else folder / str(node), node=node, controller=controllers[node - 1],
+                listeners=f"PLAINTEXT://{plain[node - 1]},SASL://{guarded[node - 1]}",
+                voters=voters, nodes=nodes, insync=max(1, nodes - 1),
+            )
+            for node in range(1, nodes + 1)
+        ]  # fmt: skip
 
     def start(self) -> None:
-        """Starts it, and waits until it answers."""
-        with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [*self._java, "kafka.Kafka", str(self._settings)], stdout=log, stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )  # fmt: skip
-        deadline = time.monotonic() + _SECONDS
-        while not self._answers():
-            assert self._process.poll() is None, (self._folder / "log").read_text()[-3000:]
+        """Starts the nodes that do not run, and waits until all answer and have all records of their partitions."""
+        for node in self._nodes:
+            node.start()
+        deadline = time.monotonic() + _SECONDS_TO_START
+        while not self._complete():
+            for node in self._nodes:
+                node.check()
             assert time.monotonic() < deadline, "the broker does not answer"
+            time.sleep(0.1)
 
     def stop(self) -> None:
-        """Ends it in order; as `kill` does if that takes long, which it can when it has just started."""
-        self._end(signal.SIGTERM)
+        """Ends it in order; as `kill` does if that takes long, which it can when it has just started. A cluster is
+        killed: its last nodes would wait for the others."""
+        for node in self._nodes:
+            node.end(signal.SIGTERM if len(self._nodes) == 1 else signal.SIGKILL)
 
-    def kill(self) -> None:
-        """Ends it as ``kill -9`` does."""
-        self._end(signal.SIGKILL)
+    def kill(self, node: int = 0) -> None:
+        """Ends one node as ``kill -9`` does."""
+        self._nodes[node].end(signal.SIGKILL)
 
     def create(self, topic: str, partitions: int = 2, **settings: str) -> None:
         """Makes a topic."""
         admin = self._admin()  # which must outlive its answer
-        admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic].result(_SECONDS)
+        admin.create_topics([NewTopic(topic, partitions, len(self._nodes), config=settings)])[topic].result(_SECONDS)
 
     def grow(self, topic: str, partitions: int) -> None:
         """Gives a topic more partitions."""
@@ -170,16 +173,51 @@ class Broker:
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.address}, logger=quiet)
 
-    def _answers(self) -> bool:
-        host, port = self.address.split(":")
+    def _complete(self) -> bool:
+        if not all(node.listens() for node in self._nodes):
+            return False
+        found = self._admin().list_topics(timeout=_SECONDS)
+        partitions = (partition for topic in found.topics.values() for partition in topic.partitions.values())
+        return len(found.brokers) == len(self._nodes) and all(len(p.isrs) == len(p.replicas) for p in partitions)
+
+
+class _Node:
+    """The process of a broker."""
+
+    def __init__(self, folder: Path, listeners: str, **settings: object) -> None:
+        self._folder, self._address = folder, listeners.split(",")[0].removeprefix("PLAINTEXT://")
+        folder.mkdir(parents=True, exist_ok=True)
+        self._settings = folder / "server.properties"
+        self._settings.write_text(_SETTINGS.format(listeners=listeners, folder=folder, **settings))
+        self._java = [program("java", "install Java 17, such as with apt-get install openjdk-17-jre-headless")]
+        self._java += ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+        self._java += ["-cp", f"{broker_jars()}/*"]
+        format = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._settings)]
+        subprocess.run([*self._java, *format], check=True, capture_output=True, timeout=_SECONDS)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Starts it, unless it runs."""
+        if self._process is None:
+            with (self._folder / "log").open("ab") as log:
+                self._process = subprocess.Popen(
+                    [*self._java, "kafka.Kafka", str(self._settings)], stdout=log, stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )  # fmt: skip
+
+    def check(self) -> None:
+        """AssertionError if it has ended by itself."""
+        assert self._process is None or self._process.poll() is None, (self._folder / "log").read_text()[-3000:]
+
+    def listens(self) -> bool:
+        """Whether something answers at its port."""
+        host, port = self._address.split(":")
         with socket.socket() as probe:
             probe.settimeout(1)
-            if probe.connect_ex((host, int(port))) != 0:
-                time.sleep(0.05)
-                return False
-        return bool(self._admin().list_topics(timeout=_SECONDS).brokers)
+            return probe.connect_ex((host, int(port))) == 0
 
-    def _end(self, number: int) -> None:
+    def end(self, number: int) -> None:
+        """Sends it a signal that ends it, and waits until it has."""
         if self._process is not None:
             self._process.send_signal(number)
             try:

@@ -31,11 +31,12 @@ LOCAL, CLUSTER = "local[2,3]", "local-cluster[2,1,1024]"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A folder with ``topology.vdsl``, ``in``, and once it ran ``ck`` and ``out``. `master` as for ``vsc run``."""
+    """A folder with ``topology.vdsl``, ``in``, after a run ``ck``, ``out``. `master`, `conf` as for ``vsc run``."""
 
     subject: Subject
     folder: Path
     master: str = LOCAL
+    conf: tuple[str, ...] = ()
 
     def prepare(self, epochs: int, seed: int) -> None:
         """Writes the topology and its input."""
@@ -67,6 +68,7 @@ class Job:
         words += ["--var", f"in={here}/in", "--var", f"out={here}/out", "--conf", f"spark.local.dir={here}/spark"]
         # On a busy machine a worker may need longer to answer than Spark waits for it.
         words += ["--conf", "spark.python.authenticate.socketTimeout=120s"]
+        words += [word for setting in self.conf for word in ("--conf", setting)]
         return words + ["--drain"] * self.subject.drain
 
     def note(self, what: str) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["SUBJECTS", "Subject"]
+__all__ = ["SUBJECTS", "Subject", "dated"]
 
 ROOT = Path(__file__).resolve().parent.parent
 _BASE_SECONDS = 1_700_000_000
@@ -55,7 +55,7 @@ def _write_flights(folder: Path, epochs: int, seed: int) -> None:
     for number, piece in enumerate(pieces):
         path = folder / f"in/flights/{number:05}.parquet"
         pq.write_table(piece, path)
-        _dated(path, number)
+        dated(path, number)
 
 
 def _write_departures(folder: Path, epochs: int, seed: int) -> None:
@@ -79,7 +79,7 @@ def _write_shop(folder: Path, epochs: int, seed: int) -> None:
     for number in range(2 * epochs):
         path = folder / f"in/events/{number:05}.json"
         path.write_text("".join(json.dumps(row) + "\n" for row in _events(chance, number)))
-        _dated(path, number)
+        dated(path, number)
 
 
 def _events(chance: random.Random, number: int) -> Iterable[dict[str, object]]:
@@ -97,7 +97,7 @@ def _events(chance: random.Random, number: int) -> Iterable[dict[str, object]]:
         yield {"kind": kind, "id": name, "ref": ref, "amount": amount, "at": at}
 
 
-def _dated(path: Path, number: int) -> None:
+def dated(path: Path, number: int) -> None:
     """Spark takes files by their age."""
     os.utime(path, (_BASE_SECONDS + number, _BASE_SECONDS + number))
 

@@ -161,6 +161,7 @@ _RUN_TIME = {
     "VSC911": "a declared column that no file has",
     "VSC913": "a Spark without the jars of a connector",
     "VSC914": "an Avro schema that does not fit",
+    "VSC915": "a position at which a source cannot begin",
     "VSC918": "a database that cannot be used",
     "VSC919": "a table that does not fit",
     "VSC920": "a row that a database refuses",

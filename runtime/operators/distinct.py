@@ -62,7 +62,7 @@ class _Distinct(Step):
 
     def _oldest(self) -> int:
         """What is older would be compared with times that are forgotten, under a shorter grace."""
-        return self._store.first + self._operation.within - 1 if self._store.first else 0
+        return self._store.floor + self._operation.within - 1 if self._store.floor else 0
 
     def commit(self) -> None:
         if self._clock >= 0:

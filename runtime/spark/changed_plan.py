@@ -57,6 +57,7 @@ def _refused(files: ReadableFiles, old: Plan, new: Plan, topology: str) -> Check
     command = f"vsc upgrade {topology} --from {files.root} --checkpoint NEW_FOLDER"
     rebuilt = [c.name for c in changes if c.kind == "store" and c.verdict is Verdict.REBUILD]
     decide = "".join(f" --reset {name}" for name in rebuilt)
+    decide += "".join(f" --position {c.name}=..." for c in changes if c.verdict is Verdict.MOVED)
     return CheckpointError(
         f"the topology has changed since the checkpoint {files.root} was made:{told}",
         f"carry it over: {command}{decide}" + (" (or --accept, to keep what is in a store)" if rebuilt else ""),

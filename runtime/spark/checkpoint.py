@@ -2,7 +2,7 @@
 
 Layout, beside Spark's own folders in the checkpoint:
 
-    vsc/identity.json      {"format": 2, "id": ..., "partitions": ..., "plan": name of the topology,
+    vsc/identity.json      {"format": 3, "id": ..., "partitions": ..., "plan": name of the topology,
                             "plan_check": CRC-32 of plan.json, "plan_check_before": that of the plan it takes the
                             place of, which stands there until it is written}
     vsc/plan.json          the plan, unresolved: variables stay variables, so no secrets
@@ -37,7 +37,7 @@ from vsc.runtime.spark.changed_plan import changes_in_place
 from vsc.runtime.spark.control import DRAIN, START, WAKE
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.hadoop import Files, usable
-from vsc.runtime.spark.identity import IDENTITY, PLAN, Identity, read_identity
+from vsc.runtime.spark.identity import FORMAT, IDENTITY, PLAN, Identity, read_identity
 from vsc.runtime.spark.lineage import check_current, check_finished
 from vsc.runtime.spark.sealed import RESTORE, ReadableFiles, damaged, sealed, unsealed
 
@@ -52,7 +52,8 @@ _SPARK_NAMES = {"offsets", "commits", "sources", "state", "metadata"}
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """An opened checkpoint: see `open`. `changes`: how its plan changes as it goes on; None if it does not."""
+    """An opened checkpoint: see `open`. `changes`: how its plan changes as it goes on; None if it does not. `former`:
+    it has a former format."""
 
     files: Files
     id: str
@@ -60,6 +61,7 @@ class Checkpoint:
     fresh: bool
     changes: tuple[Change, ...] | None = None
     ancestors: tuple[str, ...] = ()
+    former: bool = False
 
     @classmethod
     def open(cls, spark: SparkSession, path: str, plan: Plan, partitions: int | None) -> Checkpoint:
@@ -79,7 +81,8 @@ class Checkpoint:
         identity, changes = checked_identity(files, path, plan, partitions)
         if identity is None:
             return cls(files, uuid.uuid4().hex, partitions or 4, True)
-        return cls(files, identity.id, identity.partitions, False, changes, identity.ancestors)
+        former = identity.format < FORMAT
+        return cls(files, identity.id, identity.partitions, False, changes, identity.ancestors, former)
 
     def create(self, plan: Plan) -> None:
         """Writes a fresh checkpoint: from now on it is for `plan` alone. CheckpointError if the folder is unusable.
@@ -101,8 +104,9 @@ class Checkpoint:
             self.files.write(IDENTITY, identity.dump(plan.name))
 
     def take(self, plan: Plan) -> None:
-        """From now on the checkpoint is for `plan`, with which it can go on. Whoever calls this has claimed it."""
-        if self.changes is not None:
+        """From now on the checkpoint is for `plan`, with which it can go on, and of the present format. Whoever calls
+        this has claimed it."""
+        if self.changes is not None or self.former:
             before, now = read_identity(self.files), Identity(self.id, self.partitions, dump(plan), self.ancestors)
             self.files.write(IDENTITY, now.dump(plan.name, before.plan_text))
             self.files.write(PLAN, now.plan_text)

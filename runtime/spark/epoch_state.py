@@ -2,8 +2,8 @@
 
 What Spark has committed is read through its own reader of state (``format("statestore")``): the manifests, and the
 blobs that they name, checked as in a restore. Each partition is restored, one after the other, into a temporary
-folder of the executor that reads it, and asked there. Nothing is written into the checkpoint, and nothing is known of
-the query's own local folders. All of one answer is of one epoch.
+folder of the executor that reads it, and asked there. Nothing is written into the checkpoint, unless it was moved
+(`vsc.runtime.spark.moved`), and nothing is known of the query's own local folders. All of one answer is of one epoch.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from vsc.runtime.records import partition_of
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import IDENTITY, Identity, read_identity
 from vsc.runtime.spark.kept_epochs import epochs_in
+from vsc.runtime.spark.moved import follow_schemas
 from vsc.runtime.spark.protocol import Manifest
 from vsc.runtime.spark.sealed import ReadableFiles
 from vsc.runtime.spark.session import read_configuration
@@ -119,6 +120,8 @@ class EpochState:
                 f"epoch {epoch} is not kept in {checkpoint}: there are {epochs[0]} to {epochs[-1]}",
                 "Spark keeps the newest 100, or as many as spark.sql.streaming.minBatchesToRetain said when it ran",
             )
+        with usable(CheckpointError, f"the checkpoint {checkpoint}, which was moved,", "let vsc write into its folder"):
+            follow_schemas(files)
         # Spark's reader asks a coordinator that only exists once somebody has asked for the session's queries.
         spark.streams.active  # noqa: B018
         ship(spark)
@@ -158,7 +161,7 @@ class EpochState:
             by_stage.setdefault(store.stage, []).append(store)
         for stage, stores in by_stage.items():
             manifests = self.manifests(stage)
-            reader = SizeReader(self.plan, tuple(stores), manifests)
+            reader = SizeReader(self.plan, stage, tuple(stores), manifests)
             rows = self.blobs(stage, manifests).mapInArrow(reader, SizeReader.DDL).collect()
             for i, store in enumerate(stores):
                 parts = sorted((r for r in rows if r.store == i), key=lambda r: int(r.partition))

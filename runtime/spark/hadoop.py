@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -12,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from vsc.runtime.errors import VscRuntimeError
 
-__all__ = ["Files", "default_is_local", "is_local", "local_path", "usable"]
+__all__ = ["Files", "default_is_local", "is_local", "local_path", "logged_url", "usable"]
 
 
 MAX_BYTES = 64 << 20
@@ -51,6 +53,11 @@ def local_path(path: str) -> str:
     return path[5:] if path.startswith("file:") and not path.startswith("file://") else path.removeprefix("file://")
 
 
+def logged_url(url: str) -> str:
+    """The URL of a file as Spark's log of what it has read has it, and its errors: ``file:///a``, not ``file:/a``."""
+    return f"file://{url[5:]}" if url.startswith("file:/") and not url.startswith("file://") else url
+
+
 class Files:
     """A folder, and operations on paths relative to it. Nothing is cached."""
 
@@ -68,6 +75,10 @@ class Files:
     def path(self, name: str = "") -> str:
         """The full path of `name`."""
         return f"{self.root.rstrip('/')}/{name}" if name else self.root
+
+    def url(self, name: str) -> str:
+        """The URL of `name` as Spark's logs have it."""
+        return logged_url(str(self._path(name).toUri().toString()))
 
     def exists(self, name: str = "") -> bool:
         """Whether there is such a file or folder."""
@@ -137,14 +148,19 @@ class Files:
         except UnicodeDecodeError as error:
             raise OSError(f"{self.path(name)} is not UTF-8 text (byte {error.start})") from error
 
-    def write(self, name: str, text: str) -> None:
-        """Writes a file aside and renames it, so that it is there whole or not at all; replaces an old one."""
+    def write(self, name: str, text: str, aside: str = "") -> None:
+        """Writes a file `aside` (default: in the same folder) and renames it, so that it is there whole or not at all;
+        replaces an old one, on the local file system at once."""
         parent, _, last = name.rpartition("/")
-        aside = f"{parent}/_{last}.new" if parent else f"_{last}.new"
+        aside = aside or (f"{parent}/_{last}.new" if parent else f"_{last}.new")
         self.overwrite(aside, text)
-        if self.exists(name):
+        if self.is_local:  # Hadoop's own rename does not replace
+            target = Path(self.local(name))
+            (target.parent / f".{target.name}.crc").unlink(missing_ok=True)
+            os.replace(self.local(aside), target)
+        else:
             self.delete(name)
-        self.rename(aside, name)
+            self.rename(aside, name)
 
     def length(self, name: str) -> int:
         """The length of a file in bytes."""

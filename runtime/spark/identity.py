@@ -17,7 +17,10 @@ from vsc.runtime.spark.sealed import ReadableFiles, checksum, damaged, read_json
 
 __all__ = ["IDENTITY", "PLAN", "Identity", "read_identity"]
 
-FORMAT = 2
+FORMAT = 3
+"""Of everything in the checkpoint. It goes up with every change after which an older vsc must not read it."""
+OLDEST = 2
+"""The oldest format that this vsc reads: `vsc.runtime.operators.former` has what brings it to the present one."""
 IDENTITY = "vsc/identity.json"
 PLAN = "vsc/plan.json"
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -27,13 +30,15 @@ _ID = re.compile(r"[0-9a-f]{32}")
 class Identity:
     """A checkpoint's identity; `plan_text` is the plan as it was written.
 
-    `ancestors`: the ids of the checkpoints that it goes on from (`vsc upgrade`), oldest first.
+    `ancestors`: the ids of the checkpoints that it goes on from (`vsc upgrade`), oldest first. `format`: the one in
+    which it was read; it is written in the present one.
     """
 
     id: str
     partitions: int
     plan_text: str
     ancestors: tuple[str, ...] = ()
+    format: int = FORMAT
 
     def dump(self, name: str, before: str | None = None) -> str:
         """The text of its file; `name` is the topology's, for people. `before`: the plan that is there still."""
@@ -57,14 +62,14 @@ def read_identity(files: ReadableFiles) -> Identity:
     """The identity of a checkpoint, which has one. CheckpointError if it is damaged or has another format version."""
     written = read_json(files, IDENTITY)
     version = written.get("format")
-    if type(version) is int and version != FORMAT:
+    if type(version) is int and not OLDEST <= version <= FORMAT:
         raise CheckpointError(
-            f"the checkpoint {files.root} has format version {version}, this vsc writes {FORMAT}",
+            f"the checkpoint {files.root} has format version {version}, this vsc reads {OLDEST} to {FORMAT}",
             "run it with the version of vsc that made it, or start with a new checkpoint",
         )
     data = verified(files, IDENTITY, written)
     id_, partitions = data.get("id"), data.get("partitions")
-    if version != FORMAT or not isinstance(id_, str) or not _ID.fullmatch(id_):
+    if type(version) is not int or not isinstance(id_, str) or not _ID.fullmatch(id_):
         raise damaged(files, IDENTITY, "it has no format version, or an id that vsc does not give")
     if type(partitions) is not int or partitions < 1:
         raise damaged(files, IDENTITY, "its number of partitions is none")
@@ -74,4 +79,4 @@ def read_identity(files: ReadableFiles) -> Identity:
     text = read_text(files, PLAN)
     if checksum(text) not in (data.get("plan_check"), data.get("plan_check_before")):
         raise damaged(files, PLAN, "its checksum is wrong")
-    return Identity(id_, partitions, text, tuple(ancestors))
+    return Identity(id_, partitions, text, tuple(ancestors), version)

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import LocalStoreError
 from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.former import lift
 from vsc.runtime.operators.in_step import InStep
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.result import StageResult
@@ -186,6 +187,7 @@ class LaterStageProcessor(StatefulProcessor):
         produced = False
         with opened(folder, manifest) as base:
             state = PartitionState.open(self._blobs, base, manifest)
+            lift(self._plan, self._stage, state.kv)
             name = attempt_name(epoch(), self._stage, partition)
             task = LaterStage(self._plan, self._stage, state.kv, self._options, self._observe, partition=partition)
             counters.mark("open", started)

@@ -22,7 +22,7 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.errors import StartError, VscRuntimeError
 from vsc.runtime.spark.connectors.session_settings import connector_settings, unfetched
 from vsc.runtime.spark.interrupts import SIGNALS, Interrupted, Interrupts
-from vsc.runtime.spark.session import is_here, local_settings
+from vsc.runtime.spark.session import is_here, local_jvm, local_settings
 
 __all__ = ["launched", "local_session", "new_log"]
 
@@ -58,7 +58,8 @@ def launched(
     logging.getLogger("py4j").addHandler(logging.NullHandler())
     try:
         settings = {**_defaults(master), **conf, **_packages(packages, conf), **_ALWAYS}
-        with _output_to(log), _signals_for_us_alone(interrupts):
+        jvm = local_jvm() if is_here(master) else contextlib.nullcontext()
+        with _output_to(log), _signals_for_us_alone(interrupts), jvm:
             spark = _session(name, master, settings, interrupts)
     except (PySparkException, Exception) as error:
         if interrupts.at_once:
@@ -90,7 +91,7 @@ def local_session(plan: Plan) -> SparkSession:
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
-        with _output_to(log):
+        with _output_to(log), local_jvm():
             return builder.getOrCreate()
     except Exception as error:
         raise _not_started(_LOCAL, settings, log, error) from error

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from vsc.plan.nodes import Column
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.file_errors import mismatch, other_shape, unreadable
-from vsc.runtime.spark.hadoop import local_path
+from vsc.runtime.spark.hadoop import local_path, logged_url
 from vsc.runtime.spark.parquet_types import Conversion, conversion, held_type
 from vsc.runtime.spark.source_columns import INDEX, PART, TIME
 from vsc.runtime.values import arrow_type
@@ -73,7 +73,7 @@ def _rows(files: ParquetFiles, url: str, time: pa.Scalar | None) -> Iterator[pa.
 
 def _columns(files: ParquetFiles, url: str) -> Iterator[tuple[list[pa.Array], int]]:
     """The declared columns of a file, batch by batch, and how many rows there are."""
-    where = "the file " + re.sub(r"^file:/(?!/)", "file:///", url)
+    where = f"the file {logged_url(url)}"
     try:
         with pq.ParquetFile(
             unquote(local_path(url)),

@@ -41,6 +41,7 @@ from vsc.runtime.spark.job import Run, Time, as_text, clock_of
 from vsc.runtime.spark.lineage import Forerunner
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
 from vsc.runtime.spark.missing_columns import MissingColumns
+from vsc.runtime.spark.moved import follow_logs, follow_schemas
 from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.pace import PROPERTY, Pacer
 from vsc.runtime.spark.pipeline import pipeline
@@ -199,13 +200,13 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
                 f"the checkpoint {opened.files.root} is new: there is no epoch {back_to} to go back to",
                 "correct the path of the checkpoint, or leave --back-to out",
             )
+        forerunner = Forerunner(spark, opened.files, opened.id)
+        if not opened.begun:
+            forerunner.check()
         if opened.fresh:
             opened.create(plan)
         else:
             _take_up(plan, opened, sinks, back_to)
-        forerunner = Forerunner(spark, opened.files, opened.id)
-        if not opened.begun:
-            forerunner.check()
         ship(spark)
         pacer, bad_rows, to_sinks = _pacer(spark, what), BadRows(plan, job.max_bad), delivery(plan)
         hook = _telling(what.warnings, KafkaGroups(what.resolved), pacer, forerunner, on_epoch)
@@ -236,10 +237,11 @@ def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to
     if stages_in_step(plan):
         for epoch, error in opened.followed(logs.done, logs.newest):
             raise CheckpointError(error.message, logs.way_back(epoch)) from error
-    if opened.changes is not None:
-        for change in opened.changes:
-            _log.warning("the topology has changed, from now on: %s", in_words(change))
-        opened.take(plan)
+    for change in opened.changes or ():
+        _log.warning("the topology has changed, from now on: %s", in_words(change))
+    opened.take(plan)
+    follow_schemas(opened.files)
+    follow_logs(opened.files)
     _prepare(sinks)  # sweeps what a crash left: not under another query's hands
     for sink in sinks:
         lost = sink.lost()

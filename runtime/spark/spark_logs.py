@@ -111,13 +111,22 @@ class SparkLogs:
 
     def read_files(self, source: str, offset: int) -> Iterator[str]:
         """The entries of a file source's log up to `offset`: the files that it has handed out, one a line."""
-        found = self._source_log(source)
+        found = self.source_log(source)
         for number in self._needed(found, offset):
             name = f"sources/{source}/{found[number]}"
             for line in self._files.read(name, MOST_LOG).splitlines()[1:]:
                 batch = json.loads(line)["batchId"]
                 if batch <= offset or batch == KNOWN:
                     yield line
+
+    def source_log(self, source: str) -> dict[int, str]:
+        """The files of a source's log, by number: where there are two, the one that was folded."""
+        found: dict[int, str] = {}
+        for name in self._files.names(f"sources/{source}"):
+            match = _LOG.fullmatch(name)
+            if match is not None and (match.group(2) or int(match.group(1)) not in found):
+                found[int(match.group(1))] = name
+        return found
 
     def check_kept(self, epoch: int) -> None:
         """CheckpointError if the state after `epoch` is not kept, or what Spark would read of it is damaged."""
@@ -180,20 +189,11 @@ class SparkLogs:
 
     def _check_source(self, source: str, offset: int) -> None:
         """Checks a file source's log up to `offset`."""
-        found = self._source_log(source)
+        found = self.source_log(source)
         for number in self._needed(found, offset):
             if number not in found:
                 raise self._missing(f"sources/{source}/{number}", self._epoch_of(source, number))
             self._whole(f"sources/{source}/{found[number]}", self._epoch_of(source, number))
-
-    def _source_log(self, source: str) -> dict[int, str]:
-        """The files of a source's log, by number: where there are two, the one that was folded."""
-        found: dict[int, str] = {}
-        for name in self._files.names(f"sources/{source}"):
-            match = _LOG.fullmatch(name)
-            if match is not None and (match.group(2) or int(match.group(1)) not in found):
-                found[int(match.group(1))] = name
-        return found
 
     def _needed(self, found: dict[int, str], offset: int) -> range:
         """The numbers of a log that are read to know what is in it up to `offset`."""
@@ -207,7 +207,7 @@ class SparkLogs:
             offsets = self._log_offsets(epoch)
         except CheckpointError:
             return False
-        logs = {source: self._source_log(source) for source in offsets}
+        logs = {source: self.source_log(source) for source in offsets}
         return all(n in logs[source] for source, offset in offsets.items() for n in self._needed(logs[source], offset))
 
     def _epoch_of(self, source: str, offset: int) -> int | None:

@@ -15,6 +15,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from vsc.plan.nodes import Column, Plan
+from vsc.runtime.operators.former import lift
 from vsc.runtime.operators.views import Entry, Question, StoreInfo
 from vsc.runtime.operators.views.catalog import open_view
 from vsc.runtime.operators.views.view import byte_size
@@ -32,10 +33,10 @@ _Rows = Iterator[tuple[int, int, bytes | None]]
 
 
 class Reader:
-    """Restores each partition that comes in, and asks it."""
+    """Restores each partition of a stage that comes in, and asks it."""
 
-    def __init__(self, manifests: Mapping[int, str]) -> None:
-        self._manifests = dict(manifests)
+    def __init__(self, plan: Plan, stage: int, manifests: Mapping[int, str]) -> None:
+        self._plan, self._stage, self._manifests = plan, stage, dict(manifests)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes rows (partition, place, data), a partition's together and by place, the first one without data."""
@@ -46,6 +47,7 @@ class Reader:
             folder = tempfile.TemporaryDirectory(prefix="vsc-look-", dir=spark_local())
             with folder as place, RocksKV(Path(place) / "state", durable=False) as base:
                 PartitionState.open(chunks, base, manifest)
+                lift(self._plan, self._stage, base)
                 yield from self.ask(partition, base)
 
     def ask(self, partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
@@ -57,8 +59,7 @@ class RowReader(Reader):
     """The rows of one store."""
 
     def __init__(self, plan: Plan, store: StoreInfo, asked: Question, manifests: Mapping[int, str]) -> None:
-        super().__init__(manifests)
-        self._plan = plan
+        super().__init__(plan, store.stage, manifests)
         self._store = store
         self._asked = asked
 
@@ -74,9 +75,8 @@ class SizeReader(Reader):
 
     DDL: ClassVar = "store int, partition int, rows bigint, bytes bigint, stream_time bigint"
 
-    def __init__(self, plan: Plan, stores: tuple[StoreInfo, ...], manifests: Mapping[int, str]) -> None:
-        super().__init__(manifests)
-        self._plan = plan
+    def __init__(self, plan: Plan, stage: int, stores: tuple[StoreInfo, ...], manifests: Mapping[int, str]) -> None:
+        super().__init__(plan, stage, manifests)
         self._stores = stores
 
     def ask(self, partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:

@@ -26,12 +26,16 @@ class MetaRow:
         """The numbers; `data` None is those of a new store. `StateError` for the row of anything else."""
         if data is None:
             return self.first
-        if len(data) != len(self.row(*self.first)) or data[:6] != struct.pack("<4sH", self.letters, self.version):
+        if len(data) != len(self.row(*self.first)) or not self.is_of(data):
             raise StateError(
                 f"what lies here is not {self.what} of format version {self.version}, or it is damaged",
                 "use the version of vsc that wrote it, or rebuild the state",
             )
         return struct.unpack_from(f"<{len(self.first)}q", data, 8) if self.first else ()
+
+    def is_of(self, data: bytes | None) -> bool:
+        """Whether `data` is a row of this kind of store in this format version."""
+        return data is not None and data[:6] == struct.pack("<4sH", self.letters, self.version)
 
     def row(self, *numbers: int) -> bytes:
         """The row that holds `numbers`."""

@@ -1,13 +1,16 @@
 """What a `distinct` remembers: for every key the times of the records that have passed.
 
-Layout, format version 1 (root: the length of the store's prefix as two bytes, big endian, and the prefix)::
+Layout, format version 2 (root: the length of the store's prefix as two bytes, big endian, and the prefix)::
 
-    root "m"             "VSTD", u16 format version, u16 zero, i64 stream time, i64 first time (little endian)
+    root "m"             "VSTD", u16 format version, u16 zero, i64 stream time, i64 first time, i64 floor (little
+                         endian; no floor in version 1, see `lift`)
     root "k" key         the times, ascending, each i64 (little endian)
     root "t" time key    nothing; the time has eight bytes, big endian
 
-Guarantees: stream time never goes back; no time before the first time is there, and forgetting costs as much as was
-remembered, whatever has been forgotten before. Not for deciding what passes: that is the operator's.
+Guarantees: stream time and the floor never go back; no time before the first time is there, none from the floor on has
+been forgotten, and forgetting costs as much as was remembered, whatever has been forgotten before. The two differ where
+several partitions have become one: one of them may have forgotten what another still has. Not for deciding what passes:
+that is the operator's.
 """
 
 from __future__ import annotations
@@ -20,24 +23,25 @@ from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.moving import Moving, Recode, behind
 
-__all__ = ["FORMAT_VERSION", "MOVING", "PassedTimes"]
+__all__ = ["FORMAT_VERSION", "MOVING", "PassedTimes", "lift"]
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 
-_META: Final = MetaRow(b"VSTD", FORMAT_VERSION, "the memory of a distinct", (-1, 0))
+_META: Final = MetaRow(b"VSTD", FORMAT_VERSION, "the memory of a distinct", (-1, 0, 0))
+_BEFORE: Final = MetaRow(b"VSTD", 1, "the memory of a distinct", (-1, 0))
 _NUMBER: Final = struct.Struct(">Q")
 
 
 class PassedTimes:
-    """The times of one `distinct`. `stream_time` is -1 at first; what is before `first` is forgotten."""
+    """The times of one `distinct`. `stream_time` is -1 at first; what is before `floor` may have been forgotten."""
 
-    __slots__ = ("_keys", "_kv", "_meta", "_times", "first", "stream_time")
+    __slots__ = ("_first", "_keys", "_kv", "_meta", "_times", "floor", "stream_time")
 
     def __init__(self, kv: OrderedKV, prefix: bytes) -> None:
         """Open what `kv` has under `prefix`; StateError when what lies there is something else."""
         root = store_root(prefix)
         self._kv, self._meta, self._keys, self._times = kv, root + b"m", root + b"k", root + b"t"
-        self.stream_time, self.first = _META.read(kv.get(self._meta))
+        self.stream_time, self._first, self.floor = _META.read(kv.get(self._meta))
 
     def get_many(self, keys: Sequence[bytes]) -> list[list[int]]:
         """The times of each key, ascending."""
@@ -55,17 +59,17 @@ class PassedTimes:
 
         Stream time is `clock` now, if that is later. One atomic write.
         """
-        self.stream_time, first = max(self.stream_time, clock), max(self.first, first)
-        begin, end = (self._times + _NUMBER.pack(time) for time in (self.first, first))
+        self.stream_time, first = max(self.stream_time, clock), max(self._first, first)
+        begin, end = (self._times + _NUMBER.pack(time) for time in (self._first, first))
         going = self._kv.scan(begin, end) if begin < end else ()
         gone = {at[len(begin) :] for at, _ in going} - changed.keys()
         times = {**changed, **dict(zip(gone, self.get_many(list(gone)), strict=True))}
         kept = {self._keys + key: [time for time in found if time >= first] for key, found in times.items()}
         puts = [(key, struct.pack(f"<{len(found)}q", *found)) for key, found in kept.items() if found]
         puts += [(self._times + _NUMBER.pack(time) + key, b"") for time, key in added if time >= first]
-        puts.append((self._meta, _META.row(self.stream_time, first)))
+        self._first, self.floor = first, max(self.floor, first)
+        puts.append((self._meta, _META.row(self.stream_time, first, self.floor)))
         self._kv.write(puts, [key for key, found in kept.items() if not found], [(begin, end)] if begin < end else [])
-        self.first = first
 
 
 def _decode(data: bytes | None) -> list[int]:
@@ -77,8 +81,16 @@ def _recoded(letter: bytes, value: bytes, recode: Recode) -> bytes:
 
 
 def _merged(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
-    times, firsts = zip(*map(_META.read, metas), strict=True)
-    return _META.row(max(times), min(firsts))
+    times, firsts, floors = zip(*map(_META.read, metas), strict=True)
+    return _META.row(max(times), min(firsts), max(floors))
 
 
 MOVING: Final = Moving({b"k": behind(0), b"t": behind(_NUMBER.size)}, _recoded, _merged)
+
+
+def lift(kv: OrderedKV, root: bytes) -> None:
+    """Brings what `kv` has under `root` from format version 1, in which the first time was the floor, to version 2."""
+    meta = kv.get(root + b"m")
+    if _BEFORE.is_of(meta):
+        time, first = _BEFORE.read(meta)
+        kv.write([(root + b"m", _META.row(time, first, first))])

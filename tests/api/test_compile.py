@@ -127,6 +127,7 @@ def test_names_that_are_not_there() -> None:
         assert getattr(vsc, name) is not None
 
 
+@pytest.mark.slow
 def test_type_checkers_know_the_same_names(folder: Path) -> None:
     stub = Path(vsc.__file__).with_suffix(".pyi").read_text()
     assert f"__all__ = {vsc.__all__}".replace("'", '"') in stub

@@ -107,6 +107,7 @@ class Changed:
 def changed(
     old_text: str, new_text: str, first: Sequence[tuple[Any, ...]], second: Sequence[tuple[Any, ...]],
     before: int = 1, after: int = 1, reset: Iterable[str] = (), accept: Iterable[str] = (), drain: bool = True,
+    later_stage: type[LaterStage] = LaterStage,
 ) -> Changed:  # fmt: skip
     """The first rows under the old text, the second ones under the new one."""
     old, new = compiled(old_text), compiled(new_text)
@@ -114,7 +115,7 @@ def changed(
     run(old, [epoch(old, first)], stores, before)
     state = carried(old, new, stores, before, after, reset, accept)
     later = epoch(new, second, len(first))
-    sent = run(new, [later], state, after, drain)
+    sent = run(new, [later], state, after, drain, later_stage)
     all_stores = Stores()
     whole = run(new, [epoch(new, first), later], all_stores, after, drain)
     return Changed(sent, whole, content(new, state, after), content(new, all_stores, after))

@@ -8,6 +8,7 @@ import pytest
 
 from tests.changes.carrying import changed, compiled
 from tests.changes.test_carry import FIRST, PLAIN, SECOND, STREAM, TABLE, text
+from vsc.changes import compare
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.carry import Carry
 
@@ -34,7 +35,7 @@ def refused(old: str, new: str, reset: Iterable[str] = (), accept: Iterable[str]
 
 def test_a_changed_predicate_asks_what_is_to_become_of_it() -> None:
     assert refused(LARGE.format(10), LARGE.format(20)) == (
-        "what stands in these stores was computed by the old text: "
+        "decide what becomes of these stores: "
         "counts: `large`: predicate was `v >= 10`, is `v >= 20`; "
         "counts#groups: `large`: predicate was `v >= 10`, is `v >= 20`",
         "--reset counts --reset counts#groups to begin with them empty, or --accept to keep them as they are",
@@ -70,6 +71,16 @@ def test_a_longer_grace_counts_from_now_on_and_what_is_closed_stays_closed() -> 
     found = changed(WINDOWS.format(10, 0), WINDOWS.format(10, 50), first, second)
     assert [[value for _, value in rows] for rows in found.sent["windows"].values()] == [["(2,)"]]
     assert [[value for _, value in rows] for rows in found.whole["windows"].values()] == [["(2,)"], ["(2,)"]]
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 1), (8, 1), (8, 3), (1, 8)])
+def test_a_distinct_does_not_pass_what_a_shorter_grace_has_forgotten(before: int, after: int) -> None:
+    """Whatever partitions become one, and however long the grace is now."""
+    text = STREAM + "stream once = distinct s by k within 10 ms grace {} ms;\n"
+    first = [("s", "a", 1, 100), ("s", "a", 2, 200), *(("s", key, 3, 5) for key in "bcdefgh")]
+    second = [("s", "a", 4, 105), ("s", "a", 5, 189), ("s", "a", 6, 195), ("s", "a", 7, 210), ("s", "z", 8, 205)]
+    found = changed(text.format(0), text.format(200), first, second, before, after)
+    assert found.sent["once"] == {"('a',)": [(210, "(7, 210)")], "('z',)": [(205, "(8, 205)")]}
 
 
 def test_a_shorter_retention_counts_at_once_and_a_longer_one_answers_from_what_is_there() -> None:
@@ -134,6 +145,84 @@ def test_a_store_that_a_filter_did_not_have_begins_empty_and_what_reads_it_too()
     found = changed(old, new, first, second, reset=["sums", "sums#groups"])
     assert found.sent["sums"] == {"(6,)": [(3, "(1,)"), (4, "(2,)")]}
     assert [row[2] for row in found.kept["f in 1"]] == ["(6, 3)", "(6, 4)"]
+
+
+def test_a_source_that_is_renamed_and_has_a_column_more_is_the_same_source() -> None:
+    join = "stream j = left join s with {} on k select v, w;\n"
+    new = TABLE.replace("table t", "table u").replace("w bigint, at", "w bigint, z string, at")
+    changes = compare(compiled(STREAM + TABLE + join.format("t")), compiled(STREAM + new + join.format("u")))
+    assert [(c.kind, c.name, c.verdict.value, c.was) for c in changes if c.verdict.value != "keep"] == [
+        ("source", "u", "widened", "t"), ("store", "u", "widened", "t"),
+    ]  # fmt: skip
+
+
+def test_what_is_renamed_and_means_something_else_is_new() -> None:
+    old = STREAM + "table a = aggregate s group by k select count(*) as n;\n"
+    new = STREAM + "table b = aggregate s group by k select max(v) as n;\n"
+    changes = compare(compiled(old), compiled(new))
+    assert {c.name: c.verdict.value for c in changes if c.kind == "store"} == {
+        "b": "new", "b#groups": "new", "a": "dropped", "a#groups": "dropped",
+    }  # fmt: skip
+
+
+NEW_ONES = {
+    "sums": (
+        "table sums = aggregate t group by w select count(*) as n;\n", {"sums": "new", "sums#groups": "new"}
+    ),
+    "over a filter": (
+        "table f = filter t where w > 0;\ntable sums = aggregate f group by w select count(*) as n;\n",
+        {"sums": "new", "sums#groups": "new"},
+    ),
+    "over a join": (
+        "table both = join t with p select t.w as tw, p.w as pw;\n"
+        "table sums = aggregate both group by tw select count(*) as n;\n",
+        {"sums": "rebuild", "sums#groups": "rebuild"},
+    ),
+    "over a filter that is stored": (
+        "table f = filter t where w > 0 materialize unversioned;\n"
+        "table sums = aggregate f group by w select count(*) as n;\n",
+        {"f": "new", "sums": "rebuild", "sums#groups": "rebuild"},
+    ),
+    "a foreign-key join": (
+        "table fk = join t with p on cast(w as string) select t.w as tw, p.w as pw;\n",
+        {"fk#subscriptions": "new"},
+    ),
+    "a suppress": ("table late = suppress p until time limit 1 ms;\n", {"late#suppressed": "new"}),
+    "a join": (
+        "table both = join t with p select t.w as tw, p.w as pw materialize unversioned;\n", {"both": "new"}
+    ),
+    "a stream that looks into it": (
+        "stream waited = join s with t on k grace 4 ms select v, w;\n", {"waited#waiting": "new"}
+    ),
+    "an aggregate of a stream": (
+        "table counts = aggregate s group by k select count(*) as n;\n", {"counts": "new", "counts#groups": "new"}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(NEW_ONES))
+def test_a_new_store_over_a_table_that_holds_rows(name: str) -> None:
+    """What takes back rows that it has not been given goes wrong; what looks into the table, or passes changes on, does
+    not."""
+    node, expected = NEW_ONES[name]
+    old = STREAM + TABLE + PLAIN
+    found = {c.name: c.verdict.value for c in compare(compiled(old), compiled(old + node)) if c.kind == "store"}
+    assert found == {"t": "keep", "p": "keep", **expected}
+    found = {c.name: c.verdict.value for c in compare(compiled(STREAM), compiled(old + node)) if c.kind == "store"}
+    assert found == {"t": "new", "p": "new", **dict.fromkeys(expected, "new")}
+
+
+def test_a_new_aggregate_that_cannot_be_given_the_rows_has_to_be_reset() -> None:
+    old = TABLE + PLAIN
+    new = old + NEW_ONES["over a join"][0]
+    message, _ = refused(old, new)
+    assert message == (
+        "decide what becomes of these stores: "
+        "sums: it has not seen the rows that `t` holds, and goes wrong when they change; "
+        "sums#groups: it has not seen the rows that `t` holds, and goes wrong when they change"
+    )
+    both = ["sums", "sums#groups"]
+    assert refused(old, new, accept=both) == ("store 'sums' cannot be kept: it is new", "--reset sums")
 
 
 def test_a_new_node_begins_with_what_comes_from_now_on() -> None:

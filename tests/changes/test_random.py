@@ -11,6 +11,7 @@ import re
 import pytest
 
 from tests.changes.carrying import SENT, carried, compiled, content
+from tests.changes.test_waiting import Waits
 from tests.generated.records import History, history
 from tests.generated.seeds import seeds
 from tests.generated.shapes import Generated
@@ -20,7 +21,7 @@ from tests.oracle.playing import _shown
 from vsc.changes import Verdict, compare
 from vsc.changes.nodes import Nodes
 from vsc.compiler import TopologyError
-from vsc.plan.nodes import Plan
+from vsc.plan.nodes import Aggregate, Node, Plan
 from vsc.runtime.local import LocalRuntime
 from vsc.runtime.operators.context import RunOptions
 
@@ -28,7 +29,7 @@ from vsc.runtime.operators.context import RunOptions
 def played(plan: Plan, epochs: History, stores: Stores, partitions: int, drain: bool) -> SENT:
     """All that comes out, by node and key."""
     nodes = [node.name for node in plan.nodes if node.part_of is None]
-    runtime = LocalRuntime(plan, stores, nodes, partitions, RunOptions(on_error="drop"))
+    runtime = LocalRuntime(plan, stores, nodes, partitions, RunOptions(on_error="drop"), Waits)
     found: dict[str, list[object]] = {}
     known = {node.name for node in plan.sources}
     given = [runtime.process(chunks(plan, [row for row in rows if row.source in known])) for rows in epochs]
@@ -102,6 +103,51 @@ def test_what_means_the_same_goes_on(seed: int) -> None:
     expected = played(new, rows[half:], whole, partitions, True)
     for name in kept(old, new):
         assert sent.get(name) == expected.get(name), name
+
+
+IN_ANY_ORDER = {"count", "sum", "min", "max", "collect_set"}
+
+
+def exact(plan: Plan, node: Node) -> bool:
+    """Whether what a node that is filled keeps depends on the newest rows alone: not on their order, nor on windows
+    that its table has forgotten, nor on what a versioned table refuses or has had before."""
+    calls = node.operation.calls if isinstance(node.operation, Aggregate) else ()
+    behind = [plan.node(name) for name in node.inputs[:1]]
+    while behind[-1].part_of is not None or behind[-1].store is None:
+        behind.append(plan.node(behind[-1].inputs[0]))
+    tables = (node, behind[-1])
+    of_kind = all(one.store is None or one.store.kind == "unversioned" for one in tables)
+    return of_kind and behind[-1].bounds == 0 and all(call.function in IN_ANY_ORDER for call in calls)
+
+
+@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 100))
+def test_what_is_filled_is_as_if_it_had_read_everything(seed: int) -> None:
+    rng = random.Random(seed)
+    topology = generate(rng, Sizes(derived=(4, 9)))
+    rows = history(rng, topology)
+    old, new = (compiled(cut(rng, topology)) for _ in range(2))
+    changes = [c for c in compare(old, new) if c.kind == "store"]
+    filled = [c.name for c in changes if c.reason.startswith("filled with") and exact(new, beside(new, c.node))]
+    if not filled:
+        return
+    partitions, half = rng.choice((1, 2, 3)), len(rows) // 2
+    stores, whole = Stores(), Stores()
+    played(old, rows[:half], stores, partitions, False)
+    rebuilt = [c.name for c in changes if c.verdict is Verdict.REBUILD]
+    state = carried(old, new, stores, partitions, partitions, reset=rebuilt)
+    played(new, rows[half:], state, partitions, True)
+    played(new, rows[:half], whole, partitions, False)
+    played(new, rows[half:], whole, partitions, True)
+    kept, expected = content(new, state, partitions), content(new, whole, partitions)
+    for name in kept:
+        if name.rpartition(" in ")[0] in filled:
+            assert [row[1:3] for row in kept[name]] == [row[1:3] for row in expected[name]], name
+
+
+def beside(plan: Plan, owner: str) -> Node:
+    """The node that keeps what it needs all rows for."""
+    (found,) = (node for node in plan.nodes if node.owner == owner and node.operation.of_all_rows)
+    return found
 
 
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 30))

@@ -70,6 +70,7 @@ def _hook(hook: dict[str, Any], project: Path) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_the_workflow_uses_the_action_as_it_is(project: Path) -> None:
     (job,) = _yaml(project / ".github/workflows/vsc.yml")["jobs"].values()
     checkout, step = job["steps"]
@@ -94,6 +95,7 @@ def test_the_workflow_uses_the_action_as_it_is(project: Path) -> None:
     assert action(project, {**step["with"], "deny-warnings": False}).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_action_hands_on_variables_and_fails_with_its_tests(project: Path) -> None:
     path = project / "topology.vdsl"
     path.write_text(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from vsc.cli import main
 from vsc.compiler import compile_topology
 from vsc.plan import dump
-from vsc.runtime.spark.identity import Identity
+from vsc.runtime.spark.identity import FORMAT, Identity
 from vsc.runtime.spark.lineage import ORIGIN, SUCCESSOR, Origin
 from vsc.runtime.spark.sealed import sealed
 
@@ -43,13 +45,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "in").mkdir()
     for name, text in (("same", SAME), ("changed", CHANGED), ("kafka", KAFKA)):
         (tmp_path / f"{name}.vdsl").write_text(text)
-    for name in ("ck", "open", "behind", "begun", "young", "taken"):
+    for name in ("ck", "open", "behind", "begun", "young", "taken", "former", "newer", "damaged", "other"):
         checkpoint(tmp_path / name)
     (tmp_path / "open/offsets/1").write_text("v1\n")
     (tmp_path / "young/commits/0").unlink()
     (tmp_path / "behind" / SUCCESSOR).write_text(sealed({"path": "/new", "id": "1"}))
     (tmp_path / "begun/vsc/identity.json").unlink()
     (tmp_path / "begun" / ORIGIN).write_text(Origin("ck", "0123456789abcdef" * 2, 0).dump())
+    for name, version in (("former", FORMAT - 1), ("newer", FORMAT + 1)):
+        identity = tmp_path / name / "vsc/identity.json"
+        data = {**json.loads(identity.read_text()), "format": version}
+        del data["check"]
+        identity.write_text(sealed(data))
+    (tmp_path / "damaged/vsc/plan.json").write_text("{}")
+    shutil.rmtree(tmp_path / "other/vsc")
     (tmp_path / "full").mkdir()
     (tmp_path / "full/data").write_text("1")
     (tmp_path / "file").write_text("1")
@@ -59,10 +68,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        ("changed.vdsl --from ck", 1, "error[VSC910]: what stands in these stores was computed by the old text:\n"),
+        ("changed.vdsl --from ck", 1, "error[VSC910]: decide what becomes of these stores:\n"),
         ("changed.vdsl --from ck", 1, "\n  t: `t`: calls was `sum(n)`"),
-        ("changed.vdsl --from ck", 1, " = help: `--reset t` empties them"),
-        ("changed.vdsl --from ck --reset t#groups", 1, " = help: `--reset t` empties them"),
+        ("changed.vdsl --from ck", 1, " = help: `--reset t` begins with them empty"),
+        ("changed.vdsl --from ck --reset t#groups", 1, " = help: `--reset t` begins with them empty"),
         ("changed.vdsl --from ck --reset t --accept t#groups t", 2, "error[VSC907]: the store t is in --reset and in"),
         (
             "changed.vdsl --from ck --reset nope",
@@ -74,7 +83,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             2,
             "--accept sums: the verdict on this store is `renamed`, there is noth",
         ),
-        ("kafka.vdsl --from ck", 1, "error[VSC910]: source s cannot go on (line 2): it read from files, reads from ka"),
+        (
+            "kafka.vdsl --from ck",
+            1,
+            "error[VSC910]: source s (line 2): it read from files, reads from kafka: upgrade it with --position s=...\n"
+            " = help: say where it begins with --position s=POSITION: write 'earliest', 'latest', or an offset for ",
+        ),
+        (
+            "same.vdsl --from ck --position s=latest",
+            1,
+            "error[VSC915]: source s (line 2): files has no position 'latest'\n"
+            " = help: 'now' takes all files that are there for read, 'beginning' reads them\n",
+        ),
+        ("same.vdsl --from ck --position t=now", 2, "error[VSC907]: --position t: unknown source\n = help: the sourc"),
+        ("same.vdsl --from ck --position s", 2, "error: --position s: it is not SOURCE=POSITION\n = help: write, say"),
+        ("same.vdsl --from ck --position s=now --position s=now", 2, "source s has a position already"),
         (
             "same.vdsl --from open",
             1,
@@ -87,6 +110,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "error[VSC904]: the checkpoint {here}/behind was upgraded to /new, and that has",
         ),
         ("same.vdsl --from begun", 1, "error[VSC904]: the upgrade to the checkpoint {here}/begun was not finished"),
+        ("changed.vdsl --from former", 1, "error[VSC910]: decide what becomes of these stores:"),
+        (
+            "same.vdsl --from newer",
+            1,
+            f"the checkpoint {{here}}/newer has format version {FORMAT + 1}, this vsc reads 2 to {FORMAT}\n",
+        ),
+        (
+            "same.vdsl --from damaged",
+            1,
+            "error[VSC904]: {here}/damaged/vsc/plan.json is damaged: its checksum is wrong",
+        ),
+        ("same.vdsl --from other", 1, "error[VSC904]: {here}/other is not a checkpoint of vsc\n = help: give the fold"),
         ("same.vdsl --from nowhere", 1, "error[VSC904]: {here}/nowhere is not a checkpoint of vsc"),
         ("same.vdsl --from ck --checkpoint ck", 1, "error[VSC904]: {here}/ck is the old checkpoint"),
         ("same.vdsl --from ck --checkpoint taken", 1, "error[VSC904]: {here}/taken is a checkpoint already"),

@@ -29,6 +29,8 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.state.kv import MemoryKV
 
+pytestmark = pytest.mark.slow
+
 KEYS = ["a", "a\0", "b", ""]
 LIMITS = [(0, 0), (2, 2), (3, 6), (6, 1), (100, 100)]
 """History retention and grace."""

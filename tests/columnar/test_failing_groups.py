@@ -14,6 +14,8 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.operators.aggregate.group_loop import GroupLoop
 from vsc.runtime.operators.aggregate.time_windows import TimeWindows
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = "(k string, n bigint, x double, d decimal(38,2), at bigint) from memory () key k timestamp at"
 CALLS = {
     "item": "10 / (count(*) - 3) as a, sum(n) as b, first(n) as c, last(x) as e",

@@ -37,6 +37,8 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.state.kv import MemoryKV
 
+pytestmark = pytest.mark.slow
+
 LIMITS = [(1, 0), (2, 3), (4, 1), (9, 20), (3, 100)]
 """Gap or difference, and grace."""
 TIMES = list(range(0, 400, 7))

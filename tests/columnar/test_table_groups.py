@@ -12,6 +12,8 @@ from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.aggregate.table_groups import TableGroupColumns
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = "(k string, g string, n bigint, x double, d decimal(9,2), at bigint) from memory () key k timestamp at"
 CALLS = {
     "sums": "sum(n) as a, avg(n) as b, sum(d) as c, avg(d) as e, count(*) as f, count(x) as h",

@@ -211,11 +211,10 @@ def test_a_computed_column_more_is_a_rebuild_and_one_less_is_none() -> None:
     assert verdicts(more, TABLE)["store m"] == "widened: the column `b` is gone"
 
 
-def test_another_connector_is_impossible() -> None:
+def test_another_connector_needs_a_position_and_the_stores_behind_it_stay() -> None:
     found = changed(("from files (path = 'rates', format = 'json')", "from memory ()"))
     assert found == {
-        "source rates": "impossible: it read from files, reads from memory: "
-        "a position in one means nothing in the other"
+        "source rates": "moved: it read from files, reads from memory: upgrade it with --position rates=..."
     }
 
 
@@ -307,11 +306,11 @@ def test_a_store_that_is_new_to_a_node_lacks_its_rows_and_so_does_what_reads_the
     }
 
 
-def test_what_a_new_node_lacks_of_a_table_is_said() -> None:
+def test_what_becomes_of_a_tables_rows_in_a_new_node_is_said() -> None:
     new = OF_TABLE + "table a = aggregate t group by w select count(*) as n;"
     assert verdicts(OF_TABLE, new) == {
-        "store a": "new: the rows that `t` holds are not in it",
-        "store a#groups": "new: the rows that `t` holds are not in it",
+        "store a": "new: filled with the rows that `t` holds",
+        "store a#groups": "new: filled with the rows that `t` holds",
     }
     streamed = OF_STREAM + "table a = aggregate s group by k select count(*) as n;"
     assert verdicts(OF_STREAM, streamed) == {"store a": "new", "store a#groups": "new"}

@@ -68,6 +68,7 @@ def test_a_topology_stays_what_it_is(text: str) -> None:
     assert check(" ".join(words)) == check("\n".join(words))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_comments_and_blanks_anywhere_stay_in_place(data: st.DataObject) -> None:

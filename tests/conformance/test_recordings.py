@@ -23,6 +23,7 @@ def test_gives_what_kafka_streams_gave(path: Path, number: int) -> None:
     play(recording, recording.cases[number])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "number"), CASES, ids=[f"{path.stem}-{number}" for path, number in CASES])
 def test_gives_the_same_at_once(path: Path, number: int) -> None:
     recording, cuts = load(path), []
@@ -33,6 +34,7 @@ def test_gives_the_same_at_once(path: Path, number: int) -> None:
     play_at_once(recording, case, cuts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["named", "random"])
 def test_all_shared_recordings(shared: Path, folder: str) -> None:
     copies, played = {path.stem: path.read_bytes() for path in RECORDED}, set()

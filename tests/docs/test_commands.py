@@ -12,6 +12,8 @@ import pytest
 from tests.docs.blocks import PAGES, ROOT
 from vsc.cli import main, whole_parser
 
+pytestmark = pytest.mark.slow
+
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

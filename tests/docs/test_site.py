@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.docs.site import ROOT, broken_links, build
 
 
+@pytest.mark.slow
 def test_the_site_builds(tmp_path: Path) -> None:
     site = build(tmp_path)
     pages = {str(page.parent.relative_to(site)) for page in site.rglob("index.html")}

@@ -77,6 +77,7 @@ def test_a_story_is_the_same_again() -> None:
     assert len(told.payments) > 1000
 
 
+@pytest.mark.slow
 def test_the_story_on_the_driver(root: Path) -> None:
     told = story(3, START, START + 360_000, 3)
     with TopologyTestDriver(

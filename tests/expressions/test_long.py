@@ -14,6 +14,8 @@ from vsc.plan.nodes import Map, Plan
 from vsc.runtime.expressions import ExpressionFailure, Frame, compile_row, evaluate
 from vsc.testing import TopologyTestDriver
 
+pytestmark = pytest.mark.slow
+
 MANY = 5_000
 SOURCE = "stream s (k bigint, n int, x double, m decimal(12, 2), t string) from memory () key k;\n"
 LONG = [

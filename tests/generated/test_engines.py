@@ -11,6 +11,8 @@ import pytest
 from tests.generated.case import Case
 from tests.generated.seeds import seeds
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 4))
 def test_the_engines_agree_on_large_batches(seed: int) -> None:

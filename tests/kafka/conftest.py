@@ -1,4 +1,4 @@
-"""One broker for all tests of Kafka, but for those that end it."""
+"""One broker for all tests of Kafka, and a cluster for those that kill brokers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,15 @@ from servers.kafka import Broker
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A running broker."""
     found = Broker(tmp_path_factory.mktemp("kafka"))
+    found.start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """Three brokers, of which one may be killed."""
+    found = Broker(tmp_path_factory.mktemp("kafka"), nodes=3)
     found.start()
     yield found
     found.stop()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from servers.kafka import Broker, Record
 from servers.ports import free_port
@@ -15,7 +16,7 @@ from tests.kafka.batches import records
 from tests.spark.support import compiled, run_once, write_json
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.kafka_client import quiet
-from vsc.runtime.spark.connectors.kafka_epochs import EpochReader, Note, create_epochs
+from vsc.runtime.spark.connectors.kafka_epochs import EpochReader, Note, OpenTransaction, create_epochs
 from vsc.runtime.spark.connectors.kafka_transaction import Transaction, forget_after
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.query import check
@@ -108,6 +109,27 @@ def test_records_of_a_stream_in_order_where_a_java_client_puts_their_key(case: C
     assert sorted((r.json["n"], r.json["_timestamp"], r.timestamp) for r in found) == [
         (row["n"], row["at"], row["at"]) for row in rows
     ]
+
+
+LOST = """
+stream rows (k string, n int, at bigint) from files (path = '${in}', format = 'json') key k timestamp at;
+stream halves = map rows select 1 / n as half;
+sink halves to noop ();
+sink dropped to kafka (bootstrap_servers = '${brokers}', topic = '${topic}', format = 'json');
+"""
+
+
+def test_dead_letters_have_their_event_time_or_that_of_writing(case: Case) -> None:
+    case.plan, now = compiled(LOST), time.time() * 1000
+    case.add(
+        {"k": "zero", "n": 0, "at": 1000}, {"k": "text", "n": "x", "at": 1000}, {"n": 1, "at": 1000},
+        {"k": "future", "n": 1, "at": int(now) + 10 * 86_400_000},
+    )  # fmt: skip
+    case.run(on_error="drop")
+    found = {record.json["reason"]: record.timestamp for record in case.broker.read(case.topic)}
+    assert found.pop("expression_failed") == 1000
+    assert sorted(found) == ["in_the_future", "null_key", "unreadable"]
+    assert all(now - 1 <= written <= time.time() * 1000 + 1 for written in found.values())
 
 
 def test_formats(case: Case) -> None:
@@ -208,6 +230,27 @@ def test_an_attempt_that_is_overtaken_cannot_commit(broker: Broker, topic: Calla
     assert len(broker.read(name, committed=False)) >= 2
 
 
+def test_a_reader_that_knows_of_no_partition_is_replaced(
+    broker: Broker, topic: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, settings, tried = topic(), {"bootstrap.servers": broker.address}, list[EpochReader]()
+    create_epochs(settings, f"vsc-{name}", 2, "the sink")
+    last = EpochReader.last
+
+    def first_fails(reader: EpochReader) -> Note | None:
+        tried.append(reader)
+        if reader is tried[0]:
+            raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
+        return last(reader)
+
+    monkeypatch.setattr(EpochReader, "last", first_fails)
+    with Transaction(settings, name, f"vsc-{name}", 0, "the sink", 4) as one:
+        one.begin()
+        one.add(RECORDS)
+        assert one.finish().records == 2
+    assert len(tried) == 2
+
+
 def test_an_older_copy_of_a_checkpoint_is_refused_until_it_goes_back(broker: Broker, topic: Callable[..., str]) -> None:
     name, settings = topic(), {"bootstrap.servers": broker.address}
     create_epochs(settings, f"vsc-{name}", 2, "the sink")
@@ -242,8 +285,9 @@ def test_the_last_epoch_is_found_behind_attempts_that_failed(broker: Broker, top
     assert reader.last() is None
     note(7)
     producer.flush()
-    with pytest.raises(KafkaException, match="has not ended"):
+    with pytest.raises(OpenTransaction, match="has not ended") as caught:
         reader.last()
+    assert caught.value.note == Note(7, "x")
     producer.commit_transaction()
     assert reader.last() == Note(7, "x")
     for _ in range(20):

@@ -8,6 +8,8 @@ from lsprotocol import types
 from tests.lsp.client import URI, Editor, session
 from vsc.lsp.colors import TOKEN_TYPES
 
+pytestmark = pytest.mark.slow
+
 PAYMENTS = """topology payments;
 stream payments (id string, currency string, amount double, paid_at timestamp)
 from memory () key id timestamp paid_at;

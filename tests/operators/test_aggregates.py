@@ -11,6 +11,8 @@ import pytest
 
 from vsc.testing import Record, TopologyTestDriver
 
+pytestmark = pytest.mark.slow
+
 ALL = """count(*) as rows, count(v) as c, count(distinct v) as d, sum(v) as s, avg(v) as a, min(v) as mn, max(v) as mx,
   min_by(v, w) as mnb, max_by(v, w) as mxb, first(v) as f, last(v) as l, collect_list(v) as cl, collect_set(v) as cs"""
 

@@ -19,6 +19,8 @@ from vsc.runtime.records import Batch, Origin
 from vsc.runtime.state.kv import MemoryKV, OrderedKV
 from vsc.runtime.values import to_array
 
+pytestmark = pytest.mark.slow
+
 RECORDED = sorted((Path(__file__).parent.parent / "conformance" / "recorded").glob("*.json"))
 
 

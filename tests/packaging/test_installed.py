@@ -69,6 +69,7 @@ def test_check_loads_no_heavy_library(ask: Vsc, root: Path, example: str) -> Non
     assert sorted(name for name in loaded if name.split(".")[0] in HEAVY) == []
 
 
+@pytest.mark.slow
 def test_the_scenarios_of_the_examples_hold(ask: Vsc, root: Path) -> None:
     done = ask("-m", "vsc", "test", root / "examples")
     if ask("-c", "import rocksdict, yaml").returncode:

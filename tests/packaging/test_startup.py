@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 ROUNDS = 9
 LIMIT = 1.5
 # Byte code of the package, as pip leaves it: a checkout has none where PYTHONDONTWRITEBYTECODE is set.
@@ -19,6 +21,7 @@ for folder in (package, *package.iterdir()):
 """
 
 
+@pytest.mark.slow
 def test_check_takes_little_more_than_its_libraries(python: str, root: Path, tmp_path: Path) -> None:
     """Processor time, the least of several interleaved runs each: what else the machine does hardly shows in it."""
     examples = [str(root / f"examples/{name}/topology.vdsl") for name in ("flights", "payments", "sensors")]

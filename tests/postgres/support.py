@@ -26,12 +26,21 @@ class Case:
         self.plan, self.folder, self.server, self.spark = compiled(text), folder, server, spark
         self.variables = {"in": str(folder / "in"), "out": str(folder / "out"), "url": server.url()}
         self.variables["pw"] = server.password
+        self.checkpoint: Path | None = None
+        """Where it lies if not in the folder."""
 
     def file(self, number: int, *rows: dict[str, Any], folder: str = "in") -> None:
         write_json(self.folder / folder / f"{number}.json", rows, number)
 
     def run(self, **arguments: Any) -> list[Any]:
-        return run_once(self.plan, self.spark, self.folder / "ck", variables=self.variables, partitions=2, **arguments)
+        return run_once(
+            self.plan,
+            self.spark,
+            self.checkpoint or self.folder / "ck",
+            variables=self.variables,
+            partitions=2,
+            **arguments,
+        )
 
     def refused(self, **arguments: Any) -> VscRuntimeError:
         from vsc.runtime.spark import QueryFailedError

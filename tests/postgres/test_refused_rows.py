@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pytest
+
 from servers.postgres import PostgresServer
+from vsc.plan.nodes import Connector
 from vsc.plan.types import BIGINT, BOOLEAN, STRING, DataType
+from vsc.runtime.spark.connectors import jdbc_copy
+from vsc.runtime.spark.connectors.jdbc_copy import Copy
+from vsc.runtime.spark.connectors.jdbc_database import Database
 from vsc.runtime.spark.connectors.jdbc_merge import Merge
 from vsc.runtime.spark.connectors.jdbc_refused import RefusedRows, merged
 from vsc.runtime.spark.connectors.jdbc_table import found_table
+from vsc.runtime.spark.options import Options
 
 COLUMNS: tuple[tuple[str, DataType], ...] = (("k", STRING), ("n", BIGINT), ("ok", BOOLEAN))
 CHECK = 'new row for relation "rates" violates check constraint "rates_n_check"'
@@ -74,3 +83,32 @@ def test_records_of_a_stream(server: PostgresServer) -> None:
 def test_nothing_is_refused(server: PostgresServer) -> None:
     server.query("create table rates (k text primary key, n int, ok boolean)")
     assert bring(server, [("a", 1, False), ("a", 2, False)], upsert=True) == ({}, [("a", 2)])
+
+
+def test_texts_with_a_nul(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a task copies them, among rows that are stored."""
+    task = SimpleNamespace(taskAttemptId=lambda: 1, partitionId=lambda: 2)
+    monkeypatch.setattr(jdbc_copy.TaskContext, "get", lambda: task)
+    spark = (("user", "vsc"), ("password", server.password))
+    database = Database.of(Options("here", Connector("jdbc", (("url", server.url()),), spark)))
+    columns = (("k", STRING), ("more", STRING), ("n", BIGINT))
+    rows = [("a", 'b\\"', 1), ("a\0", None, 2), ("c", "\0\n", None), (None, "\\0", 4)]
+    names = ["k", "more", "n"]
+    batch = pa.RecordBatch.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
+    server.query("create table rates (k text, more text, n bigint)")
+    with server.connect() as connection:
+        table = found_table(connection, "rates", "sink", ("r",))
+        assert table is not None
+        merge = Merge(table, "public.staged", columns, 1, False)
+        connection.execute(f"create table staged ({merge.staging_columns})")
+        copy = Copy(database, "public.staged", "here", columns, frozenset(), 1, False, keeps=True)
+        assert [told.to_pylist() for told in copy([batch])] == [[{"attempt": 1, "copied": 4}]]
+        with connection.transaction():
+            found = merged(connection, merge, [1])
+    first = 2 << 40
+    problem = "the text in column '{}' has a NUL character, which PostgreSQL refuses"
+    assert {number - first: (row.key, row.value, row.message) for number, row in found.items()} == {
+        1: ('{"k":"a\\u0000"}', '{"n":2}', problem.format("k")),
+        2: ('{"k":"c"}', '{"more":"\\u0000\\n"}', problem.format("more")),
+    }
+    assert server.query("select * from rates order by n") == [rows[0], rows[3]]

@@ -15,6 +15,8 @@ from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.query import start
 
+pytestmark = pytest.mark.spark
+
 TOPOLOGY = """
 table rates (currency string, rate int, at bigint) from files (path = '${in}/rates', format = 'json')
   key currency timestamp at materialize versioned (retention = 10 ms);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.connectors import file_rows
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.options import Options
 
 pytestmark = pytest.mark.spark
 
@@ -231,7 +233,7 @@ def test_a_checkpoint_is_for_one_plan_and_one_number_of_partitions(spark: Any, t
     with pytest.raises(CheckpointError, match="not empty"):
         run_once(case.plan, spark, tmp_path / "other", variables={"in": str(case.input), "out": str(tmp_path / "o2")})
     identity = tmp_path / "ck/vsc/identity.json"
-    identity.write_text(identity.read_text().replace('"format": 2', '"format": 7'))
+    identity.write_text(identity.read_text().replace('"format": 3', '"format": 7'))
     (identity.parent / ".identity.json.crc").unlink(missing_ok=True)
     with pytest.raises(CheckpointError, match="format version 7"):
         case.run()
@@ -331,3 +333,15 @@ def test_a_file_that_goes_away_or_is_damaged_is_no_quiet_loss(spark: Any, tmp_pa
     finally:
         for name, value in given.items():
             spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
+
+def test_files_that_are_there_are_named_as_in_sparks_log(spark: Any, tmp_path: Path) -> None:
+    case = Case(spark, tmp_path, topology("json", "a bigint, at bigint").replace("${in}", str(tmp_path / "in")))
+    write_json(case.input / "a b#ü.json", [{"a": 1, "at": 1}], 1)
+    write_json(case.input / "x=1/c%20d.json", [{"a": 2, "at": 2}], 2)
+    assert [row["a"] for row in case.run()] == [1, 2]
+    lines = (line for log in tmp_path.glob("ck/sources/*/[0-9]*") for line in log.read_text().splitlines())
+    logged = [json.loads(line) for line in lines if "c%2520d.json" in line or "a%20b%23" in line]
+    assert len(logged) == 2
+    there = dict(file_rows.files_there(spark, Options.of_source(case.plan.nodes[0])))
+    assert there == {entry["path"]: entry["timestamp"] for entry in logged}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from vsc.runtime.spark import launch
+from vsc.runtime.spark.session import local_jvm
 
 TOPOLOGY = "topology t; stream r (value bigint, at timestamp) from rate (rows_per_second = 10); sink r to noop ();"
 
@@ -35,6 +38,33 @@ STACK = "org.apache.spark.SparkException: {}\n\tat org.apache.spark.SparkContext
 def test_why_spark_did_not_start(error: str, log: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "log").write_text(log)
     assert launch._reason(tmp_path / "log", RuntimeError(error)) == reason
+
+
+@pytest.mark.parametrize("given", [None, "-XX:Tier4BackEdgeThreshold=7 -Dx=y"])
+def test_the_options_of_a_jvm_are_there_while_it_starts(given: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_SUBMIT_OPTS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("SPARK_SUBMIT_OPTS", given)
+    with local_jvm():
+        options = os.environ["SPARK_SUBMIT_OPTS"].split()
+    assert options[0] == "-XX:+IgnoreUnrecognizedVMOptions"
+    assert options[5:] == ([] if given is None else given.split())
+    assert os.environ.get("SPARK_SUBMIT_OPTS") == given
+
+
+@pytest.mark.spark
+def test_c2_waits_ten_times_as_long_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:Tier4BackEdgeThreshold=7")
+    with local_jvm():
+        options = os.environ["SPARK_SUBMIT_OPTS"].split()
+    said = [
+        subprocess.run(["java", *own, "-XX:+PrintFlagsFinal", "-version"], capture_output=True, text=True).stdout
+        for own in ([], options)
+    ]
+    plain, own = (dict(re.findall(r" (Tier4\w+) += (\d+)", text)) for text in said)
+    assert own["Tier4BackEdgeThreshold"] == "7"
+    for name in ("Tier4InvocationThreshold", "Tier4MinInvocationThreshold", "Tier4CompileThreshold"):
+        assert int(own[name]) == 10 * int(plain[name]) > 0
 
 
 @pytest.mark.spark

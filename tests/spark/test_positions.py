@@ -73,7 +73,7 @@ def test_what_spark_is_told_of_each_source(tmp_path: Path) -> None:
     taken = f"vsc/sources/{rank(before, 'c')}/part-0"
     old.write("sources/3/0", "\n".join(["v1", entry(f"file:///old/{taken}", 0)]))
     old.write(taken, "rows")
-    found = positions(before, after, {name: name for name in "abcdez"}, OFFSETS)
+    found = positions(before, after, {name: name for name in "abcdez"}, OFFSETS, {})
     assert [(one.node.name, one.number, one.was) for one in found] == [
         ("c", 2, 3), ("z", 3, 6), ("e", 4, 5), ("d", 5, 4), ("b", 6, 2), ("a", 7, 1),
     ]  # fmt: skip
@@ -81,7 +81,7 @@ def test_what_spark_is_told_of_each_source(tmp_path: Path) -> None:
         "goes on at entry 0 of its log", "nothing has been read of it yet", "its numbers begin at 0 again",
         "goes on at snapshot_id 5, position 1", "goes on at t 0: 7, t 1: 0", "goes on at entry 1 of its log",
     ]  # fmt: skip
-    write_positions(found, old, new)
+    write_positions(found, old, new, lambda node: [])
     assert sorted(str(p.relative_to(new.path)) for p in new.path.rglob("*") if p.is_file()) == [
         "sources/2/0", "sources/5/offsets/0", "sources/6/0", "sources/7/0", f"vsc/sources/{rank(after, 'c')}/part-0",
     ]  # fmt: skip
@@ -105,4 +105,4 @@ def rank(plan: Any, name: str) -> int:
 def test_a_source_that_cannot_go_on_is_refused() -> None:
     plan = compiled("stream d (k string, at timestamp) from delta (path = '/d') key k timestamp at; sink d to noop ();")
     with pytest.raises(UpgradeError, match=r"source d \(line 1\) reads from delta, whose position vsc cannot carry"):
-        positions(plan, plan, {"d": "d"}, ["-", '{"reservoirVersion":1}'])
+        positions(plan, plan, {"d": "d"}, ["-", '{"reservoirVersion":1}'], {})

@@ -350,6 +350,7 @@ SETTINGS = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)  # it waits for the disk: 12 s alone, 300 s beside others
 def test_the_protocol_is_a_dictionary(small: None) -> None:
     run_state_machine_as_test(Protocol, settings=SETTINGS)

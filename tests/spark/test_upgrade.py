@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +14,10 @@ from tests.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.errors import CheckpointError, UpgradeError
 from vsc.runtime.spark import read_store
 from vsc.runtime.spark.checkpoint import Checkpoint
+from vsc.runtime.spark.claim import claim
 from vsc.runtime.spark.connectors.registry import make_sinks
 from vsc.runtime.spark.going_back import go_back
+from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.lineage import SUCCESSOR
 from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.upgrade import Upgrade, upgrade
@@ -54,11 +57,13 @@ select count(*) as n, sum(amount) as total;
 table closed = suppress sums until window closes;
 stream priced = left join orders with prices on currency grace 15 ms select id, currency, amount, rate;
 table newest = aggregate orders group by id select max(amount) as most;
+table by_rate = aggregate prices group by rate select count(*) as n, max(currency) as last;
 sink once to files (path = '${out}/once', format = 'parquet');
 sink closed to files (path = '${out}/closed', format = 'parquet');
 sink priced to files (path = '${out}/priced', format = 'parquet');
 sink prices to files (path = '${out}/prices', format = 'parquet');
 sink newest to noop ();
+sink by_rate to noop ();
 """
 FILES = 4
 BOTH = ("priced", "closed", "once")
@@ -126,6 +131,9 @@ def test_what_is_kept_goes_on_whatever_it_is_called(
     for name in BOTH:
         assert rows(tmp_path / "out", name) == rows(tmp_path / "whole", name), name
     assert sum(rows(tmp_path / "out", "prices").values()) >= 3 * (FILES - 2)
+    filled, counted = (newest(spark, tmp_path / name, "by_rate") for name in ("new", "one"))
+    assert filled == counted
+    assert len(counted) == 3  # one for each currency: the rates of the first half have been taken back
     assert not list((tmp_path / "new/vsc/control").glob("seed*")) or len(reports) == 1
     assert (tmp_path / "old" / SUCCESSOR).exists()
     # Once more: what an upgraded query knows of its sources and sinks goes on as well.
@@ -137,16 +145,30 @@ def test_what_is_kept_goes_on_whatever_it_is_called(
         run_once(compiled(OLD), spark, tmp_path / "old", variables=variables)
 
 
-def test_another_number_of_partitions_a_store_reset_and_one_accepted(spark: SparkSession, tmp_path: Path) -> None:
+def test_another_number_of_partitions_a_store_reset_and_one_accepted(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     new = compiled(NEW.replace("sums", "totals").replace("sum(amount)", "sum(amount + 0)"))
     feed(tmp_path)
     variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
     half_run(spark, tmp_path, variables)
     said: list[str] = []
     job = Upgrade(new, str(tmp_path / "old"), str(tmp_path / "new"), variables, partitions=3)
-    with pytest.raises(UpgradeError, match=r"computed by the old text:\n  totals: .*\n  totals#windows: .*\n  clos"):
+    with pytest.raises(UpgradeError, match=r"of these stores:\n  totals: .*\n  totals#windows: .*\n  clos"):
         upgrade(job, spark, said.append)
     job = replace(job, accept=frozenset({"totals"}), reset=frozenset({"closed#suppressed"}))
+    running = claim(spark, Files(spark, str(tmp_path / "old")))
+    before = fingerprint(tmp_path / "old")
+    with monkeypatch.context() as patch, pytest.raises(CheckpointError, match=r"/old is in use by .*: process \d+ on "):
+        patch.setattr("vsc.runtime.spark.claim.STOPPING_SECONDS", 0.0)
+        upgrade(job, spark, said.append)
+    running.release()
+    with monkeypatch.context() as patch:
+        patch.setattr("vsc.runtime.spark.upgrade.job.shutil.disk_usage", lambda path: SimpleNamespace(free=100))
+        with pytest.raises(UpgradeError, match=r"the state has 0\.\d MB, 0\.0 MB are free on the disk of .*/new"):
+            upgrade(job, spark, said.append)
+    assert not (tmp_path / "new").exists()
+    assert before.keys() == fingerprint(tmp_path / "old").keys()
     assert upgrade(job, spark, said.append) is not None
     run_once(new, spark, tmp_path / "new", variables=variables)
     run_once(new, spark, tmp_path / "one", variables={**variables, "out": str(tmp_path / "whole")}, partitions=3)
@@ -156,9 +178,9 @@ def test_another_number_of_partitions_a_store_reset_and_one_accepted(spark: Spar
     assert last["new"] == last["one"]
 
 
-def newest(spark: SparkSession, checkpoint: Path) -> Counter[tuple[Any, ...]]:
-    """What the windows hold at the end."""
-    return Counter(map(tuple, read_store(spark, str(checkpoint), "totals").collect()))
+def newest(spark: SparkSession, checkpoint: Path, store: str = "totals") -> Counter[tuple[Any, ...]]:
+    """What a store holds at the end."""
+    return Counter(map(tuple, read_store(spark, str(checkpoint), store).collect()))
 
 
 def killed(*of: object) -> None:

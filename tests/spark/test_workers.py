@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import json
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 
@@ -23,6 +25,31 @@ def _seen(_: int) -> tuple[bool, bool]:
 
 def test_a_worker_is_forked_with_everything_loaded(spark: SparkSession) -> None:
     assert spark.sparkContext.parallelize([1], 1).map(_seen).collect() == [(True, True)]
+
+
+def _daemons(spark: SparkSession) -> set[int]:
+    """What forks workers that are told to shorten their tracebacks, which only those of sources would be."""
+    children = psutil.Process(spark.sparkContext._gateway.proc.pid).children()
+    found = [child for child in children if "vsc.runtime.spark.worker_daemon" in child.cmdline()]
+    assert found
+    return {child.pid for child in found if "SPARK_SIMPLIFIED_TRACEBACK" in child.environ()}
+
+
+def test_sources_and_stages_share_their_workers(spark: SparkSession, tmp_path: Path) -> None:
+    spark.sparkContext.parallelize([1], 1).map(_seen).collect()  # there is a daemon
+    before = _daemons(spark)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.json").write_text(json.dumps({"k": "a", "at": 1}))
+    text = f"topology t; stream r (k string, at bigint) from files (path = '{tmp_path}/in', format = 'json') "
+    text += "key k timestamp at; table c = aggregate r group by k select count(*) as c; sink c to noop ();"
+    written: list[int] = []
+    query = start(
+        compile_topology(text), spark, checkpoint=str(tmp_path / "ck"),
+        on_epoch=lambda report: written.append(report.written.total()),
+    )  # fmt: skip
+    query.awaitTermination()
+    assert written == [1]
+    assert _daemons(spark) == before
 
 
 def test_no_process_is_started_to_look_at_a_file_of_a_local_checkpoint(spark: SparkSession, tmp_path: Path) -> None:

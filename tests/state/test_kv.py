@@ -68,6 +68,7 @@ def test_memory_and_overlay_are_a_sorted_dictionary(ops: list[Any], start: bytes
     check(copy, model, start, end)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(ops=operations, start=keys, end=ends)
 def test_rocksdb_is_a_sorted_dictionary(
@@ -86,6 +87,7 @@ def test_rocksdb_is_a_sorted_dictionary(
     kv.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(before=operations, behind=operations, start=keys, end=ends)
 def test_a_scratch_copy_is_a_dictionary_of_its_own(

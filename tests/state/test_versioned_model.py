@@ -23,6 +23,8 @@ from vsc.runtime.state.api import LOOKUP_MISSES, NEVER
 from vsc.runtime.state.kv import MemoryKV, OrderedKV, OverlayKV, RocksKV, apply_changelog
 from vsc.runtime.state.versioned import VersionedStore
 
+pytestmark = pytest.mark.slow
+
 KEYS = (b"", b"a", b"a|", b"a|\xff", b"a\0", b"ab", b"\xff\xff")
 PREFIX = b"s"
 

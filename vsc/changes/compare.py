@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from vsc.changes.fills import Fill, fill_of
 from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Meaning, Nodes, limits
 from vsc.plan import Connector, Node, Plan, Sink
@@ -26,15 +27,15 @@ def _sources(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
             yield Change("source", node.name, Verdict.NEW, "", node.name, node.line)
             continue
         was, now = before.source.connector, node.source.connector
+        bounds, at, meaning = list(limits(before, node, "source")), (node, node.line), nodes.meanings[node.name]
         if was.kind != now.kind:
-            reason = f"it read from {was.kind}, reads from {now.kind}: a position in one means nothing in the other"
-            yield Change(
-                "source", node.name, Verdict.IMPOSSIBLE, reason, node.name, node.line, _other(before.name, node.name)
-            )
+            where = f"it read from {was.kind}, reads from {now.kind}: upgrade it with --position {node.name}=..."
+            reason = "; ".join(filter(None, [where, meaning.reason, *bounds]))
+            other = _other(before.name, node.name)
+            yield Change("source", node.name, Verdict.MOVED, reason, node.name, node.line, other)
         else:
-            moved = [f"{name} was {a}, is {b}" for name, a, b in _options(was, now)]
-            bounds, at = list(limits(before, node, "source")), (node, node.line)
-            yield _judged("source", node.name, before.name, at, nodes.meanings[node.name], bounds, moved)
+            options = [f"{name} was {a}, is {b}" for name, a, b in _options(was, now)]
+            yield _judged("source", node.name, before.name, at, meaning, bounds, options)
     for node in old.sources:
         if node.name not in nodes.successors:
             yield Change("source", node.name, Verdict.DROPPED, "", node.name, node.line)
@@ -63,7 +64,7 @@ def _stores(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
         node, before = store.node, nodes.pairs.get(store.node.name)
         was = None if before is None else left.pop((before.name, store.beside), None)
         if was is None:
-            yield Change("store", store.name, Verdict.NEW, _missing(nodes, new, node), node.owner, node.line)
+            yield _new_store(nodes, new, store)
         elif store.beside is None and _kind(was.node) != _kind(node):
             reason = f"it was {_kind(was.node)}, is {_kind(node)}"
             decided = node.status.decided_by if node.status is not None else node.owner
@@ -76,19 +77,45 @@ def _stores(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
         yield Change("store", store.name, Verdict.DROPPED, "", store.node.owner, store.node.line)
 
 
-def _missing(nodes: Nodes, new: Plan, node: Node) -> str:
-    """What a new store of a node lacks of the tables that are behind it, if these go on."""
+def _new_store(nodes: Nodes, new: Plan, store: _Store) -> Change:
+    node = store.node
     if node.name in nodes.meanings:
-        return nodes.meanings[node.name].reason
-    for name in node.inputs:
-        before = new.node(name)
-        if before.kind == "stream" and before.part_of is None:
-            continue
-        kept = before.store is not None and name in nodes.pairs and nodes.pairs[name].store is not None
-        found = f"the rows that `{before.owner}` holds are not in it" if kept else _missing(nodes, new, before)
-        if found:
+        return Change("store", store.name, Verdict.NEW, nodes.meanings[node.name].reason, node.owner, node.line)
+    fill = _fill(nodes, new, node)
+    if fill is not None:
+        reason = f"filled with the rows that `{fill.table.owner}` holds"
+        return Change("store", store.name, Verdict.NEW, reason, node.owner, node.line)
+    unseen = _unseen(nodes, new, node)
+    if unseen is None:
+        return Change("store", store.name, Verdict.NEW, "", node.owner, node.line)
+    if node.operation.of_all_rows:
+        reason = f"it has not seen the rows that `{unseen.owner}` holds, and goes wrong when they change"
+        return Change("store", store.name, Verdict.REBUILD, reason, node.owner, node.line, fresh=True)
+    reason = f"the rows that `{unseen.owner}` holds are not in it"
+    return Change("store", store.name, Verdict.NEW, reason, node.owner, node.line)
+
+
+def _unseen(nodes: Nodes, new: Plan, node: Node) -> Node | None:
+    """The first table behind a new node that holds rows which the node has not seen."""
+    if node.kind == "stream" and node.part_of is None:
+        return None  # it looks into tables when its own records come
+    if _fill(nodes, new, node) is not None:
+        return None
+    inputs = node.inputs[:1] if node.operation.of_all_rows else node.inputs
+    for before in map(new.node, inputs):
+        found = before if _goes_on(nodes, before) else _unseen(nodes, new, before)
+        if found is not None:
             return found
-    return ""
+    return None
+
+
+def _fill(nodes: Nodes, new: Plan, node: Node) -> Fill | None:
+    return fill_of(new, node, lambda table: _goes_on(nodes, table))
+
+
+def _goes_on(nodes: Nodes, table: Node) -> bool:
+    """Whether it has a store, and had one."""
+    return table.store is not None and table.name in nodes.pairs and nodes.pairs[table.name].store is not None
 
 
 def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:

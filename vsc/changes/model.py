@@ -25,9 +25,11 @@ class Verdict(Enum):
     DROPPED = "dropped"
     """It is no longer there."""
     REBUILD = "rebuild"
-    """It means something else: what stands in it was computed by the old text."""
-    IMPOSSIBLE = "impossible"
-    """It cannot go on from where it stands."""
+    """It means something else: what stands in it was computed by the old text. Or it is new, and cannot be given rows
+    that it needs."""
+    MOVED = "moved"
+    """It reads from another connector: an upgrade has to be told where it begins there. Its meaning is no part of it:
+    the stores behind it have verdicts of their own."""
 
 
 @record
@@ -35,7 +37,7 @@ class Change:
     """The verdict on one source, store or sink, called `name`; `was` is its name before, where that was another.
 
     `reason` says what has changed, empty where nothing has. `node` is the node that decided it, and `line` its line in
-    the new text, or in the old one where it is gone.
+    the new text, or in the old one where it is gone. `fresh`: a store to be rebuilt that was not there before.
     """
 
     kind: str
@@ -45,3 +47,4 @@ class Change:
     node: str
     line: int
     was: str | None = None
+    fresh: bool = False

@@ -1,8 +1,9 @@
 """Which node of a new plan is which of the old one, and whether it means the same.
 
-A node is the old one's successor if it computes the same from successors, under whatever name; else if it has its name.
-So a renamed node is found if nothing else about it has changed. Sources are told apart by their names, or by where they
-read from.
+A node is the old one's successor if it computes the same from successors, under whatever name; else if it has its name;
+else if it is the only new one that is the same but for columns come, gone or widened. So a renamed node is found if
+nothing else about it has changed, or only its columns. Sources are told apart by their names, or by where they read
+from.
 """
 
 from __future__ import annotations
@@ -74,11 +75,21 @@ class Nodes:
             there = [one for one in near if one.source.connector == node.source.connector]
             if same_name is None and (there or len(near) == 1):
                 return (there or near)[0]
+            if same_name is None:
+                return self._grown(node, [one for one in others if one.source.connector == node.source.connector])
         elif same_name is None or not self._computes_alike(same_name, node):
             for one in left.values():
                 if one.name not in self._new and self._computes_alike(one, node):
                     return one
-        return same_name if same_name is not None and same_name.operation.op == node.operation.op else None
+            if same_name is None:
+                return self._grown(node, [one for one in left.values() if one.name not in self._new])
+        return same_name if same_name.operation.op == node.operation.op else None
+
+    def _grown(self, node: Node, among: list[Node]) -> Node | None:
+        """The only one that means the same but for its columns."""
+        same_kind = (one for one in among if one.operation.op == node.operation.op)
+        found = [one for one in same_kind if self._judged(node, one).state != "changed"]
+        return found[0] if len(found) == 1 else None
 
     def _computes_alike(self, old: Node, new: Node) -> bool:
         return (
@@ -112,13 +123,14 @@ class Nodes:
             reason = f"the key of `{new.owner}` was {_columns(old.schema.key)}, is {_columns(new.schema.key)}"
             return Meaning("changed", reason, new)
         before = {column.name: column.type for column in old.schema.value}
+        fresh = self._fresh[new.name] = set()
         reasons = []
         for column in new.schema.value:
             was = before.pop(column.name, None)
             if was is None:
                 if not self._is_inherited(new, column):
                     return Meaning("changed", f"`{new.owner}` computes a new column `{column.name}`", new)
-                self._fresh.setdefault(new.name, set()).add(column.name)
+                fresh.add(column.name)
                 reasons.append(f"a new column `{column.name}`")
             elif was != column.type:
                 if not wider(was, column.type):

@@ -9,7 +9,7 @@ from vsc.changes.model import Change, Verdict
 
 __all__ = ["in_words", "render"]
 
-_LEVELS = {Verdict.REBUILD: "error", Verdict.IMPOSSIBLE: "error", Verdict.DROPPED: "warning"}
+_LEVELS = {Verdict.REBUILD: "error", Verdict.MOVED: "error", Verdict.DROPPED: "warning"}
 
 
 def render(changes: Sequence[Change], form: str, path: str) -> str:

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Compares; 0 if nothing has to be rebuilt, 1 if something has, or a topology has errors."""
+    """Compares; 0 if nothing has to be decided on, 1 if something has, or a topology has errors."""
     from vsc.changes import Verdict, compare, render
 
     given = variables(args)
@@ -43,7 +43,7 @@ def execute(args: argparse.Namespace) -> int:
         return 1
     changes = compare(old, new)
     print_payload(render(changes, args.format, args.new))
-    return int(any(change.verdict in (Verdict.REBUILD, Verdict.IMPOSSIBLE) for change in changes))
+    return int(any(change.verdict in (Verdict.REBUILD, Verdict.MOVED) for change in changes))
 
 
 def _plan(path: str, given: Mapping[str, str], texts: list[str]) -> Plan | None:

@@ -54,6 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--accept", nargs="+", action="extend", default=[], metavar="STORE",
         help="stores to keep as the old topology computed them, of those that would have to be rebuilt",
     )  # fmt: skip
+    parser.add_argument(
+        "--position", action="append", default=[], metavar="SOURCE=POSITION",
+        help="where a source begins: needed where its connector changes; can be repeated",
+    )  # fmt: skip
     add_spark(parser)
     add_variables(parser)
 
@@ -80,16 +84,16 @@ def _upgraded(args: argparse.Namespace, plan: Plan, conf: dict[str, str], given:
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.spark.connectors.session_settings import connector_settings
     from vsc.runtime.spark.query import check
-    from vsc.runtime.spark.upgrade import Upgrade, upgrade
+    from vsc.runtime.spark.upgrade import Upgrade, settled_positions, upgrade
 
     packages, local = packages_of(args), default_is_local(args.master, conf)
     job = Upgrade(
         plan, args.old, args.checkpoint, given, args.partitions, frozenset(args.reset), frozenset(args.accept),
-        args.dry_run,
+        args.dry_run, _positions(args.position),
     )  # fmt: skip
     try:
         _look_ahead(job, local)
-        check(plan, given, "available-now", default_local=local)
+        settled_positions(check(plan, given, "available-now", default_local=local), job.positions)
         check_java()
         needed = connector_settings(plan, conf, packages)
     except VscRuntimeError as error:
@@ -107,6 +111,19 @@ def _upgraded(args: argparse.Namespace, plan: Plan, conf: dict[str, str], given:
     if moved is not None:
         tell(f"carried over {moved}; next: vsc run {args.file} --checkpoint {args.checkpoint}")
     return 0
+
+
+def _positions(given: list[str]) -> dict[str, str]:
+    """What `--position` gives, by source. UsageError if it cannot be understood."""
+    found: dict[str, str] = {}
+    for one in given:
+        name, is_there, value = one.partition("=")
+        if not (name and is_there and value):
+            raise UsageError(f"--position {one}: it is not SOURCE=POSITION", "write, say, --position orders=latest")
+        if name in found:
+            raise UsageError(f"--position {one}: source {name} has a position already", "give each source one")
+        found[name] = value
+    return found
 
 
 def _look_ahead(job: Upgrade, local: bool) -> None:
@@ -134,10 +151,11 @@ def _look_ahead(job: Upgrade, local: bool) -> None:
 def _judge(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None) -> None:
     """Shows what the new topology changes; raises VscRuntimeError for what cannot be done."""
     from vsc.changes import render
-    from vsc.runtime.spark.upgrade import check_decided, looked_at, remarks
+    from vsc.runtime.spark.upgrade import check_decided, check_placed, looked_at, remarks
 
     changes = looked_at(job, old, new)
     print_payload(render(changes, "text", ""))
-    for remark in remarks(changes):
+    for remark in remarks(changes, job.positions):
         tell(remark)
     check_decided(changes, job.reset, job.accept)
+    check_placed(changes, job.plan, job.positions)

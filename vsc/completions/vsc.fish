@@ -51,7 +51,7 @@ function _shtab_vsc_using
 end
 
 set -g _shtab_vsc_commands inspect check fmt compile run diff upgrade explain test store 'store list' 'store get' 'store history' 'store scan' init completion lsp doctor
-set -g _shtab_vsc_opts_with_value --accept --as-of --at-epoch --back-to --checkpoint --conf --emit --format --from --from-key --key --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --on-bad-row --on-error --output --packages --partitions --progress --reset --rows --timestamp --to --to-key --trigger --var -o
+set -g _shtab_vsc_opts_with_value --accept --as-of --at-epoch --back-to --checkpoint --conf --emit --format --from --from-key --key --kind --limit --local-dir --log-format --master --max-bad --max-idle --metrics --name --on-bad-row --on-error --output --packages --partitions --position --progress --reset --rows --timestamp --to --to-key --trigger --var -o
 
 complete -c vsc -e
 complete -c vsc -f
@@ -122,6 +122,7 @@ complete -c vsc -n '_shtab_vsc_using upgrade' -l partitions -x -d 'partitions of
 complete -c vsc -n '_shtab_vsc_using upgrade' -l dry-run -d 'only say what would be done'
 complete -c vsc -n '_shtab_vsc_using upgrade' -l reset -x -d 'stores to begin empty, of those that would have to be rebuilt'
 complete -c vsc -n '_shtab_vsc_using upgrade' -l accept -x -d 'stores to keep as the old topology computed them, of those that would have to be rebuilt'
+complete -c vsc -n '_shtab_vsc_using upgrade' -l position -x -d 'where a source begins: needed where its connector changes; can be repeated'
 complete -c vsc -n '_shtab_vsc_using upgrade' -l master -x -d 'as for spark-submit (default: local[*])'
 complete -c vsc -n '_shtab_vsc_using upgrade' -l conf -x -d 'a setting of Spark; can be repeated'
 complete -c vsc -n '_shtab_vsc_using upgrade' -l packages -x -d 'Maven coordinates of packages that Spark fetches, separated by commas'

@@ -266,6 +266,7 @@ _shtab_vsc_upgrade_options=(
   "--dry-run[only say what would be done]"
   "*--reset[stores to begin empty, of those that would have to be rebuilt]:STORE:"
   "*--accept[stores to keep as the old topology computed them, of those that would have to be rebuilt]:STORE:"
+  "*--position[where a source begins\: needed where its connector changes\; can be repeated]:SOURCE=POSITION:"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
   "*--conf[a setting of Spark\; can be repeated]:KEY=VALUE:"
   "--packages[Maven coordinates of packages that Spark fetches, separated by commas]:LIST:"

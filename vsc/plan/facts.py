@@ -43,7 +43,8 @@ class Facts:
 
     Its state: what it `keeps` beside its table, as the name of the store says it, and of whom these rows are (`kept`):
     its node's ``result``, records of its first ``input``, or ``times`` alone. `limits` are the members, or parts of
-    one, that say how long, how much or how late: another value counts from then on, and what is kept stays right.
+    one, that say how long, how much or how late: another value counts from then on, and what is kept stays right. What
+    is kept `of_all_rows` is right only if every row of the table behind the first input has come by.
 
     A source's table that is `global_` is seen whole by every partition.
 
@@ -66,6 +67,7 @@ class Facts:
     of_both: tuple[str, ...] = ()
     keeps: Any = None
     kept = "result"
+    of_all_rows: Any = False
     limits: tuple[str, ...] = ()
     global_ = False
     row_by_row = False

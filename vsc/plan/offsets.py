@@ -10,30 +10,30 @@ _EARLIEST = -2
 """An offset for "the first one there is"; -1 is "behind the last"."""
 
 
-def offsets_problem(value: str, topic: str | None) -> str | None:
-    """What is wrong with `starting_offsets = value`, None if it is right; `topic` is that of the source, if known.
+def offsets_problem(value: str, topic: str | None, name: str = "starting_offsets") -> str | None:
+    """What is wrong with `value` of the option `name`, None if it is right; `topic` is that of the source, if known.
 
     The form is Spark's: 'earliest', 'latest', or JSON with an offset for each partition of the topic.
     """
     if value in ("earliest", "latest"):
         return None
     if not value.lstrip().startswith("{"):
-        return f"`starting_offsets` cannot be '{value}'"
+        return f"`{name}` cannot be '{value}'"
     try:
         topics = json.loads(value)
     except (ValueError, RecursionError):
-        return "`starting_offsets` is not JSON"
+        return f"`{name}` is not JSON"
     if len(topics) != 1 or topic not in (None, *topics):
         named = "one topic" if topic is None else f"the topic '{topic}'"
-        return f"`starting_offsets` has to name {named} and no other"
+        return f"`{name}` has to name {named} and no other"
     (partitions,) = topics.values()
     if not isinstance(partitions, dict) or not partitions:
-        return "`starting_offsets` names no partitions of the topic"
+        return f"`{name}` names no partitions of the topic"
     for partition, offset in partitions.items():
         if not (partition.isascii() and partition.isdigit()):
-            return f"'{partition}' in `starting_offsets` is not the number of a partition"
+            return f"'{partition}' in `{name}` is not the number of a partition"
         if type(offset) is not int or offset < _EARLIEST:
-            return f"the offset of partition {partition} in `starting_offsets` is not a number of -2 or more"
+            return f"the offset of partition {partition} in `{name}` is not a number of -2 or more"
     return None
 
 

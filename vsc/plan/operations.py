@@ -298,6 +298,7 @@ class Answer(Facts):
     moves = branches = True
     asks_latest = of_versioned
     keeps = "subscriptions"
+    of_all_rows = True
 
     left: bool
     versioned: bool
@@ -394,6 +395,11 @@ class Aggregate(Facts):
     def waits(self) -> bool:
         """For its windows to close."""
         return self.final
+
+    @property
+    def of_all_rows(self) -> bool:
+        """A row that changes is taken back."""
+        return self.over == "table"
 
     @property
     def keeps(self) -> str:

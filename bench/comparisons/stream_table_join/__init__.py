@@ -13,6 +13,8 @@ COMPARISON = Comparison(
     (
         Peer("vsc_versioned", "vsc: versioned stream-table join, state kept"),
         Peer("asof_join", "Spark's `ASOF JOIN`, stateless, static table", least=1.0),
+        Peer("duckdb_asof", "DuckDB's `ASOF JOIN`, all files in one query, 2 threads"),
+        Peer("polars_asof", "Polars' `join_asof`, all files in one query, 2 threads"),
         Peer(
             "record_by_record",
             "`transformWithState` by hand, record by record",
@@ -25,4 +27,5 @@ COMPARISON = Comparison(
             few=Workload(table=200_000, warm_up=1, measured=1),
         ),
     ),
+    rounds=3,
 )

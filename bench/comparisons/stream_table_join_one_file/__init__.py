@@ -14,4 +14,5 @@ COMPARISON = Comparison(
         Peer("vsc_versioned", "vsc: versioned stream-table join, state kept"),
         Peer("asof_join", "Spark's `ASOF JOIN`, stateless, static table", least=1.0),
     ),
+    rounds=3,
 )

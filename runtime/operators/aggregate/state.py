@@ -4,7 +4,8 @@ Layout, format version 2 (root: the length of the prefix as two bytes, big endia
 eight bytes, big endian, so that they sort)::
 
     root "m"                      "VSTA", u16 format version, u16 zero, then i64 (little endian): stream time, arrivals,
-                                  closed up to, highest window start, open windows, forgotten up to (not in version 1)
+                                  closed up to, highest window start, open windows, forgotten up to (not in version 1,
+                                  see `lift`)
     root "g" group                a group's row: its result's time, its rows, the cells of its calls (`RowCodec`)
     root "e" group u16 call ...   what an accumulator keeps beside its cells (`entries`)
     root "t" place start group    nothing
@@ -22,25 +23,21 @@ from typing import Final
 
 import numpy as np
 
-from vsc.runtime.errors import StateError
 from vsc.runtime.operators.aggregate.entries import At
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.kv_overlay import OverlayKV
+from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.moving import Moving, behind
 
-__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "bounds_key", "moving", "window_key"]
+__all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "bounds_key", "lift", "moving", "window_key"]
 
 FORMAT_VERSION: Final = 2
 SUFFIX: Final = b"a"
 """What follows the node's prefix in that of its aggregate."""
 
-_BEGIN: Final = struct.pack("<4sHH", b"VSTA", FORMAT_VERSION, 0)
-_BEFORE: Final = struct.pack("<4sHH", b"VSTA", 1, 0)
-_META: Final = struct.Struct("<8sqqqqqq")
-_UNKNOWN: Final = struct.pack("<q", -1)
-"""Where version 2 says up to where windows have been removed: version 1 does not."""
-_NOTHING: Final = (-1, 0, -1, -1, 0, -1)
+_META: Final = MetaRow(b"VSTA", FORMAT_VERSION, "the state of an aggregate", (-1, 0, -1, -1, 0, -1))
+_BEFORE: Final = MetaRow(b"VSTA", 1, "the state of an aggregate", (-1, 0, -1, -1, 0))
 _NUMBER: Final = struct.Struct(">Q")
 _PLACE: Final = struct.Struct(">QQ")
 _MILLISECOND: Final = 1000
@@ -89,7 +86,7 @@ class AggregateState:
         self._numbered = numbered
         self._meta = root + b"m"
         self.groups, self.entries, self.times = root + b"g", root + b"e", root + b"t"
-        self._kept = _read_meta(kv.get(self._meta))
+        self._kept = _META.read(kv.get(self._meta))
         self._reset()
 
     @property
@@ -158,24 +155,18 @@ class AggregateState:
         if now == self._kept:
             return []
         self._kept = now
-        return [(self._meta, _META.pack(_BEGIN, *now))]
+        return [(self._meta, _META.row(*now))]
 
     def _reset(self) -> None:
         self.stream_time, self.arrivals, self.closed, self.highest, self.open, self.forgotten = self._kept
 
 
-def _read_meta(data: bytes | None) -> tuple[int, int, int, int, int, int]:
-    if data is None:
-        return _NOTHING
-    if data.startswith(_BEFORE):
-        data = _BEGIN + data[len(_BEFORE) :] + _UNKNOWN
-    if len(data) != _META.size or not data.startswith(_BEGIN):
-        raise StateError(
-            f"what lies here is not the state of an aggregate in format version {FORMAT_VERSION}, or it is damaged",
-            "use the version of vsc that wrote it, or rebuild the state",
-        )
-    time, arrivals, closed, highest, count, forgotten = _META.unpack_from(data)[1:]
-    return time, arrivals, closed, highest, count, forgotten
+def lift(kv: OrderedKV, root: bytes) -> None:
+    """Brings what `kv` has under `root` from format version 1, which does not know up to where windows have been
+    removed, to version 2."""
+    meta = kv.get(root + b"m")
+    if _BEFORE.is_of(meta):
+        kv.write([(root + b"m", _META.row(*_BEFORE.read(meta), -1))])
 
 
 def moving(final: bool) -> Moving:
@@ -185,21 +176,21 @@ def moving(final: bool) -> Moving:
 
 
 def _merged(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
-    time, arrivals, closed, highest, _, forgotten = zip(*map(_read_meta, metas), strict=True)
+    time, arrivals, closed, highest, _, forgotten = zip(*map(_META.read, metas), strict=True)
     most = map(max, (time, arrivals, closed, highest))
-    return _META.pack(_BEGIN, *most, *(counts or (0,)), min(forgotten))
+    return _META.row(*most, *(counts or (0,)), min(forgotten))
 
 
 def _merged_final(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
     """A window of which one partition has given no result yet is open, although another one is further on."""
-    closed = min(_read_meta(meta)[2] for meta in metas)
-    time, arrivals, _, highest, is_open, forgotten = _read_meta(_merged(metas, counts))
-    return _META.pack(_BEGIN, time, arrivals, closed, highest, is_open, min(forgotten, closed))
+    closed = min(_META.read(meta)[2] for meta in metas)
+    time, arrivals, _, highest, is_open, forgotten = _META.read(_merged(metas, counts))
+    return _META.row(time, arrivals, closed, highest, is_open, min(forgotten, closed))
 
 
 def _is_open(meta: bytes | None, letter: bytes, rest: bytes) -> bool:
     """A window whose result has been given is not found again by its place in time."""
-    return letter != b"t" or _PLACE.unpack_from(rest)[0] > _read_meta(meta)[2]
+    return letter != b"t" or _PLACE.unpack_from(rest)[0] > _META.read(meta)[2]
 
 
 def _opened(meta: bytes | None, letter: bytes, rest: bytes, value: bytes) -> tuple[int, ...]:

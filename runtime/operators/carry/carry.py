@@ -9,12 +9,15 @@ from itertools import islice
 from typing import NamedTuple
 
 from vsc.plan.nodes import Plan
+from vsc.runtime.metrics import Metrics
+from vsc.runtime.operators.carry.filled import Filled
 from vsc.runtime.operators.carry.stores import Move, moves
 from vsc.runtime.operators.carry.told import Told
 from vsc.runtime.operators.carry.waiting import CarriedWaiting
 from vsc.runtime.records import partition_of
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end
 from vsc.runtime.state.moving import META
+from vsc.runtime.state.waiting import row as waiting_row
 
 __all__ = ["Carried", "Carry"]
 
@@ -67,6 +70,10 @@ class Carry:
     def _waiting(self) -> CarriedWaiting:
         return CarriedWaiting(self.old, self.new, self.old_partitions, self.partitions)
 
+    @cached_property
+    def _filled(self) -> Filled:
+        return Filled(self.old, self.new, self.partitions, self._moves)
+
     def told(self, stage: int, partition: int, kv: OrderedKV) -> Told:
         """What all have to know of an old stage and partition, whose state is `kv`."""
         told = Told(stage, partition)
@@ -82,6 +89,8 @@ class Carry:
                     sums = told.counts.get((home, to))
                     told.counts[home, to] = one if sums is None else tuple(map(sum, zip(sums, one, strict=True)))
         self._waiting.tell(told, kv)
+        for to_stage, to, waiting in self._filled.rows(stage, partition, kv, told.lost):
+            told.filled[to_stage, to] = told.filled.get((to_stage, to), 0) + waiting.records
         return told
 
     def common(self, told: Iterable[Told]) -> Iterator[Carried]:
@@ -106,6 +115,9 @@ class Carry:
                 yield Carried(move.new_stage, to, key, value)
         for row in self._waiting.rows(stage, partition, kv):
             yield Carried(*row)
+        for number, (to_stage, to, one) in enumerate(self._filled.rows(stage, partition, kv, Metrics())):
+            sequence = (number * len(self.old.stages) + stage) * self.old_partitions + partition
+            yield Carried(to_stage, to, *waiting_row(one, sequence))
 
     def _from(self, stage: int, partition: int) -> Sequence[Move]:
         """The moves that take rows out of a stage and partition: one partition has all rows that each has."""

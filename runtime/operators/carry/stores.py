@@ -32,7 +32,8 @@ class Move:
     partition, even if there are as many as before. `replicated`: whether all partitions have all rows, `was_`: before.
     """
 
-    name: str
+    was: StoreInfo
+    now: StoreInfo
     stage: int
     root: bytes
     new_stage: int
@@ -81,7 +82,7 @@ def _move(old: Plan, new: Plan, was: StoreInfo, now: StoreInfo) -> Move:
     moving = _moving(new, now)
     codec, before = partition_codecs(new)[now.partitioned], partition_codecs(old)[was.partitioned]
     return Move(
-        now.name, was.stage, store_root(was.prefix), now.stage, store_root(now.prefix), moving, codec,
+        was, now, was.stage, store_root(was.prefix), now.stage, store_root(now.prefix), moving, codec,
         None if columns.same else columns.recode,
         codec.types != before.types or was.replicated != now.replicated, was.replicated, now.replicated,
     )  # fmt: skip
@@ -130,13 +131,15 @@ def _check_names(verdicts: dict[str, Change], reset: frozenset[str], accept: fro
         if name not in rebuilt:
             what = verdicts[name].verdict.value
             raise ConfigurationError(f"store '{name}' does not need it: its verdict is {what}", "leave it out")
+        if name in accept and verdicts[name].fresh:
+            raise ConfigurationError(f"store '{name}' cannot be kept: it is new", f"--reset {name}")
     if both := sorted(reset & accept):
         raise ConfigurationError(f"store '{both[0]}' cannot be both reset and accepted", "choose one")
     if left := sorted(rebuilt - reset - accept):
         why = "; ".join(f"{name}: {verdicts[name].reason}" for name in left)
         options = " ".join(f"--reset {name}" for name in left)
         raise ConfigurationError(
-            f"what stands in these stores was computed by the old text: {why}",
+            f"decide what becomes of these stores: {why}",
             f"{options} to begin with them empty, or --accept to keep them as they are",
         )
 

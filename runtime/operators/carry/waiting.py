@@ -86,7 +86,8 @@ class CarriedWaiting:
         """The meta rows."""
         found: dict[tuple[int, int], tuple[int, int]] = {}
         for one in told:
-            for home, (sequence, records) in one.waiting.items():
+            filled = ((home, (0, records)) for home, records in one.filled.items())
+            for home, (sequence, records) in (*one.waiting.items(), *filled):
                 before = found.get(home, (0, 0))
                 found[home] = max(before[0], sequence), before[1] + records
         for (stage, partition), numbers in found.items():

@@ -6,6 +6,7 @@ name; a row that does not fit is marked, not lost. Not for keys, event time and 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,14 +18,14 @@ from vsc.plan.types import ArrayType, MapType, StructType
 from vsc.runtime.spark.csv import REASON, CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect
 from vsc.runtime.spark.ddl import ddl, quoted
-from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.hadoop import Files, logged_url
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.session import settled
 from vsc.runtime.spark.source_columns import BAD, CORRUPT, INDEX, PART, START, TIME
 from vsc.runtime.spark.zones import OPTION, known_zone, timestamp_in_zone
 
-__all__ = ["FILE_OPTIONS", "TEXT_FORMATS", "file_paths", "file_rows", "parquet_files"]
+__all__ = ["FILE_OPTIONS", "TEXT_FORMATS", "file_paths", "file_rows", "files_there", "parquet_files"]
 
 TEXT_FORMATS = {"timestampformat", "dateformat"}
 """Spark's options, in lower case, for how times are written."""
@@ -92,6 +93,14 @@ def file_paths(spark: SparkSession, source: Source, options: Options) -> DataFra
     frame = _load(packing.readStream.format("binaryFile").schema(_BINARY), options)
     part, _, *time = _metadata(frame, source.timestamp is None)
     return frame.select(part, *time)
+
+
+def files_there(spark: SparkSession, options: Options) -> Iterator[tuple[str, int]]:
+    """The files that a source would read now: the URL of each, as Spark logs it, and when it was changed, in ms."""
+    frame = _load(spark.read.format("binaryFile").schema(_BINARY), options)
+    known = frame.metadataColumn("_metadata")
+    for row in frame.select(known["file_path"], F.unix_millis(known["file_modification_time"])).toLocalIterator():
+        yield logged_url(row[0]), row[1]
 
 
 def _structured(

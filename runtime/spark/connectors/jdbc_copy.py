@@ -1,11 +1,14 @@
 """What a task does with its rows: ``COPY`` them into the epoch's staging table, in one transaction.
 
 Guarantees: a task that fails leaves nothing, and one that is run twice leaves rows that its number tells apart: the
-driver takes those of the attempts that Spark took.
+driver takes those of the attempts that Spark took. A row whose text has a NUL, which PostgreSQL cannot hold even here,
+fails the task; or, where refused rows are kept, is staged under a negative number, its values as JSON strings
+(`unstaged` reads them).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,16 +19,19 @@ from pyspark import TaskContext
 
 from vsc.plan.types import DataType
 from vsc.runtime.errors import RefusedRowError
+from vsc.runtime.expressions.json_text import quoted
+from vsc.runtime.records import Mask
 from vsc.runtime.spark.connectors.jdbc_database import Database
 from vsc.runtime.spark.connectors.jdbc_types import copied, texts
 from vsc.runtime.values import brief
 
-__all__ = ["COPIED", "Copy", "row_text"]
+__all__ = ["COPIED", "Copy", "row_text", "unstaged"]
 
 COPIED = "attempt bigint, copied bigint"
 """What a task tells the driver."""
 _ROWS_A_TASK = 40
 """So many bits number the rows of a task; the others are the task's."""
+_NUL = "\0"
 
 
 def row_text(names: Sequence[str], key: Sequence[str | None]) -> str:
@@ -34,10 +40,22 @@ def row_text(names: Sequence[str], key: Sequence[str | None]) -> str:
     return f"the row of {shown}" if shown else "a row"
 
 
+def unstaged(row: int, cells: Sequence[str | None], names: Sequence[str]) -> tuple[int, list[str | None], str]:
+    """The number and the texts of a row that is staged under a negative number, and why it cannot be stored."""
+    texts = [None if cell is None else json.loads(cell) for cell in cells]
+    return -1 - row, texts, _problem(names, texts)
+
+
+def _problem(names: Sequence[str], texts: Sequence[str | None]) -> str:
+    column = next(name for name, text in zip(names, texts, strict=True) if _NUL in (text or ""))
+    return f"the text in column '{column}' has a NUL character, which PostgreSQL refuses"
+
+
 @dataclass(frozen=True, slots=True)
 class Copy:
     """For the rows of a sink. `columns` are those that are written, `json` the places of JSON columns, `keys` how many
-    key columns stand in front; `changes`: behind the columns it says whether a row is deleted."""
+    key columns stand in front; `changes`: behind the columns it says whether a row is deleted; `keeps`: whether refused
+    rows are kept."""
 
     database: Database
     staging: str
@@ -46,6 +64,7 @@ class Copy:
     json: frozenset[int]
     keys: int
     changes: bool
+    keeps: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Copies the rows; one row for the driver, none if there was nothing to copy."""
@@ -69,20 +88,35 @@ class Copy:
     def _lines(self, batch: pa.RecordBatch, attempt: int, first: int) -> memoryview:
         count = batch.num_rows
         columns = [texts(batch.column(i), type, i in self.json) for i, (_, type) in enumerate(self.columns)]
-        self._check(columns)
+        numbers = np.arange(first, first + count)
+        bad = _with_nul(columns)
+        if bad.any():
+            if not self.keeps:
+                raise self._refusal([column[int(bad.argmax())].as_py() for column in columns])
+            numbers = np.where(bad, -1 - numbers, numbers)
+            columns = [_as_json(column, bad) for column in columns]
         gone = np.zeros(count, dtype=np.bool_)
         if self.changes:
             gone = pc.equal(batch.column(len(columns)), "delete")
-        own: list[pa.Array] = [pa.array(np.full(count, attempt)), pa.array(np.arange(first, first + count)), gone]
+        own: list[pa.Array] = [pa.array(np.full(count, attempt)), pa.array(numbers), gone]
         return copied([pa.array(column).cast(pa.string()) for column in own] + columns)
 
-    def _check(self, columns: list[pa.Array]) -> None:
+    def _refusal(self, texts: Sequence[str | None]) -> RefusedRowError:
         names = [name for name, _ in self.columns]
-        for name, column in zip(names, columns, strict=True):
-            found = pc.index(pc.match_substring(column, "\0"), True).as_py()
-            if found >= 0:
-                row = row_text(names, [part[found].as_py() for part in columns[: self.keys]])
-                raise RefusedRowError(
-                    f"{self.place}: {row}: the text in column '{name}' has a NUL character, which PostgreSQL refuses",
-                    "filter such rows in the topology, or write the column as binary",
-                )
+        return RefusedRowError(
+            f"{self.place}: {row_text(names, texts[: self.keys])}: {_problem(names, texts)}",
+            "filter such rows in the topology, write the column as binary, or keep them with `sink dropped`",
+        )
+
+
+def _with_nul(columns: Sequence[pa.Array]) -> Mask:
+    """The rows of which a text has a NUL."""
+    found = [pc.fill_null(pc.match_substring(column, _NUL), False) for column in columns]
+    bad: Mask = np.logical_or.reduce([one.to_numpy(zero_copy_only=False) for one in found])
+    return bad
+
+
+def _as_json(column: pa.Array, rows: Mask) -> pa.Array:
+    """The texts at `rows` as JSON strings, the others as they are."""
+    cells = [None if cell is None else quoted(cell) for cell in column.filter(pa.array(rows)).to_pylist()]
+    return pc.replace_with_mask(column, rows, pa.array(cells, pa.string()))

@@ -76,9 +76,9 @@ class Merge:
         """Brings in some of the rows, by their numbers."""
         self._merge(connection, f"{staged} and row = any({_numbers(rows)})")
 
-    def apply(self, connection: psycopg.Connection[Any], attempts: Sequence[int]) -> None:
-        """Brings in all rows of `attempts`, in the transaction that is open."""
-        self._merge(connection, self.staged(attempts))
+    def apply(self, connection: psycopg.Connection[Any], staged: str) -> None:
+        """Brings in all `staged` rows, in the transaction that is open."""
+        self._merge(connection, staged)
 
     def staged(self, attempts: Sequence[int]) -> str:
         """The staged rows of `attempts`, for a statement."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from vsc.plan.types import DataType
 from vsc.runtime.expressions.json_text import quoted
+from vsc.runtime.spark.connectors.jdbc_copy import unstaged
 from vsc.runtime.spark.connectors.jdbc_merge import Merge, is_refusal, reason
 from vsc.runtime.spark.connectors.jdbc_table import Table, identifier
 from vsc.runtime.spark.connectors.jdbc_types import as_json
@@ -41,7 +42,7 @@ def merged(connection: psycopg.Connection[Any], merge: Merge, attempts: Sequence
     """
     import psycopg
 
-    staged, refused = merge.staged(attempts), dict[int, RefusedRow]()
+    staged, refused = f"{merge.staged(attempts)} and row >= 0", _not_stored(connection, merge, merge.staged(attempts))
 
     def bring(rows: Sequence[int]) -> None:
         try:
@@ -51,7 +52,8 @@ def merged(connection: psycopg.Connection[Any], merge: Merge, attempts: Sequence
             if not is_refusal(error):
                 raise
             if len(rows) == 1:
-                refused[rows[0]] = _row(connection, merge, f"{staged} and row = {rows[0]}", reason(error))
+                row = connection.execute(f"select {merge.texts} from {staged} and row = {rows[0]}").fetchone()
+                refused[rows[0]] = _row(merge, row or (), reason(error))
                 return
             middle = len(rows) // 2
             bring(rows[:middle])
@@ -59,7 +61,7 @@ def merged(connection: psycopg.Connection[Any], merge: Merge, attempts: Sequence
 
     try:
         with connection.transaction():
-            merge.apply(connection, attempts)
+            merge.apply(connection, staged)
         return refused
     except psycopg.Error as error:
         if not is_refusal(error):
@@ -74,8 +76,16 @@ def merged(connection: psycopg.Connection[Any], merge: Merge, attempts: Sequence
     return refused
 
 
-def _row(connection: psycopg.Connection[Any], merge: Merge, staged: str, message: str) -> RefusedRow:
-    texts = connection.execute(f"select {merge.texts} from {staged}").fetchone() or ()
+def _not_stored(connection: psycopg.Connection[Any], merge: Merge, staged: str) -> dict[int, RefusedRow]:
+    """The rows that are staged as what no column can hold."""
+    names, found = [name for name, _ in merge.columns], dict[int, RefusedRow]()
+    for row, *cells in connection.execute(f"select row, {merge.texts} from {staged} and row < 0 order by row desc"):
+        number, texts, message = unstaged(row, cells, names)
+        found[number] = _row(merge, texts, message)
+    return found
+
+
+def _row(merge: Merge, texts: Sequence[str | None], message: str) -> RefusedRow:
     members = [
         f"{quoted(name)}:{_json(text, type, as_json(type, merge.table.columns[name]))}"
         for (name, type), text in zip(merge.columns, texts, strict=True)

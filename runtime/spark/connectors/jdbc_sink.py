@@ -176,7 +176,10 @@ class JdbcSink(EpochSink):
         """How many rows each attempt of a task, of those that count, has copied."""
         table = merge.table
         json = frozenset(i for i, (name, t) in enumerate(merge.columns) if as_json(t, table.columns[name]))
-        copy = Copy(self._database, merge.staging, self._place, merge.columns, json, merge.keys, self._upsert)
+        copy = Copy(
+            self._database, merge.staging, self._place, merge.columns, json, merge.keys, self._upsert,
+            self.keeps_refused,
+        )  # fmt: skip
         rows = output.handed(self.id, self._node, self._timestamp, copy, COPIED)
         return {row.attempt: row.copied for row in rows.collect()}
 
@@ -194,7 +197,7 @@ class JdbcSink(EpochSink):
                     kept = merged(connection, merge, attempts)
                     self._refused(merge.table).keep(connection, epoch, kept, epoch - _KEPT)
                 else:
-                    merge.apply(connection, attempts)
+                    merge.apply(connection, merge.staged(attempts))
         except psycopg.Error as error:
             if not is_refusal(error):
                 raise

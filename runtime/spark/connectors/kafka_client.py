@@ -26,6 +26,7 @@ __all__ = [
     "client_settings",
     "common",
     "is_empty",
+    "offset_ranges",
     "quiet",
 ]
 
@@ -128,32 +129,59 @@ def check_topic(options: Options, use: Literal["read", "write"]) -> None:
         allowed = asked.result(LOOK_SECONDS + 5).authorized_operations
     except KafkaException as error:
         admin.poll(0)
+        if error.args[0].name() == "_TIMED_OUT" and _is_there(admin, told, topic):
+            return  # the one broker that was asked what is allowed has just gone away
         message, help = _why(error.args[0], told, topic, servers)
         raise raised(f"{options.place}: {message}", help) from None
     if allowed is not None and (AclOperation.READ if use == "read" else AclOperation.WRITE) not in allowed:
         raise raised(f"{options.place}: Kafka does not allow this user to {use} the topic {topic!r}", _ALLOW)
 
 
+def _is_there(admin: Any, told: list[KafkaError], topic: str) -> bool:
+    """Whether any broker answers, and knows the topic."""
+    from confluent_kafka import KafkaException
+
+    if any(one.name() == "_ALL_BROKERS_DOWN" for one in told):
+        return False
+    try:
+        return topic in admin.list_topics(timeout=LOOK_SECONDS).topics
+    except KafkaException:
+        return False
+
+
 def is_empty(options: Options) -> bool:
     """Whether the topic holds no record; not if nobody knows."""
-    from confluent_kafka import KafkaException, TopicPartition
+    try:
+        found = offset_ranges(options)
+    except SourceError:
+        return False
+    return bool(found) and all(low == high for low, high in found.values())
+
+
+def offset_ranges(options: Options) -> dict[int, tuple[int, int]]:
+    """For each partition of the topic that a source reads, its first offset and the one behind its last. SourceError
+    if Kafka does not tell."""
+    from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
     from confluent_kafka.admin import OffsetSpec
 
     topic = options.text("topic")
+    given = options.spark.get("kafka.isolation.level", "read_committed")
+    level = IsolationLevel.READ_UNCOMMITTED if given == "read_uncommitted" else IsolationLevel.READ_COMMITTED
     try:
         admin = _admin(options, [])
         partitions = admin.list_topics(topic, LOOK_SECONDS).topics[topic].partitions
         places = [TopicPartition(topic, number) for number in partitions]
-        ends = [
-            {
-                place: one.result(LOOK_SECONDS).offset
-                for place, one in admin.list_offsets(dict.fromkeys(places, spec)).items()
-            }
+        asked = [
+            admin.list_offsets(dict.fromkeys(places, spec), isolation_level=level)
             for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
         ]
-    except (KafkaException, NotForPython):
-        return False
-    return bool(ends[0]) and ends[0] == ends[1]
+        low, high = ({at.partition: one.result(LOOK_SECONDS).offset for at, one in of.items()} for of in asked)
+    except NotForPython as error:
+        raise SourceError(f"{options.place}: {error}", "see docs/connectors/kafka.md") from error
+    except KafkaException as error:
+        why = error.args[0].str()
+        raise SourceError(f"{options.place}: Kafka does not say which offsets {topic!r} has: {why}", _ALLOW) from None
+    return {number: (low[number], high[number]) for number in partitions}
 
 
 def _wrong_setting(error: KafkaException) -> str:

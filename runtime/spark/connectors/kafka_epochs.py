@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.kafka_client import common, quiet
 
-__all__ = ["SECONDS", "EpochReader", "Note", "create_epochs", "epoch_partitions"]
+__all__ = ["SECONDS", "EpochReader", "Note", "OpenTransaction", "create_epochs", "epoch_partitions"]
 
 SECONDS = 60
 """How long one request may take, with everything that librdkafka tries again."""
@@ -44,40 +44,58 @@ class Note:
         return cls(**json.loads(value))
 
 
+class OpenTransaction(Exception):
+    """A transaction with a `note` that begins at `offset` has not ended."""
+
+    def __init__(self, note: Note | None, offset: int) -> None:
+        super().__init__("a transaction on the topic of its epochs has not ended")
+        self.note, self.offset = note, offset
+
+
 class EpochReader:
     """Reads the notes of one task, of the sink called `name`."""
 
     def __init__(self, settings: Mapping[str, str], name: str, partition: int) -> None:
-        self._topic, self._partition = name, partition
-        own = {"group.id": name, "enable.auto.commit": False, "enable.partition.eof": True}
-        level = {"isolation.level": "read_committed", "auto.offset.reset": "error"}
-        self._consumer = Consumer({**common(settings), **own, **level}, logger=quiet)
+        self._topic, self._partition, self._settings = name, partition, settings
+        self._consumer = self._made("read_committed")
 
     def last(self) -> Note | None:
-        """The last note. KafkaException, as long as it is not known."""
+        """The last note. KafkaException or OpenTransaction, as long as it is not known."""
         low, end = self._consumer.get_watermark_offsets(self._at(), SECONDS)
         span = _FIRST_SPAN  # the last record, and the mark of its transaction
         while True:
             start = max(low, end - span)
-            found = self._read(start)
+            found = self._read(self._consumer, start)
             if found is not None or start == low:
                 break
             span *= _WIDER
         if self._consumer.get_watermark_offsets(self._at(), cached=True)[1] > end:
-            what = "a transaction on the topic of its epochs has not ended"
-            raise KafkaException(KafkaError(KafkaError.CONCURRENT_TRANSACTIONS, what))
+            raise OpenTransaction(self._uncommitted(end), end)
         return found
 
     def close(self) -> None:
         """Ends the connection."""
         self._consumer.close()
 
-    def _read(self, start: int) -> Note | None:
-        """The last committed note from an offset on."""
-        self._consumer.assign([self._at(start)])
+    def _made(self, level: str) -> Consumer:
+        own = {"group.id": self._topic, "enable.auto.commit": False, "enable.partition.eof": True}
+        own |= {"isolation.level": level, "auto.offset.reset": "error"}
+        return Consumer({**common(self._settings), **own}, logger=quiet)
+
+    def _uncommitted(self, start: int) -> Note | None:
+        """The last note from an offset on, of a transaction that may be open."""
+        consumer = self._made("read_uncommitted")
+        try:
+            return self._read(consumer, start)
+        finally:
+            consumer.close()
+
+    def _read(self, consumer: Consumer, start: int) -> Note | None:
+        """The last note from an offset on that `consumer` sees."""
+        consumer.assign([self._at(start)])
         found: bytes | None = None
         while True:
-            message = self._consumer.poll(SECONDS)
+            message = consumer.poll(SECONDS)
             if message is None:
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer"))
             error = message.error()

@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Column as DeclaredColumn
-from vsc.plan.nodes import Node, Sink
+from vsc.plan.nodes import DeadLetters, Node, Sink
 from vsc.plan.types import BIGINT, MapType
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.connector import EpochSink
@@ -63,7 +63,8 @@ class KafkaSink(EpochSink):
         if not self._created:
             create_epochs(self._settings, self._name, output.partitions, self._options.place)
             self._created = True
-        task = EpochTask(self._settings, self._topic, self._name, epoch, self._options.place)
+        loose = isinstance(self._node.operation, DeadLetters)
+        task = EpochTask(self._settings, self._topic, self._name, epoch, self._options.place, loose)
         written = sum(row.records for row in self._tasks(output, task).collect())
         if written != expected:
             raise RuntimeError(f"{self._options.place}: {written} records instead of {expected} in epoch {epoch}")
@@ -84,13 +85,14 @@ class KafkaSink(EpochSink):
 @dataclass(frozen=True)
 class EpochTask:
     """For mapInArrow over the records of one vsc partition, which `encode` makes of what comes in (None: it is those,
-    as of `sink_records`): writes them, gives out how many."""
+    as of `sink_records`): writes them, gives out how many. `loose`: see `Transaction`."""
 
     settings: Mapping[str, str] = field(repr=False)
     topic: str
     name: str
     epoch: int
     place: str
+    loose: bool
     encode: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -101,7 +103,9 @@ class EpochTask:
             return
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
-        with Transaction(self.settings, self.topic, self.name, partition, self.place, self.epoch) as transaction:
+        with Transaction(
+            self.settings, self.topic, self.name, partition, self.place, self.epoch, self.loose
+        ) as transaction:
             transaction.begin()
             for batch in chain((first,), batches):
                 transaction.add(batch)

@@ -7,9 +7,11 @@ it, nobody who reads committed records sees any of them. An attempt that is over
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import repeat
 from operator import length_hint
 from typing import Any, Self, TypeVar
@@ -19,8 +21,15 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from vsc.runtime.errors import SinkError
+from vsc.runtime.records import Int64s
 from vsc.runtime.spark.connectors.kafka_client import quiet
-from vsc.runtime.spark.connectors.kafka_epochs import SECONDS, EpochReader, Note, epoch_partitions
+from vsc.runtime.spark.connectors.kafka_epochs import (
+    SECONDS,
+    EpochReader,
+    Note,
+    OpenTransaction,
+    epoch_partitions,
+)
 from vsc.runtime.spark.connectors.kafka_ledger import Ledger
 
 __all__ = ["Transaction", "forget_after"]
@@ -33,19 +42,19 @@ _DEFAULTS = {
     "compression.type": "lz4",
 }
 _POLL_EVERY = 8192
+_ENDS = 10
+"""How many seconds may pass until the end of a transaction is seen, once Kafka has said that none is open."""
 _BY_KEY = (repeat(-1), repeat(None), repeat(None))
 """Of `Producer.produce`, by place: no partition, and no call-back of a record's own, under either of its names."""
 _COMES_BACK = {
     "NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "CONCURRENT_TRANSACTIONS",
     "_TRANSPORT", "_TIMED_OUT", "_WAIT_COORD", "NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE",
-    "OFFSET_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART", "_ALL_BROKERS_DOWN",
+    "OFFSET_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC", "_ALL_BROKERS_DOWN",
 }  # fmt: skip
 _HELP = {
     "INVALID_TIMESTAMP": "the topic refuses event times so far from now: see its message.timestamp.before.max.ms and "
     "message.timestamp.after.max.ms",
     "MSG_SIZE_TOO_LARGE": "raise 'kafka.message.max.bytes' of the sink, and max.message.bytes of the topic",
-    "CONCURRENT_TRANSACTIONS": "start it again; if that does not help, Kafka has lost the end of a transaction: see "
-    "docs/connectors/kafka.md, Known defect",
     "INVALID_TRANSACTION_TIMEOUT": "lower 'kafka.transaction.timeout.ms', or raise transaction.max.timeout.ms of the "
     "broker",
     "_FENCED": "another run writes for the same checkpoint: stop one of them",
@@ -55,21 +64,36 @@ _HELP = {
     "vsc-",
 }
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class Transaction:
     """The transaction for an epoch of one task (`partition`) of the sink called `name`. SinkError if Kafka does not
-    take it. Inside the context, no earlier attempt of the task can write any more."""
+    take it. Inside the context, no earlier attempt of the task can write any more.
+
+    `loose`: records may have no time (0), or one that has not come yet, which brokers refuse: they get the time at
+    which they are written.
+    """
 
     def __init__(
-        self, settings: Mapping[str, str], topic: str, name: str, partition: int, place: str, epoch: int
+        self,
+        settings: Mapping[str, str],
+        topic: str,
+        name: str,
+        partition: int,
+        place: str,
+        epoch: int,
+        loose: bool = False,
     ) -> None:
+        self._loose = loose
         self._topic, self._name, self._partition, self._place, self._epoch = topic, name, partition, place, epoch
+        self._servers = settings["bootstrap.servers"]
         self._refused: list[tuple[KafkaError, bytes | None]] = []
         own = {"transactional.id": f"{name}-{partition}", "on_delivery": self._delivered}
         only = {"delivery.report.only.error": True}
         self._producer = Producer({**_DEFAULTS, **settings, **own, **only}, logger=quiet)
-        self._epochs = EpochReader(settings, name, partition)
+        self._new_reader = partial(EpochReader, settings, name, partition)
+        self._epochs = self._new_reader()
         self._last: Note | None = None
         self._ledger = Ledger()
         self._open = False
@@ -77,7 +101,7 @@ class Transaction:
     def __enter__(self) -> Self:
         self._asked(lambda: self._producer.init_transactions(SECONDS))
         try:
-            self._last = self._asked(self._epochs.last)
+            self._last = self._last_note()
         finally:
             self._epochs.close()
         return self
@@ -115,7 +139,8 @@ class Transaction:
         elif self._last is not None and self._last.content != content:
             raise self._error(
                 f"epoch {self._epoch} was written before with other content ({self._last.content}, now {content})",
-                "its input, the options or vsc itself have changed in between: restore what was there",
+                "its input, the options or vsc itself have changed in between: restore what was there; after an "
+                "update of vsc, let the release before it end this epoch",
             )
         return self._ledger
 
@@ -124,6 +149,51 @@ class Transaction:
         if self._last is not None and self._last.epoch > self._epoch:
             self._begin()
             self._commit(Note(self._epoch))
+
+    def _last_note(self) -> Note | None:
+        """What is written. No transaction of this task is open now, but Kafka may have lost the end of one. If Spark
+        has its epoch as done, it was to be committed, and that is done here: the end of a transaction is also that of
+        an earlier one of the same transactional id in the same partition, whatever Kafka knows of it."""
+        deadline, again = time.monotonic() + _ENDS, False
+        while True:
+            try:
+                return self._asked(self._read)
+            except OpenTransaction as found:
+                note = found.note
+                if time.monotonic() < deadline:
+                    time.sleep(0.1)
+                elif again or note is None or note.epoch >= self._epoch:
+                    raise self._hanging(found) from None
+                else:
+                    _log.warning(
+                        "%s: Kafka has lost the end of the transaction of epoch %d, which is committed again; its "
+                        "records show when the next ones of vsc partition %d follow them",
+                        self._place, note.epoch, self._partition,
+                    )  # fmt: skip
+                    self._begin()
+                    self._commit(note)
+                    deadline, again = time.monotonic() + _ENDS, True
+
+    def _read(self) -> Note | None:
+        """One try. A reader whom a broker that has just started has told that there is no such partition keeps to it,
+        so the next try is another one's."""
+        try:
+            return self._epochs.last()
+        except KafkaException:
+            self._epochs.close()
+            self._epochs = self._new_reader()
+            raise
+
+    def _hanging(self, found: OpenTransaction) -> SinkError:
+        """Nobody can tell how it was to end."""
+        epoch = self._epoch if found.note is None else found.note.epoch
+        return self._error(
+            f"Kafka has lost the end of a transaction, so it is not known whether epoch {epoch} is written",
+            f"if the topic {self._topic!r} has none of it, drop it: kafka-transactions.sh --bootstrap-server "
+            f"{self._servers} abort --topic {self._name} --partition {self._partition} --start-offset {found.offset}, "
+            f"and the same for what find-hanging --max-transaction-timeout 1 --topic {self._topic} lists; "
+            "docs/connectors/kafka.md (Known defect) has the rest",
+        )
 
     def _begin(self) -> None:
         self._asked(self._producer.begin_transaction)
@@ -137,7 +207,7 @@ class Transaction:
     def _append(self, records: pa.RecordBatch) -> None:
         """Hands records over without a step of Python's for each: that is what costs."""
         keys, values = (records.column(i).to_pylist() for i in range(2))
-        times = np.maximum(records.column(2).to_numpy(), 1).tolist()  # 0 would mean now
+        times = self._times(records.column(2).to_numpy()).tolist()
         headers = [] if records.num_columns == 3 else [list(map(_headers, records.column(3).to_pylist()))]
         done = 0
         while done < len(keys):
@@ -152,6 +222,10 @@ class Transaction:
                 self._poll(0.1)
             except KafkaException as error:
                 raise self._failed(error, keys[len(keys) - length_hint(left) - 1]) from error
+
+    def _times(self, times: Int64s) -> Int64s:
+        """As librdkafka takes them: 0 means now."""
+        return np.where(times > time.time() * 1000, 0, times) if self._loose else np.maximum(times, 1)
 
     def _note(self, note: Note) -> None:
         while True:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
+from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry import Carried, Carry
 from vsc.runtime.spark.epoch_state import EpochState
 from vsc.runtime.spark.hadoop import Files
@@ -48,7 +49,8 @@ class Moved:
 
 
 class State:
-    """The state of an old checkpoint, to be carried over by `carry`."""
+    """The state of an old checkpoint, to be carried over by `carry`. `lost`: what is dropped of the rows of tables that
+    new operators are given, once `look` has found it out."""
 
     def __init__(self, state: EpochState, carry: Carry) -> None:
         self._state, self._carry = state, carry
@@ -56,6 +58,7 @@ class State:
         self._manifests = {stage: state.manifests(stage) for stage in stages}
         self._chunks = {stage: state.blobs(stage, of) for stage, of in self._manifests.items()}
         self._common: list[Carried] = []
+        self.lost = Metrics()
 
     @property
     def size(self) -> int:
@@ -71,6 +74,8 @@ class State:
             told += [
                 pickle.loads(bytes(row.told)) for row in self._chunks[stage].mapInArrow(reader, _Told.DDL).collect()
             ]
+        for one in told:
+            self.lost.merge(one.lost)
         self._common = list(self._carry.common(told))
 
     def write(self, new: Files, tell: Callable[[str], None]) -> Moved:
@@ -151,8 +156,8 @@ class _Told(Reader):
     DDL: ClassVar = "told binary"
 
     def __init__(self, stage: int, manifests: Mapping[int, str], carry: Carry) -> None:
-        super().__init__(manifests)
-        self._stage, self._carry = stage, carry
+        super().__init__(carry.old, stage, manifests)
+        self._carry = carry
 
     def ask(self, partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
         """One row."""
@@ -166,8 +171,8 @@ class _Rows(Reader):
     DDL: ClassVar = "value string"
 
     def __init__(self, stage: int, manifests: Mapping[int, str], carry: Carry, done: _Done) -> None:
-        super().__init__(manifests)
-        self._stage, self._carry, self._done = stage, carry, done
+        super().__init__(carry.old, stage, manifests)
+        self._carry, self._done = carry, done
 
     def ask(self, partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
         """Lines of the control source."""

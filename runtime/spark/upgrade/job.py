@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -13,9 +13,11 @@ from pyspark.sql import SparkSession
 from vsc.changes import Change, Verdict, compare
 from vsc.plan import Plan
 from vsc.runtime.errors import CheckpointError, UpgradeError
+from vsc.runtime.metrics import Group
 from vsc.runtime.operators.carry import Carry
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import claim, held_off
+from vsc.runtime.spark.connectors.file_rows import files_there
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.epoch_state import EpochState, identity_of
@@ -30,6 +32,7 @@ from vsc.runtime.spark.sealed import ReadableFiles
 from vsc.runtime.spark.spark_logs import SparkLogs
 from vsc.runtime.spark.upgrade.carried import Moved, State
 from vsc.runtime.spark.upgrade.decisions import check_decided, covered
+from vsc.runtime.spark.upgrade.given import check_placed, settled_positions
 from vsc.runtime.spark.upgrade.positions import Position, positions, write_positions
 from vsc.runtime.spark.upgrade.target import begin, check_target
 
@@ -51,6 +54,8 @@ class Upgrade:
     reset: frozenset[str] = frozenset()
     accept: frozenset[str] = frozenset()
     dry_run: bool = False
+    positions: Mapping[str, str] = field(default_factory=dict)
+    """Where sources begin, by name, instead of where they stood."""
 
 
 def looked_at(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None) -> tuple[Change, ...]:
@@ -81,24 +86,28 @@ def upgrade(job: Upgrade, spark: SparkSession, tell: Callable[[str], None]) -> M
     old, new = Files(spark, job.old), Files(spark, job.new)
     changes, identity = looked_at(job, old, new), identity_of(old)
     check_decided(changes, job.reset, job.accept)
+    check_placed(changes, job.plan, job.positions)
     resolved = check(job.plan, job.variables, "available-now", default_local=default_is_local(spark))
+    placed = settled_positions(resolved, job.positions)
     with held_off(spark, old):
         SparkLogs(old).check()
         state = EpochState.open(spark, job.old)
         there = [c for c in changes if c.kind == "source" and c.verdict not in (Verdict.NEW, Verdict.DROPPED)]
         names = {change.name: change.was or change.name for change in there}
-        going_on = positions(state.plan, resolved, names, SparkLogs(old).offsets(state.epoch))
+        going_on = positions(state.plan, resolved, names, SparkLogs(old).offsets(state.epoch), placed)
         reset, accept = covered(job.reset, changes), covered(job.accept, changes)
         partitions = job.partitions or identity.partitions
         carry = Carry.of(state.plan, job.plan, identity.partitions, partitions, reset, accept)
         for node in resolved.sources:
-            if node.name not in names:
+            if node.name not in names or node.name in placed:
                 connector_of(node.source.connector.kind).look(spark, node, Options.of_source(node))
         whole = State(state, carry)
         _check_space(whole.size, new)
         whole.look()
         for one in going_on:
             tell(str(one))
+        for what, count in whole.lost.flat()[Group.DROPPED_RECORDS].items():
+            tell(f"of the rows that new stores are filled with, {count:,} are dropped: {what}")
         if job.dry_run:
             tell(f"{whole.size / 1e6:.1f} MB of state would be carried over, as epoch {state.epoch} left it")
             return None
@@ -116,7 +125,7 @@ def _made(job: Upgrade, state: EpochState, identity: Identity, old: Files, new: 
         new, uuid.uuid4().hex, job.partitions or identity.partitions, True, ancestors=(*identity.ancestors, identity.id)
     )
     new.make("vsc/control")
-    write_positions(going_on, old, new)
+    write_positions(going_on, old, new, lambda node: files_there(state.spark, Options.of_source(node)))
     _write_pace(Checkpoint(old, identity.id, identity.partitions, False), state.epoch, target, job.plan, going_on)
     moved = whole.write(new, tell)
     target.create(job.plan)
@@ -130,7 +139,8 @@ def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_
         return
     pace = Pace.load(kept)
     clocks = {name: max(wait.clock, report.clocks.get(name, wait.clock)) for name, wait in pace.waits.items()}
-    waits = {one.node.name: Wait(clocks[one.before.name]) for one in going_on if one.before.name in clocks}
+    stood = [(one.node.name, one.before.name) for one in going_on if one.given is None and one.before is not None]
+    waits = {now: Wait(clocks[was]) for now, was in stood if was in clocks}
     left = sum(pace.left(report).values())
     stages = stages_in_step(plan)
     # Every partition is called in the first epoch, and says what waits in it.

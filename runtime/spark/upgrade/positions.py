@@ -8,12 +8,15 @@ the sources in the order of the plan; the same in Spark 4.1 to 4.3):
   not read them again.
 * Kafka: the offsets at which it begins; Spark begins new partitions at their beginning.
 * Iceberg: the same, in a file of Iceberg's own.
+
+A position that the user gives is written in the same way: files that are to count as read as if they had been handed
+out, offsets as the first ones. Where nothing is written, a source begins at its beginning.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -21,6 +24,7 @@ from vsc.plan import Node, Plan
 from vsc.runtime.errors import UpgradeError
 from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.spark_logs import KNOWN, SparkLogs
+from vsc.runtime.spark.upgrade.given import NOW
 
 __all__ = ["Position", "positions", "write_positions"]
 
@@ -32,14 +36,16 @@ _NOTHING = "-"
 class Position:
     """Where source `node` goes on: the `before` of the old plan read up to `offset`, as Spark has written it.
 
-    `number` and `was` are the source's numbers in Spark's logs, the new one and the old one.
+    `number` and `was` are the source's numbers in Spark's logs, the new one and the old one. `given` is the position
+    at which the user has it begin instead; `before` is None for a source that is new.
     """
 
     node: Node
-    before: Node
+    before: Node | None
     number: int
     was: int
     offset: str
+    given: str | None = None
 
     @property
     def kind(self) -> str:
@@ -54,7 +60,10 @@ class Position:
 
     def __str__(self) -> str:
         """For people."""
-        name, known = self.node.name, "" if self.before.name == self.node.name else f" (was {self.before.name})"
+        name, before = self.node.name, self.before
+        known = "" if before is None or before.name == name else f" (was {before.name})"
+        if self.given is not None:
+            return f"source {name}{known}: begins at {_begins(self.given)}"
         if self.offset == _NOTHING:
             return f"source {name}{known}: nothing has been read of it yet"
         if self.kind == "rate":
@@ -62,31 +71,42 @@ class Position:
         return f"source {name}{known}: goes on at {_shown(self.offset)}"
 
 
-def positions(old: Plan, new: Plan, names: Mapping[str, str], offsets: list[str]) -> list[Position]:
-    """Those of the sources of `new`, a resolved plan, that go on; `names` has their names in `old`, `offsets` are the
-    old query's.
+def positions(
+    old: Plan, new: Plan, names: Mapping[str, str], offsets: list[str], given: Mapping[str, str]
+) -> list[Position]:
+    """Those of the sources of `new`, a resolved plan, that go on or are in `given`; `names` has their names in `old`,
+    `offsets` are the old query's.
 
     UpgradeError for a source whose position cannot be carried over.
     """
     before = {node.name: (number, node) for number, node in enumerate(old.sources, 1)}
     found = []
     for number, node in enumerate(new.sources, 1):
+        placed = given.get(node.name)
         if node.name in names:
             was, old_node = before[names[node.name]]
-            found.append(Position(node, old_node, number, was, offsets[was]))
+            found.append(Position(node, old_node, number, was, offsets[was], placed))
+        elif placed is not None:
+            found.append(Position(node, None, number, number, _NOTHING, placed))
     for one in found:
-        if one.kind not in _WRITERS:
+        if one.given is None and one.kind not in _WRITERS:
             raise UpgradeError(
                 f"source {one.node.name} (line {one.node.line}) reads from {one.kind}, whose position vsc cannot carry "
                 "over yet",
-                "start with a new checkpoint; or give the source another name, and it begins at its beginning",
+                f"start with a new checkpoint; or --position {one.node.name}=beginning reads everything again",
             )
     return found
 
 
-def write_positions(found: list[Position], old: Files, new: Files) -> None:
-    """Writes them into the new checkpoint, with what sources have taken into the old one."""
+def write_positions(
+    found: list[Position], old: Files, new: Files, there: Callable[[Node], Iterable[tuple[str, int]]]
+) -> None:
+    """Writes them into the new checkpoint, with what sources have taken into the old one. `there` lists the files of a
+    source: the URL of each, and when it was changed, in ms."""
     for one in found:
+        if one.given is not None or one.before is None:
+            _write_given(one, new, there)
+            continue
         was, now = (f"vsc/sources/{node.source.rank}" for node in (one.before, one.node))
         if one.keeps and old.exists(was):
             old.copy(was, new, now)
@@ -94,23 +114,39 @@ def write_positions(found: list[Position], old: Files, new: Files) -> None:
             _WRITERS[one.kind](one, old, new)
 
 
+def _write_given(one: Position, new: Files, there: Callable[[Node], Iterable[tuple[str, int]]]) -> None:
+    if one.given == NOW:
+        _write_known(one, new, there(one.node))
+    elif one.kind == "kafka":
+        _write_offsets(one, new, json.loads(str(one.given)))
+
+
+def _write_known(one: Position, new: Files, files: Iterable[tuple[str, int]]) -> None:
+    lines = (json.dumps({"path": p, "timestamp": t, "batchId": KNOWN}, separators=(",", ":")) for p, t in files)
+    new.write(f"sources/{one.number}/0", "\n".join(["v1", *lines]))
+
+
+def _write_offsets(one: Position, new: Files, offsets: object) -> None:
+    new.write(f"sources/{one.number}/0", f"\0v1\n{json.dumps(offsets)}")  # the first byte is for Spark 2.1
+
+
 def _files(one: Position, old: Files, new: Files) -> None:
     offset = int(json.loads(one.offset)["logOffset"])
     here = dict(new.statuses(f"vsc/sources/{one.node.source.rank}")) if one.keeps else {}
-    lines = []
+    files = []
     for entry in map(json.loads, SparkLogs(old).read_files(str(one.was), offset)):
         path, time = entry["path"], entry["timestamp"]
         if one.keeps:
             path, time = here[unquote(path).rpartition("/")[2]]
-        lines.append(json.dumps({"path": path, "timestamp": time, "batchId": KNOWN}, separators=(",", ":")))
-    new.write(f"sources/{one.number}/0", "\n".join(["v1", *lines]))
+        files.append((path, time))
+    _write_known(one, new, files)
 
 
 def _kafka(one: Position, old: Files, new: Files) -> None:
     topics = str(dict(one.node.source.connector.options)["topic"]).split(",")
     known = {topic: offsets for topic, offsets in json.loads(one.offset).items() if topic in topics}
     if known:
-        new.write(f"sources/{one.number}/0", f"\0v1\n{json.dumps(known)}")  # the first byte is for Spark 2.1
+        _write_offsets(one, new, known)
 
 
 def _iceberg(one: Position, old: Files, new: Files) -> None:
@@ -124,6 +160,12 @@ def _anew(one: Position, old: Files, new: Files) -> None:
 _WRITERS: Mapping[str, Callable[[Position, Files, Files], None]] = {
     "files": _files, "kafka": _kafka, "iceberg": _iceberg, "rate": _anew,
 }  # fmt: skip
+
+
+def _begins(given: str) -> str:
+    if given == NOW:
+        return "what comes from now on: all files that are there count as read"
+    return _shown(given) if given.startswith("{") else "its beginning"
 
 
 def _shown(offset: str) -> str:

@@ -1,0 +1,152 @@
+"""The defaults of ``vsc run`` beside other values, one at a time: a backlog of JSON, joined with a versioned table.
+
+``python -m bench.defaults [--rounds N]``. Each run is a process of its own, from its start to its end; all take turns,
+the table has medians, beside those of the defaults. CPU seconds and memory (PSS, the peak) are those of all processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+import psutil
+
+from bench.comparisons.stream_table_join import rows
+from bench.processes import cpu_seconds
+from bench.workload import Workload
+from vsc.runtime.spark.connectors.file_rows import MAX_BYTES
+from vsc.runtime.spark.wire import ROWS_A_BATCH
+
+WORKLOAD = Workload(table=200_000, batch=100_000, warm_up=0, measured=16, files=1)
+_TOPOLOGY = """
+topology bench;
+table rates (currency string, rate double, valid_at timestamp)
+from files (path = '${in}/rates', format = 'parquet')
+key currency timestamp valid_at
+materialize versioned (retention = 7 days);
+stream payments (id bigint, currency string, amount double, paid_at timestamp)
+from files (path = '${in}/json', format = 'json', 'maxBytesPerTrigger' = '${bytes}')
+timestamp paid_at;
+stream priced = left join payments with rates on currency select id, amount, paid_at, rates.rate as rate;
+sink priced to noop ();
+"""
+_RUN = (
+    "import sys; from vsc.runtime.spark import session; session.ROWS_A_BATCH = int(sys.argv.pop(1)); "
+    "from vsc.cli import main; sys.exit(main(sys.argv[1:]))"
+)
+"""``vsc run`` with another number of rows in the Arrow batches that Spark hands to Python, which is not an option."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One way to run: what is not said is the default."""
+
+    partitions: int = 4
+    bytes: int = MAX_BYTES
+    arrow: int = ROWS_A_BATCH
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+SETTINGS = {
+    "the defaults": Setting(),
+    "1 partition": Setting(partitions=1),
+    "2 partitions": Setting(partitions=2),
+    "8 partitions": Setting(partitions=8),
+    "32 MiB an epoch": Setting(bytes=32 << 20),
+    "512 MiB an epoch": Setting(bytes=512 << 20),
+    "Arrow batches of 2,048 rows": Setting(arrow=2048),
+    "Arrow batches of 10,000 rows": Setting(arrow=10_000),
+    "512 MiB for the JVM": Setting(conf={"spark.driver.memory": "512m"}),
+    "4 GiB for the JVM": Setting(conf={"spark.driver.memory": "4g"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Seconds, CPU seconds, and MiB at the peak."""
+
+    seconds: float
+    cpu: float
+    memory: float
+
+
+def lines(measured: Mapping[str, list[Cost]]) -> list[str]:
+    """The table."""
+    found = {
+        name: [median(getattr(cost, part) for cost in costs) for part in ("seconds", "cpu", "memory")]
+        for name, costs in measured.items()
+    }
+    base = next(iter(found.values()))
+    cells = {name: [f"{n:,.0f} ({n / b:.2f})" for n, b in zip(own, base, strict=True)] for name, own in found.items()}
+    return ["| run | s | CPU s | peak, MiB |", "|---|---:|---:|---:|"] + [
+        f"| {name} | {' | '.join(own)} |" for name, own in cells.items()
+    ]
+
+
+def _command(setting: Setting, folder: Path, own: Path) -> list[str]:
+    words = [sys.executable, "-c", _RUN, str(setting.arrow), "run", str(folder / "topology.vdsl")]
+    words += ["--checkpoint", str(own / "ck"), "--master", "local[2]", "--partitions", str(setting.partitions)]
+    words += ["--var", f"in={folder}", "--var", f"bytes={setting.bytes}", "--progress", "lines"]
+    return words + [word for key, value in setting.conf.items() for word in ("--conf", f"{key}={value}")]
+
+
+def _measured(command: list[str], log: Path) -> Cost:
+    cpu, memory, started = 0.0, 0.0, time.monotonic()
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out)
+        while process.poll() is None:
+            cpu, memory = max(cpu, cpu_seconds(process.pid)), max(memory, _memory(process.pid))
+            time.sleep(0.25)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}: {log.read_text()[-5000:]}")
+    return Cost(time.monotonic() - started, cpu, memory)
+
+
+def _memory(pid: int) -> float:
+    found = 0
+    try:
+        for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
+            found += process.memory_full_info().pss
+    except psutil.NoSuchProcess:
+        return 0.0  # it has just ended: the next look has it
+    return found / (1 << 20)
+
+
+def _write(folder: Path) -> None:
+    import polars
+
+    rows.write(folder, WORKLOAD)
+    (folder / "topology.vdsl").write_text(_TOPOLOGY)
+    (folder / "json").mkdir()
+    for path in sorted((folder / "payments").iterdir()):
+        written = polars.col("paid_at").dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+        polars.read_parquet(path).with_columns(written).write_ndjson(folder / "json" / f"{path.stem}.json")
+
+
+def main() -> None:
+    """Measures, and prints the table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.defaults", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    found: dict[str, list[Cost]] = defaultdict(list)
+    with tempfile.TemporaryDirectory(prefix="vsc-bench-") as name:
+        folder = Path(name)
+        _write(folder)
+        for number in range(arguments.rounds):
+            for what, setting in SETTINGS.items():
+                with tempfile.TemporaryDirectory(prefix="vsc-bench-") as own:
+                    found[what].append(_measured(_command(setting, folder, Path(own)), Path(own) / "log"))
+                print(f"{number} {what}: {found[what][-1]}", flush=True)
+    print("\n" + "\n".join(lines(found)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""The rows of tables that go on, for operators that begin without them: a new aggregate or foreign-key join.
+
+The rows come by as changes from nothing, through the new plan's own nodes (`vsc.changes.fills`), and what comes of
+them waits for the new operator, in front of all other records: the first batch of the new query takes it in, in the
+order of the rows' event times. Nobody else is given these changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from vsc.changes.fills import Fill, fill_of
+from vsc.plan.nodes import Materialize, Node, Plan, Stage, StageInput, ToTable
+from vsc.runtime.metrics import Metrics
+from vsc.runtime.operators.carry.columns import Columns
+from vsc.runtime.operators.carry.stores import Move
+from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.in_step import Frontier
+from vsc.runtime.operators.later_stage import LaterStage
+from vsc.runtime.operators.layout import handed_on
+from vsc.runtime.operators.partition import partition_codecs, split
+from vsc.runtime.operators.views import Entry, Question
+from vsc.runtime.operators.views.catalog import open_view
+from vsc.runtime.records import Batch, Order, Origin
+from vsc.runtime.state.kv import MemoryKV, OrderedKV
+from vsc.runtime.state.waiting import Waiting
+from vsc.runtime.values import to_array
+
+__all__ = ["Filled"]
+
+_ROWS_AT_ONCE = 4096
+_FIRST = Origin("#rows", -1, "")
+"""Of what comes before all that sources bring."""
+_BEGINNING = -(2**63)
+_PARTITIONS = 1 << 14
+"""More than there may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """From the rows of `table`, which `move` takes along, to who is given them: records of `port` in stages `to`.
+
+    `plan` has a stage `at` that makes these of the table's rows, and nothing else.
+    """
+
+    move: Move
+    columns: Columns
+    table: Node
+    port: str
+    plan: Plan
+    at: int
+    to: tuple[int, ...]
+
+
+class Filled:
+    """What the operators of `new` that have no state yet are given of the tables that are moved."""
+
+    def __init__(self, old: Plan, new: Plan, partitions: int, moves: Sequence[Move]) -> None:
+        self._old, self._new, self._partitions = old, new, partitions
+        self._codecs = partition_codecs(new)
+        self._ways = list(self._found(moves))
+
+    def rows(self, stage: int, partition: int, kv: OrderedKV, lost: Metrics) -> Iterator[tuple[int, int, Waiting]]:
+        """What an old stage and partition has to give: for which new ones, and what waits there.
+
+        What is dropped on the way is counted in `lost`.
+        """
+        for way in self._ways:
+            if way.move.stage == stage:
+                for batch in self._given(way, partition, kv, lost):
+                    for to, part in split(batch, self._codecs[way.port], self._partitions):
+                        one = Waiting(way.port, Frontier.at(part).place, len(part), part.to_ipc())
+                        yield from ((target, to, one) for target in way.to)
+
+    def _found(self, moves: Sequence[Move]) -> Iterator[_Way]:
+        begun = {move.now.node for move in moves if not move.now.is_table}
+        tables = {(move.now.node, move.new_stage): move for move in moves if move.now.is_table}
+        for node in self._new.nodes:
+            fill = fill_of(self._new, node, lambda table: any(table.name == name for name, _ in tables))
+            if fill is None or node.name in begun:
+                continue
+            for stage in self._new.stages:
+                move = tables.get((fill.table.name, stage.id))
+                if move is not None and not move.was_replicated and fill.through[-1].name in stage.nodes:
+                    columns = Columns(move.was.value, move.now.value)
+                    plan, to = _alone(self._new, stage, fill)
+                    yield _Way(move, columns, fill.table, fill.through[-1].name, plan, stage.id, to)
+
+    def _given(self, way: _Way, partition: int, kv: OrderedKV, lost: Metrics) -> Iterator[Batch]:
+        """The records that come of a table's rows, some rows at a time."""
+        view = open_view(self._old, way.move.was, kv)
+        found = (entry for entry in view.answer(Question()) if entry.value is not None)
+        count = 0
+        while some := list(islice(found, _ROWS_AT_ONCE)):
+            task = LaterStage(way.plan, way.at, MemoryKV(), RunOptions(on_error="drop"), frozenset())
+            result = task.process([(_entrance(way.table), _batch(way, some, partition, count))])
+            lost.merge(result.metrics)
+            count += len(some)
+            yield from (batch.sorted() for name, batch in result.batches if name == way.port)
+
+
+def _alone(plan: Plan, stage: Stage, fill: Fill) -> tuple[Plan, tuple[int, ...]]:
+    """`plan` with a stage in which the rows of a table come by that are given to one operator; and where that is."""
+    table, last = fill.table, fill.through[-1]
+    entrance = Node(_entrance(table), "stream", table.schema, Materialize(), (), table.line)
+    filled = replace(table, operation=ToTable(None), inputs=(entrance.name,))
+    nodes = (entrance, *(filled if node.name == table.name else node for node in plan.nodes))
+    names = (table.name, *(node.name for node in fill.through))
+    hands_on = tuple(one for one in stage.hands_on if one.node == last.name)
+    alone = replace(stage, nodes=names, inputs=(StageInput(entrance.name),), emits=(), hands_on=hands_on)
+    stages = tuple(alone if one.id == stage.id else one for one in plan.stages)
+    return replace(plan, nodes=nodes, stages=stages), handed_on(stage)[last.name]
+
+
+def _entrance(table: Node) -> str:
+    return f"{table.name}#rows"
+
+
+def _batch(way: _Way, entries: Sequence[Entry], partition: int, before: int) -> Batch:
+    """Rows as records, in the order of event time; `before` is how many have been given."""
+    times = np.array([entry.extra[0] for entry in entries], dtype=np.int64)
+    order = np.argsort(times, kind="stable")
+    rows, count = [entries[i] for i in order.tolist()], len(entries)
+    key, value = way.move.was.key, way.move.was.value
+    keys = tuple(to_array([row.key[i] for row in rows], column.type) for i, column in enumerate(key))
+    values = tuple(to_array([row.value[i] for row in rows], column.type) for i, column in enumerate(value))
+    number = (np.arange(before + 1, before + count + 1, dtype=np.int64) * _PARTITIONS + partition).reshape(count, 1)
+    beginning = np.full(count, _BEGINNING, dtype=np.int64)
+    places = Order(beginning, np.zeros(count, dtype=np.int32), times[order], number)
+    present = np.ones(count, dtype=np.bool_)
+    new_values = values if way.columns.same else way.columns.arrays(values, count)
+    return Batch(way.table.schema, (_FIRST,), places, times[order], present, keys, new_values)
