@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import sys
 from contextlib import suppress
 from pathlib import Path
+from unittest.mock import patch
+from zipimport import zipimporter
 
 import psutil
 import pytest
@@ -26,6 +29,19 @@ def _seen(_: int) -> tuple[bool, bool]:
 
 def test_a_worker_is_forked_with_everything_loaded(spark: SparkSession) -> None:
     assert spark.sparkContext.parallelize([1], 1).map(_seen).collect() == [(True, True)]
+
+
+def _archives(_: int) -> tuple[int, int]:
+    """How many importers of archives there are, and how many archives Python reads when it is to look anew."""
+    with patch("zipimport._read_directory", return_value={}) as read:
+        importlib.invalidate_caches()
+    return sum(isinstance(finder, zipimporter) for finder in sys.path_importer_cache.values()), read.call_count
+
+
+def test_an_archive_is_read_once(spark: SparkSession) -> None:
+    ((archives, read),) = spark.sparkContext.parallelize([1], 1).map(_archives).collect()
+    assert archives >= 3
+    assert read == 0
 
 
 def _daemons(spark: SparkSession) -> set[int]:
