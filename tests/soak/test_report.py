@@ -131,7 +131,8 @@ def test_a_soak_that_is_stopped_ends_with_the_rounds_so_far(tmp_path: Path, play
 SLEEPER = """
 import sys
 from soak import __main__ as soak, job, rounds
-job.Job.command = property(lambda self: [sys.executable, "-c", "print('{\\"event\\"'); import time; time.sleep(600)"])
+sleeping = "import time; print('{\\"event\\"', flush=True); time.sleep(600)"
+job.Job.command = property(lambda self: [sys.executable, "-c", sleeping])
 job.Job.committed = property(lambda self: -1)
 if sys.argv[1] == "round":
     rounds.by_command = lambda job, limit: rounds.Pace(1, 1)
@@ -154,7 +155,7 @@ def test_a_signal_ends_what_was_started_and_prints_the_report(
         time.sleep(0.02)
     (sleeper,) = psutil.Process(process.pid).children()
     process.send_signal(number)
-    said, _ = process.communicate(timeout=20)
+    said, _ = process.communicate(timeout=120)
     assert process.returncode == status
     assert not sleeper.is_running()
     rounds = 1 if place == "round" else 0

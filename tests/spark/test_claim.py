@@ -64,6 +64,12 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "_POLL_SECONDS", 0.01)
 
 
+@pytest.fixture
+def alive(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No driver of the test is taken for dead, however slow its beat is on a busy machine."""
+    monkeypatch.setattr(claims, "LEASE_SECONDS", 1e9)
+
+
 def take(folder: SharedFolder) -> _BeatingClaim:
     return _BeatingClaim.take(folder)  # type: ignore[arg-type]
 
@@ -75,7 +81,7 @@ def other(folder: SharedFolder, **more: Any) -> str:
     return name
 
 
-def test_of_two_drivers_without_locks_the_second_is_refused(quick: None) -> None:
+def test_of_two_drivers_without_locks_the_second_is_refused(alive: None) -> None:
     folder = SharedFolder()
     first = take(folder)
     with pytest.raises(CheckpointError, match=rf"shared://ck is in use .*: process {os.getpid()} on .*, since 20"):
@@ -88,7 +94,7 @@ def test_of_two_drivers_without_locks_the_second_is_refused(quick: None) -> None
     take(folder).release()
 
 
-def test_of_many_that_start_at_once_at_most_one_runs(quick: None) -> None:
+def test_of_many_that_start_at_once_at_most_one_runs(alive: None) -> None:
     folder = SharedFolder()
     won: list[_BeatingClaim] = []
 
@@ -164,7 +170,7 @@ def running(plan: Any, spark: Any, checkpoint: Path) -> Iterator[Any]:
         plan, spark, checkpoint=str(checkpoint), partitions=1, trigger="1 hour", on_epoch=lambda report: done.set()
     )
     try:
-        assert done.wait(60)
+        assert done.wait(200)
         yield query
     finally:
         query.stop()
@@ -182,7 +188,7 @@ def test_a_checkpoint_on_a_local_disk_is_locked(
                 running(plan, spark, tmp_path / "ck").__enter__()
         assert not locked_elsewhere(lock)
         assert query.isActive
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not (holder := locked_elsewhere(lock)):
         assert time.monotonic() < deadline
     with pytest.raises(CheckpointError, match="is in use by another query"):
@@ -235,10 +241,16 @@ class Process:
     def epochs(self) -> int:
         return max((int(n.stem) + 1 for n in (self.checkpoint / "vsc/epochs").glob("[0-9]*.json")), default=0)
 
-    def at_work(self) -> bool:
-        """Whether an epoch has begun that has not ended."""
-        begun, ended = ({n.name for n in (self.checkpoint / log).glob("[0-9]*")} for log in ("offsets", "commits"))
-        return bool(begun - ended)
+    def at_work(self) -> set[str]:
+        """The epoch that has begun and not ended, if there is one."""
+        ended, begun = ({n.name for n in (self.checkpoint / log).glob("[0-9]*")} for log in ("commits", "offsets"))
+        return begun - ended
+
+    def is_stuck(self) -> bool:
+        """Whether an epoch does not end. (One whose tasks have ended would, within moments.)"""
+        first = self.at_work()
+        time.sleep(2)
+        return bool(first) and self.at_work() == first
 
     def machines(self) -> list[int]:
         """The JVMs among them."""
@@ -249,15 +261,16 @@ class Process:
         parents, found = {}, {}
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-                found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                found[int(folder.name)] = (folder / "cmdline").read_text(errors="replace").replace("\0", " ")
+                parents[int(folder.name)] = parent  # only now: it may just have ended
         mine = {self.process.pid}
         while more := {p for p, parent in parents.items() if parent in mine} - mine:
             mine |= more
         return {p: found[p] for p in mine - {self.process.pid}}
 
 
-def alive(pid: int) -> bool:
+def runs(pid: int) -> bool:
     """Whether the process runs; one that nobody has taken note of the end of has no command line."""
     with contextlib.suppress(OSError):
         return bool(Path(f"/proc/{pid}/cmdline").read_text())
@@ -266,7 +279,7 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the workers in /proc")
 def test_signals_and_a_restart_after_a_kill(tmp_path: Path) -> None:
     # Python alone is killed: its JVM sees that and ends. The same command, started at once, goes on.
@@ -283,13 +296,12 @@ def test_signals_and_a_restart_after_a_kill(tmp_path: Path) -> None:
     try:
         for pid in workers:
             os.kill(pid, signal.SIGSTOP)  # an epoch that does not end
-        second.wait(second.at_work)
-        time.sleep(1)
+        second.wait(second.is_stuck)
         os.killpg(second.process.pid, signal.SIGINT)
         time.sleep(2)
         assert second.process.poll() is None
         os.killpg(second.process.pid, signal.SIGINT)
-        _, err = second.process.communicate(timeout=20)
+        _, err = second.process.communicate(timeout=120)
     finally:
         for pid in workers:
             with contextlib.suppress(ProcessLookupError):
@@ -303,10 +315,10 @@ def test_signals_and_a_restart_after_a_kill(tmp_path: Path) -> None:
     third.wait(lambda: third.machines())
     machines = third.machines()
     third.process.terminate()
-    _, err = third.process.communicate(timeout=20)
+    _, err = third.process.communicate(timeout=120)
     assert third.process.returncode == 130
     assert "interrupted" in err
-    deadline = time.monotonic() + 20
-    while any(map(alive, machines)):
+    deadline = time.monotonic() + 120
+    while any(map(runs, machines)):
         assert time.monotonic() < deadline, "a JVM was left behind"
         time.sleep(0.05)
