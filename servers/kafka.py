@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Message, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from servers.jars import broker_jars
@@ -176,7 +183,10 @@ class Broker:
     def _complete(self) -> bool:
         if not all(node.listens() for node in self._nodes):
             return False
-        found = self._admin().list_topics(timeout=_SECONDS)
+        try:
+            found = self._admin().list_topics(timeout=_SECONDS)
+        except KafkaException:  # it listens, and is not ready yet
+            return False
         partitions = (partition for topic in found.topics.values() for partition in topic.partitions.values())
         return len(found.brokers) == len(self._nodes) and all(len(p.isrs) == len(p.replicas) for p in partitions)
 

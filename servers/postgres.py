@@ -71,7 +71,7 @@ class PostgresServer:
         server = psutil.Process(int((self.folder / "data/postmaster.pid").read_text().splitlines()[0]))
         server.suspend()  # so that it starts no others meanwhile
         every = [server, *server.children(recursive=True)]
-        for process in every:
+        for process in reversed(every):  # it last: its processes would end, and go, when they see that it is gone
             process.kill()
         _, alive = psutil.wait_procs(every, 30)
         assert not alive
