@@ -11,28 +11,37 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parent.parent
 _ON_SPARK = [ROOT / "tests" / name for name in ("spark", "kafka", "lake", "postgres")]
+_SECONDS_ON_SPARK = 900
+"""After which a test with a JVM is taken for hung: it may share a slow machine, and its fixtures may start servers."""
 
 
 def pytest_configure() -> None:
-    """Sets what the processes of tests inherit.
+    """Sets what the processes of tests inherit, and that no example of Hypothesis fails because the machine is slow.
 
     JVMs that live for seconds: the first compiler and the simplest collector take half the CPU time.
     """
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("any machine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Py4J leaves its sockets to the garbage collector, which closes them in whatever test is running then."""
+    """Gives tests with a JVM time. Py4J leaves its sockets to the garbage collector, which closes them in whatever test
+    is running then."""
     for item in items:
-        if any(folder in item.path.parents for folder in _ON_SPARK):
+        on_spark = item.get_closest_marker("spark") is not None
+        if on_spark and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_SECONDS_ON_SPARK))
+        if on_spark or any(folder in item.path.parents for folder in _ON_SPARK):
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
 
