@@ -86,7 +86,7 @@ class Job:
 
     def _end(self, place: TopicPartition) -> int:
         """Where a partition ends, as soon as a broker that was started again says so."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 200
         while True:
             try:
                 return int(self._ends.get_watermark_offsets(place, 10)[1])

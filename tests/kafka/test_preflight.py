@@ -43,7 +43,7 @@ def refused() -> Callable[..., SourceError]:
         started = time.monotonic()
         with pytest.raises(SourceError) as caught:
             checked(*given, **variables)
-        assert time.monotonic() - started < 12
+        assert time.monotonic() - started < 30
         assert SECRET not in str(caught.value)
         assert caught.value.message.startswith("source 'rows' (line 2)")
         assert caught.value.help

@@ -72,7 +72,7 @@ def test_each_epoch_is_written_once(
         for number in range(kills):
             reached = int(done.read_text())
             while int(done.read_text()) < min(reached + 2, epochs - 1):
-                assert process.is_alive()
+                assert process.is_alive() or int(done.read_text()) == epochs
                 time.sleep(0.002)
             time.sleep(chance.random() * 0.1)
             if victim == "broker":

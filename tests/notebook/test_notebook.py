@@ -22,7 +22,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> list[list[Any]]:
     notebook = nbformat.read(FOLDER / "payments.ipynb", as_version=4)
     own = tmp_path_factory.mktemp("home")
     places = {name: str(own / name) for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR")}
-    client = NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(FOLDER)}})
+    client = NotebookClient(notebook, timeout=600, startup_timeout=300, resources={"metadata": {"path": str(FOLDER)}})
     client.execute(env={**os.environ, **places})
     return [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
 

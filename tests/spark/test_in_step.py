@@ -99,7 +99,7 @@ def test_an_idle_source_is_waited_for_as_long_as_asked(spark: Any, tmp_path: Pat
     # In one file: in two, a slow machine might take the second one when the time of waiting is over.
     write_json(tmp_path / "in/orders/5.json", [{"id": at, "currency": "a", "at": at} for at in (5, 15)], 5)
     query = case.start(max_idle="2 seconds")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     while not (case.reports and case.waiting()[-1] == 0) and time.monotonic() < deadline:
         time.sleep(0.05)
     query.stop()

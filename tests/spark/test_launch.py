@@ -81,7 +81,7 @@ def test_a_setting_of_spark_sql(tmp_path: Path, setting: str, message: str | Non
     value = setting if message is not None else setting + str(tmp_path / "warehouse")
     command = [sys.executable, "-m", "vsc", "compile", str(tmp_path / "t.vdsl"), "--emit", "spark"]
     ended = subprocess.run(
-        [*command, "--master", "local[1]", "--conf", value], capture_output=True, text=True, timeout=120
+        [*command, "--master", "local[1]", "--conf", value], capture_output=True, text=True, timeout=300
     )
     if message is None:
         assert ended.returncode == 0, ended.stderr

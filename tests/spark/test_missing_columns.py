@@ -32,8 +32,10 @@ def topology(form: str, columns: str = "id string, amount bigint, at bigint", mo
     sink kept to files (path = '${{out}}', format = 'parquet');"""
 
 
-def write(file: Path, form: str, rows: list[dict[str, Any]]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
+def write(path: Path, form: str, rows: list[dict[str, Any]]) -> None:
+    """All at once: a query may be looking."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = path.with_name(f"_{path.name}")
     table = pa.Table.from_pylist(rows)
     if form == "parquet":
         pq.write_table(table, file)
@@ -45,6 +47,7 @@ def write(file: Path, form: str, rows: list[dict[str, Any]]) -> None:
         file.write_text("".join(line + "\n" for line in lines))
     else:
         file.write_text("".join(json.dumps({k: v for k, v in row.items() if v is not None}) + "\n" for row in rows))
+    file.rename(path)
 
 
 def run(spark: Any, folder: Path, text: str, **arguments: Any) -> list[dict[str, Any]]:

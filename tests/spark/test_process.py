@@ -18,7 +18,7 @@ import pytest
 from tests.spark.support import parquet_rows, write_json
 from vsc.testing import TopologyTestDriver
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 TOPOLOGY = """
 stream orders (id bigint, currency string, at bigint)
@@ -80,7 +80,7 @@ class Job:
 
     def finish(self, *more: str) -> tuple[int, list[dict[str, Any]]]:
         process = self.start(*more)
-        out, err = process.communicate(timeout=200)
+        out, err = process.communicate(timeout=300)
         assert out == ""
         return process.returncode, events(err)
 
@@ -96,7 +96,7 @@ def events(lines: str) -> list[dict[str, Any]]:
 
 
 def wait_for(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not what():
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < deadline
@@ -114,7 +114,7 @@ def test_stopped_killed_restored_and_run_to_the_end(tmp_path: Path) -> None:
     process = job.start()
     wait_for_epoch(job, process, 1)
     os.killpg(process.pid, signal.SIGTERM)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
     assert "interrupted" in err.splitlines()[-1]
     shown = [json.loads(line) for line in err.splitlines() if line.startswith("{")]

@@ -54,7 +54,7 @@ def test_a_path_and_the_active_session_are_enough(spark: SparkSession, tmp_path:
     assert [row["part"] for row in parquet_rows(tmp_path / "out")] == [3.0, 4.0]
     again = vsc.start(vsc.compile(str(path)), spark, **given)
     again.processAllAvailable()
-    assert again.awaitTermination(60) is True
+    assert again.awaitTermination(200) is True
 
 
 def test_what_the_readme_shows_runs(spark: SparkSession, tmp_path: Path) -> None:

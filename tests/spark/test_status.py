@@ -73,6 +73,6 @@ def test_what_is_shown_stays_current_until_the_query_ends(spark: SparkSession, g
     query.processAllAvailable()
     assert repr(query.status).splitlines()[1] == "  done     1 batch, 2 rows in, 1 out"
     query.stop()
-    shower.join(60)
+    shower.join(200)
     assert not shower.is_alive()
     assert handle.shown[-1][:2] == [f"{query.name}: ended", "  done     1 batch, 2 rows in, 1 out"]

@@ -95,12 +95,13 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("keys", [CTRL_C, CTRL_C * 3])
 def test_stopped_while_spark_starts(keys: bytes, folder: Path) -> None:
     with Terminal(folder) as terminal:
-        terminal.until("starting Spark, 2 s")
+        terminal.until(r"starting Spark, ([2-9]|\d\d+) s")
         assert len(set(re.findall("(.) starting Spark", terminal.text))) > 3
         began = time.monotonic()
         terminal.press(keys)
         assert terminal.ended() == 130
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 60
+        assert "batch" not in terminal.text
         assert terminal.text.rstrip().endswith("interrupted: the same command continues from here")
         assert not [word for word in _PYTHONS if word in terminal.text]
 
@@ -109,7 +110,7 @@ def test_stopped_at_once_in_a_batch_then_when_idle_with_rows_in_a_file(folder: P
     with Terminal(folder, columns=60) as terminal:
         terminal.until("batch 0, ")
         terminal.press(CTRL_C)
-        terminal.until("finishing batch 0, again to stop now", 20)
+        terminal.until("finishing batch 0, again to stop now")
         terminal.press(CTRL_C)
         assert terminal.ended() == 130
         assert terminal.text.rstrip().endswith("interrupted: the same command continues from here")
@@ -117,7 +118,7 @@ def test_stopped_at_once_in_a_batch_then_when_idle_with_rows_in_a_file(folder: P
         assert max(map(len, re.split("[\r\n]", terminal.text))) <= 60
 
     with (folder / "out").open("wb") as out, Terminal(folder, "--trigger", "200 ms", out=out.fileno()) as terminal:
-        terminal.until("- idle for 3 s, waiting for new data · 2 rows in")
+        terminal.until(r"- idle for ([3-9]|\d\d+) s, waiting for new data · 2 rows in")
         assert re.search(r"rows/s · lag 0 · dropped 0 · missed 0 · held 0 · state \d rows", terminal.text)
         terminal.press(CTRL_C)
         assert terminal.ended() == 130

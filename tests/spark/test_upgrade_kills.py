@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 
 from tests.spark.checkpoints.kept import FILES, TOPOLOGY, half_run
@@ -43,10 +44,18 @@ def execute(folder: Path, variables: dict[str, str], *how: str) -> tuple[int, st
     _, err = process.communicate(timeout=200)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)  # the JVM goes with it
-        while True:
-            os.killpg(process.pid, 0)
+        while some_run(process.pid):
             time.sleep(0.05)
     return process.returncode, err
+
+
+def some_run(group: int) -> bool:
+    """Whether a process of the group still runs; one that has ended may be listed for ever."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                return True
+    return False
 
 
 def rows(folder: Path, name: str) -> Counter[tuple[Any, ...]]:
