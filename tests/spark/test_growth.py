@@ -18,6 +18,7 @@ from vsc.runtime.records import Origin
 from vsc.runtime.spark import protocol
 from vsc.runtime.spark.local_folder import opened
 from vsc.runtime.spark.protocol import PartitionState
+from vsc.runtime.state import kv_rocks
 from vsc.runtime.state.kv import MemoryKV, OrderedKV
 
 EPOCHS, STEP = 126, 8_000
@@ -101,6 +102,7 @@ def test_what_has_an_end_leaves(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_folder_on_disk_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "FOLD_BYTES", 4000)
+    monkeypatch.setattr(kv_rocks, "_IDLE_SECONDS", 1)  # a busy machine may begin a compaction late
     query = Query(compiled(f"{TOPOLOGIES['versioned, grace']} sink x to noop ();"))
     folder = tmp_path / "db"
     sizes = []
