@@ -16,9 +16,13 @@ import json
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrameReader, SparkSession
@@ -31,6 +35,7 @@ from vsc.runtime.operators.source.partition_folders import folder_texts
 from vsc.runtime.spark.connectors.file_rows import FILE_OPTIONS
 from vsc.runtime.spark.csv import CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect
+from vsc.runtime.spark.hadoop import is_local, local_path
 from vsc.runtime.spark.options import Options
 
 __all__ = ["LOOKED_FILES", "MissingColumns"]
@@ -38,6 +43,8 @@ __all__ = ["LOOKED_FILES", "MissingColumns"]
 LOOKED_FILES = 100
 _LINES = {"json": 1000, "csv": 100}
 """How many of the first lines of a file are looked at."""
+_PLAIN = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
+"""Ends of names of files that are not compressed: where such a file is local, it is read without a job of Spark's."""
 _SHOWN = 12
 _log = logging.getLogger(__name__)
 
@@ -161,18 +168,23 @@ class _SourceFiles:
                 return self._header(file)
             if self._format == "json" and not self._own:
                 return self._keys(file)
+            if self._format == "parquet" and is_local(file, default=False):
+                return set(pq.read_schema(local_path(file)).names)
             return set(self._reader(self._format).options(**self._own).load(file).schema.names)
-        except (PySparkException, Py4JJavaError):  # the query says what is wrong with it
+        except (PySparkException, Py4JJavaError, pa.ArrowException, OSError):  # the query says what is wrong with it
             return None
 
     def _reader(self, form: str) -> DataFrameReader:
         return self._spark.read.format(form).option("__globPaths__", "false")  # as Spark's own streams read a file
 
     def _lines(self, file: str, separator: str | None) -> list[bytes]:
+        most = _LINES[self._format]
+        if is_local(file, default=False) and file.lower().endswith(_PLAIN) and separator in (None, "\n"):
+            with Path(local_path(file)).open("rb") as lines:
+                return list(islice(chain.from_iterable(_split(line, separator) for line in lines), most))
         reader = self._reader("text")
         reader = reader if separator is None else reader.option("lineSep", separator)
-        lines = reader.load(file).select(F.col("value").cast("binary")).head(_LINES[self._format])
-        return [bytes(line[0]) for line in lines]
+        return [bytes(line[0]) for line in reader.load(file).select(F.col("value").cast("binary")).head(most)]
 
     def _header(self, file: str) -> set[str] | None:
         dialect = CsvDialect.of(self._options.spark, self._options.place)
@@ -193,6 +205,11 @@ class _SourceFiles:
                 objects += 1
                 found |= value.keys()
         return found if objects else None
+
+
+def _split(line: bytes, separator: str | None) -> list[bytes]:
+    """The lines in one that ends in a line feed; without a `separator`, a carriage return ends one, too."""
+    return line.splitlines() if separator is None else [line.removesuffix(b"\n")]
 
 
 def _spread(files: list[str]) -> list[str]:

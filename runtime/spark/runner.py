@@ -26,6 +26,7 @@ from vsc.runtime.spark.lag import source_lags
 from vsc.runtime.spark.progress import Activity, Display, Phase, Tracker
 from vsc.runtime.spark.query import Opened, Started, start_query
 from vsc.runtime.spark.trigger import ends
+from vsc.runtime.spark.warm_up import warm_up
 
 __all__ = ["Interrupted", "Run", "run"]
 
@@ -42,6 +43,7 @@ def run(job: Run, spark: SparkSession, show: Display, interrupts: Interrupts | N
     """
     show.doing(Activity(Phase.PREPARING))
     interrupts = interrupts or Interrupts()
+    warm_up(spark)
     opened = Opened.of(job, spark)
     tracker = opened.tracker()
     _once(opened, spark, _Watch(show, tracker, job.plan), interrupts)

@@ -18,6 +18,8 @@ from tests.spark.support import compiled, parquet_rows, run_once
 from vsc.runtime.errors import MissingColumnError, SourceError
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.spark import start
+from vsc.runtime.spark.missing_columns import MissingColumns
+from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.running_query import QueryFailedError
 from vsc.testing import TopologyTestDriver
 
@@ -111,6 +113,24 @@ def test_packed_files_and_quoted_headers_are_looked_into(spark: Any, tmp_path: P
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a[1].csv.gz").write_bytes(gzip.compress(b'\n"id", amount ,"x\n",at\nx,7,,1\n'))
     assert [row["amount"] for row in run(spark, tmp_path, topology("csv"))] == [7]
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.of_spark"])
+def test_lines_end_as_they_do_for_spark(spark: Any, tmp_path: Path, name: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / name).write_bytes(b'{"id": "a", "at": 1}\r\n\n{"id": "b", "at": 2}\r{"amount": 7}\n')
+    text = topology("json", more=", missing_columns = 'error'")
+    assert [(row["id"], row["amount"]) for row in run(spark, tmp_path, text)] == [("a", None), ("b", None)]
+
+
+def test_a_local_file_is_looked_at_without_a_job(spark: Any, tmp_path: Path) -> None:
+    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
+    for form in ("json", "csv", "parquet"):
+        write(tmp_path / f"in/a.{form}", form, [{"id": "a", "amount": 7, "at": 1}])
+        before = len(spark.sparkContext.statusTracker().getJobIdsForGroup(None))
+        MissingColumns(spark, resolve_plan(compiled(topology(form)), variables), frozenset()).check()
+        assert len(spark.sparkContext.statusTracker().getJobIdsForGroup(None)) == before
+        (tmp_path / f"in/a.{form}").unlink()
 
 
 def test_names_in_parquet_have_no_case(spark: Any, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import gc
 import importlib
 import json
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 from unittest.mock import patch
@@ -17,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from vsc.compiler import compile_topology
 from vsc.runtime.spark import start
+from vsc.runtime.spark.warm_up import warm_up
 
 pytestmark = pytest.mark.spark
 
@@ -44,19 +46,23 @@ def test_an_archive_is_read_once(spark: SparkSession) -> None:
     assert read == 0
 
 
-def _daemons(spark: SparkSession) -> set[int]:
-    """What forks workers that are told to shorten their tracebacks, which only those of sources would be."""
+def _daemons(spark: SparkSession) -> dict[int, bool]:
+    """What forks workers: whether these are told to shorten their tracebacks, which only those of sources would be."""
     found: dict[int, bool] = {}
     for child in psutil.Process(spark.sparkContext._gateway.proc.pid).children():
         with suppress(psutil.NoSuchProcess):  # Java also forks what ends at once, such as `chmod`
             if "vsc.runtime.spark.worker_daemon" in child.cmdline():
                 found[child.pid] = "SPARK_SIMPLIFIED_TRACEBACK" in child.environ()
     assert found
-    return {pid for pid, shortens in found.items() if shortens}
+    return found
 
 
-def test_sources_and_stages_share_their_workers(spark: SparkSession, tmp_path: Path) -> None:
-    spark.sparkContext.parallelize([1], 1).map(_seen).collect()  # there is a daemon
+def test_sources_and_stages_share_the_workers_that_were_warmed_up(spark: SparkSession, tmp_path: Path) -> None:
+    settings = dict(spark.conf.getAll)
+    warm_up(spark)
+    assert dict(spark.conf.getAll) == settings
+    (warming,) = (thread for thread in threading.enumerate() if thread.name == "vsc-warm-up")
+    warming.join()
     before = _daemons(spark)
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.json").write_text(json.dumps({"k": "a", "at": 1}))
