@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -136,14 +136,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.defaults", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    found: dict[str, list[Cost]] = defaultdict(list)
+    found: dict[str, list[Cost]] = {what: [] for what in SETTINGS}
+    order = deque(SETTINGS)
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as name:
         folder = Path(name)
         _write(folder)
         for number in range(arguments.rounds):
-            for what, setting in SETTINGS.items():
+            order.rotate(3)  # none is the first of a round, or the one after another, each time
+            for what in order:
                 with tempfile.TemporaryDirectory(prefix="vsc-bench-") as own:
-                    found[what].append(_measured(_command(setting, folder, Path(own)), Path(own) / "log"))
+                    found[what].append(_measured(_command(SETTINGS[what], folder, Path(own)), Path(own) / "log"))
                 print(f"{number} {what}: {found[what][-1]}", flush=True)
     print("\n" + "\n".join(lines(found)))
 

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
     parser.add_argument(
         "--reset", nargs="+", action="extend", default=[], metavar="STORE",
-        help="stores to begin empty, of those that would have to be rebuilt",
+        help="stores to empty, of those that would be rebuilt; they are refilled from a table if possible",
     )  # fmt: skip
     parser.add_argument(
         "--accept", nargs="+", action="extend", default=[], metavar="STORE",

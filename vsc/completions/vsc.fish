@@ -120,7 +120,7 @@ complete -c vsc -n '_shtab_vsc_using upgrade' -l from -x -d 'the checkpoint to g
 complete -c vsc -n '_shtab_vsc_using upgrade' -l checkpoint -xka "(__fish_complete_directories)" -d 'the folder of the new checkpoint'
 complete -c vsc -n '_shtab_vsc_using upgrade' -l partitions -x -d 'partitions of the new one (default: as the old)'
 complete -c vsc -n '_shtab_vsc_using upgrade' -l dry-run -d 'only say what would be done'
-complete -c vsc -n '_shtab_vsc_using upgrade' -l reset -x -d 'stores to begin empty, of those that would have to be rebuilt'
+complete -c vsc -n '_shtab_vsc_using upgrade' -l reset -x -d 'stores to empty, of those that would be rebuilt; they are refilled from a table if possible'
 complete -c vsc -n '_shtab_vsc_using upgrade' -l accept -x -d 'stores to keep as the old topology computed them, of those that would have to be rebuilt'
 complete -c vsc -n '_shtab_vsc_using upgrade' -l position -x -d 'where a source begins: needed where its connector changes; can be repeated'
 complete -c vsc -n '_shtab_vsc_using upgrade' -l master -x -d 'as for spark-submit (default: local[*])'

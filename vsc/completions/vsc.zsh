@@ -264,7 +264,7 @@ _shtab_vsc_upgrade_options=(
   "--checkpoint[the folder of the new checkpoint]:DIR:_files -/"
   "--partitions[partitions of the new one (default\: as the old)]:N:"
   "--dry-run[only say what would be done]"
-  "*--reset[stores to begin empty, of those that would have to be rebuilt]:STORE:"
+  "*--reset[stores to empty, of those that would be rebuilt\; they are refilled from a table if possible]:STORE:"
   "*--accept[stores to keep as the old topology computed them, of those that would have to be rebuilt]:STORE:"
   "*--position[where a source begins\: needed where its connector changes\; can be repeated]:SOURCE=POSITION:"
   "--master[as for spark-submit (default\: local\[\*\])]:URL:"
