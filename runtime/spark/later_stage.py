@@ -30,7 +30,7 @@ from vsc.runtime.operators.views.catalog import pulse, stores_of
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.control import clocks, is_drain, stages_in_step
 from vsc.runtime.spark.counters import StateSize, StoreState, TaskCounters
-from vsc.runtime.spark.garbage import freeze
+from vsc.runtime.spark.loaded import keep_loaded
 from vsc.runtime.spark.local_folder import LocalFolders, opened
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.protocol import Manifest, PartitionState, attempt_name
@@ -241,7 +241,7 @@ class LaterStageProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """The task is done; nothing is held between calls."""
-        freeze()
+        keep_loaded()
 
     def _partition(self, slot: int) -> int:
         """The vsc partition; checks that Spark put it where its state is alone."""

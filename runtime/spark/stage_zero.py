@@ -31,8 +31,8 @@ from vsc.runtime.records import Batch, Int64s, Mask, Origin
 from vsc.runtime.spark.control import clock_rows, stages_in_step
 from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.csv import runs
-from vsc.runtime.spark.garbage import freeze
 from vsc.runtime.spark.json_rows import json_problem
+from vsc.runtime.spark.loaded import keep_loaded
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.plain_json import parsed
@@ -89,7 +89,7 @@ class StageZeroTask:
         if stages and Pace.here().calls:
             last += clock_rows(self.source, files.highest, stages, self.partitions)
         yield from record_batches(last, keys)
-        freeze()
+        keep_loaded()
 
 
 def stage_zero(frame: DataFrame, work: StageZeroTask) -> DataFrame:

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 def warm_up(spark: SparkSession) -> None:
-    """Has each core of this machine run a task without rows, on a thread of its own; on a cluster, does nothing."""
+    """Has each core of this machine run a task that does nothing, on a thread of its own; not on a cluster."""
     if not is_here(spark.sparkContext.master or ""):
         return
     ship(spark)
@@ -30,10 +30,10 @@ def warm_up(spark: SparkSession) -> None:
 def _tasks(session: SparkSession) -> None:
     cores = session.sparkContext.defaultParallelism
     try:
-        session.range(0, 0, 1, cores).mapInArrow(_as_they_are, "id bigint").write.format("noop").mode("append").save()
+        session.range(0, cores, 1, cores).mapInArrow(_none, "id bigint").write.format("noop").mode("append").save()
     except Exception:  # whatever it is, the query meets it too, and says so; or the session has been stopped
         _log.debug("Python workers were not started ahead of the query", exc_info=True)
 
 
-def _as_they_are(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-    return batches
+def _none(_: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    return iter(())

@@ -58,11 +58,15 @@ def _daemons(spark: SparkSession) -> dict[int, bool]:
 
 
 def test_sources_and_stages_share_the_workers_that_were_warmed_up(spark: SparkSession, tmp_path: Path) -> None:
-    settings = dict(spark.conf.getAll)
+    settings, tracker = dict(spark.conf.getAll), spark.sparkContext.statusTracker()
+    jobs = set(tracker.getJobIdsForGroup(None))
     warm_up(spark)
     assert dict(spark.conf.getAll) == settings
     (warming,) = (thread for thread in threading.enumerate() if thread.name == "vsc-warm-up")
     warming.join()
+    (job,) = set(tracker.getJobIdsForGroup(None)) - jobs
+    (stage,) = tracker.getJobInfo(job).stageIds
+    assert tracker.getStageInfo(stage).numCompletedTasks == spark.sparkContext.defaultParallelism
     before = _daemons(spark)
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.json").write_text(json.dumps({"k": "a", "at": 1}))
