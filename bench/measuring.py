@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from vsc.runtime.spark.counters import EpochReport
 
-__all__ = ["Measured", "measure_frame", "measure_library", "measure_topology", "session", "stream"]
+__all__ = ["Measured", "measure_frame", "measure_library", "measure_topology", "session", "stream", "vsc_session"]
 
 PARTITIONS = 2
 
@@ -83,6 +83,17 @@ def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSessio
     return spark
 
 
+def vsc_session(name: str) -> SparkSession:
+    """The same with what ``vsc run`` gives its sessions."""
+    from vsc.runtime.spark.local_files import use_local_files
+    from vsc.runtime.spark.session import local_jvm, local_settings
+
+    with local_jvm():
+        spark = session(name, local_settings())
+    use_local_files(spark)
+    return spark
+
+
 def stream(spark: SparkSession, folder: Path, schema: str, files: int = FILES_A_BATCH) -> DataFrame:
     """The files of a folder as a stream, a batch of the workload at a time."""
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", files).parquet(str(folder))
@@ -106,10 +117,8 @@ def measure_topology(text: str, folder: Path, fed: Sequence[str], workload: Work
     from vsc.compiler import compile_topology
     from vsc.runtime.metrics import Group
     from vsc.runtime.spark import start
-    from vsc.runtime.spark.session import local_jvm, local_settings
 
-    with local_jvm():
-        spark = session("vsc", local_settings())
+    spark = vsc_session("vsc")
     given = folder / "vsc-stream"
     for name in fed:
         (given / name).mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bench.comparison import Floor
-from bench.measuring import PARTITIONS, session, stream
+from bench.measuring import PARTITIONS, stream, vsc_session
 from bench.operators import FLOORS, OPERATORS, PLAIN, columns_of, topology
 from bench.processes import cpu_seconds
 from bench.workload import FILES_A_BATCH, write_file
@@ -83,15 +83,12 @@ class Timed:
 
 def measure_all(rows: int, names: Sequence[str], tell: Callable[[str], None]) -> dict[str, Timed]:
     """Measures the named operators, and the plain join, which also comes first of all, to warm Spark up."""
-    from vsc.runtime.spark.session import local_jvm, local_settings
-
     found: dict[str, Timed] = {}
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as name:
         folder = Path(name)
         for source, share in _FILES.items():
             _write(folder, source, int(rows * share))
-        with local_jvm():
-            spark = session("operators", local_settings())
+        spark = vsc_session("operators")
         for number, operator in enumerate(["warming up", PLAIN, *names, *BESIDE, *_SPARK]):
             timed = found[operator] = _timed(spark, operator, folder, folder / f"checkpoint-{number}", rows)
             tell(f"{operator}: {timed.rate:,.0f} rows/s, epochs {timed.epochs} ms, CPU {timed.cpu} ms")

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.comparison import Floor
-from bench.measuring import session
+from bench.measuring import session, vsc_session
 from bench.workload import stamps, write_file
 
 if TYPE_CHECKING:
@@ -139,16 +139,16 @@ def _child(peer: str, folder: Path, partitions: int) -> dict[str, Tiny]:
         cold, warm = (_times(_count(spark, folder, run)) for run in ("cold", "warm"))
         return {COUNT: replace(warm, first=cold.first)}
     from vsc.compiler import compile_topology
-    from vsc.runtime.spark import start
-    from vsc.runtime.spark.session import local_jvm, local_settings
+    from vsc.runtime.spark.job import Run
+    from vsc.runtime.spark.query import Opened, start_query
 
-    with local_jvm():
-        spark, found = session("tiny", local_settings()), {}
+    spark, found = vsc_session("tiny"), {}
     for number, query in enumerate((_ONE, *TOPOLOGIES)):
         variables = {"folder": str(folder)}
         plan = compile_topology(f"topology tiny; {TOPOLOGIES[query]}", path="bench.vdsl", variables=variables)
         checkpoint = str(folder / f"vsc-{partitions}-{number}")
-        run = _times(start(plan, spark, checkpoint=checkpoint, variables=variables, partitions=partitions))
+        job = Run(plan, checkpoint, variables, partitions, observe=False)  # as `vsc run` does, where nothing listens
+        run = _times(start_query(Opened.of(job, spark), spark, None).query)
         found[query] = replace(run, first=found[query].first) if query in found else run
     spark.stop()
     return found

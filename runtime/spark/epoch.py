@@ -91,7 +91,7 @@ class EpochWriter:
     def _passed_on(self, batch: DataFrame, epoch: int, sink: EpochSink) -> EpochReport:
         """Lets the one sink compute the output in its own job, which brings the counters here as well."""
         seen = Observation(f"counters of epoch {epoch}")
-        payloads = F.collect_list(F.when(F.col("dest") == CONTROL, F.col("payload")))
+        payloads = F.expr(f"collect_list(IF(dest = {CONTROL}, payload, NULL)) AS payloads")
 
         @cache
         def report() -> EpochReport:
@@ -99,7 +99,7 @@ class EpochWriter:
             self._bad_rows.check(found)  # a sink asks before it lets anything be seen
             return found
 
-        output = self._output(batch.observe(seen, payloads.alias("payloads")))
+        output = self._output(batch.observe(seen, payloads))
         sink.write(output, epoch, lambda: report().rows(sink.id))
         return report()
 

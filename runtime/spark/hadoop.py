@@ -58,6 +58,11 @@ def logged_url(url: str) -> str:
     return f"file://{url[5:]}" if url.startswith("file:/") and not url.startswith("file://") else url
 
 
+def _checksum(path: Path) -> Path:
+    """Where Hadoop keeps the checksum of a local file."""
+    return path.with_name(f".{path.name}.crc")
+
+
 class Files:
     """A folder, and operations on paths relative to it. Nothing is cached."""
 
@@ -71,6 +76,7 @@ class Files:
         self._root = self._fs.makeQualified(path)
         self.root = str(self._root.toString())
         self.is_local = str(self._root.toUri().getScheme()) == "file"
+        self._plain = str(self._root.toUri().getPath())
 
     def path(self, name: str = "") -> str:
         """The full path of `name`."""
@@ -132,7 +138,7 @@ class Files:
 
     def local(self, name: str = "") -> str:
         """The plain path of `name`; the folder has to be a local one (`is_local`)."""
-        return str(self._path(name).toUri().getPath())
+        return os.path.join(self._plain, name) if name else self._plain
 
     def read(self, name: str, most: int = MAX_BYTES) -> str:
         """The text of a file, UTF-8. OSError if it has more than `most` bytes, or is not UTF-8."""
@@ -155,9 +161,8 @@ class Files:
         aside = aside or (f"{parent}/_{last}.new" if parent else f"_{last}.new")
         self.overwrite(aside, text)
         if self.is_local:  # Hadoop's own rename does not replace
-            target = Path(self.local(name))
-            (target.parent / f".{target.name}.crc").unlink(missing_ok=True)
-            os.replace(self.local(aside), target)
+            _checksum(Path(self.local(name))).unlink(missing_ok=True)
+            os.replace(self.local(aside), self.local(name))
         else:
             self.delete(name)
             self.rename(aside, name)
@@ -178,13 +183,13 @@ class Files:
 
     def overwrite(self, name: str, text: str) -> None:
         """Writes a file in its place: who reads it meanwhile may see a part of it."""
-        path = self._path(name)
-        if self.is_local:
-            # As it is, Hadoop starts a process to set the permissions of the file, and one for those of its checksum.
-            self._fs.delete(path, False)
-            stream = self._fs.getRawFileSystem().create(path, True)
-        else:
-            stream = self._fs.create(path, True)
+        if self.is_local:  # there, Hadoop starts processes for permissions, and each of its calls costs more than that
+            path = Path(self.local(name))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _checksum(path).unlink(missing_ok=True)
+            path.write_bytes(text.encode())
+            return
+        stream = self._fs.create(self._path(name), True)
         try:
             stream.write(bytearray(text.encode()))
         finally:

@@ -23,7 +23,8 @@ _EXAMPLES = {"trigger": "'10 seconds'", "max_idle": "'10 seconds'", "max_bad": "
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The arguments of `vsc.runtime.spark.start`, and `drain`. ConfigurationError for one of a wrong type.
+    """The arguments of `vsc.runtime.spark.start`, `drain`, and `observe`: whether Spark's own progress has the epochs'
+    numbers. ConfigurationError for one of a wrong type.
 
     What their values mean is checked where they are used.
     """
@@ -39,6 +40,7 @@ class Run:
     back_to: int | None = None
     drain: bool = False
     max_bad: str | None = None
+    observe: bool = True
 
     def __post_init__(self) -> None:
         for problem, help in _wrong_types(self):

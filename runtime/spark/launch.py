@@ -22,7 +22,8 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.errors import StartError, VscRuntimeError
 from vsc.runtime.spark.connectors.session_settings import connector_settings, unfetched
 from vsc.runtime.spark.interrupts import SIGNALS, Interrupted, Interrupts
-from vsc.runtime.spark.session import is_here, local_jvm, local_settings
+from vsc.runtime.spark.local_files import use_local_files
+from vsc.runtime.spark.session import OWN_SETTINGS, is_here, local_jvm, local_settings
 
 __all__ = ["launched", "local_session", "new_log"]
 
@@ -67,6 +68,8 @@ def launched(
         raise _not_started(master, settings, log, error) from error
     try:
         spark.sparkContext.setLogLevel("WARN")
+        if is_here(master):
+            use_local_files(spark)
         yield spark
     except Exception as error:
         if interrupts.at_once:
@@ -92,7 +95,9 @@ def local_session(plan: Plan) -> SparkSession:
         builder = builder.config(key, value)
     try:
         with _output_to(log), local_jvm():
-            return builder.getOrCreate()
+            spark = builder.getOrCreate()
+            use_local_files(spark)
+            return spark
     except Exception as error:
         raise _not_started(_LOCAL, settings, log, error) from error
 
@@ -142,7 +147,7 @@ def _built(name: str, master: str, conf: Mapping[str, str], interrupts: Interrup
 
 
 def _defaults(master: str) -> dict[str, str]:
-    found = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"}
+    found = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"} | OWN_SETTINGS
     if master.startswith("local"):
         found["spark.driver.host"] = "127.0.0.1"
         found["spark.driver.bindAddress"] = "127.0.0.1"

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from vsc.plan.nodes import Node, Schema
 from vsc.plan.types import BIGINT, DataType
@@ -66,7 +67,7 @@ class Output:
 
     def records(self, sink: str, node: Node) -> list[Batch]:
         """The records for a sink of `node`, brought here; none is the empty list."""
-        return [Batch.from_ipc(bytes(r.payload), node.schema) for r in self._blobs(sink).collect()]
+        return [Batch.from_ipc(bytes(r.payload), node.schema) for r in self._blobs(sink).select("payload").collect()]
 
     def _changes(self, sink: str, node: Node) -> tuple[DataFrame, Unpack]:
         blobs, shuffled = self._blobs(sink), node.name in self.delivery.shuffled
@@ -79,8 +80,9 @@ class Output:
         return Unpack(node.schema, table, table or timestamp, node.name in self.delivery.shuffled)
 
     def _blobs(self, sink: str) -> DataFrame:
-        """The payloads for one sink, with their slots and places."""
-        return self.blobs.where((F.col("dest") == SINK) & (F.col("port") == sink)).select("slot", "payload", "place")
+        """The wire rows for one sink."""
+        # As text: each of PySpark's column functions is three calls of the JVM.
+        return self.blobs.where(f"dest = {SINK} AND port = '{sink}'")
 
 
 @dataclass(frozen=True)
@@ -142,4 +144,12 @@ class _Handed:
 
 def _rows(blobs: DataFrame, unpack: Unpack | _Handed, made: str) -> DataFrame:
     ordered = blobs.sortWithinPartitions("place") if unpack.shuffled else blobs
-    return ordered.select("payload").mapInArrow(unpack, made)
+    return ordered.select("payload").mapInArrow(unpack, _columns(made))
+
+
+@cache
+def _columns(ddl: str) -> StructType:
+    """Of Spark's DDL, which the JVM would read anew in each epoch."""
+    found = StructType.fromDDL(ddl)
+    assert isinstance(found, StructType)
+    return found

@@ -20,7 +20,6 @@ from vsc.runtime.spark.control import broadcast
 from vsc.runtime.spark.delivery import delivery
 from vsc.runtime.spark.later_stage import LaterStageProcessor
 from vsc.runtime.spark.local_folder import LocalFolders
-from vsc.runtime.spark.observed import observed
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.session import settled
@@ -63,7 +62,7 @@ def pipeline(
         frame = frame.groupBy("slot").transformWithStateInPandas(processor, WIRE_DDL, "append", "none")
     if delivery(plan).last_shuffle:
         frame = frame.repartition(partitions, "slot")
-    return observed(frame)
+    return frame
 
 
 def _source(spark: SparkSession, plan: Plan, node: Node, options: Options) -> tuple[DataFrame, ParquetFiles | None]:

@@ -42,6 +42,7 @@ from vsc.runtime.spark.lineage import Forerunner
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
 from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.moved import follow_logs, follow_schemas
+from vsc.runtime.spark.observed import observed
 from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.pace import PROPERTY, Pacer
 from vsc.runtime.spark.pipeline import pipeline
@@ -262,6 +263,8 @@ def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, wr
         frame = pipeline(
             spark, job.plan, resolved, opened.control, opened.kept, opened.partitions, job.options, folders
         )
+        if job.observe:
+            frame = observed(frame)
         query: StreamingQuery = (
             frame.writeStream.queryName(f"{job.plan.name}-{opened.id[:8]}")
             .outputMode("append")

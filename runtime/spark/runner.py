@@ -11,6 +11,7 @@ import json
 import logging
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -23,6 +24,7 @@ from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.interrupts import Interrupted, Interrupts
 from vsc.runtime.spark.job import Run
 from vsc.runtime.spark.lag import source_lags
+from vsc.runtime.spark.observed import is_heard
 from vsc.runtime.spark.progress import Activity, Display, Phase, Tracker
 from vsc.runtime.spark.query import Opened, Started, start_query
 from vsc.runtime.spark.trigger import ends
@@ -44,7 +46,7 @@ def run(job: Run, spark: SparkSession, show: Display, interrupts: Interrupts | N
     show.doing(Activity(Phase.PREPARING))
     interrupts = interrupts or Interrupts()
     warm_up(spark)
-    opened = Opened.of(job, spark)
+    opened = Opened.of(replace(job, observe=is_heard(spark)), spark)
     tracker = opened.tracker()
     _once(opened, spark, _Watch(show, tracker, job.plan), interrupts)
     if job.drain and not interrupts.requested:

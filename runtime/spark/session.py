@@ -14,6 +14,7 @@ from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.wire import ROWS_A_BATCH
 
 __all__ = [
+    "OWN_SETTINGS",
     "configured",
     "is_here",
     "local_jvm",
@@ -39,6 +40,10 @@ _LATE_C2 = (
     "-XX:Tier4BackEdgeThreshold=400000",
 )
 """Ten times the JVM's own."""
+OWN_SETTINGS = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
+"""The settings of every session that vsc starts. PySpark would tell the JVM at each call where in Python it is, for
+messages that point at the user's code, of which there is none: twice as many calls in an epoch."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -100,7 +105,7 @@ def is_here(master: str) -> bool:
 
 def local_settings() -> dict[str, str]:
     """The settings of a session on this machine alone, made before Spark starts, that make small epochs cheap."""
-    return {
+    return OWN_SETTINGS | {
         # Workers are forked with everything loaded.
         "spark.python.daemon.module": "vsc.runtime.spark.worker_daemon",
         # Delta Lake looks at a table in 50 tasks, several times an epoch.

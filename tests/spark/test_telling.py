@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 from urllib.request import urlopen
 
 import pytest
+from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from tests.spark.support import compiled, write_json
 from vsc.runtime.spark.displays import Both, JsonDisplay, LinesDisplay
 from vsc.runtime.spark.exporter import PrometheusDisplay
+from vsc.runtime.spark.observed import is_heard
+from vsc.runtime.spark.progress import Display
 from vsc.runtime.spark.runner import Run, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.listener import (
+        QueryIdleEvent,
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+    )
     from pyspark.sql.streaming.query import StreamingQuery
 
 pytestmark = pytest.mark.spark
@@ -32,25 +43,40 @@ sink priced to noop (); sink counts to noop ();
 """
 
 
-class Screen:
-    """Keeps Spark's progress beside what vsc shows, and what Prometheus would read at the end."""
+class Listener(StreamingQueryListener):
+    """Keeps what Spark's progress has of the tasks."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-        self._query: StreamingQuery | None = None
-        self.exporter = PrometheusDisplay("127.0.0.1", 0)
+    def __init__(self) -> None:
         self.observed: list[dict[str, Any]] = []
+        self.ended = False
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        pass
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        self.observed.append(json.loads(event.progress.json).get("observedMetrics", {}))
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        pass
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        self.ended = True
+
+
+class Screen:
+    """Keeps what Prometheus would read at the end."""
+
+    def __init__(self) -> None:
+        self.exporter = PrometheusDisplay("127.0.0.1", 0)
         self.scraped = ""
 
     def doing(self, activity: object) -> None:
         pass
 
     def batch(self, event: object) -> None:
-        self._query = self._query or self._spark.streams.active[0]
+        pass
 
     def finished(self, event: object) -> None:
-        assert self._query is not None
-        self.observed = [json.loads(p.json).get("observedMetrics", {}) for p in self._query.recentProgress]
         with urlopen(f"http://127.0.0.1:{self.exporter.port}/metrics", timeout=20) as answer:
             self.scraped = answer.read().decode()
 
@@ -65,12 +91,16 @@ def test_a_run_tells_the_same_everywhere(spark: SparkSession, tmp_path: Path) ->
     write_json(
         tmp_path / "in/orders/1.json", [{"id": 3, "currency": "a", "at": 40}, {"id": 4, "currency": "a", "at": 5}], 2
     )
-    events, lines, screen = io.StringIO(), io.StringIO(), Screen(spark)
+    events, lines, screen, listener = io.StringIO(), io.StringIO(), Screen(), Listener()
     show = Both(Both(JsonDisplay(events), screen.exporter), Both(LinesDisplay(lines), screen))
     job = Run(compiled(TOPOLOGY), str(tmp_path / "ck"), {"in": str(tmp_path / "in")}, partitions=2)
+    spark.streams.addListener(listener)
     try:
         run(job, spark, show)
+        while not listener.ended:  # Spark tells it on a thread of its own
+            time.sleep(0.05)
     finally:
+        spark.streams.removeListener(listener)
         screen.close()
     told = [json.loads(line) for line in events.getvalue().splitlines()]
     last = told[-1]
@@ -91,7 +121,7 @@ def test_a_run_tells_the_same_everywhere(spark: SparkSession, tmp_path: Path) ->
     assert last["metrics"]["longest_session"] == {"counts": 0}
 
     sums: dict[str, int] = {}
-    for metrics in (found["vsc"] for found in screen.observed if found):
+    for metrics in (found["vsc"] for found in listener.observed if found):
         for name, count in metrics["dropped_records"].items():
             sums[name] = sums.get(name, 0) + count
     assert sums == {f"{node}.{reason}": n for node, reasons in dropped.items() for reason, n in reasons.items()}
@@ -108,3 +138,23 @@ def test_a_run_tells_the_same_everywhere(spark: SparkSession, tmp_path: Path) ->
     text = "\n".join(summary)
     for words in ("read      ", "orders 5", "dropped   ", "1 window_closed in 'counts'", "held      priced#waiting 1"):
         assert words in text
+
+
+@pytest.mark.parametrize("settings", [{}, {"spark.eventLog.enabled": "true"}, {"spark.extraListeners": "a.Listener"}])
+def test_what_listens_to_spark(spark: SparkSession, settings: dict[str, str]) -> None:
+    with patch.object(spark.sparkContext, "getConf", lambda: settings):
+        assert is_heard(spark) == bool(settings)
+
+
+def test_nothing_is_observed_where_nothing_listens(spark: SparkSession, tmp_path: Path) -> None:
+    seen: list[StreamingQuery] = []
+
+    class Queries(Display):
+        def doing(self, activity: object) -> None:
+            seen.extend(spark.streams.active)
+
+    write_json(tmp_path / "in/rates/0.json", [{"currency": "a", "rate": 1, "at": 0}], 0)
+    write_json(tmp_path / "in/orders/0.json", [{"id": 1, "currency": "a", "at": 3}], 1)
+    run(Run(compiled(TOPOLOGY), str(tmp_path / "ck"), {"in": str(tmp_path / "in")}, partitions=2), spark, Queries())
+    (progress,) = (json.loads(p.json) for p in seen[0].recentProgress if p.numInputRows)
+    assert not progress.get("observedMetrics")

@@ -9,6 +9,7 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 from zipimport import zipimporter
 
@@ -80,6 +81,18 @@ def test_sources_and_stages_share_the_workers_that_were_warmed_up(spark: SparkSe
     query.awaitTermination()
     assert written == [1]
     assert _daemons(spark) == before
+
+
+def test_no_process_is_started_for_the_permissions_of_a_file(spark: SparkSession, tmp_path: Path) -> None:
+    jvm: Any = spark._jvm
+    files = jvm.org.apache.hadoop.fs.FileSystem.get(jvm.java.net.URI("file:///"), spark._jsc.hadoopConfiguration())
+    assert files.getRawFileSystem().getClass().getName() == "vsc.LocalFiles$Raw"
+    path, permission = jvm.org.apache.hadoop.fs.Path, jvm.org.apache.hadoop.fs.permission.FsPermission
+    for mode in ("640", "701", "1777"):
+        place = tmp_path / mode
+        files.create(path(str(place))).close()
+        files.setPermission(path(str(place)), permission(mode))
+        assert oct(place.stat().st_mode)[-4:] == mode.zfill(4)
 
 
 def test_no_process_is_started_to_look_at_a_file_of_a_local_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
