@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 __all__ = ["use_local_files"]
 
-_CLASS = "vsc.LocalFiles"
+_SETTING, _CLASS = "fs.file.impl", "vsc.LocalFiles"
 _SOURCE = """
 package vsc;
 
@@ -52,16 +52,18 @@ _log = logging.getLogger(__name__)
 def use_local_files(spark: SparkSession) -> None:
     """From now on, whoever asks Hadoop in this JVM for the local file system gets one that starts no process.
 
-    Hadoop keeps one object for all; those who have asked before keep theirs.
+    Hadoop keeps one object for all; those who have asked before keep theirs. One that the user has set stays.
     """
     jvm: Any = spark._jvm
+    if spark._jsc.hadoopConfiguration().get(_SETTING) is not None:
+        return
     try:
         compiler = jvm.org.codehaus.janino.SimpleCompiler()
         compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
         compiler.cook(_SOURCE)
         settings = jvm.org.apache.hadoop.conf.Configuration(spark._jsc.hadoopConfiguration())
         settings.setClassLoader(compiler.getClassLoader())
-        settings.set("fs.file.impl", _CLASS)
+        settings.set(_SETTING, _CLASS)
         files, local = jvm.org.apache.hadoop.fs.FileSystem, jvm.java.net.URI("file:///")
         files.get(local, settings).close()  # Hadoop forgets the one that it keeps
         files.get(local, settings)

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from vsc.compiler import compile_topology
 from vsc.runtime.spark import start
+from vsc.runtime.spark.local_files import use_local_files
 from vsc.runtime.spark.warm_up import warm_up
 
 pytestmark = pytest.mark.spark
@@ -93,6 +94,18 @@ def test_no_process_is_started_for_the_permissions_of_a_file(spark: SparkSession
         files.create(path(str(place))).close()
         files.setPermission(path(str(place)), permission(mode))
         assert oct(place.stat().st_mode)[-4:] == mode.zfill(4)
+
+
+def test_a_file_system_that_the_user_has_set_stays(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    settings, local = spark._jsc.hadoopConfiguration(), jvm.java.net.URI("file:///")
+    before = jvm.org.apache.hadoop.fs.FileSystem.get(local, settings)
+    settings.set("fs.file.impl", "org.apache.hadoop.fs.LocalFileSystem")
+    try:
+        use_local_files(spark)
+        assert jvm.org.apache.hadoop.fs.FileSystem.get(local, settings).equals(before)
+    finally:
+        settings.unset("fs.file.impl")
 
 
 def test_no_process_is_started_to_look_at_a_file_of_a_local_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
