@@ -1,8 +1,8 @@
-"""A stage on Spark: the stateful processor of one vsc partition, around the operators' `LaterStage`.
+"""A stage on Spark: an epoch of one vsc partition, around the operators' `LaterStage`.
 
 Guarantees: what a call reads and writes is one epoch of one partition; its state follows the state protocol; rows
-that are for a later stage, a sink or the driver pass through unchanged. Nothing is opened in `init`, which Spark also
-calls on the driver.
+that are for a later stage, a sink or the driver pass through unchanged. Not for what Spark asks of a stateful
+processor: that is `stage_processor`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from pyspark import TaskContext
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import LocalStoreError
@@ -30,7 +29,6 @@ from vsc.runtime.operators.views.catalog import pulse, stores_of
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.control import clocks, is_drain, stages_in_step
 from vsc.runtime.spark.counters import StateSize, StoreState, TaskCounters
-from vsc.runtime.spark.loaded import keep_loaded
 from vsc.runtime.spark.local_folder import LocalFolders, opened
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.protocol import Manifest, PartitionState, attempt_name
@@ -44,7 +42,7 @@ from vsc.runtime.state.sizes import updated_sizes
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, ValueState
 
-__all__ = ["LaterStageProcessor", "epoch"]
+__all__ = ["LaterStageTask", "epoch"]
 
 BATCH_ID = "streaming.sql.batchId"
 _DTYPES = {
@@ -101,46 +99,28 @@ def _spill_much(state: PartitionState, name: str) -> None:
         state.spill(name)
 
 
-class LaterStageProcessor(StatefulProcessor):
-    """One stage (number >= 1) of a plan; the grouping key is a slot, that is, a vsc partition."""
+@dataclass(frozen=True, slots=True)
+class LaterStageTask:
+    """One stage (number >= 1) of a plan; `observe` are the nodes whose records leave it for sinks."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        stage: int,
-        partitions: int,
-        options: RunOptions,
-        folders: LocalFolders,
-        observe: frozenset[str],
-    ) -> None:
-        self._plan = plan
-        self._stage = stage
-        self._partitions = partitions
-        self._options = options
-        self._folders = folders
-        self._observe = observe
-        self._ranks = {node.name: node.source.rank for node in plan.sources}
+    plan: Plan
+    stage: int
+    partitions: int
+    options: RunOptions
+    folders: LocalFolders
+    observe: frozenset[str]
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Names the state variables."""
-        self._blobs = _SparkBlobs(
-            handle.getValueState("manifest", "text string"),
-            handle.getMapState("blobs", "name string, chunk int", "data binary"),
-        )
-
-    def handleInputRows(  # type: ignore[override]  # of the two kinds of rows, we are given pandas frames
-        self,
-        key: Any,
-        rows: Iterator[pd.DataFrame],
-        timerValues: Any,
+    def run(
+        self, slot: int, rows: Iterator[pd.DataFrame], manifest_state: ValueState, blob_state: MapState
     ) -> Iterator[pd.DataFrame]:
-        """One epoch of one partition."""
+        """One epoch of the partition in `slot`: what comes out. The partition's state is in the two state variables."""
         started = time.perf_counter()
-        partition = self._partition(int(key[0]))
+        blobs = _SparkBlobs(manifest_state, blob_state)
+        partition = self._partition(slot)
         mine: list[WireRow] = []
-        seeds = Seeds(self._blobs, f"{attempt_name(epoch(), self._stage, partition)}.seed")
+        seeds = Seeds(blobs, f"{attempt_name(epoch(), self.stage, partition)}.seed")
         for frame in rows:
-            is_mine = frame["dest"] == self._stage
+            is_mine = frame["dest"] == self.stage
             for row in _wire_rows(frame[is_mine]):
                 if row.port == SEED:
                     seeds.take(row.payload)
@@ -149,16 +129,16 @@ class LaterStageProcessor(StatefulProcessor):
             if not is_mine.all():
                 yield frame[~is_mine]
         seeds.settle()
-        manifest = Manifest.load(self._blobs.manifest())
-        with self._folders.partition(self._stage, partition) as folder:
-            work = partial(self._frames, partition, folder, manifest, mine, started)
+        manifest = Manifest.load(blobs.manifest())
+        with self.folders.partition(self.stage, partition) as folder:
+            work = partial(self._frames, blobs, partition, folder, manifest, mine, started)
             try:
                 frames = work()
                 first = next(frames)
             except LocalStoreError:
                 # What is on the local disk is only a copy: once more, with a new one.
                 shutil.rmtree(folder, ignore_errors=True)
-                self._blobs.take_back()
+                blobs.take_back()
                 frames = work()
                 first = next(frames)
             yield first
@@ -170,6 +150,7 @@ class LaterStageProcessor(StatefulProcessor):
 
     def _frames(
         self,
+        blobs: _SparkBlobs,
         partition: int,
         folder: Path,
         manifest: Manifest,
@@ -180,18 +161,18 @@ class LaterStageProcessor(StatefulProcessor):
 
         LocalStoreError if what is in `folder` is damaged.
         """
-        self._blobs.fresh = []
-        counters = TaskCounters(self._stage, partition)
-        router = Router(self._plan, self._stage, self._partitions)
+        blobs.fresh = []
+        counters = TaskCounters(self.stage, partition)
+        router = Router(self.plan, self.stage, self.partitions)
         out: list[WireRow] = []
         produced = False
         with opened(folder, manifest) as base:
-            state = PartitionState.open(self._blobs, base, manifest)
-            lift(self._plan, self._stage, state.kv)
-            name = attempt_name(epoch(), self._stage, partition)
-            task = LaterStage(self._plan, self._stage, state.kv, self._options, self._observe, partition=partition)
+            state = PartitionState.open(blobs, base, manifest)
+            lift(self.plan, self.stage, state.kv)
+            name = attempt_name(epoch(), self.stage, partition)
+            task = LaterStage(self.plan, self.stage, state.kv, self.options, self.observe, partition=partition)
             counters.mark("open", started)
-            in_step = InStep(state.kv, {n.name: n.schema for n in self._plan.nodes})
+            in_step = InStep(state.kv, {n.name: n.schema for n in self.plan.nodes})
             for result in self._results(task, in_step, mine, partial(_spill_much, state, name)):
                 if produced:  # what has waited may be much: it goes on portion by portion
                     yield from self._given_out(out)
@@ -217,9 +198,10 @@ class LaterStageProcessor(StatefulProcessor):
         told = [row.payload for row in rows if not row.port]
         drain = any(map(is_drain, told))
         frontier = None
-        if not drain and self._stage in stages_in_step(self._plan):
-            frontier = Pace.here().frontier(self._ranks, clocks(told))
-        inputs = [(row.port, Batch.from_ipc(row.payload, self._plan.node(row.port).schema)) for row in rows if row.port]
+        if not drain and self.stage in stages_in_step(self.plan):
+            ranks = {node.name: node.source.rank for node in self.plan.sources}
+            frontier = Pace.here().frontier(ranks, clocks(told))
+        inputs = [(row.port, Batch.from_ipc(row.payload, self.plan.node(row.port).schema)) for row in rows if row.port]
         for number, portion in enumerate(in_step.portions(inputs, frontier)):
             if number:
                 between()
@@ -232,27 +214,23 @@ class LaterStageProcessor(StatefulProcessor):
     def _store_states(self, kv: OverlayKV, base: OrderedKV) -> dict[str, StoreState]:
         """What there is in each store, by name. Writes the sums beside the stores, so before the state is committed."""
         sizes, found = updated_sizes(kv, base), {}
-        for store in stores_of(self._plan):
-            if store.stage == self._stage:
+        for store in stores_of(self.plan):
+            if store.stage == self.stage:
                 name = store.name if store.canonical else f"{store.name}@{store.stage}"
-                now = pulse(self._plan, store, kv)
+                now = pulse(self.plan, store, kv)
                 found[name] = StoreState(*sizes.get(store_root(store.prefix), (0, 0)), now.held, now.stream_time)
         return found
 
-    def close(self) -> None:
-        """The task is done; nothing is held between calls."""
-        keep_loaded()
-
     def _partition(self, slot: int) -> int:
         """The vsc partition; checks that Spark put it where its state is alone."""
-        partition = slots(self._partitions).index(slot)
+        partition = slots(self.partitions).index(slot)
         context = TaskContext.get()
         if context is not None and context.partitionId() != partition:
             raise RuntimeError(f"vsc partition {partition} was placed in shuffle partition {context.partitionId()}")
         return partition
 
     def _given_out(self, out: list[WireRow]) -> Iterator[pd.DataFrame]:
-        keys = slots(self._partitions)
+        keys = slots(self.partitions)
         for rows in chunks(out):
             columns = wire_columns(rows, keys).items()
             yield pd.DataFrame({name: pd.Series(values, dtype=_DTYPES[name]) for name, values in columns})

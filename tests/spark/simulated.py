@@ -281,7 +281,7 @@ class Attempt:
         yield
 
     def _call(self) -> None:
-        """What a stage does (`LaterStageProcessor.handleInputRows`), without the operators."""
+        """What a stage does (`LaterStageTask.run`), without the operators."""
         blobs = self.result
         manifest = Manifest.load(blobs.manifest())
         with (
