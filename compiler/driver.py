@@ -50,7 +50,7 @@ def compile_topology(text: str, path: str = "topology.vdsl", variables: Mapping[
 
     `path` is what messages show; its stem names the topology if `text` does not. `variables` are the values for
     ``${name}``, before those of the environment. Raises `TopologyError`, which holds all findings, and TypeError for
-    variables that are no texts.
+    variables that are not text.
     """
     result = compile_source(text, path, variables)
     if result.plan is None:

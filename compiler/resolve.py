@@ -1,7 +1,7 @@
 """Names to nodes: which statement declares what, and which node each input and sink means.
 
 The result is a `Topology` whatever was written. What is reported here: a name declared twice, `topology` twice or not
-first, and every place at which a name stands that nobody declares.
+first, and every use of a name that is not declared.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The compiler's one graph: the declared nodes, and which reads which.
 
-A `Topology` may be wrong: it may hold cycles, inputs that nobody declares, statements of the wrong kind. It is what
+A `Topology` may be wrong: it may hold cycles, inputs that are not declared, statements of the wrong kind. It is what
 the passes look at; what they find out stays beside it. The only module of the compiler that knows networkx.
 """
 

@@ -81,7 +81,7 @@ class StateError(VscRuntimeError):
 
 
 class LocalStoreError(StateError):
-    """A local store that cannot be read or written: where it is a copy of something, it can be made anew."""
+    """A local store that cannot be read or written. One that is a copy can be rebuilt."""
 
 
 class CheckpointError(VscRuntimeError):

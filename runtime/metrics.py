@@ -98,7 +98,7 @@ class BadRow(NamedTuple):
 class Metrics:
     """Counters by (node, group, reason), maxima by (node, name), and the first bad row by (node, reason).
 
-    The latter are there to be told, and are no part of what is kept and shown as numbers.
+    The latter are there to be told, and are not part of what is kept and shown as numbers.
     """
 
     __slots__ = ("_counts", "_examples", "_peaks")

@@ -29,7 +29,7 @@ def event_time(value: object) -> int:
 
 
 def microseconds(value: object) -> int:
-    """A value of type timestamp in microseconds since 1970. ValueError for what is none, or does not fit 64 bits."""
+    """A value of type timestamp in microseconds since 1970. ValueError if it is not one, or does not fit 64 bits."""
     if _is_int(value) and -(2**63) <= value * 1000 < 2**63:
         return value * 1000
     if isinstance(value, str):

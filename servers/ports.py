@@ -15,7 +15,7 @@ _offsets = itertools.count(os.getpid() * _APART)
 
 
 def free_port() -> int:
-    """A port that nobody uses now, and that this process has not given before."""
+    """A free port that this process has not given out before."""
     for offset in itertools.islice(_offsets, _COUNT):
         port = _FIRST + offset % _COUNT
         with socket.socket() as found:

@@ -94,7 +94,7 @@ class Limit:
 
 
 Undisturbed = Callable[[Job, Limit], Pace]
-"""Runs a job that nobody kills, and says at which pace."""
+"""Runs a job without killing it, and returns its pace."""
 
 
 class SoakError(Exception):

@@ -11,7 +11,7 @@ from vsc.compiler.source import SourceFile
 __all__ = ["MOST", "render_problem", "render_text", "summary", "visible"]
 
 MOST = 20
-"""Diagnostics of one file that are shown: the rest are mostly of one cause with these, or the file is no topology."""
+"""Most diagnostics shown of one file: the rest mostly share a cause with these, or the file is not a topology."""
 
 _TAB = 4
 _WIDE = 160

@@ -32,7 +32,7 @@ _ELSEWHERE = {
 
 
 def instead_of(name: str) -> str:
-    """The one thing to do about a call of `name`, which is no function."""
+    """The one thing to do about a call of `name`, which is not a function."""
     if name.lower() in _CLOCKS:
         return "use `event_time()`: a result does not depend on when it is computed"
     if name.lower() in _ELSEWHERE:

@@ -2,7 +2,7 @@
 
 Every character is accounted for: what is not of the language is reported once, with the way to write it, and the
 tokens go on behind it. A word is a token NAME here unless it is reserved; which of the others are keywords is for the
-parser to say. Durations (``1 hour 30 minutes``) are put together here, since their units are no reserved words.
+parser to say. Durations (``1 hour 30 minutes``) are put together here, since their units are not reserved words.
 """
 
 from __future__ import annotations

@@ -291,7 +291,7 @@ class StatementBuilder(ExpressionBuilder):
 
 
 def _equated(expression: syntax.Expression, left: str, right: str) -> list[syntax.Expression]:
-    """The left input's sides of ``a.x = b.x and a.y = b.y``; empty if the expression is no such condition."""
+    """The left input's sides of ``a.x = b.x and a.y = b.y``; empty if the expression is not such a condition."""
     pending, sides = [expression], []
     while pending:
         part = pending.pop()

@@ -64,7 +64,7 @@ def _nearest(word: str) -> str | None:
 
 
 def _unit_help(word: str, number: str) -> str:
-    """What to write for a `word` behind the whole `number`, which is no unit of time."""
+    """What to write for a `word` behind the whole `number`, which is not a unit of time."""
     if word.lower() in _DAYS and number.isdigit():
         return f"write `{int(number) * _DAYS[word.lower()]} days`"
     near = _nearest(word)

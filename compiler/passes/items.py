@@ -1,7 +1,7 @@
 """`select`: from the items as written to the columns of the result.
 
 The key columns of the result stand in front, listed or not. Listing one by its bare name changes nothing, with ``as``
-it renames it; a second listing is a copy. ``*`` is every column of an input that is no key column.
+it renames it; a second listing is a copy. ``*`` is every column of an input except its key columns.
 """
 
 from __future__ import annotations

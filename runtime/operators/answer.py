@@ -114,7 +114,7 @@ class _Answer(Step):
         looks = np.isin(instruction, _LOOKS)
         asking = subscriptions.select(looks)
         found = self._look_up(asking)
-        self._site.kept(asking, found.failed)  # counts; a row that cannot be computed is none
+        self._site.kept(asking, found.failed)  # counts; a row that cannot be computed does not exist
         rights = self._rights(asking, found, changes)
         answers = _Answers.concat(
             self._to_subscriptions(subscriptions, instruction, looks, found, lefts),

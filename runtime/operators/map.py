@@ -1,4 +1,4 @@
-"""`map`: the value columns computed anew; the key stays.
+"""`map`: computes new value columns; the key stays.
 
 A record without value stays one. A table's map computes its rows from its input's, so a look-up into it goes on into
 the input.

@@ -12,7 +12,7 @@ __all__ = ["ChangeConsumer", "Put"]
 ChangeConsumer = Callable[[bytes, Row, "Row | None", "Row | None", bool, int], None]
 """Takes a table's change: encoded key, key columns, new row, old row (each None: none), is_latest, event time in ms.
 
-The old row is the newest one before the change, and None too where nobody downstream asks for it."""
+The old row is the newest one before the change, and None too where nothing downstream asks for it."""
 
 
 class Put(Protocol):

@@ -1,8 +1,7 @@
 """Rows of sources that are dropped as bad: how many a run takes, and the first one that could not be read.
 
 Guarantees: a batch with more bad rows than `--max-bad` allows is refused before anything of it shows in a sink; of each
-source and run, the first unreadable row is told; a source none of whose rows could be used is an error, at the end of a
-run.
+source and run, the first unreadable row is reported; at the end of a run, a source without any usable row is an error.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class MaxBad:
 
     @classmethod
     def of(cls, text: str) -> MaxBad:
-        """The bound that `text` is. ConfigurationError for what is none."""
+        """The bound in `text`. ConfigurationError if it is not a bound."""
         found = _BOUND.fullmatch(text.strip())
         if found is None or (found.group(1) and Fraction(found.group(1)) > 100):
             raise ConfigurationError(

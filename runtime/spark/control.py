@@ -1,4 +1,4 @@
-"""Control rows: what stages are told beside their records, and the control source that tells it to all of them.
+"""Control rows: what stages learn beside their records, and the control source that sends it to all of them.
 
 The control source is a folder of small files inside the checkpoint, each line of which reaches every partition. Spark
 calls a stage only for keys that have rows, and sources cannot be added to a checkpoint later. So every query reads this

@@ -39,7 +39,7 @@ _SEPARATORS = {",": ",", ";": ";", "\t": r"\t", "|": "|"}
 class CsvCells:
     """For mapInArrow over (line, path, *others): the declared columns as text, path, others, and `REASON`.
 
-    A line is bytes without its end, which is the dialect's. A blank line is no record. A column that the header does
+    A line is bytes without its end, which is the dialect's. A blank line is not a record. A column that the header does
     not name is null. `place` is the source in messages.
     """
 
@@ -210,7 +210,7 @@ class _File:
         return pa.RecordBatch.from_arrays(arrays, names=names)
 
     def _texts(self, data: bytes) -> list[bytes]:
-        """The records in `data`; blank lines are none."""
+        """The records in `data`; blank lines are not records."""
         ends = record_ends(data, self._cells.dialect).tolist()
         if ends[-1:] != [len(data)]:  # a `\\r`, or what an unclosed quote has left
             ends.append(len(data))
@@ -223,7 +223,7 @@ def _shown(record: bytes) -> str:
 
 
 def _utf8(cells: pa.Array) -> tuple[pa.Array, list[int]]:
-    """Bytes as text, and the rows whose bytes are none: they are null."""
+    """Bytes as text, and the rows whose bytes are not text: those are null."""
     try:
         return cells.cast(pa.string()), []
     except pa.ArrowInvalid:

@@ -1,6 +1,6 @@
 """Which disk is full: what a failed run writes to, and how much is free there. Driver only.
 
-Folders of executors on other machines cannot be looked at; the path that an error names is told then.
+Folders of executors on other machines cannot be looked at; the path that an error names is reported then.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def full_disk(text: str, reason: str, places: Sequence[Place]) -> SinkError:
     if not full:
         free = "; ".join(f"{place.what} ({place.path}): {_free(place.path)}" for place in places)
         return SinkError(f"{quota} on a disk: {reason}" + (f" ({free})" if free else ""), _HELP_ANYWHERE)
-    # Folders on one disk are told together.
+    # Folders on one disk are reported together.
     told = " and ".join(dict.fromkeys(f"{place.path} ({place.what})" for place in full))
     return SinkError(f"{quota} in {told}: {_free(full[0].path)}", _HELP)
 

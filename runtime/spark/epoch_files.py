@@ -13,7 +13,7 @@ lists of the newest two epochs are kept: Spark repeats none but the newest.
 
 Each attempt at an epoch has a folder of its own, so that what a dead driver's tasks still write is not taken for its.
 
-Not for how rows become files: that is the caller's, who is told a folder.
+Not for how rows become files: the caller does that, in the folder that it gets.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def read_store(
     order. A row that answers for no version is there for `key` and, as ``older_than_retention``, for keys that the
     store does not answer for any more.
 
-    The DataFrame belongs to a session of its own (`spark` keeps its settings) and is computed anew at each action.
+    The DataFrame belongs to a session of its own (`spark` keeps its settings) and is recomputed by each action.
     Raises CheckpointError where there is no checkpoint or the epoch is not kept, ConfigurationError for a store, a key
     or a time that makes no sense; an action raises StateError (quoted by Spark) where the state is damaged.
     """
@@ -84,7 +84,7 @@ def read_store(
 
 
 def identity_of(files: ReadableFiles) -> Identity:
-    """The identity of a checkpoint; CheckpointError if it is none, damaged, or of another version."""
+    """The identity of a checkpoint; CheckpointError if it is not one, is damaged, or has another version."""
     if not files.exists(IDENTITY):
         raise CheckpointError(
             f"{files.root} is not a checkpoint of vsc", "give the folder that vsc run has as --checkpoint"
@@ -179,7 +179,7 @@ class EpochState:
         return int(partition_of([codec.encode(values)], self.partitions)[0])
 
     def manifests(self, stage: int, only: int | None = None) -> dict[int, str]:
-        """The manifest of each partition, as JSON; checked, so that damage is told before anything is read."""
+        """The manifest of each partition, as JSON; checked, so that damage is reported before anything is read."""
         found = {p: "" for p in range(self.partitions) if only in (None, p)}
         for row in self._variable(stage, "manifest").select("partition_id", "value.text").collect():
             if row.partition_id in found:

@@ -25,7 +25,7 @@ from vsc.runtime.spark.session import configured, query_configuration
 __all__ = ["PARTITIONS", "spark_plans"]
 
 PARTITIONS = 4
-"""As a query has that nobody gave a number of partitions."""
+"""That of a query without `--partitions`."""
 
 
 def spark_plans(plan: Plan, spark: SparkSession, variables: Mapping[str, str]) -> str:

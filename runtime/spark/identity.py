@@ -50,7 +50,7 @@ class Identity:
         return sealed({**data, "plan_check": checksum(self.plan_text)}, indent=2)
 
     def plan(self, files: ReadableFiles) -> Plan:
-        """The plan. CheckpointError if it is none that this vsc can run."""
+        """The plan. CheckpointError if this vsc cannot run it."""
         try:
             return load(self.plan_text)
         except PlanError as error:

@@ -22,14 +22,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(Exception):
-    """The run was stopped by a signal; its checkpoint is one to go on from."""
+    """The run was stopped by a signal; it can go on from its checkpoint."""
 
 
 class Interrupts:
-    """A context in which signals are taken care of.
+    """A context that handles signals.
 
-    `requested`: a signal has come; `at_once`: the JVM has been ended. `orderly` is set by who runs a query, as long as
-    that looks at `requested`.
+    `requested`: a signal has come; `at_once`: the JVM has been ended. `orderly` is set by the caller while it watches
+    `requested`.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Interrupts:
             signal.signal(number, self._handle)
 
     def launching(self, jvm: Popen[bytes] | None) -> None:
-        """Notes a JVM that is starting; one that is not wanted any more ends at once."""
+        """Notes a JVM that is starting; kills it if the run was already interrupted."""
         self._jvm = jvm
         if self.at_once and jvm is not None:
             jvm.kill()

@@ -53,7 +53,7 @@ def as_text(path: str | os.PathLike[str]) -> str:
 
 
 def clock_of(now: Time | None) -> int | None:
-    """A fixed time for a run's clock, in ms. ConfigurationError for what is none."""
+    """A fixed time for a run's clock, in ms. ConfigurationError if it is not a time."""
     try:
         return None if now is None else event_time(now)
     except (ValueError, OverflowError) as error:

@@ -34,13 +34,13 @@ _THROWN = re.compile(
 _SAID = re.compile(
     r"^(?:.* has been killed\. Reason: (.+)|(Invalid .* heap size: .+|Unrecognized (?:VM )?option.+))$", re.MULTILINE
 )
-"""What a cluster's client and the JVM itself say before they give up; the exceptions that follow tell less."""
+"""What a cluster's client and the JVM itself print before they give up; the exceptions that follow say less."""
 
 
 _LOCAL = "local[*]"
 _PACKAGES = "spark.jars.packages"
 _ALWAYS = {"spark.sql.session.timeZone": "UTC", "spark.executorEnv.TZ": "UTC"}
-"""Settings that a run has whatever it is given: see docs/time.md."""
+"""Settings of every run, whatever the user gives: see docs/time.md."""
 
 
 @contextlib.contextmanager
@@ -49,9 +49,9 @@ def launched(
 ) -> Iterator[SparkSession]:
     """A session on `master`, stopped afterwards. `log` receives the JVM's stdout and stderr.
 
-    StartError, with what the log says of it, when Spark does not start or does not take a setting of `conf`;
+    StartError, with the reason from the log, when Spark does not start or refuses a setting of `conf`;
     MissingJarsError when it cannot fetch a connector.
-    Interrupted when a signal has ended the JVM, whatever that broke off.
+    Interrupted when a signal has ended the JVM.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["TZ"] = "UTC"  # the JVM's, and that of its workers
@@ -80,7 +80,7 @@ def launched(
 
 
 def local_session(plan: Plan) -> SparkSession:
-    """The session that is active, or a new one on this machine for `plan`, which goes on until the process ends.
+    """The active session, or a new one on this machine for `plan`, which lives as long as the process.
 
     StartError when Spark does not start.
     """
@@ -122,8 +122,8 @@ def _stop(spark: SparkSession, interrupts: Interrupts) -> None:
 
 
 def _session(name: str, master: str, conf: Mapping[str, str], interrupts: Interrupts) -> SparkSession:
-    """A new session. What can be set while it runs is set then: Spark checks the values of ``spark.sql`` no sooner, and
-    pyspark, which reads them to report an error, never comes to an end where one of them is the error."""
+    """A new session. What can be set while it runs is set then. Only then does Spark check ``spark.sql`` values, and
+    pyspark, which reads them to report an error, hangs if one of them is the error."""
     sql = {key: value for key, value in conf.items() if key.startswith("spark.sql.")}
     spark = _built(name, master, {key: value for key, value in conf.items() if key not in sql}, interrupts)
     fixed = {key: value for key, value in sql.items() if not spark.conf.isModifiable(key)}
@@ -164,7 +164,7 @@ def _packages(packages: Sequence[str], conf: Mapping[str, str]) -> dict[str, str
 
 @contextlib.contextmanager
 def _output_to(log: Path) -> Iterator[None]:
-    """For the length of the context, what this process and its children print on stdout and stderr goes to `log`."""
+    """In this context, what this process and its children print to stdout and stderr goes to `log`."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept = os.dup(1), os.dup(2)
@@ -183,8 +183,8 @@ def _output_to(log: Path) -> Iterator[None]:
 def _signals_for_us_alone(interrupts: Interrupts) -> Iterator[None]:
     """A JVM started in this context ignores SIGINT and SIGTERM: what is sent to the whole group stops only us.
 
-    It ends when this process closes its end of the pipe, however that comes about. pyspark protects its JVM from
-    SIGINT alone.
+    The JVM ends when this process closes its end of the pipe, for whatever reason. pyspark shields its JVM from SIGINT
+    only.
     """
     gateway: Any = java_gateway
     popen = gateway.Popen
@@ -207,7 +207,7 @@ def _ignore_signals() -> None:
 
 
 def _reason(log: Path, error: BaseException) -> str:
-    """Why Spark did not start: what Java's exception says, if there is one, in the error or in the log."""
+    """Why Spark did not start: the message of Java's exception in the error or the log, if there is one."""
     logged = log.read_text(errors="replace")
     found = _SAID.search(logged) or _THROWN.search(str(error)) or _THROWN.search(logged)
     if found is not None:

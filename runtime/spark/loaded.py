@@ -1,4 +1,4 @@
-"""What a Python worker of Spark has loaded is neither garbage nor out of date."""
+"""Keeps Spark's Python workers from collecting, or reading again, what they have loaded."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Files on a local disk, for a session that vsc starts on this machine: Hadoop would run ``chmod`` for each of them.
 
-Without its native library, which nobody has who installs Spark with pip, Hadoop starts a process whenever it sets a
+Without its native library, which is not part of pyspark, Hadoop starts a process whenever it sets a
 file's permissions: for all that Spark creates in a checkpoint, some ten times an epoch of ten rows.
 """
 

@@ -106,7 +106,7 @@ def spark_local() -> Path:
 
 @contextlib.contextmanager
 def opened(folder: Path, manifest: Manifest, disk: RocksDisk = _ROCKS) -> Iterator[RocksKV]:
-    """The store in `folder`, closed afterwards; made anew when it is damaged or is no prefix of the chain."""
+    """The store in `folder`, closed afterwards; rebuilt when it is damaged or is not a prefix of the chain."""
     base: RocksKV | None = None
     try:
         base = disk.open(folder)

@@ -6,7 +6,7 @@ to the last, the names are read (the footer, the header, the first rows' keys) u
 takes one. Files that cannot be read are left to the query, which says so.
 
 Who writes JSON may leave nulls out (Spark does). There a missing column is an error only if it looks like a mistake: if
-it is part of the key, or the event time, or if the files have names that are not declared. Otherwise it is told.
+it is part of the key, or the event time, or if the files have names that are not declared. Otherwise it is reported.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _COUNTS = f"struct<dropped_records: {_MAP}, missed_lookups: {_MAP}>"
 def is_heard(spark: SparkSession) -> bool:
     """Whether anything listens to Spark's progress: a listener of queries, one of Spark's events, or the event log.
 
-    To observe costs 20 ms an epoch or more: nobody has to pay for what nobody sees.
+    To observe costs 20 ms an epoch or more: a query that nothing listens to does not pay for it.
     """
     settings = spark.sparkContext.getConf()
     logged = settings.get("spark.eventLog.enabled", "false") == "true" or bool(settings.get("spark.extraListeners", ""))

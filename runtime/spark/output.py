@@ -149,7 +149,7 @@ def _rows(blobs: DataFrame, unpack: Unpack | _Handed, made: str) -> DataFrame:
 
 @cache
 def _columns(ddl: str) -> StructType:
-    """Of Spark's DDL, which the JVM would read anew in each epoch."""
+    """From Spark's DDL, which the JVM would otherwise parse in each epoch."""
     found = StructType.fromDDL(ddl)
     assert isinstance(found, StructType)
     return found

@@ -147,7 +147,7 @@ class Manifest:
             raise StateError(f"the manifest of a partition's state is damaged: {str(error)[:200]}") from error
 
     def tail(self, stamp: str | None) -> tuple[Blob, ...] | None:
-        """The blobs to apply on a local store with that stamp; None if it is no prefix of this chain."""
+        """The blobs to apply on a local store with that stamp; None if it is not a prefix of this chain."""
         if stamp == "":
             return self.blobs
         for i, blob in enumerate(self.blobs):

@@ -67,8 +67,8 @@ Hook = Callable[[EpochReport], None]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What to run, looked at: the plan with its variables `resolved`, its checkpoint, when the run was `started` (ms)
-    and what it has to say of event times."""
+    """What to run, once checked: the plan with its variables `resolved`, its checkpoint, when the run `started` (ms),
+    and warnings about event times."""
 
     job: Run
     resolved: Plan
@@ -91,14 +91,14 @@ class Opened:
         return Tracker.after(self.job.plan, known)
 
     def to_drain(self) -> Opened:
-        """The same once it has run, for the run that lets out what waits."""
+        """The same after its run, for the run that emits everything still held."""
         job = replace(self.job, trigger="available-now", max_idle=None, back_to=None)
         return replace(self, job=job, checkpoint=replace(self.checkpoint, fresh=False))
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A running query, its foreachBatch (which knows what it last failed with) and its claim on the checkpoint."""
+    """A running query, its foreachBatch (which keeps its last error) and its claim on the checkpoint."""
 
     query: StreamingQuery
     writer: EpochWriter
@@ -106,7 +106,7 @@ class Started:
     what: Opened
 
     def why(self, failure: BaseException) -> VscRuntimeError | None:
-        """What vsc knows of `failure`, with which the query ended."""
+        """What vsc knows about `failure`, the query's error."""
         job = self.what.job
         places = places_of(self.what.resolved, job.checkpoint, job.local_dir)
         return explained(self.writer.error or failure, SparkLogs(self.what.checkpoint.files), places)
@@ -136,7 +136,7 @@ def start(
     epoch) or a duration (``10 seconds``) between epochs, for ever; with one, `max_idle` is a duration for which other
     sources wait for one that has nothing new (None: not at all). `on_epoch` is called, on a thread of its own, after
     each epoch. `back_to` first goes back to the state after that epoch: what came later is forgotten, its files are
-    removed from files sinks, and its input is read anew. `max_bad` fails a batch in which more rows of a source
+    removed from files sinks, and its input is read again. `max_bad` fails a batch in which more rows of a source
     are bad: ``100``, or ``1%`` of those that were read. `now`, in ms, as ISO text or as an aware ``datetime``, is a
     fixed time for the run's clock, by which event times are too far in the future: for tests. Without it that is the
     start of the run, with a duration as trigger that of each epoch. The session's settings are as before when this
@@ -184,7 +184,7 @@ def check(
 
 
 def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Started:
-    """`start`, for who wants to see more than the query."""
+    """`start`, for callers that need more than the query."""
     job, opened = what.job, what.checkpoint
     plan, back_to = job.plan, job.back_to
     columns = MissingColumns(spark, what.resolved, _read_before(what))

@@ -41,14 +41,14 @@ _LATE_C2 = (
 )
 """Ten times the JVM's own."""
 OWN_SETTINGS = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
-"""The settings of every session that vsc starts. PySpark would tell the JVM at each call where in Python it is, for
-messages that point at the user's code, of which there is none: twice as many calls in an epoch."""
+"""The settings of every session that vsc starts. PySpark would report its place in Python to the JVM at each call, for
+messages that point at the user's code, and vsc has no such code: that doubles the calls of an epoch."""
 
 _log = logging.getLogger(__name__)
 
 
 def usable(spark: SparkSession | None) -> SparkSession:
-    """`spark`, or for None the session that is active. ConfigurationError where that is no session for vsc."""
+    """`spark`, or for None the active session. ConfigurationError if vsc cannot use it."""
     try:
         found: object = SparkSession.active() if spark is None else spark
     except PySparkRuntimeError:
@@ -115,11 +115,10 @@ def local_settings() -> dict[str, str]:
 
 @contextlib.contextmanager
 def local_jvm() -> Iterator[None]:
-    """For the length of the context, a JVM that starts for a session on this machine compiles with C2 only what is run
-    very often.
+    """In this context, a JVM that starts for a session on this machine compiles only very hot code with C2.
 
     With the JVM's own thresholds, a third of the CPU time of a short run is C2's. The options come before those of the
-    user, who can change them in the same variable and in Spark's settings.
+    user, who can override them in the same variable and in Spark's settings.
     """
     given = os.environ.get(_JVM_OPTIONS)
     os.environ[_JVM_OPTIONS] = " ".join([*_LATE_C2, *([given] if given else [])])

@@ -21,7 +21,7 @@ from vsc.runtime.spark.session import is_here
 __all__ = ["package_zip", "ship"]
 
 _ANY_PYTHON = "python3"
-"""What pyspark starts where nobody has said anything."""
+"""What pyspark starts by default."""
 
 
 def ship(spark: SparkSession) -> None:

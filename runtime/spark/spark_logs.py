@@ -35,7 +35,7 @@ MOST_FORM = 4 << 20
 
 KNOWN = 1 << 40
 """In a source's log, the number of the batch of files that are known and were never read by the query: no batch has it.
-(Spark reckons with the last number, so it is none below zero.)"""
+(Spark does arithmetic with the last number, so none is below zero.)"""
 
 MOST_LOG = 1 << 30
 """Bytes of the longest log that is read whole."""

@@ -14,7 +14,7 @@ _DURATION = re.compile(r"(\d{1,10})\s*(ms|millisecond|s|second|m|minute|h|hour|d
 
 
 def spark_trigger(text: str) -> dict[str, Any]:
-    """The arguments of Spark's ``trigger``. ConfigurationError if the text is none."""
+    """The arguments for Spark's ``trigger``. ConfigurationError if the text is not a trigger."""
     if text == "available-now":
         return {"availableNow": True}
     if text == "once":
@@ -33,7 +33,7 @@ def ends(trigger: str) -> bool:
 
 
 def idle_ms(text: str) -> int:
-    """`max_idle` in ms. ConfigurationError if the text is no duration."""
+    """`max_idle` in ms. ConfigurationError if the text is not a duration."""
     found = _milliseconds(text)
     if found is None:
         raise ConfigurationError(
@@ -43,7 +43,7 @@ def idle_ms(text: str) -> int:
 
 
 def _milliseconds(text: str) -> int | None:
-    """A duration in ms; None if the text is none. Ten digits at most: Spark counts in 64 bits."""
+    """A duration in ms; None if the text is not one. Ten digits at most: Spark counts in 64 bits."""
     match = _DURATION.match(text.strip())
     if match is None:
         return None

@@ -157,7 +157,7 @@ class _Left:
 
 
 class KafkaInput:
-    """One `KafkaMicroBatchStream` of the query `running`; `everything` is Spark's limit that is none."""
+    """One `KafkaMicroBatchStream` of the query `running`; `everything` is Spark's `ReadLimit` without a bound."""
 
     def __init__(self, source: Any, running: Any, everything: Any) -> None:
         self._source, self._running, self._everything = source, running, everything

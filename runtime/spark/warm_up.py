@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 def warm_up(spark: SparkSession) -> None:
-    """Has each core of this machine run a task that does nothing, on a thread of its own; not on a cluster."""
+    """Runs an empty task on each core of this machine, from a separate thread. Does nothing on a cluster."""
     if not is_here(spark.sparkContext.master or ""):
         return
     ship(spark)
@@ -31,7 +31,7 @@ def _tasks(session: SparkSession) -> None:
     cores = session.sparkContext.defaultParallelism
     try:
         session.range(0, cores, 1, cores).mapInArrow(_none, "id bigint").write.format("noop").mode("append").save()
-    except Exception:  # whatever it is, the query meets it too, and says so; or the session has been stopped
+    except Exception:  # the query meets it too and reports it, or the session has been stopped
         _log.debug("Python workers were not started ahead of the query", exc_info=True)
 
 

@@ -1,8 +1,8 @@
-"""Spark's daemon of Python workers, which has loaded all that a task of vsc needs before it forks the first one.
+"""Spark's daemon of Python workers, with all that vsc's tasks need loaded before the first worker is forked.
 
 ``spark.python.daemon.module`` names it (`vsc.runtime.spark.session.local_settings`). Without it each worker imports
-pyarrow, pandas and the operators anew. No thread runs when a worker is forked but one of Arrow's allocator, which
-expects to be forked.
+pyarrow, pandas and the operators itself. The only thread that runs at a fork is one of Arrow's allocator, which is
+made to be forked.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def known_zone(spark: SparkSession, options: Options) -> str:
 
 
 def timestamp_in_zone(cell: Column, zone: str, options: Mapping[str, str]) -> Column:
-    """The timestamp that a text is in `zone`, null if it is none; `options` are Spark's of the format."""
+    """The timestamp that a text is in `zone`, null if it is not one; `options` are Spark's of the format."""
     # A cast cannot be told a zone, but a document can: read as JSON, the text is read as JSON files are.
     document = F.to_json(F.struct(cell.alias("t")))
     return F.from_json(document, "t timestamp", {**options, OPTION: zone})["t"]

@@ -210,7 +210,7 @@ class _Scratch(RocksKV):
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _finish(self) -> None:
-        """Nothing: nobody reads it again."""
+        """Does nothing: it is not read again."""
 
 
 class _Scan(Iterator[tuple[bytes, bytes]]):

@@ -15,7 +15,7 @@ __all__ = ["MetaRow"]
 
 @dataclass(frozen=True, slots=True)
 class MetaRow:
-    """The meta rows of one kind of store. `first` are the numbers of a store that nobody has written to."""
+    """The meta rows of one kind of store. `first` are the numbers of a store that nothing was written to."""
 
     letters: bytes
     version: int

@@ -4,7 +4,7 @@ The rows' bytes are laid one after the other; `versioned_layout` puts every numb
 view as 64-bit and one as 32-bit numbers reads them all. Values are not copied when decoded: they stay where they are,
 as elements of one Arrow array over those bytes.
 
-Guarantees: the same bytes as `versioned_layout.encode_block`, and `StateError` for bytes that are no block. Not for
+Guarantees: the same bytes as `versioned_layout.encode_block`, and `StateError` for bytes that are not a block. Not for
 deciding anything about versions.
 """
 

@@ -86,7 +86,7 @@ def test_another_number_of_partitions_does_not_show(name: str, before: int, afte
 
 @GIVEN
 def test_nodes_around_it_come_and_go(name: str) -> None:
-    """A node stands elsewhere in its stage, or in another stage, and nobody else is there any more."""
+    """A node stands elsewhere in its stage, or in another stage, and every other node is gone."""
     own = all_of(name)
     others = [one for one in ("by_v", "once", "joined", "windows") if one not in own]
     found = held(text(*others, *own), text(*own), 2, 2 if name == "held" else 3)

@@ -26,7 +26,7 @@ def stages(text: str) -> Stages:
 
 
 CASES: dict[str, tuple[str, Stages]] = {
-    "sources alone: a table that nobody joins is kept in stage 1": (
+    "sources alone: a table that nothing joins is kept in stage 1": (
         "",
         [("s s2 t u", "", "s s2"), ("t u", "t u", "t u")],
     ),

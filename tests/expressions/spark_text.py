@@ -27,7 +27,7 @@ _TIMES = ("add", "subtract")
 def spark_sql(expr: Expr, names: Callable[[Column], str]) -> str:
     """`expr` as Spark SQL. `names` gives the text of a column, quoted as need be.
 
-    Raises ValueError for ``event_time``, which is no column to Spark: `names` is asked for it as the column called
+    Raises ValueError for ``event_time``, which is not a column to Spark: `names` is asked for it as the column called
     `EVENT_TIME` of its input, and may know one.
     """
     match expr:

@@ -1,4 +1,4 @@
-"""Long flat expressions: 5,000 terms are no nesting, from the text to the values of both evaluations."""
+"""Long flat expressions: 5,000 terms do not count as nesting, from the text to the values of both evaluations."""
 
 from __future__ import annotations
 

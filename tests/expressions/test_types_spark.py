@@ -54,7 +54,7 @@ def theirs(data: Any, text: str) -> str | None:
 
 def narrower_on_purpose(text: str, spark: str | None) -> bool:
     """What Spark takes and vsc refuses, with a finding that says what to write."""
-    interval = (spark or "").startswith("interval")  # a duration is no value here
+    interval = (spark or "").startswith("interval")  # a duration is not a value here
     return interval or " - " in text or "null" in text  # date - days: `date_add`; timestamp + null
 
 

@@ -1,4 +1,4 @@
-"""Avro without Kafka: columns to bytes and back, schemas that fit columns or do not, bytes that are no record."""
+"""Avro without Kafka: columns to bytes and back, schemas that fit columns or do not, bytes that are not a record."""
 
 from __future__ import annotations
 

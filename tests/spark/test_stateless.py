@@ -1,4 +1,4 @@
-"""Plans without state on Spark: rows, counters and errors; columns that nobody reads stay in their files."""
+"""Plans without state on Spark: rows, counters and errors; columns that nothing reads stay in their files."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ import pytest
 
 from vsc.runtime.state import InMemoryVersionedStore, OutcomeKind, PutOutcome, RocksDBVersionedStore, VersionedRecord
 
-# Kafka's unit test deletes here and asserts nothing; the null in the export is no expectation. The recordings of the
-# real store (which have many such deletes under a retention of 0) say that the version of timestamp 12 is returned.
+# Kafka's unit test deletes here and asserts nothing; the null in the export is not an expectation. The recordings of
+# the real store (which have many such deletes under a retention of 0) say that the version of timestamp 12 is returned.
 NOT_ASSERTED = ("shouldAllowZeroHistoryRetention", 11)
 
 RECORDED = Path(__file__).parent / "recorded"

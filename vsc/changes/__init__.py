@@ -2,7 +2,7 @@
 
 `nodes` finds which node is which, and whether it means the same; `compare` gives a verdict for every source, store and
 sink; `in_place` finds whether a checkpoint can go on with the new plan as it is; `render` shows them. Names of nodes,
-comments, the order of statements and derived facts are no part of a meaning.
+comments, the order of statements and derived facts are not part of a meaning.
 """
 
 from vsc.changes.compare import compare

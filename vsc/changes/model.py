@@ -28,8 +28,8 @@ class Verdict(Enum):
     """It means something else: what stands in it was computed by the old text. Or it is new, and cannot be given rows
     that it needs."""
     MOVED = "moved"
-    """It reads from another connector: an upgrade has to be told where it begins there. Its meaning is no part of it:
-    the stores behind it have verdicts of their own."""
+    """It reads from another connector: an upgrade needs to know where to begin there. Its meaning is judged apart: the
+    stores that it feeds have verdicts of their own."""
 
 
 @record

@@ -135,7 +135,7 @@ def _unreadable(error: OSError) -> None:
 
 
 def print_payload(text: str) -> None:
-    """Writes to standard output, in UTF-8 whatever the locale. A reader that went away is no error.
+    """Writes to standard output, in UTF-8 whatever the locale. A reader that went away is not an error.
 
     Raises `UsageError` where it cannot be written for another reason.
     """

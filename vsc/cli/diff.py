@@ -47,7 +47,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _plan(path: str, given: Mapping[str, str], texts: list[str]) -> Plan | None:
-    """The plan that is meant; None for a topology with errors, which are told."""
+    """The plan that is meant; None for a topology with errors, which are reported."""
     if os.path.isdir(path):
         inside = os.path.join(path, _PLAN)
         if not os.path.exists(inside):

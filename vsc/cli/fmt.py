@@ -77,7 +77,7 @@ def _stdin(args: argparse.Namespace) -> int:
 
 
 def _formatted(text: str, path: str) -> str | None:
-    """The formatted text; None, and the errors are told, if it cannot be read."""
+    """The formatted text; None, with the errors reported, if it cannot be read."""
     from vsc.compiler.diagnostics.model import TopologyError
     from vsc.compiler.format import format_topology
 

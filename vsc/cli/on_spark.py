@@ -41,7 +41,7 @@ _NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobu
 
 
 class Refused(Exception):
-    """The command ends before it began: what is wrong, a text if it is rendered already, and the exit status."""
+    """The command ends before it starts: the problem (text if already rendered) and the exit status."""
 
     def __init__(self, problem: Problem | str, status: int) -> None:
         super().__init__(problem)
@@ -93,13 +93,13 @@ def packages_of(args: argparse.Namespace) -> list[str]:
 
 
 def default_is_local(master: str, conf: Mapping[str, str]) -> bool:
-    """Whether a path without a scheme is surely on this machine, not on the default file system of a cluster."""
+    """Whether a path without a scheme is certainly on this machine, not on a cluster's default file system."""
     elsewhere = "spark.hadoop.fs.defaultFS" in conf or bool(os.environ.get("HADOOP_CONF_DIR"))
     return master.startswith("local") and not elsewhere
 
 
 def need_packages(command: str) -> None:
-    """Raises `Refused` where a Python package is missing that Spark needs."""
+    """Raises `Refused` if a Python package that Spark needs is missing."""
     missing = [name for name in _NEEDED if not _importable(name)]
     if missing:
         names = ", ".join(missing)
@@ -107,7 +107,7 @@ def need_packages(command: str) -> None:
 
 
 def check_java() -> None:
-    """Raises `Refused` where there is no Java that Spark runs on."""
+    """Raises `Refused` if there is no Java that Spark runs on."""
     from vsc.cli.doctor import java_problem
 
     problem = java_problem()
@@ -116,14 +116,14 @@ def check_java() -> None:
 
 
 def refusal(error: VscRuntimeError) -> Refused:
-    """`error`, of the runtime, as the end of a command: 2 where it was asked for wrongly, else 1."""
+    """A runtime error as the end of a command: status 2 if the command was used wrongly, else 1."""
     from vsc.runtime.errors import ConfigurationError
 
     return Refused(Problem.of(error), 2 if isinstance(error, ConfigurationError) else 1)
 
 
 def on_spark(name: str, args: argparse.Namespace, conf: dict[str, str], work: Callable[[Any], T]) -> T:
-    """What `work` gives on a Spark that is called `name`. Raises `Refused` for what vsc knows to be wrong."""
+    """The result of `work` on a Spark session called `name`. Raises `Refused` for errors that vsc recognizes."""
     from vsc.runtime.errors import StartError, VscRuntimeError
     from vsc.runtime.spark.failures import translated
     from vsc.runtime.spark.interrupts import Interrupted, Interrupts

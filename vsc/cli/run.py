@@ -130,7 +130,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _of_warnings(args: argparse.Namespace, messages: Messages) -> Messages | None:
-    """Who tells what is logged while the query runs: among the lines of JSON it is one, too."""
+    """Where log records go while the query runs: with `--progress json`, each is a line of JSON too."""
     if args.progress == "json":
         return JsonMessages()
     return None if args.progress == "none" else messages
@@ -157,9 +157,9 @@ def _executed(args: argparse.Namespace, messages: Messages) -> int:
 
 @contextlib.contextmanager
 def _ended_by_signals(messages: Messages) -> Iterator[None]:
-    """A context in which Ctrl-C and SIGTERM end the process without a word of Python's.
+    """A context in which Ctrl-C and SIGTERM end the process without a traceback.
 
-    That is right where nothing is at work; while Spark is, `Interrupts` takes care of them.
+    That is right while nothing runs; once Spark does, `Interrupts` handles them.
     """
 
     def end(number: int, frame: FrameType | None) -> None:

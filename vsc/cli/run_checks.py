@@ -17,7 +17,7 @@ _MOST_PARTITIONS = 10_000
 
 
 def check_options(args: argparse.Namespace) -> None:
-    """Raises `UsageError` for values that cannot be, alone or together."""
+    """Raises `UsageError` for impossible values and combinations."""
     check_partitions(args.partitions)
     if args.back_to is not None and args.back_to < 0:
         raise UsageError(f"there is no epoch {args.back_to} to go back to", "epochs are numbered from 0 on")
@@ -30,7 +30,7 @@ def check_options(args: argparse.Namespace) -> None:
 
 
 def check_partitions(partitions: int | None) -> None:
-    """Raises `UsageError` for a number of partitions that cannot be."""
+    """Raises `UsageError` for an impossible number of partitions."""
     if partitions is not None and not 1 <= partitions <= _MOST_PARTITIONS:
         raise UsageError(f"there cannot be {partitions} partitions", f"give a number from 1 to {_MOST_PARTITIONS:,}")
 

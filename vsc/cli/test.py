@@ -100,7 +100,7 @@ def _inside(folder: str) -> Iterator[str]:
 
 
 def _load(texts: Mapping[str, str], given: Mapping[str, str]) -> tuple[list[ScenarioFile], int]:
-    """The files, and the exit status: if one cannot be used, all that is wrong is told and nothing is run."""
+    """The files, and the exit status: if one cannot be used, everything wrong is reported and nothing is run."""
     from vsc.scenario import RefusedTopology, ScenarioError, load
 
     files, status = [], 0

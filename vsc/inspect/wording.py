@@ -65,7 +65,7 @@ def moment(millis: int) -> str:
 
 
 def roomy(millis: int) -> int:
-    """The next round duration that is no shorter."""
+    """The next round duration that is at least as long."""
     for candidate in _ROOMY:
         if candidate >= millis:
             return candidate

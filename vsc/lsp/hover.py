@@ -33,7 +33,7 @@ def hover(document: Document, offset: int) -> Hover | None:
 
 
 def node_text(document: Document, name: str) -> str | None:
-    """A node in Markdown; None for one that nobody declares."""
+    """A node in Markdown; None if it is not declared."""
     survey = document.known.survey
     if name not in survey.topology.nodes:
         return None

@@ -161,7 +161,7 @@ OPERATORS = _by_name(
     Function("or(a, b, ...)", "`a or b`"),
     Function("subtract(a, b, ...)", "`a - b`, as add", "overflow"),
 )  # fmt: skip
-"""The operators, by the names that calls of a plan have, which are no words of the language."""
+"""The operators, by the names that calls of a plan have, which are not words of the language."""
 
 CALLS = {**FUNCTIONS, **OPERATORS}
 """What a `Call` of a plan may be."""

@@ -68,7 +68,7 @@ class Document:
         return ScenarioError(self.path, *self.place(node), message, help)
 
     def unknown(self, node: yaml.Node, what: str, name: str, known: Iterable[str]) -> ScenarioError:
-        """The error for a `name` at `node` that is none of `known`; it suggests the nearest one."""
+        """The error for a `name` at `node` that is not in `known`; it suggests the nearest one."""
         names = list(known)
         near = nearest(name, names)
         help = f"did you mean `{near}`?" if near else f"there are {', '.join(names)}" if names else None

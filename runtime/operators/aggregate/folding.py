@@ -165,7 +165,7 @@ class Folding:
         return Computed(found.columns, {**found.failed, **failed})
 
     def refused(self, running: Groups) -> Failed:
-        """The records that are no part of their groups, though nobody asks for their results."""
+        """The records that are not part of their groups, even if nothing reads their results."""
         return self._refused(running, [a for a in self._accumulators if isinstance(a, ExactSumColumns) and a.checked])
 
     def _refused(self, groups: Groups, chosen: Sequence[ColumnAccumulator]) -> dict[int, NodeFailure]:

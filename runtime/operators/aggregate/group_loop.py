@@ -1,6 +1,6 @@
 """The groups of a stream, record by record: for those in which a record fails.
 
-A record whose result cannot be computed is no part of its group, so what its group comes to afterwards depends on it.
+A record whose result cannot be computed is not part of its group, so what its group comes to afterwards depends on it.
 Each group is read once a batch and written once; what accumulators keep beside their cells is written behind the batch.
 """
 

@@ -1,7 +1,7 @@
 """`aggregate` of a stream without window: each record gives its group a new result, at the highest time of its records.
 
 A record without value is dropped and counted (D14); so is one on which an expression fails, if the options say so, and
-one whose result a versioned store refuses: it is no part of its group then, as in Kafka Streams.
+one whose result a versioned store refuses: it is not part of its group then, as in Kafka Streams.
 
 Each group is read once a batch and written once; what a group had come to at each of its records is computed for all
 records together. Where a result cannot be computed, its group goes record by record (`group_loop`).

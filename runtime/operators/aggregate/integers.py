@@ -1,4 +1,4 @@
-"""Integers as the aggregates keep them: as few bytes as it takes, little endian, signed; zero is no byte at all.
+"""Integers as the aggregates keep them: as few bytes as it takes, little endian, signed; zero takes no byte at all.
 
 The bytes of ``int.to_bytes(bit_length // 8 + 1)``, for whole columns. Columns of numbers that do not fit 64 bits are
 arrays of Python's.

@@ -41,7 +41,7 @@ class CountColumns:
 class ExactSumColumns:
     """``sum`` and ``avg`` of integers and decimals, as unscaled numbers: how many there are, and their sum.
 
-    `checked`: a record that takes the sum out of its type is no part of its group, though nobody asks for the result.
+    `checked`: a record that takes the sum out of its type is not part of its group, even if nothing reads the result.
     """
 
     def __init__(self, of: DataType, to: DataType, average: bool, checked: bool) -> None:

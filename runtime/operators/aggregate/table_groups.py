@@ -1,7 +1,7 @@
 """`aggregate` of a table: a change takes the old row back and adds the new one, and gives one result.
 
 A group that has lost its last row is a tombstone (D13). A change that finds nothing to take back still gives the
-group's result again, as in Kafka Streams. A row on which an expression fails is no part of its group.
+group's result again, as in Kafka Streams. A row on which an expression fails is not part of its group.
 
 A change is two events, the old row taken back and the new one added; either may be missing. A group that loses its last
 row ends, and one that comes after it begins empty, so the events of a group are cut into *lives*, which are folded as

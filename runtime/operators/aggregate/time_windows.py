@@ -1,7 +1,7 @@
 """Tumbling and hopping windows, record by record: for batches in which a record fails, and for the input's end.
 
-A record whose result cannot be computed is no part of any window and moves no clock, so what comes behind it depends on
-it. A window's place in time is its start.
+A record whose result cannot be computed is not part of any window and moves no clock, so what follows depends on it. A
+window's place in time is its start.
 """
 
 from __future__ import annotations

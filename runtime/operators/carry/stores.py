@@ -47,7 +47,7 @@ class Move:
 
 
 def moves(old: Plan, new: Plan, reset: frozenset[str], accept: frozenset[str]) -> list[Move]:
-    """All of them. ConfigurationError where a store has to be rebuilt and nobody says what is to become of it."""
+    """All of them. ConfigurationError where a store has to be rebuilt and no decision about it was given."""
     nodes, verdicts = Nodes(old, new), {c.name: c for c in compare(old, new) if c.kind == "store"}
     _check_names(verdicts, reset, accept)
     _check_together(new, verdicts, reset, accept)

@@ -58,7 +58,7 @@ class Evaluation:
             self._schemas.append(Schema((), tuple(columns[i] for i in wanted)))
 
     def run(self, *sides: Side) -> Computed:
-        """One column an item, null in rows on which an item fails; the first of those that do is told."""
+        """One column an item, null in rows on which an item fails; the first of those that do is reported."""
         count = len(sides[0].times)
         if not count:
             return Computed(tuple(pa.array([], arrow_type(item.expr.type)) for item in self._items))

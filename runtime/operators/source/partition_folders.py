@@ -26,7 +26,7 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True, slots=True)
 class FolderValue:
-    """What a path says of a column: an array of the one value; `problem` says why the text is no such value."""
+    """What a path says of a column: an array of the one value; `problem` says why the text is not such a value."""
 
     value: pa.Array
     problem: str | None = None

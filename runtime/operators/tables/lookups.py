@@ -42,7 +42,7 @@ class TableRows:
 
     @staticmethod
     def of(present: Mask, time: Int64s, values: tuple[pa.Array, ...], failed: Failed | None = None) -> TableRows:
-        """Rows of which nobody asks why there is none."""
+        """Rows where the reason for a miss does not matter."""
         return TableRows(np.where(present, 0, NO_RECORD).astype(np.uint8), time, values, failed or {})
 
     def select(self, mask: Mask) -> TableRows:

@@ -176,7 +176,7 @@ class VersionedColumns:
         return ~known | (newest <= flow.time)
 
     def needed(self, flow: Flow) -> Mask:
-        """What is left out moves no clock, and is no newest version."""
+        """What is left out moves no clock, and is never the newest version."""
         key, time, stored = self._newest_of(flow)
         newest: dict[int, tuple[int, bool]] = {}
         for one, at, there in zip(key.tolist(), time.tolist(), stored.is_valid().to_pylist(), strict=True):
@@ -261,7 +261,7 @@ class VersionedColumns:
         return touched[versions.key], versions.valid_from, versions.values
 
     def _missed(self, at: Int64s, known: _Known, clock: Int64s) -> Reasons:
-        """Why the entry at each position is no row, whatever the retention; tombstones before the horizon are gone."""
+        """Why the entry at each position is not a row, retention aside; tombstones before the horizon are gone."""
         missed = np.where(at < 0, NO_RECORD, 0).astype(np.uint8)
         if known.live.all():
             return missed

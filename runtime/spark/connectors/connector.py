@@ -46,7 +46,7 @@ class EpochSink:
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Writes the sink's rows of an epoch's output; the same epoch again changes nothing.
 
-        `rows` tells how many they are, and their digest; of a new epoch only once its output has been computed. It
+        `rows` has their number and their digest; of a new epoch only once its output has been computed. It
         raises if the epoch is refused: nothing may be seen of it before.
         """
         raise NotImplementedError

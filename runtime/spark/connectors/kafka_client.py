@@ -1,6 +1,6 @@
 """Kafka's client for Python: a connector's options as librdkafka takes them, and a look at a topic before a run.
 
-Guarantees: a topic that is not there, a broker that does not answer and credentials that it refuses are told within
+Guarantees: a topic that is not there, a broker that does not answer and credentials that it refuses are reported within
 seconds. Values of options never show: they may be secrets. Not for reading: Spark does that with Kafka's Java client,
 which is why options are written as that one takes them.
 """
@@ -150,7 +150,7 @@ def _is_there(admin: Any, told: list[KafkaError], topic: str) -> bool:
 
 
 def is_empty(options: Options) -> bool:
-    """Whether the topic holds no record; not if nobody knows."""
+    """Whether the topic holds no record; False if that cannot be found out."""
     try:
         found = offset_ranges(options)
     except SourceError:

@@ -1,4 +1,4 @@
-"""Spark's own Kafka connector, which is no part of pyspark: which release of it goes with which Spark, and its jars.
+"""Spark's own Kafka connector, which is not part of pyspark: which release of it goes with which Spark, and its jars.
 
 ``vsc run`` has Spark fetch it from Maven before the session starts, unless the run brings it along: see `jar_settings`.
 """

@@ -79,7 +79,7 @@ class _TextPart:
         return self.part.name
 
     def texts(self) -> list[Column]:
-        """What is made of the bytes: the text; why it is none; whether it is plain."""
+        """What is made of the bytes: the text, why it is not text, and whether it is plain."""
         name = self.part.name
         raw, text = F.col(name), F.try_validate_utf8(F.col(name).cast("string"))  # null where the bytes are no UTF-8
         not_text = F.when(raw.isNotNull() & text.isNull(), F.lit(f"its {name} is not UTF-8 text"))

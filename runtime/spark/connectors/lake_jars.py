@@ -1,4 +1,4 @@
-"""Delta Lake and Iceberg, which are no part of pyspark: which release goes with which Spark, what a session needs.
+"""Delta Lake and Iceberg, which are not part of pyspark: which release goes with which Spark, what a session needs.
 
 ``vsc run`` has Spark fetch the release and sets the session up (`lake_settings`); what a run brings along stays as it
 is. A session that vsc has not started is checked (`check_session`).

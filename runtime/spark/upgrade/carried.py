@@ -1,5 +1,5 @@
-"""The rows of the old stores as seeds of the new ones: a job of Spark's, in which nothing comes to the driver but what
-every partition has to know of the others."""
+"""The rows of the old stores as seeds of the new ones: a Spark job. Only what every partition has to
+know of the others reaches the driver."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LINES_A_FILE = 512
 """A file of seeds is read by one task: some 64 MiB."""
 _LINES_A_BATCH = 64
 _SECONDS = 2.0
-"""How often progress is told, at most."""
+"""How often progress is reported, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class State:
         return sum(Manifest.load(text or None).size for text in texts)
 
     def look(self) -> None:
-        """Finds out what all partitions have to know of each other. VscRuntimeError if it cannot be carried over."""
+        """Finds out what all partitions have to know of each other. VscRuntimeError if that cannot be carried over."""
         told = []
         for stage, of in self._manifests.items():
             reader = _Told(stage, of, self._carry)
@@ -105,7 +105,7 @@ def _written(lines: DataFrame, new: Files) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What tasks have done, as far as they have ended."""
+    """What the tasks that have ended have done."""
 
     rows: Accumulator[int]
     size: Accumulator[int]
@@ -124,7 +124,7 @@ class _Done:
         return seed_line(stage, partition, chunk)
 
     def shown(self, tell: Callable[[str], None]) -> _Shown:
-        """A context in which progress is told."""
+        """A context in which progress is reported."""
         return _Shown(self, tell)
 
 
@@ -151,7 +151,7 @@ class _Shown:
 
 
 class _Told(Reader):
-    """What the others have to know of each partition of a stage."""
+    """What other partitions have to know of each partition of a stage."""
 
     DDL: ClassVar = "told binary"
 

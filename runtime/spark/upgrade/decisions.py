@@ -11,8 +11,8 @@ __all__ = ["check_decided", "covered", "remarks"]
 
 
 def check_decided(changes: Sequence[Change], reset: Collection[str], accept: Collection[str]) -> None:
-    """UpgradeError where a change cannot be made, or nobody has said what to do with a store; ConfigurationError for a
-    name in `reset` or `accept` that is not one of a store that has to be decided on."""
+    """UpgradeError if a change cannot be made, or a store needs a decision that was not given; ConfigurationError for a
+    name in `reset` or `accept` that is not a store in need of a decision."""
     stores = {change.name: change.verdict for change in changes if change.kind == "store"}
     for option, names in (("--reset", reset), ("--accept", accept)):
         for name in names:
@@ -30,8 +30,7 @@ def check_decided(changes: Sequence[Change], reset: Collection[str], accept: Col
 
 
 def covered(names: Collection[str], changes: Sequence[Change]) -> frozenset[str]:
-    """The stores that `names` mean, of those that have to be decided on: that of a node stands for all that the node
-    keeps beside it."""
+    """The stores in need of a decision that `names` mean. A node's store stands for all stores of that node."""
     asked = [c.name for c in changes if c.kind == "store" and c.verdict is Verdict.REBUILD]
     return frozenset(name for name in asked if name in names or _owner(name) in names)
 

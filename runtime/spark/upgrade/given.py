@@ -37,7 +37,7 @@ def check_placed(changes: Sequence[Change], plan: Plan, given: Mapping[str, str]
 
 
 def settled_positions(resolved: Plan, given: Mapping[str, str]) -> dict[str, str]:
-    """The positions by source, those in Kafka as an offset for each partition. PositionError for what is not one."""
+    """The positions by source; a Kafka position is an offset for each partition. PositionError for an invalid one."""
     return {node.name: _settled(node, given[node.name]) for node in resolved.sources if node.name in given}
 
 

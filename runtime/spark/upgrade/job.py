@@ -44,7 +44,7 @@ _BEFORE = -1
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """What to do: the new plan, the path of the old checkpoint, that of the new one, and what was decided on stores."""
+    """What to do: the new plan, the paths of the old and the new checkpoint, and the decisions about stores."""
 
     plan: Plan
     old: str
@@ -55,12 +55,12 @@ class Upgrade:
     accept: frozenset[str] = frozenset()
     dry_run: bool = False
     positions: Mapping[str, str] = field(default_factory=dict)
-    """Where sources begin, by name, instead of where they stood."""
+    """Where sources begin, by name, instead of where the old query stopped."""
 
 
 def looked_at(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None) -> tuple[Change, ...]:
-    """What the new plan changes. VscRuntimeError for what the names and small files of both folders show to be wrong;
-    `new` None: it is not looked at."""
+    """What the new plan changes. VscRuntimeError if the names or small files of a folder show a problem. `new` None:
+    only the old folder is checked."""
     check_finished(old)
     identity = identity_of(old)
     check_current(old)
@@ -82,7 +82,7 @@ def looked_at(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None) -> tu
 
 
 def upgrade(job: Upgrade, spark: SparkSession, tell: Callable[[str], None]) -> Moved | None:
-    """Makes the new checkpoint; None for a dry run. VscRuntimeError before anything is written if it is refused."""
+    """Makes the new checkpoint; None for a dry run. VscRuntimeError if it is refused, before anything is written."""
     old, new = Files(spark, job.old), Files(spark, job.new)
     changes, identity = looked_at(job, old, new), identity_of(old)
     check_decided(changes, job.reset, job.accept)
@@ -133,7 +133,7 @@ def _made(job: Upgrade, state: EpochState, identity: Identity, old: Files, new: 
 
 
 def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_on: list[Position]) -> None:
-    """How far the sources had come, as the pace of the epoch before the first: what waits stays in step."""
+    """Writes how far the sources had come as the pace of the epoch before the first: held records stay in step."""
     kept, report = old.pace(epoch), old.report(epoch)
     if kept is None or report is None:
         return

@@ -29,7 +29,7 @@ from vsc.runtime.spark.upgrade.given import NOW
 __all__ = ["Position", "positions", "write_positions"]
 
 _NOTHING = "-"
-"""What Spark writes for a source that it has not asked yet."""
+"""What Spark writes for a source that it has not read yet."""
 
 
 @dataclass(frozen=True, slots=True)

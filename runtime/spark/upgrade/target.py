@@ -1,4 +1,4 @@
-"""The folder of the new checkpoint, as long as it is none."""
+"""The folder of the new checkpoint, until the upgrade has finished."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SEEDING = "vsc/seeding"
 """Where seeds are written before they are moved to the control source."""
 
 _MADE = ("sources", "vsc/control", "vsc/sources", "vsc/inputs", "vsc/epochs", SEEDING, "vsc/plan.json")
-"""What an upgrade that was killed may have left, beside its origin."""
+"""What a killed upgrade may have left, beside its origin."""
 
 
 def check_target(files: ReadableFiles) -> None:
-    """CheckpointError for a folder in which a new checkpoint cannot be made. An unfinished upgrade is none."""
+    """CheckpointError for a folder in which a new checkpoint cannot be made. An unfinished upgrade is redone."""
     if files.exists(IDENTITY):
         raise CheckpointError(
             f"{files.root} is a checkpoint already",
@@ -30,7 +30,7 @@ def check_target(files: ReadableFiles) -> None:
 
 
 def begin(files: Files, origin: Origin) -> None:
-    """Clears what an unfinished upgrade has left, and notes that one has begun. Whoever calls this has the claim."""
+    """Clears what an unfinished upgrade has left, and notes that one has begun. The caller holds the claim."""
     check_target(files)  # once more: another upgrade may have ended since
     if files.exists(ORIGIN):
         for name in _MADE:

@@ -18,7 +18,7 @@ class StreamGroups:
     """The groups of a stream: each record gives its group a new result, at the highest time of its records.
 
     A record without value is dropped and counted (D14); so is one on which an expression fails, if the options say so,
-    and one whose result a versioned store refuses (it is no part of its group then, as in Kafka Streams).
+    and one whose result a versioned store refuses (it is not part of its group then, as in Kafka Streams).
     """
 
     __slots__ = ("_calls", "_context", "_name", "_results", "_state")
@@ -65,7 +65,7 @@ class StreamGroups:
         self._results.send(Result(kb, key, new, old, group.time))
 
     def _leave_out(self, at: At) -> None:
-        """The record is no part of its group, but it has arrived."""
+        """The record is not part of its group, but it has arrived."""
         self._state.discard()
         self._state.arrivals = at.arrival
         self._state.commit()
@@ -75,7 +75,7 @@ class TableGroups:
     """The groups of a table. A change takes the old row back and adds the new one, and gives one result.
 
     A group that has lost its last row is a tombstone (D13). A change that finds nothing to take back still gives the
-    group's result again, as in Kafka Streams. A row on which an expression fails is no part of its group, if the
+    group's result again, as in Kafka Streams. A row on which an expression fails is not part of its group, if the
     options say that it is to be dropped.
     """
 
