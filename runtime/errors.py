@@ -63,19 +63,19 @@ class VscRuntimeError(Exception):
 
 
 class BadRowError(VscRuntimeError):
-    """A row that cannot be used (unreadable, no key, no event time) where ``--on-bad-row fail`` was asked for."""
+    """A row that cannot be used (unreadable, no key, no event time), with ``--on-bad-row fail``."""
 
     code = "VSC901"
 
 
 class ExpressionError(VscRuntimeError):
-    """An expression failed on a record (overflow, cast, division by zero) and ``--on-error drop`` was not asked for."""
+    """An expression failed on a record (overflow, cast, division by zero), without ``--on-error drop``."""
 
     code = "VSC902"
 
 
 class StateError(VscRuntimeError):
-    """State that cannot be read: damaged, of an unknown format version, or not where it was said to be."""
+    """State that cannot be read: damaged, of an unknown format version, or missing from its place."""
 
     code = "VSC903"
 
@@ -107,25 +107,25 @@ class SinkError(VscRuntimeError):
 
 
 class ConfigurationError(VscRuntimeError):
-    """A run that cannot start as asked for: an unresolved variable, a wrong trigger, a store that there is not."""
+    """A run that cannot start as asked for: an unresolved variable, an invalid trigger, an unknown store."""
 
     code = "VSC907"
 
 
 class StartError(VscRuntimeError):
-    """A Spark that does not start, for whatever reason: no such master, a setting that it does not take, no Java."""
+    """Spark does not start: an unknown master, a setting that it refuses, no Java."""
 
     code = "VSC907"
 
 
 class BufferFullError(VscRuntimeError):
-    """A `suppress` that may not hold any more, where ``when_full = 'fail'`` was asked for."""
+    """A `suppress` buffer is full, with ``when_full = 'fail'``."""
 
     code = "VSC908"
 
 
 class EventTimeWarning(VscRuntimeError):
-    """Event times that cannot be, in another unit or in the future: logged, never raised."""
+    """Implausible event times, in another unit or in the future: logged, never raised."""
 
     code = "VSC909"
 
@@ -167,7 +167,7 @@ class DatabaseError(VscRuntimeError):
 
 
 class DatabaseTableError(VscRuntimeError):
-    """A table of a database that does not fit what it is to hold: missing, other columns, no key, no privilege."""
+    """A database table that does not fit its source or sink: missing, other columns, no key, no privilege."""
 
     code = "VSC919"
 
@@ -185,7 +185,7 @@ class LakeReleaseError(VscRuntimeError):
 
 
 class LakeTableError(VscRuntimeError):
-    """A lake table that does not fit what is asked of it: missing, other columns, a newer protocol, no change feed."""
+    """A lake table that does not fit its source or sink: missing, other columns, a newer protocol, no change feed."""
 
     code = "VSC922"
 
@@ -197,6 +197,6 @@ class LakeStorageError(VscRuntimeError):
 
 
 class LakeChangeError(VscRuntimeError):
-    """A lake table whose newer versions cannot be read on: rows were changed, the table was replaced, they are gone."""
+    """A lake table whose newer versions cannot be read: rows were changed, the table was replaced, or they are gone."""
 
     code = "VSC924"

@@ -1,4 +1,4 @@
-"""What Python programs call: `compile` and `start`, which ``vsc`` hands out under their own names.
+"""The Python API: `compile` and `start`, which ``vsc`` re-exports.
 
 Both take a topology as a path or as text. Not for tests (`vsc.testing`), nor for what a single part of vsc does.
 """
@@ -33,7 +33,7 @@ def compile(topology: Topology, variables: Mapping[str, str] | None = None) -> P
 
     `topology` is a path, or the text itself: a string with a line break or a ``;`` is text, any other one is a path if
     it ends in ``.vdsl`` or ``.json`` or names a file. A file or text that holds a plan, as ``vsc compile`` writes it,
-    is loaded; a plan is handed back. `variables` are the values for ``${name}``, before those of the environment.
+    is loaded; a plan is returned as it is. `variables` are the values for ``${name}``, before those of the environment.
 
     Raises `TopologyError`, whose ``diagnostics`` are all findings; OSError for a file that cannot be read;
     `vsc.plan.PlanError` for a plan that this vsc cannot run; ValueError or TypeError for arguments of other types.
@@ -70,7 +70,7 @@ def start(
 ) -> RunningQuery:
     """Starts a topology on a Spark session and returns the running query, a pyspark ``StreamingQuery``.
 
-    `topology` is whatever `compile` takes; `spark` None is the session that is active. The others are those of
+    `topology` is whatever `compile` takes; `spark` None is the active session. The other arguments are those of
     `vsc.runtime.spark.start`. Raises what these two raise, and `vsc.extras.MissingExtra` where pyspark is missing.
     """
     from vsc.runtime.spark import start

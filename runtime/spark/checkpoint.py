@@ -87,7 +87,7 @@ class Checkpoint:
     def create(self, plan: Plan) -> None:
         """Writes a fresh checkpoint: from now on it is for `plan` alone. CheckpointError if the folder is unusable.
 
-        Whoever calls this has claimed the folder.
+        The caller has claimed the folder.
         """
         with _usable(self.files.root):
             if self.files.exists(IDENTITY):
@@ -104,8 +104,8 @@ class Checkpoint:
             self.files.write(IDENTITY, identity.dump(plan.name))
 
     def take(self, plan: Plan) -> None:
-        """From now on the checkpoint is for `plan`, with which it can go on, and of the present format. Whoever calls
-        this has claimed it."""
+        """From now on the checkpoint is for `plan`, with which it can go on, and of the present format. The
+        caller has claimed it."""
         if self.changes is not None or self.former:
             before, now = read_identity(self.files), Identity(self.id, self.partitions, dump(plan), self.ancestors)
             self.files.write(IDENTITY, now.dump(plan.name, before.plan_text))
@@ -142,7 +142,7 @@ class Checkpoint:
             self.files.delete(f"vsc/epochs/{old}.json")
 
     def reports(self) -> Iterator[EpochReport]:
-        """What is known of the newest epochs, oldest first."""
+        """The reports of the newest epochs, oldest first."""
         for epoch in self._epochs():
             try:
                 yield self._report(epoch)
@@ -150,11 +150,11 @@ class Checkpoint:
                 _log.warning("%s: that epoch is left out of what is shown", error.message)
 
     def report(self, epoch: int) -> EpochReport | None:
-        """What `epoch` did; None if that is not known."""
+        """What `epoch` did; None if its report is not kept."""
         return self._report(epoch) if self.files.exists(f"vsc/epochs/{epoch}.json") else None
 
     def newest(self) -> EpochReport | None:
-        """What the newest epoch of which anything is known did."""
+        """The report of the newest epoch that has one."""
         epochs = self._epochs()
         return self.report(epochs[-1]) if epochs else None
 

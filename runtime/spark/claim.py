@@ -1,16 +1,16 @@
-"""One query at a time: who runs on a checkpoint claims it, and a second one is refused.
+"""One query at a time: a query claims its checkpoint, and a second one is refused.
 
 Two ways, by what the file system can do (``docs/state-protocol.md`` says what each guarantees):
 
 * **A local folder**: the driver's JVM, which is what runs the query, holds a lock of the operating system on
-  ``vsc/claim.lock``. It goes with the process, however that ends; nothing has to be cleaned up.
+  ``vsc/claim.lock``. It is released with the process, however that ends; nothing has to be cleaned up.
 * **Any other file system** has no lock that dies with its holder. There, each driver writes a file of its own,
-  ``vsc/claims/ID.json``, and rewrites it every `BEAT_SECONDS`. Who comes sees the others' files: one whose process, on
-  this very machine, is gone is removed at once; one of another machine when it was not rewritten for `LEASE_SECONDS`.
-  Clocks are not compared, the watcher counts on its own. A driver whose file is gone, because it was taken for dead,
-  finds that out at its next epoch and stops (`Claim.check`).
+  ``vsc/claims/ID.json``, and rewrites it every `BEAT_SECONDS`. A newcomer sees the others' files. It removes one at
+  once if its process ran on this machine and is gone; one of another machine if it was not rewritten for
+  `LEASE_SECONDS`. Clocks are not compared: the watcher measures by its own. A driver whose file is gone, because it was
+  taken for dead, finds that out at its next epoch and stops (`Claim.check`).
 
-Not for what happens in spite of it (a driver that was asleep for longer than the lease): Spark's own log, which takes
+Not for what happens despite it (a driver that slept for longer than the lease): Spark's own log, which takes
 an epoch once, the names of the state's blobs and the sinks' way of publishing keep that from doing harm.
 """
 
@@ -40,13 +40,13 @@ BEAT_SECONDS = 5.0
 """How often a claim on a file system without locks is renewed."""
 
 LEASE_SECONDS = 20.0
-"""A claim that was not renewed for so long is taken for a dead driver's."""
+"""A claim that was not renewed for this long is taken for a dead driver's."""
 
 STOPPING_SECONDS = 3.0
-"""How long a lock is waited for whose driver still lives: it may be letting go of it."""
+"""How long to wait for a lock whose driver is alive: it may be releasing it."""
 
 DYING_SECONDS = 60.0
-"""How long a lock is waited for whose driver was killed: its JVM sees that and ends."""
+"""How long to wait for a lock whose driver was killed: its JVM notices and ends."""
 
 _LOCK = "vsc/claim.lock"
 _CLAIMS = "vsc/claims"
@@ -54,7 +54,7 @@ _POLL_SECONDS = 0.1
 _WHOLE = (1 << 63) - 1
 """Of a file: all that it may ever hold."""
 _MOST = 10_000
-"""Characters of a claim that are looked at."""
+"""The most characters of a claim that are read."""
 
 
 def claim(spark: SparkSession, files: Files) -> Claim:
@@ -89,8 +89,8 @@ def _me() -> dict[str, Any]:
 
 @cache
 def _machine() -> str:
-    """What tells apart where processes have their ids: two containers may have one name, and a machine may be
-    started anew. As far as the operating system tells."""
+    """Tells apart the places in which process ids are unique, as far as the operating system allows: two containers may
+    have the same name, and a machine may have been restarted."""
     found = []
     with contextlib.suppress(OSError):
         found.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
@@ -108,7 +108,7 @@ def _refused(root: str, holder: dict[str, Any]) -> CheckpointError:
 
 
 def _is_dead(holder: dict[str, Any]) -> bool:
-    """Whether the holder ran on this machine and its process is gone for sure."""
+    """Whether the holder certainly ran on this machine and its process is gone."""
     pid = holder.get("pid")
     here = (socket.gethostname(), _machine())
     if (holder.get("host"), holder.get("machine")) != here or type(pid) is not int or pid < 1:
@@ -147,7 +147,7 @@ class _LocalClaim:
 
     @classmethod
     def take(cls, spark: SparkSession, files: Files) -> _LocalClaim:
-        """Locks; waits a moment for a holder that is just ending."""
+        """Locks; waits briefly for a holder that is ending."""
         path = Path(files.local(_LOCK))
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink():
@@ -162,7 +162,7 @@ class _LocalClaim:
         return found
 
     def _wait(self, root: str) -> None:
-        """Locks, as soon as that can be."""
+        """Locks as soon as possible."""
         started = time.monotonic()
         while not self._locked():
             holder = _holder(self._path.read_text(errors="replace") if self._path.exists() else "")
@@ -185,7 +185,7 @@ class _LocalClaim:
         return self._lock("rw")
 
     def _lock(self, mode: str) -> bool:
-        """Locks the file, opened in `mode`: to read it, a lock that others may share who only read."""
+        """Locks the file, opened in `mode`; for reading, with a lock that other readers share."""
         if self._properties.putIfAbsent(self._key, str(os.getpid())) is not None:
             return False
         file = self._jvm.java.io.RandomAccessFile(str(self._path), mode)
@@ -205,7 +205,7 @@ class _LocalWatch(_LocalClaim):
 
     @classmethod
     def take(cls, spark: SparkSession, files: Files) -> _LocalWatch:
-        """Locks; waits a moment for a holder that is just ending."""
+        """Locks; waits briefly for a holder that is ending."""
         path = Path(files.local(_LOCK))
         found = cls(spark._jvm, path)
         if not path.exists():  # it was copied without, or restored: nobody runs it
@@ -220,7 +220,7 @@ class _LocalWatch(_LocalClaim):
 class _BeatingClaim:
     """A file that is rewritten as long as its driver lives.
 
-    Who claims writes its file first and looks at the others' then, so of two that start at once at least one sees the
+    A claimant writes its file first and then looks at the others', so of two that start at once at least one sees the
     other: a claim that is *running* wins over one that is *starting*; of two that start the smaller name.
     """
 
@@ -235,7 +235,7 @@ class _BeatingClaim:
 
     @classmethod
     def take(cls, files: Files) -> _BeatingClaim:
-        """Writes a claim, sees to the others', and begins to beat."""
+        """Writes a claim, deals with the others', and begins to beat."""
         found = cls(files)
         files.make(_CLAIMS)
         found._write()

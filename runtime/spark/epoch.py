@@ -29,9 +29,9 @@ __all__ = ["EpochWriter"]
 
 
 class EpochWriter:
-    """For foreachBatch. `error` is what went wrong last, as it was raised; `hook` is told about every epoch.
+    """For foreachBatch. `error` is the last exception; `hook` is called for every epoch.
 
-    `running` is the epoch that is being written, None between two.
+    `running` is the epoch that is being written, None between epochs.
     """
 
     def __init__(

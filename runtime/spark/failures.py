@@ -26,7 +26,7 @@ _STATE_FILE = re.compile(r"(?:Error reading streaming state file of|FileNotFound
 
 
 def translated(error: BaseException, places: Sequence[Place] = ()) -> VscRuntimeError | None:
-    """The runtime error that `error` is, quotes, or amounts to; None for what is not known here.
+    """The runtime error that `error` is, quotes, or amounts to; None if it is not recognized.
 
     `places` are what the run writes to: one of them is on the disk that is full.
     """
@@ -48,7 +48,7 @@ def translated(error: BaseException, places: Sequence[Place] = ()) -> VscRuntime
 def explained(error: BaseException, logs: SparkLogs, places: Sequence[Place] = ()) -> VscRuntimeError | None:
     """As `translated`; damage to the state gets its place, and the way back to an older one, from the checkpoint.
 
-    It may take long, as it may have to read all states to find the damaged one.
+    May take long: it may have to read all states to find the damaged one.
     """
     found = translated(error, places)
     text = str(error)

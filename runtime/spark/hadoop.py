@@ -23,7 +23,7 @@ MAX_BYTES = 64 << 20
 
 @contextmanager
 def usable(kind: type[VscRuntimeError], what: str, help: str) -> Iterator[None]:
-    """What the file system raises inside becomes a `kind`: `what` names the place, `help` says what to do."""
+    """Turns what the file system raises inside into a `kind`: `what` names the place, `help` says what to do."""
     try:
         yield
     except Py4JJavaError as error:
@@ -49,12 +49,12 @@ def default_is_local(spark: SparkSession) -> bool:
 
 
 def local_path(path: str) -> str:
-    """The plain path of a local one."""
+    """The plain path of a local path or URL."""
     return path[5:] if path.startswith("file:") and not path.startswith("file://") else path.removeprefix("file://")
 
 
 def logged_url(url: str) -> str:
-    """The URL of a file as Spark's log of what it has read has it, and its errors: ``file:///a``, not ``file:/a``."""
+    """The URL of a file as in Spark's log of read files, and in its errors: ``file:///a``, not ``file:/a``."""
     return f"file://{url[5:]}" if url.startswith("file:/") and not url.startswith("file://") else url
 
 
@@ -182,7 +182,7 @@ class Files:
         return int(sum_.getValue())
 
     def overwrite(self, name: str, text: str) -> None:
-        """Writes a file in its place: who reads it meanwhile may see a part of it."""
+        """Writes a file in place: a concurrent reader may see part of it."""
         if self.is_local:  # there, Hadoop starts processes for permissions, and each of its calls costs more than that
             path = Path(self.local(name))
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A query in a user's session, which fails in vsc's words: Spark's message hides them in thousands of others."""
+"""A query in a user's session. Its failure is reported in vsc's words, which Spark's message buries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["QueryFailedError", "RunningQuery"]
 
 
 class QueryFailedError(CapturedException):
-    """A query of vsc failed. Its text is that of `error`, which has its parts; the cause is Spark's exception."""
+    """A query of vsc failed. Its text is that of `error`, which holds the parts; the cause is Spark's exception."""
 
     def __init__(self, error: VscRuntimeError) -> None:
         super().__init__(desc=str(error), stackTrace="")
@@ -31,14 +31,14 @@ class QueryFailedError(CapturedException):
         return str(self).splitlines()
 
     def getMessage(self) -> str:
-        """The text, as that of other exceptions of Spark is asked for."""
+        """The text, under the name that Spark's own exceptions have for it."""
         return str(self.error)
 
 
 class RunningQuery(StreamingQuery):
     """The query that `query` is.
 
-    Where its failure comes out, `why` says what vsc knows of it; None is nothing. `status` adds to Spark's own.
+    `why` explains its failure, None if vsc does not know the cause. `status` adds to Spark's own.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class RunningQuery(StreamingQuery):
 
     @property
     def status(self) -> QueryStatus:
-        """Spark's status; it shows itself as a table: rows in and out, dropped and held records, state."""
+        """Spark's status; displayed as a table of rows in and out, dropped and held records, and state."""
         return self._status(self, super().status)
 
     def awaitTermination(self, timeout: int | None = None) -> bool | None:
@@ -68,7 +68,7 @@ class RunningQuery(StreamingQuery):
             super().processAllAvailable()
 
     def exception(self) -> StreamingQueryException | None:
-        """What the query failed with: a `QueryFailedError`, or what Spark has; None if it has not failed."""
+        """The query's error: a `QueryFailedError`, or Spark's own; None if it has not failed."""
         failure = super().exception()
         return None if failure is None else self._own(failure)
 

@@ -1,4 +1,4 @@
-"""How plans and queries show themselves in IPython: a picture with a table of types, and a table that stays current.
+"""How IPython displays plans and queries: a picture with a table of types, and a table that stays current.
 
 Guarantees: IPython is only used where it runs already; elsewhere nothing happens.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["follow", "keep_current", "plan_html", "show_in_ipython"]
 
 _SECONDS = 1
-"""Between two looks at a query."""
+"""Seconds between two updates of a query's status."""
 _LEFT = ' style="text-align:left"'
 
 
@@ -86,7 +86,7 @@ def _stay_current(status: QueryStatus) -> None:
 
 
 def follow(query: RunningQuery) -> None:
-    """Shows the status of a query until it ends. Raises what the query failed with."""
+    """Shows the status of a query until it ends. Raises the query's error."""
     handle = _shown(query.status)
     try:
         while not query.awaitTermination(_SECONDS):
@@ -96,7 +96,7 @@ def follow(query: RunningQuery) -> None:
 
 
 def keep_current(query: RunningQuery, handle: DisplayHandle) -> None:
-    """Changes what is shown until the query has ended; raises nothing that it failed with."""
+    """Updates the display until the query has ended; does not raise the query's error."""
     from pyspark.errors import StreamingQueryException
 
     while query.isActive:

@@ -1,7 +1,7 @@
 """The test driver: a topology in the process of its test, fed record by record. No JVM.
 
-It runs the operators and the store that run on Spark. Each piped record is processed to its end before the next; a
-source's connector is never looked at, its rows come from the test. Not for measuring, and not for a topology's input.
+It runs the same operators and store as Spark does. Each piped record is fully processed before the next. A source's
+connector is never used: its rows come from the test. Not for measuring, and not for a topology's input.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class TopologyTestDriver:
     `topology` and `variables` are those of `vsc.compile`: a path or the text itself, and the ``${name}`` in it.
     `partitions` is the number of vsc partitions. `on_bad_row` and `on_error` are those of ``vsc run``. `now` is the
     run's clock, a time as `pipe` takes it: rows further ahead of it than their source's ``max_ahead`` are dropped;
-    without it no row is, since no test hangs on the day on which it runs. Raises what `vsc.compile` does, and
-    ValueError for another argument that cannot be.
+    without it no row is, so that a test does not depend on the day it runs. Raises what `vsc.compile` does, and
+    ValueError for any other invalid argument.
     """
 
     def __init__(
@@ -122,14 +122,14 @@ class TopologyTestDriver:
         self._process(node, operation, dict(key), _time(source, timestamp), deleted=True)
 
     def drain(self) -> None:
-        """Ends the input, as ``vsc run --drain`` does: whatever waits for stream time to go on comes out."""
+        """Ends the input, as ``vsc run --drain`` does: emits everything still held."""
         self._check_open()
         self._keep(self._runtime.drain())
 
     # --------------------------------------------------------------------------------------------------------- out
 
     def read(self, name: str) -> list[Record]:
-        """The records of a node (so of the sinks that write it) since the last `read` of it, in order."""
+        """The records of a node (and of the sinks that write it) since its last `read`, in order."""
         self._check_open()
         self._node(name)
         found, self._records[name] = self._records[name], []
@@ -152,7 +152,7 @@ class TopologyTestDriver:
         return self._runtime.metrics.as_dict()
 
     def close(self) -> None:
-        """Removes the state. Nothing else of the driver may be used afterwards; closing twice is fine."""
+        """Removes the state. The driver cannot be used afterwards; closing twice is fine."""
         if not self._closed:
             self._closed = True
             for store in self._stores:
@@ -226,8 +226,8 @@ class StoreView:
     def get(self, key: Row, as_of: Time | None = None) -> VersionedRecord | None:
         """The newest row of `key`, or the one valid at `as_of`, a time as `pipe` takes it.
 
-        None if there is none, or it is too old to know. Raises ValueError for a key that is not the table's, and for
-        `as_of` on an unversioned store.
+        None if there is no such row, or `as_of` is older than the history kept. Raises ValueError for a key that is
+        not the table's, and for `as_of` on an unversioned store.
         """
         node = self._node
         _check_columns(node, key, node.schema.key)
