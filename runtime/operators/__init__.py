@@ -1,1 +1,1 @@
-"""The operators of a plan, each in the module or folder of its name; for one record they are `tests/oracle/records`."""
+"""The operators of a plan, each in the module or folder of its name; `tests/oracle/records` has those for one record."""

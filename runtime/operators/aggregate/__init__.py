@@ -1,8 +1,8 @@
-"""`aggregate`: groups of a stream's records or of a table's rows, in windows or without.
+"""`aggregate`: groups of a stream's records or of a table's rows, with or without windows.
 
-`step` says which of these an aggregate is made of. On whole columns: `groups` (of a stream) and `table_groups`, and
-`windows` (tumbling and hopping). Record by record: `group_loop` and `time_windows`, where a result fails, and always
-`session_windows` and `sliding_windows`; the windows share `moving_windows`.
+`step` chooses the parts of an aggregate. On whole columns: `groups` (of a stream), `table_groups` and `windows`
+(tumbling and hopping). Record by record: `group_loop` and `time_windows` where a result fails, `session_windows` and
+`sliding_windows` always; the windows share `moving_windows`.
 
 `folding` computes the aggregate functions for many groups at once (`sums`, `winners`, `distinct`, `collecting`,
 `kept`), `calls` for one group (`numbers`, `running`, `collected`); both keep the same cells and entries in `state`.

@@ -1,6 +1,7 @@
-"""The calls of an aggregate on whole columns: what needs only what it has seen, and what can be taken back.
+"""The calls of an aggregate on whole columns, over streams and over tables, whose rows can be taken back.
 
-Each has the cells and the entries of the accumulator in a loop of the same call, so both read what the other one wrote.
+Each keeps the same cells and entries as the record-by-record accumulator of its call, so each reads what the other
+wrote.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ KEEPING = (
     CountDistinctColumns, CollectListColumns, CollectSetColumns,
     KeptExtremeColumns, KeptExtremeByColumns, KeptFirstLastColumns,
 )  # fmt: skip
-"""Those that keep entries beside their cells."""
+"""The accumulators that keep entries beside their cells."""
 
 
 def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator:

@@ -26,7 +26,7 @@ __all__ = ["Accumulator", "Calls", "Group", "accumulator_of", "entry_tag"]
 
 _TAG = struct.Struct(">H")
 _NONE: Any = None
-"""The entries of an accumulator that has none: it never looks."""
+"""The entries of an accumulator that keeps none: never read."""
 
 _BY_ARRIVAL = (running.ExtremeBy, running.FirstLast)
 
@@ -49,17 +49,17 @@ class Accumulator(Protocol):
         """The cells of an empty group."""
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row in. Raises ExpressionFailure where the result would leave its type for good."""
+        """Adds a row. Raises ExpressionFailure if the result would never fit its type again."""
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
-        """Takes in what another group of the same stream holds."""
+        """Merges in what another group of the same stream holds."""
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
-        """The value of the call. Raises ExpressionFailure where it does not fit its type."""
+        """The value of the call. Raises ExpressionFailure if it does not fit its type."""
 
 
 class Group:
-    """What is known of one group: the time of its result, how many rows it has, the cells of its calls."""
+    """One group: the time of its result, its number of rows, the cells of its calls."""
 
     __slots__ = ("cells", "rows", "time")
 
@@ -67,15 +67,15 @@ class Group:
         self.time, self.rows, self.cells = time, rows, cells
 
     def copy(self) -> Group:
-        """A group that changes on its own."""
+        """An independent copy."""
         return Group(self.time, self.rows, list(self.cells))
 
 
 class Calls:
     """The calls and the items of `node`, which is an `Aggregate`. All state lies in `Group` and `Entries`.
 
-    `row` is how a group lies in the store: its time, its rows, the cells of its calls. `plain`: the items are the
-    calls' results, one for one.
+    `row` is a group's layout in the store: its time, its number of rows, the cells of its calls. `plain`: the items are
+    the calls' results, one for one.
     """
 
     def __init__(self, node: Node, operation: Aggregate) -> None:
@@ -95,7 +95,7 @@ class Calls:
             for n, (accumulator, i) in enumerate(zip(self.accumulators, self._at, strict=True))
         ]
         self.has_entries = any(a.has_entries for a in self.accumulators)
-        # Whether rows have to be told apart by their arrival: if not, their count need not be kept.
+        # Whether arrivals must distinguish rows: if not, arrivals need not be counted.
         self.numbered = any(a.has_entries or isinstance(a, _BY_ARRIVAL) for a in self.accumulators)
         columns = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
         self.plain = _plain(operation)
@@ -113,7 +113,7 @@ class Calls:
         return Group(-1, 0, list(self._start))
 
     def decode(self, data: bytes) -> Group:
-        """The group that `encode` made bytes of."""
+        """The group that `encode` encoded."""
         time, rows, *cells = self.row.decode(data)
         assert isinstance(time, int) and isinstance(rows, int)
         return Group(time, rows, cells)
@@ -125,7 +125,7 @@ class Calls:
     # ------------------------------------------------------------------------------------------------ its rows
 
     def rows(self, columns: Sequence[pa.Array], count: int) -> Sequence[Sequence[tuple[Any, ...]]]:
-        """The arguments of all calls for each of `count` rows, of the columns that they were computed as."""
+        """The arguments of all calls for each of `count` rows, from their columns."""
         types = [arg.type for call in self._calls for arg in call.args]
         values = iter([to_values(column, type_) for column, type_ in zip(columns, types, strict=True)])
         found: list[Sequence[tuple[Any, ...]]] = []
@@ -135,7 +135,7 @@ class Calls:
         return list(zip(*found, strict=True)) if found else [()] * count
 
     def add(self, group: Group, args: Sequence[tuple[Any, ...]], at: At, kv: OrderedKV, prefix: bytes) -> None:
-        """Takes a row in; the group's time is left alone."""
+        """Adds a row; the group's time stays as it is."""
         group.rows += 1
         for n, accumulator, i, tag in self._steps:
             try:
@@ -144,7 +144,7 @@ class Calls:
                 raise NodeFailure(self._name, self._calls[n].text, failure.reason) from failure
 
     def merge(self, group: Group, other: Group, kv: OrderedKV, prefix: bytes, others: bytes) -> None:
-        """Takes in the rows of another group, whose entries lie under `others`."""
+        """Merges in the rows of another group, whose entries are under `others`."""
         group.rows += other.rows
         for n, accumulator, i, tag in self._steps:
             try:
@@ -153,7 +153,7 @@ class Calls:
                 raise NodeFailure(self._name, self._calls[n].text, failure.reason) from failure
 
     def result(self, group: Group, key: Row, kv: OrderedKV, prefix: bytes) -> Row:
-        """The value columns of the group's result; `key` are the result's key columns. NodeFailure if one fails."""
+        """The value columns of the group's result; `key`: its key columns. Raises NodeFailure if an item fails."""
         values = []
         for n, accumulator, i, tag in self._steps:
             try:
@@ -166,7 +166,7 @@ class Calls:
 
 
 def entry_tag(call: int) -> bytes:
-    """What the entries of a call begin with, behind the prefix of their group."""
+    """What the entries of a call begin with, after the prefix of their group."""
     return _TAG.pack(call)
 
 
@@ -181,7 +181,7 @@ def _plain(operation: Aggregate) -> bool:
 
 
 def accumulator_of(call: AggregateCall, table: bool) -> Any:
-    """The accumulator of a call over a stream, or of a `table`, of which it only reads what is kept."""
+    """The accumulator of a call over a stream or a `table`; that of a table may only read what is kept."""
     of = [arg.type for arg in call.args]
     if call.distinct and call.function != "count":
         raise ValueError(f"{call.text}: 'distinct' is for count alone")

@@ -1,8 +1,8 @@
-"""Accumulators that keep a row for each value: what can be taken back exactly, and what collects values.
+"""Accumulators that keep a row for each value, to take values back exactly or to collect them.
 
-The rows lie in the group's entries, in the order in which they are wanted; a row that is to be taken back is found by
-its identity, which tells at which place it was put. Nothing is kept in cells. Those of a table are only read here: on
-whole columns they are `kept`.
+The rows are among the group's entries, in the order in which they are needed. A row to take back is found by its
+identity, which is stored with its place. Nothing is kept in cells. The rows of a table are only read here; `kept`
+writes them, on whole columns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["IDENT", "PLACE", "VALUE", "CollectList", "CollectSet", "KeptExtreme"
 _COUNT = struct.Struct("<q")
 _ARRIVAL = struct.Struct(">Q")
 PLACE, IDENT, VALUE = b"p", b"i", b"v"
-"""What entries begin with: the row at a place, the place of an identity, a row behind its value."""
+"""What entries begin with: the row at a place, the place of an identity, a row after its value."""
 
 
 class _Entries:
@@ -42,16 +42,16 @@ class KeptRow(_Entries):
         self._row = RowCodec([of])
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
-        """Null if there is none."""
+        """The value; null if the group has no rows."""
         found = entries.first(PLACE, reverse=self._greatest)
         return None if found is None else self._row.decode(found[1])[0]
 
 
 class KeptExtreme(KeptRow):
-    """``min`` and ``max`` of a table: every value with how often it is there, in order."""
+    """``min`` and ``max`` of a table: every value with its count, in order."""
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
-        """Null if there is none."""
+        """The value; null if the group has no rows."""
         found = entries.first(reverse=self._greatest)
         return None if found is None else self._row.decode(found[1][_COUNT.size :])[0]
 
@@ -67,7 +67,7 @@ class CollectList(_Entries):
             entries.put(PLACE + packed(at.time, at.arrival), self._row.encode(args))
 
     def merge(self, cells: list[Any], i: int, other: list[Any], entries: Entries, others: Entries) -> None:
-        """A place is one row's alone, whatever group it is in."""
+        """No two rows share a place, even across groups."""
         for suffix, data in list(others.scan()):
             entries.put(suffix, data)
 
@@ -79,8 +79,8 @@ class CollectList(_Entries):
 class CollectSet(_Entries):
     """``collect_set``: each value once, in the order of first appearance, without nulls.
 
-    Entries: a row for each value at the arrival of the first of its rows (places), and one behind its value (``v``
-    value arrival): of a table for each row, which tells who is the first when the one that was is taken back.
+    Entries: one for each value at the arrival of its first row (places), and one after its value (``v`` value arrival).
+    A table has the latter for each row: it says which row becomes the first when the first one is taken back.
     """
 
     def __init__(self, of: DataType) -> None:

@@ -1,7 +1,7 @@
-"""``collect_list`` and ``collect_set`` in a batch: see `aggregate.collected`, whose entries they keep.
+"""``collect_list`` and ``collect_set`` in a batch, with the same entries as `aggregate.collected`.
 
-A group's rows are read once a batch. Each record changes the list of its group as it is then; only the rows that have
-come or gone are written, so what a record costs does not grow with its group, but for the list that it gives.
+A group's rows are read once a batch. Each record changes the list of its group; only rows that were added or removed
+are written. So the cost of a record does not grow with its group, except for the list that it returns.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from vsc.runtime.values import arrow_type
 __all__ = ["CollectListColumns", "CollectSetColumns"]
 
 _ARRIVAL, _PLACE = 8, 16
-"""How many bytes an arrival has, and an event time with an arrival."""
+"""The sizes in bytes of an arrival, and of an event time with an arrival."""
 
 
 @dataclass(slots=True)
 class _Kept:
-    """The rows of one group: `places` of those in its list, in order; by identity where each row is.
+    """The rows of one group: the `places` of those in its list, in order; the place of each row by identity.
 
-    `added` and `gone` are what the batch changes: entries by suffix, with the number of the value (-1: none).
+    `added` and `gone` are the batch's changes: entries by suffix, with the number of the value (-1: none).
     """
 
     places: list[bytes] = field(default_factory=list)
@@ -52,12 +52,12 @@ class _Kept:
         self.gone.add(suffix)
 
     def identified(self, ident: bytes, place: bytes) -> None:
-        """Takes in that the row `ident` is at `place`."""
+        """Notes that the row `ident` is at `place`."""
         self.idents.setdefault(ident, []).append(place)
         self.put(IDENT + ident + place)
 
     def taken(self, ident: bytes) -> bytes | None:
-        """Where the row `ident` is, which it no longer is."""
+        """Removes the row `ident` and returns its place."""
         places = self.idents.get(ident)
         if not places:
             return None
@@ -68,7 +68,7 @@ class _Kept:
 
 
 class _Collected:
-    """What both have in common: values by number, those of the store and of the batch, and lists of numbers."""
+    """Base of both: values by number, those of the store and of the batch, and lists of numbers."""
 
     _mark = PLACE
 
@@ -81,7 +81,7 @@ class _Collected:
         self._kept: dict[int, _Kept] = {}
 
     def load(self, cells: Sequence[pa.Array]) -> State:
-        """There are none: see `open`."""
+        """Empty: there are no cells (see `open`)."""
         return ()
 
     def open(self, beside: Beside, state: State) -> State:
@@ -94,7 +94,7 @@ class _Collected:
         return found[0], found[1]
 
     def _read(self, group: int, beside: Beside, data: list[bytes]) -> Stretch:
-        """The list of one group, whose rows are read; `data` are the rows of the values."""
+        """The list of one group, whose rows it reads; `data` are the rows of the values."""
         raise NotImplementedError
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
@@ -120,7 +120,7 @@ class _Collected:
         return _columns(states), _columns(ended)
 
     def _prepare(self, rows: Rows) -> None:
-        """What is to be known of all records."""
+        """Computes what is needed of all records."""
         raise NotImplementedError
 
     def _add(self, kept: _Kept, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
@@ -199,8 +199,8 @@ class CollectListColumns(_Collected):
 class CollectSetColumns(_Collected):
     """Each value once, in the order of first appearance, without nulls.
 
-    `_Kept.rows` has the arrivals of each value's rows, by the bytes of its order, with the numbers of their values:
-    of a stream the first row alone. `_Kept.places` are the arrivals of the first ones.
+    `_Kept.rows` has the arrivals of each value's rows, by the value's order bytes, with the numbers of their values;
+    for a stream, only the first row. `_Kept.places` are the arrivals of the first rows.
     """
 
     def _read(self, group: int, beside: Beside, data: list[bytes]) -> Stretch:

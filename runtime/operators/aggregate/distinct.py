@@ -1,6 +1,6 @@
-"""``count(distinct e)`` on whole columns: see `aggregate.numbers.CountDistinct`, whose cells and entries it keeps.
+"""``count(distinct e)`` on whole columns, with the same cells and entries as `aggregate.numbers.CountDistinct`.
 
-A group's entries are read for the values that the batch has, all at once, and written once.
+A group's entries for the values in the batch are read all at once, and written once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["CountDistinctColumns", "ordered"]
 
 
 def ordered(of: DataType, column: pa.Array) -> tuple[Sequence[bytes], Int64s]:
-    """The values of a column without nulls, as `order_bytes` gives them: each once, and which one stands where."""
+    """The distinct values of a column without nulls, as `order_bytes`, and for each row which of them it has."""
     if isinstance(of, DecimalType) or (isinstance(of, ScalarType) and not is_float(of)):
         return KeyCodec([of]).encode_columns([column])
     encode, numbers = order_bytes(of), dict[bytes, int]()
@@ -34,7 +34,7 @@ def ordered(of: DataType, column: pa.Array) -> tuple[Sequence[bytes], Int64s]:
 
 
 class CountDistinctColumns:
-    """How many values there are; an entry for each says how often."""
+    """The number of distinct values; an entry for each value has its count."""
 
     def __init__(self, of: DataType) -> None:
         self._of = of

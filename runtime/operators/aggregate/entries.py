@@ -1,7 +1,7 @@
-"""What an accumulator keeps beside its cells: rows of one group, in order, under a prefix of the group's own.
+"""What an accumulator keeps beside its cells: rows of one group, in order, under the group's own prefix.
 
-An accumulator of values that may be taken back, or of many values, keeps one row a value here, and scans them in
-order; no single value grows with the group. Each accumulator has a prefix of its own within the group.
+An accumulator of many values, or of values that may be taken back, keeps one row per value here and scans them in
+order; no single row grows with the group. Each accumulator has its own prefix within the group.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _PAIR = struct.Struct(">QQ")
 class At(NamedTuple):
     """Where a row stands among the rows of its group, and which one it is.
 
-    `time` is its event time, `arrival` counts the rows that the operator was given, `ident` tells the rows of a table
-    apart (empty for a stream, whose rows are never taken back).
+    `time` is its event time, `arrival` its number among the rows given to the operator, `ident` identifies a table's
+    row (empty for a stream, whose rows are never taken back).
     """
 
     time: int

@@ -1,6 +1,6 @@
-"""``sum`` and ``avg`` of floats over a table, on whole columns: see `aggregate.numbers.ExactFloatSum`.
+"""``sum`` and ``avg`` of floats over a table, on whole columns, as in `aggregate.numbers.ExactFloatSum`.
 
-Sums are whole numbers of any size, times a power of two, so they are added one by one.
+Sums are integers of any size times a power of two, so they are added one by one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The groups of an aggregate on whole columns: read with their cells, changed by the records of a batch, written again.
+"""The groups of an aggregate on whole columns: read with their cells, changed by a batch's records, written back.
 
-A group's row in the store is that of the loops (`aggregate.calls`), so both go on with what the other one wrote. Not
-for which groups a record belongs to: that is `groups` (without window) and `windows`.
+A group's row in the store has the layout of the loops (`aggregate.calls`), so each continues with what the other wrote.
+Which groups a record belongs to is decided in `groups` (without windows) and `windows`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["Folding", "Groups", "arguments_of"]
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Groups, or what a group had come to at each of several records: result's time, rows, the states of the calls."""
+    """Groups, or the state of a group at each of several records: result time, number of rows, states of the calls."""
 
     time: Int64s
     rows: Int64s
@@ -63,7 +63,7 @@ def arguments_of(node: Node, operation: Aggregate) -> Evaluation:
 
 
 class Folding:
-    """The calls and the items of an aggregate, for many groups at once. `numbered`: rows are told apart by arrival."""
+    """The calls and items of an aggregate, for many groups at once. `numbered`: arrivals distinguish rows."""
 
     def __init__(self, node: Node, operation: Aggregate) -> None:
         calls = Calls(node, operation)
@@ -89,7 +89,7 @@ class Folding:
         )
 
     def load(self, rows: Sequence[bytes | None]) -> Groups:
-        """The groups of their rows in the store; None is an empty group."""
+        """Decodes groups from their rows in the store; None is an empty group."""
         time, count, *cells = self._codec.decode_columns(pa.array(rows, pa.binary()))
         states, at = [], 0
         for accumulator, width in zip(self._accumulators, self._cells, strict=True):
@@ -106,7 +106,7 @@ class Folding:
         return rows
 
     def arguments(self, columns: Sequence[pa.Array], times: Int64s, asked: Mask) -> Computed:
-        """The arguments of all calls for rows of columns where `asked`, null elsewhere."""
+        """The arguments of all calls for the rows where `asked`, null elsewhere."""
         return self._evaluated.where(columns, times, asked)
 
     def open(self, beside: Beside, start: Groups) -> Groups:
@@ -117,7 +117,7 @@ class Folding:
         return replace(start, states=tuple(states))
 
     def writes(self, chosen: Mask) -> Writes:
-        """What has changed among the entries of the `chosen` groups."""
+        """The changed entries of the `chosen` groups."""
         puts: list[tuple[bytes, bytes]] = []
         deletes: list[bytes] = []
         for _, accumulator in self._keeping:
@@ -128,11 +128,11 @@ class Folding:
 
     @property
     def keeps(self) -> bool:
-        """Whether there are entries at all."""
+        """Whether any call keeps entries."""
         return bool(self._keeping)
 
     def fold(self, start: Groups, segments: Segments, added: Rows) -> tuple[Groups, Groups]:
-        """What the groups had come to at each record, in sorted order, and what they are at the end."""
+        """The groups' states at each record, in sorted order, and at the end."""
         added = added.take(segments.order)
         times, newest = segments.highest(added.time, start.time)
         counts, rows = segments.sums(added.signed(np.ones(len(segments), dtype=np.int64)), start.rows)
@@ -165,7 +165,7 @@ class Folding:
         return Computed(found.columns, {**found.failed, **failed})
 
     def refused(self, running: Groups) -> Failed:
-        """The records that are not part of their groups, even if nothing reads their results."""
+        """The records that their groups do not take, even if nothing reads their results."""
         return self._refused(running, [a for a in self._accumulators if isinstance(a, ExactSumColumns) and a.checked])
 
     def _refused(self, groups: Groups, chosen: Sequence[ColumnAccumulator]) -> dict[int, NodeFailure]:

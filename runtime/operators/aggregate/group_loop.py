@@ -1,7 +1,7 @@
 """The groups of a stream, record by record: for those in which a record fails.
 
-A record whose result cannot be computed is not part of its group, so what its group comes to afterwards depends on it.
-Each group is read once a batch and written once; what accumulators keep beside their cells is written behind the batch.
+A record whose result cannot be computed is not part of its group, so the group's later results depend on it. Each group
+is read once and written once a batch; the accumulators' entries are written at the end of the batch.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ class GroupLoop:
         return replace(changed, time=np.array(times, dtype=np.int64), values=values, old=old)
 
     def writes(self) -> list[tuple[bytes, bytes]]:
-        """The rows of the groups; writes what is beside them."""
+        """The rows of the groups; writes their entries."""
         self._entries.commit()
         groups, encode = self._state.groups, self._calls.encode
         return [(groups + kb, encode(group)) for kb, group in self._groups.items()]
 
     def _taken(self, kb: bytes, key: Row, args: Sequence[tuple[object, ...]], at: At) -> tuple[Row | None, Row] | None:
-        """Takes a record in: the group's result before and now; None where the result table would refuse it."""
+        """Adds a record: the group's result before and after; None if the result table would refuse it."""
         calls, prefix, known = self._calls, self._state.entries + kb, self._groups.get(kb)
         kv = OverlayKV(self._entries) if calls.has_entries else self._entries
         old = calls.result(known, key, kv, prefix) if known is not None and self._site.owes_old else None

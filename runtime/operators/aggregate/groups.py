@@ -1,10 +1,10 @@
-"""`aggregate` of a stream without window: each record gives its group a new result, at the highest time of its records.
+"""`aggregate` of a stream without windows: each record gives its group a new result, at the group's highest event time.
 
-A record without value is dropped and counted (D14); so is one on which an expression fails, if the options say so, and
-one whose result a versioned store refuses: it is not part of its group then, as in Kafka Streams.
+A record without value is dropped and counted (D14). So is a record on which an expression fails, if the options say so,
+and one whose result a versioned store refuses: it is then not part of its group, as in Kafka Streams.
 
-Each group is read once a batch and written once; what a group had come to at each of its records is computed for all
-records together. Where a result cannot be computed, its group goes record by record (`group_loop`).
+Each group is read once and written once a batch; the states at all records are computed together. A group in which a
+result cannot be computed is processed record by record (`group_loop`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["GroupColumns", "numbered"]
 
 
 class GroupColumns:
-    """The groups of a stream, for one batch. `loop` takes those in which a record fails."""
+    """The groups of a stream, for one batch. `loop` processes those in which a record fails."""
 
     def __init__(
         self, site: Site, folding: Folding, loop: GroupLoop, state: AggregateState, results: TableLoop
@@ -88,9 +88,9 @@ class GroupColumns:
         return changed, found.failed
 
     def _accepted(self, time: Int64s, group: Int64s, start: Int64s) -> Mask:
-        """Which records give a result that the table takes: a versioned one refuses those that are too old.
+        """Which records give a result that the table accepts: a versioned table refuses those that are too old.
 
-        One that is refused moves neither the table's clock nor, by as much as would matter, the time of its group.
+        A refused record does not move the table's clock, nor its group's time by enough to matter.
         """
         table = self._results.put
         if table is None or not table.versioned:
@@ -103,7 +103,7 @@ class GroupColumns:
         return accepted
 
     def _again(self, group: Int64s, failed: Int64s) -> Mask:
-        """The records of groups in which one fails; all, where that decides what a versioned table refuses."""
+        """The records of groups in which one fails; all records if that decides what a versioned table refuses."""
         table = self._results.put
         if len(failed) and table is not None and table.versioned:
             return np.ones(len(group), dtype=np.bool_)
@@ -111,6 +111,6 @@ class GroupColumns:
 
 
 def numbered(key: Int64s, keys: int) -> tuple[Int64s, Int64s]:
-    """The key numbers that there are, ascending, and for each record the place of its own among them."""
+    """The distinct key numbers, ascending, and for each record the place of its own among them."""
     there = np.bincount(key, minlength=keys) > 0
     return np.flatnonzero(there), (np.cumsum(there) - 1)[key]

@@ -1,7 +1,7 @@
-"""Integers as the aggregates keep them: as few bytes as it takes, little endian, signed; zero takes no byte at all.
+"""Integers as the aggregates keep them: in as few bytes as possible, little endian, signed; zero takes no bytes.
 
-The bytes of ``int.to_bytes(bit_length // 8 + 1)``, for whole columns. Columns of numbers that do not fit 64 bits are
-arrays of Python's.
+The bytes of ``int.to_bytes(bit_length // 8 + 1)``, for whole columns. Numbers that do not fit in 64 bits are arrays of
+Python integers.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ["bytes_of", "decimals", "integers_of", "narrow", "unscaled", "wide"]
 _WORD = 8
 _LOW = 2**64 - 1
 _EDGES = np.array([0, *(1 << (8 * n - 1) for n in range(1, _WORD))], dtype=np.int64)
-"""From these numbers on it takes a byte more."""
+"""From each of these numbers on, an integer takes one byte more."""
 
 
 def narrow(values: Int64s, most: int = SAFE) -> bool:
-    """Whether all numbers are below `most`, and above its negative."""
+    """Whether all numbers are between `-most` and `most`, both excluded."""
     return not len(values) or (int(values.max()) < most and int(values.min()) > -most)
 
 
 def wide(values: Int64s) -> Int64s:
-    """The same numbers, as Python's, which do not overflow."""
+    """The same numbers as Python integers, which do not overflow."""
     return values.astype(object)
 
 
@@ -43,7 +43,7 @@ def bytes_of(values: Int64s) -> pa.BinaryArray:
 
 
 def integers_of(column: pa.BinaryArray) -> Int64s:
-    """The numbers again, 0 for null."""
+    """The numbers that `bytes_of` encoded, 0 for null."""
     if column.null_count:
         column = column.fill_null(b"")
     count = len(column)
@@ -64,7 +64,7 @@ def integers_of(column: pa.BinaryArray) -> Int64s:
 
 
 def unscaled(column: pa.Decimal128Array) -> Int64s:
-    """The unscaled numbers of decimals, 0 for null."""
+    """The unscaled values of decimals, 0 for null."""
     halves = np.frombuffer(column.buffers()[1], np.int64, 2 * len(column), 16 * column.offset).copy()
     low, high = halves[::2], halves[1::2]
     if column.null_count:
@@ -76,7 +76,7 @@ def unscaled(column: pa.Decimal128Array) -> Int64s:
 
 
 def decimals(values: Int64s, nothing: Mask, of: pa.Decimal128Type) -> pa.Decimal128Array:
-    """Decimals of unscaled numbers, null where there is `nothing`; the others have at most 127 bits."""
+    """Decimals from unscaled values of at most 127 bits, null where `nothing`."""
     if values.dtype == object:
         both = values.tolist()
         halves = np.array([half for n in both for half in (n & _LOW, (n >> 64) & _LOW)], dtype=np.uint64)

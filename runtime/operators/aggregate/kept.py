@@ -1,8 +1,8 @@
-"""``min``, ``max``, ``min_by``, ``max_by``, ``first`` and ``last`` of a table in a batch: see `aggregate.collected`,
-whose entries they keep.
+"""``min``, ``max``, ``min_by``, ``max_by``, ``first`` and ``last`` of a table in a batch, with the same entries as
+`aggregate.collected`.
 
-Of a group's rows in the store those are read that the batch adds or takes back, and from the first in order on as many
-as it takes to find one that the batch leaves alone: so a change costs as much in a large group as in a small one.
+Of a group's stored rows, only these are read: those that the batch adds or takes back, and the first ones in order, up
+to the first that the batch does not change. So a change costs as much in a large group as in a small one.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ _MAX = 2**64 - 1
 _NOTHING = -1
 
 Head = tuple[bytes, int]
-"""A row of the store: what its key ends with, and the number of its value."""
+"""A row of the store: the suffix of its key, and the number of its value."""
 
 
 class _Kept:
-    """What they have in common. A state is the number of a value: of a record of the batch, or below -1 of a row of the
-    store; -1 without one."""
+    """Base of all. A state is a value's number: a record of the batch, below -1 a stored row, -1 no value."""
 
     def __init__(self, of: DataType, greatest: bool, mark: bytes) -> None:
         self._row, self._greatest, self._mark = RowCodec([of]), greatest, mark
@@ -50,7 +49,7 @@ class _Kept:
         self._column: pa.Array | None = None
 
     def load(self, cells: Sequence[pa.Array]) -> State:
-        """There are none: see `open`."""
+        """Empty: there are no cells (see `open`)."""
         return ()
 
     def open(self, beside: Beside, state: State) -> State:
@@ -69,14 +68,14 @@ class _Kept:
             yield row[len(prefix) :], -1 - len(self._read)
 
     def _head(self, group: int, changed: Callable[[bytes], bool]) -> Head | None:
-        """The first of the group's rows in the store for which `changed` is not true."""
+        """The first of the group's stored rows for which `changed` is not true."""
         head = self._heads.get(group)
         while head is not None and changed(head[0]):
             head = self._heads[group] = next(self._stored[group], None)
         return head
 
     def _ahead(self, one: bytes, head: Head | None) -> bool:
-        """Whether a row comes before the first of the store."""
+        """Whether a row comes before the first stored one."""
         return head is None or (one > head[0] if self._greatest else one < head[0])
 
     def results(self, state: State) -> pa.Array:
@@ -87,7 +86,7 @@ class _Kept:
         return pa.concat_arrays([self._column, read]).take(pa.array(place, mask=number == _NOTHING))
 
     def _value(self, data: bytes) -> bytes:
-        """The row of a value, of what is stored of it."""
+        """The row of a value, from what is stored."""
         return data
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
@@ -95,7 +94,7 @@ class _Kept:
 
 
 class KeptExtremeColumns(_Kept):
-    """``min`` and ``max``: an entry for each value says how often it is there."""
+    """``min`` and ``max``: an entry for each value has its count."""
 
     def __init__(self, of: DataType, greatest: bool) -> None:
         super().__init__(of, greatest, b"")
@@ -127,7 +126,7 @@ class KeptExtremeColumns(_Kept):
         return self._extremes(start, segments, change, there, touched, names, counted[example])
 
     def _values(self, column: pa.Array) -> tuple[list[bytes], list[bytes], Int64s, Int64s]:
-        """The different values, in order: their names in the store, their rows; which one stands where; an example."""
+        """The distinct values in order: their names in the store, their rows; the value of each row; an example row."""
         encoded = self._row.encode_columns([column], len(column)).dictionary_encode()
         index = encoded.indices.to_numpy().astype(np.int64)
         data: list[bytes] = encoded.dictionary.to_pylist()
@@ -150,7 +149,7 @@ class KeptExtremeColumns(_Kept):
         return known
 
     def _touched(self, group: Int64s, value: Int64s, known: Int64s) -> dict[int, tuple[set[int], list[int]]]:
-        """By group the values that the batch counts, and those of them that were there before."""
+        """By group the values that the batch counts, and those of them that existed before."""
         touched: dict[int, tuple[set[int], list[int]]] = {}
         for g, v, n in zip(group.tolist(), value.tolist(), known.tolist(), strict=True):
             every, there = touched.setdefault(g, (set(), []))
@@ -163,7 +162,7 @@ class KeptExtremeColumns(_Kept):
         self, start: State, segments: Segments, change: Int64s, value: Int64s,
         touched: dict[int, tuple[set[int], list[int]]], names: list[bytes], example: Int64s,
     ) -> tuple[State, State]:  # fmt: skip
-        """The states, given which value comes to be there at each record (1), or no longer is (-1)."""
+        """The states, given which value appears (1) or disappears (-1) at each record."""
         sign = -1 if self._greatest else 1
         changes, values, examples = change.tolist(), value.tolist(), example.tolist()
         found = start[0][segments.group]
@@ -207,8 +206,8 @@ class KeptExtremeColumns(_Kept):
 
 @dataclass(slots=True)
 class _Rows:
-    """The rows of one group that the batch touches: where each identity has some, which records are there by their
-    places, and which places of the store are no longer."""
+    """The rows of one group that the batch touches: the places by identity, the added records by place, and the removed
+    places of the store."""
 
     idents: dict[bytes, list[bytes]] = field(default_factory=dict)
     added: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
@@ -216,7 +215,7 @@ class _Rows:
 
 
 class _Placed(_Kept):
-    """Rows at places in order, of which the first or the last counts."""
+    """Rows at ordered places; the first or the last is the result."""
 
     def __init__(self, of: DataType, greatest: bool) -> None:
         super().__init__(of, greatest, PLACE)
@@ -279,7 +278,7 @@ class _Placed(_Kept):
         return mine.idents[ident]
 
     def _best(self, group: int, mine: _Rows, heap: list[int], order: list[int], places: dict[int, bytes]) -> int:
-        """The number of the value that counts."""
+        """The number of the value that is the result."""
         while heap and places[order[heap[0]]] not in mine.added:
             heappop(heap)
         head = self._head(group, mine.gone.__contains__)
@@ -308,7 +307,7 @@ class _Placed(_Kept):
 
 
 class KeptExtremeByColumns(_Placed):
-    """``min_by`` and ``max_by``: the rows by what they are ordered by; of equal ones the latest counts."""
+    """``min_by`` and ``max_by``: the rows in order of their ordering value; of equal ones the latest counts."""
 
     def __init__(self, of: DataType, by: DataType, greatest: bool) -> None:
         super().__init__(of, greatest)
@@ -326,7 +325,7 @@ class KeptExtremeByColumns(_Placed):
 
 
 class KeptFirstLastColumns(_Placed):
-    """``first`` and ``last`` by (event time, arrival), nulls too."""
+    """``first`` and ``last`` by (event time, arrival), including nulls."""
 
     def _counts(self, rows: Rows) -> Mask:
         return np.ones(len(rows.time), dtype=np.bool_)

@@ -1,7 +1,7 @@
-"""Lists that change, with every state that they have had, as a column of arrays.
+"""Changing lists with all of their states, as a column of arrays.
 
-A state of a list is a stretch of one long array of numbers, `(begin, length)`. What is appended to the list at the
-array's end copies nothing; any other change writes the list anew. Not for what the numbers stand for.
+A state of a list is a stretch of one long array of numbers, `(begin, length)`. Appending to the list at the array's end
+copies nothing; any other change copies the list. What the numbers mean is up to the caller.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Stretch = tuple[int, int]
 
 
 class Lists:
-    """Numbers in lists."""
+    """Lists of numbers."""
 
     __slots__ = ("_numbers",)
 
@@ -61,7 +61,7 @@ class Lists:
         return self.of(numbers)
 
     def column(self, begin: Int64s, length: Int64s, values: pa.Array) -> pa.ListArray:
-        """States as a column of arrays: of the `values` at the numbers."""
+        """States as a column of arrays, with the `values` at the numbers."""
         offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(length)])
         numbers = np.frombuffer(self._numbers, np.int64)[spread(begin, length)]
         return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values.take(pa.array(numbers)))

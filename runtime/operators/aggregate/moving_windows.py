@@ -1,12 +1,12 @@
-"""Windows in a loop over the records of a batch: sessions, sliding windows, and all others where a record fails.
+"""Windows in a loop over the records of a batch: sessions, sliding windows, and all others if a record fails.
 
-What a record does to its group depends on the records before it, so this is a loop; but it touches no store. The
-windows that the batch's records can reach are read once a key, kept by start, and written once: what was opened and
-forgotten in the same batch never reaches the store. A group is never changed, only replaced, so a record on which an
-expression fails leaves nothing behind. The windows that the batch closes or forgets wait in a heap, in the order in
-which they do.
+What a record does to its group depends on the records before it, so this is a loop; but it does not touch the store.
+The windows that the batch's records can reach are read once per key, kept by start, and written once: a window opened
+and forgotten in the same batch never reaches the store. A group is never changed, only replaced, so a record on which
+an expression fails leaves no trace. The windows that the batch will close or forget wait in heaps, ordered by when they
+do.
 
-Not for what accumulators keep beside their cells: those rows are written record by record, into an overlay.
+The accumulators' entries are the exception: they are written record by record, into an overlay.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from vsc.runtime.values import to_array
 __all__ = ["KeyWindows", "MovingWindows"]
 
 Place = tuple[int, int, bytes]
-"""A window by its place in time: that, its start, its group's encoded key."""
+"""A window: its place in time, its start, its group's encoded key."""
 Args = Sequence[tuple[Any, ...]]
 _MILLISECOND = 1000
 _NUMBER = struct.Struct(">Q")
@@ -96,8 +96,8 @@ class MovingWindows:
         return self._results.flow(flow, self._sent)
 
     def waiting(self) -> list[tuple[int, Place]]:
-        """Takes out the windows that wait for their final result, in the order in which they would close: where in
-        time, and the window. The clock moves to where all have closed."""
+        """Takes out the windows that wait for their final result, in the order in which they would close: the place in
+        time, and the window. Moves the clock to where all are closed."""
         state = self._state
         held = list(map(state.indexed, state.places(state.closed + 1, None)))
         if held:
@@ -117,7 +117,7 @@ class MovingWindows:
         return self._results.flow(nothing, self._sent)
 
     def commit(self) -> None:
-        """Writes the windows that have changed, and removes those that are forgotten."""
+        """Writes the changed windows, and removes the forgotten ones."""
         puts: list[tuple[bytes, bytes]] = []
         rows: list[bytes] = []
         changed: list[Group] = []
@@ -145,15 +145,15 @@ class MovingWindows:
     # ------------------------------------------------------------------------------------------- for the subclasses
 
     def _take(self, key: KeyWindows, time: int, args: Args) -> None:
-        """Changes the windows of a record, and nothing where an expression fails; moves `_state.stream_time`."""
+        """Changes the windows of a record, or nothing if an expression fails; moves `_state.stream_time`."""
         raise NotImplementedError
 
     def _stored(self, kb: bytes, first: int, last: int) -> Iterable[tuple[int, Group]]:
-        """The windows of a group in the store that records of these times may reach, by start, descending."""
+        """The stored windows of a group that records of these times may reach, by start, descending."""
         raise NotImplementedError
 
     def _scan(self, kb: bytes, first: int, last: int) -> Iterator[tuple[int, Group]]:
-        """The windows of a group in the store that begin from `first` to `last`, descending."""
+        """The stored windows of a group that begin from `first` to `last`, descending."""
         rows, decode = self._state.groups + kb, self._calls.decode
         for row, data in self._kv.scan(window_key(rows, first), window_key(rows, last + 1), reverse=True):
             yield _NUMBER.unpack_from(row, len(rows))[0], decode(data)
@@ -161,7 +161,7 @@ class MovingWindows:
     def _closed_up_to(self, clock: int) -> int:
         """The place in time up to which this stream time closes windows.
 
-        The state's `closed` may lie behind it: what a shorter grace has closed stays closed.
+        The state's `closed` may be later: what a shorter grace has closed stays closed.
         """
         return clock - self._size - self._grace - 1
 
@@ -182,7 +182,7 @@ class MovingWindows:
         return self._state.entries + window_key(kb, start) if self._entries else b""
 
     def _value(self, kb: bytes, start: int, end: int, group: Group, key: Row | None = None) -> Row:
-        """A window's result; NodeFailure if there is none."""
+        """A window's result. Raises NodeFailure if it cannot be computed."""
         if self._plain:
             return self._calls.result(group, (), self._kv, b"")
         bounded = (*(self._key if key is None else key), start * _MILLISECOND, end * _MILLISECOND)
@@ -198,7 +198,7 @@ class MovingWindows:
     # ------------------------------------------------------------------------------------------------------- reading
 
     def _load(self, flow: Flow) -> None:
-        """Reads what the batch is about: the windows that its records reach, and those that it closes and forgets."""
+        """Reads the windows that the batch's records reach, and those that the batch closes and forgets."""
         state, keys = self._state, flow.space.keys
         order = np.argsort(flow.key, kind="stable")
         number, time = flow.key[order], flow.time[order]
@@ -221,7 +221,7 @@ class MovingWindows:
             self._read([(kb, start) for _, start, kb in self._closing])
 
     def _read(self, windows: list[tuple[bytes, int]]) -> None:
-        """Reads the windows that close and that no record of the batch reaches."""
+        """Reads the closing windows that no record of the batch reaches."""
         unread = [
             window_key(kb, start)
             for kb, start in windows
@@ -298,7 +298,7 @@ class MovingWindows:
             self._sent.append((self._row, kb, start, end, new, None, False, group.time))
 
     def _forget(self, held: Place) -> None:
-        """Removes a window, in all that is kept of it."""
+        """Removes everything that is kept of a window."""
         place, start, kb = held
         state, key = self._state, self._loaded.get(kb)
         number = -1 if key is None else _found(key.starts, start)
@@ -311,7 +311,7 @@ class MovingWindows:
         self._results.forget(kb + bounds_key(start, self._ends(place, start)), self._row)
 
     def _tell(self, flow: Flow) -> None:
-        """What was lost of the records of `flow`, and of the windows that closed at them."""
+        """Reports what was lost of the records of `flow`, and of the windows that closed at them."""
         site, late = self._site, np.array(self._late, dtype=np.int64)
         site.lose(Dropped.WINDOW_CLOSED, flow, late)
         site.kept(flow, self._failed)
@@ -323,6 +323,6 @@ class MovingWindows:
 
 
 def _found(starts: list[int], start: int) -> int:
-    """The place of a window among those of its group; -1 where it is not there."""
+    """The place of a window among those of its group; -1 if it does not exist."""
     place = bisect_left(starts, start)
     return place if place < len(starts) and starts[place] == start else -1

@@ -1,8 +1,8 @@
 """Accumulators of numbers: count, sum and avg.
 
-Integers and decimals are summed exactly, in as many digits as it takes, and refused as ANSI mode does when the result
-does not fit its type. Doubles over a stream are summed in order of arrival, as Spark and Kafka Streams users know it;
-over a table the exact sum is kept, as mantissa and exponent, so that taking a row back leaves no trace of it.
+Integers and decimals are summed exactly, with any number of digits. A result that does not fit its type is refused, as
+in ANSI mode. Doubles over a stream are summed in order of arrival, as in Spark and Kafka Streams. Over a table the
+exact sum is kept, as mantissa and exponent, so a row that is taken back leaves no trace.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Count:
         return (0,)
 
     def add(self, cells: list[Any], i: int, args: tuple[Any, ...], at: At, entries: Entries) -> None:
-        """Takes a row in; `cells[i:]` are this accumulator's."""
+        """Adds a row; `cells[i:]` are this accumulator's."""
         if not args or args[0] is not None:
             cells[i] += 1
 
@@ -44,7 +44,7 @@ class Count:
 
 
 class CountDistinct(Count):
-    """``count(distinct e)``: a row for each value, with how often it is there."""
+    """``count(distinct e)``: a row for each value, with its count."""
 
     has_entries = True
 
@@ -67,10 +67,10 @@ class CountDistinct(Count):
 
 
 class ExactSum:
-    """``sum`` and ``avg`` of integers and decimals: cells are how many values, and their exact sum.
+    """``sum`` and ``avg`` of integers and decimals. Cells: the number of values, and their exact sum.
 
-    `checked`: refuse a row that takes the sum out of its type, as soon as it is added (over a stream nothing can bring
-    it back); else the result is refused as long as it is out of it.
+    `checked`: refuse a row as soon as it takes the sum out of its type's range (over a stream no row can bring it
+    back); otherwise only the result is refused, as long as the sum is out of range.
     """
 
     types: tuple[DataType, ...] = (BIGINT, BINARY)
@@ -93,7 +93,7 @@ class ExactSum:
         self._change(cells, i, other[i], _from_bytes(other[i + 1]))
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
-        """The sum or the mean; null if there was no value."""
+        """The sum or the mean; null without values."""
         count, total = cells[i], _from_bytes(cells[i + 1])
         if count == 0:
             return None
@@ -146,7 +146,7 @@ class RunningFloatSum:
         cells[i + 1] += other[i + 1]
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
-        """The sum or the mean; null if there was no value."""
+        """The sum or the mean; null without values."""
         count, total = cells[i], cells[i + 1]
         if count == 0:
             return None
@@ -154,9 +154,9 @@ class RunningFloatSum:
 
 
 class ExactFloatSum:
-    """``sum`` and ``avg`` of floats over a table: the exact sum as mantissa times a power of two.
+    """``sum`` and ``avg`` of floats over a table: the exact sum as a mantissa times a power of two.
 
-    Cells: how many values, NaNs, infinities and negative infinities there are; mantissa; exponent.
+    Cells: the numbers of values, NaNs, infinities and negative infinities; mantissa; exponent.
     """
 
     types: tuple[DataType, ...] = (BIGINT, BIGINT, BIGINT, BIGINT, BINARY, INT)
@@ -169,7 +169,7 @@ class ExactFloatSum:
         return 0, 0, 0, 0, b"", 0
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
-        """The sum or the mean; null if there is no value."""
+        """The sum or the mean; null without values."""
         count, nans, infinities, negative, mantissa, exponent = cells[i : i + 6]
         if count == 0:
             return None

@@ -1,8 +1,8 @@
-"""Values of any type in the order that Spark SQL gives them: as bytes to be kept in order, or as things to compare.
+"""Values of any type in Spark SQL's order: as bytes that sort, or as Python values to compare.
 
-Bytes: those of two values compare as the values do, and those of none are the beginning of another's, so anything may
-follow them. Beyond what a key column can be (see `state.keys`) there are floats (-0.0 equals 0.0; NaN is one value,
-the greatest) and arrays (element by element, a null element first, a shorter array before one that it begins).
+The bytes of two values compare as the values do. No value's bytes are a prefix of another's, so anything may follow
+them. Beyond the types of key columns (see `state.keys`) there are floats (-0.0 equals 0.0; NaN is one value, the
+greatest) and arrays (element by element, null elements first, an array before a longer one that begins with it).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FLOATS = ("float", "double")
 
 
 def order_bytes(data_type: DataType) -> Callable[[Any], bytes]:
-    """The function from values of `data_type`, never null, to their bytes. TypeError for a type without order."""
+    """The function from non-null values of `data_type` to their bytes. Raises TypeError for a type without order."""
     if isinstance(data_type, ScalarType) and data_type.name in _FLOATS:
         return _float_bytes
     if isinstance(data_type, ArrayType):
@@ -37,7 +37,7 @@ def order_bytes(data_type: DataType) -> Callable[[Any], bytes]:
 
 
 def comparable(data_type: DataType) -> Callable[[Any], Any]:
-    """The function from values of `data_type`, never null, to what Python compares as Spark compares the values."""
+    """The function from non-null values of `data_type` to what Python compares as Spark compares the values."""
     if isinstance(data_type, ScalarType):
         return _comparable_float if data_type.name in _FLOATS else _itself
     if isinstance(data_type, ArrayType | StructType):

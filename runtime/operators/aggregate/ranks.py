@@ -1,4 +1,4 @@
-"""Whole numbers that are ordered as the values of a column are, in the order of Spark SQL."""
+"""Integers that sort as the values of a column do in Spark SQL."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _FLOATS = ("float", "double")
 
 
 def ranks(column: pa.Array, data_type: DataType, ascending: bool) -> Int64s:
-    """A number for each value; equal numbers for equal values (-0.0 equals 0.0, NaN is the greatest). Null: any."""
+    """A number for each value, equal for equal values (-0.0 equals 0.0, NaN is the greatest). Any number for null."""
     rank = _ascending(column, data_type)
-    return rank if ascending else -1 - rank  # never overflows, as a negation would
+    return rank if ascending else -1 - rank  # unlike a negation, never overflows
 
 
 def _ascending(column: pa.Array, data_type: DataType) -> Int64s:
@@ -50,7 +50,7 @@ def _of_several(column: pa.Array, data_type: DataType) -> Int64s:
 
 
 def _of_floats(column: pa.Array) -> Int64s:
-    """The bits of a double, as a number: those of negative ones are turned around."""
+    """The bits of each double as an integer; negative doubles have theirs inverted."""
     values = (column.fill_null(0.0) if column.null_count else column).to_numpy().astype(np.float64) + 0.0
     bits = values.view(np.int64)
     ordered: Int64s = np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)

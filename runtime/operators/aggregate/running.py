@@ -1,6 +1,6 @@
-"""Accumulators over streams that need only what they have seen so far: min, max, min_by, max_by, first, last.
+"""Accumulators over streams that keep only the best row so far: min, max, min_by, max_by, first, last.
 
-Each keeps the one row that counts, in cells; a row that comes later either takes its place or does not.
+Each keeps that row in cells; a later row replaces it or is ignored.
 """
 
 from __future__ import annotations
@@ -43,13 +43,15 @@ class Extreme:
         self.add(cells, i, (other[i],), At(0, 0), entries)
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
-        """The least or greatest value; null if there was none."""
+        """The least or greatest value; null without values."""
         return cells[i]
 
 
 class ExtremeBy:
-    """``min_by`` and ``max_by``: of rows that are equal in what they are ordered by, the one that came last (as in
-    Spark). Cells: the value, what it is ordered by, its arrival."""
+    """``min_by`` and ``max_by``: of rows with equal ordering values, the one that came last (as in Spark).
+
+    Cells: the value, its ordering value, its arrival.
+    """
 
     has_entries = False
 
@@ -70,7 +72,7 @@ class ExtremeBy:
         self.add(cells, i, (other[i], other[i + 1]), At(0, other[i + 2]), entries)
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
-        """The value of the row that is first or last in order; null if there was none."""
+        """The value of the row that is first or last in order; null without rows."""
         return cells[i]
 
     def _wins(self, by: Any, arrival: int, before: Any, arrived: int) -> bool:
@@ -83,7 +85,7 @@ class ExtremeBy:
 
 
 class FirstLast:
-    """``first`` and ``last`` by (event time, arrival), nulls too. Cells: value, its time (-1: none), its arrival."""
+    """``first`` and ``last`` by (event time, arrival), including nulls. Cells: value, time (-1: none), arrival."""
 
     has_entries = False
 
@@ -104,5 +106,5 @@ class FirstLast:
             self.add(cells, i, (other[i],), At(other[i + 1], other[i + 2]), entries)
 
     def result(self, cells: list[Any], i: int, entries: Entries) -> Any:
-        """The value of the first or the last row; null without one."""
+        """The value of the first or the last row; null without rows."""
         return cells[i]

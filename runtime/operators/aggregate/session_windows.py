@@ -17,7 +17,7 @@ __all__ = ["SessionColumns"]
 
 
 class SessionColumns(MovingWindows):
-    """A record makes one session of itself and the sessions that it reaches; these are taken back."""
+    """A record merges with the sessions that it reaches into one session; the merged ones are taken back."""
 
     _longest = -1
 
@@ -49,7 +49,7 @@ class SessionColumns(MovingWindows):
             self._opened(end, start, key.kb)
 
     def _changed(self, key: KeyWindows, first: int, last: int, start: int, end: int, time: int, args: Args) -> Group:
-        """The session that a record makes, with the changes sent."""
+        """The session that a record makes; sends the changes."""
         kb = key.kb
         if not self._final and (start < end or first == last):
             for at in range(first, last):
@@ -67,7 +67,7 @@ class SessionColumns(MovingWindows):
         self._sent.append((self._row, kb, start, group.time, None, before, False, group.time))
 
     def _merged(self, key: KeyWindows, first: int, last: int, start: int) -> Group:
-        """What the sessions hold together, with entries where those of the new session are."""
+        """The merged group of the sessions, with its entries moved to those of the new session."""
         starts, groups, calls = key.starts, key.groups, self._calls
         if first < last and starts[first] == start:
             merged, first = groups[first].copy(), first + 1

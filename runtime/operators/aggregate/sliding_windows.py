@@ -18,12 +18,12 @@ __all__ = ["SlidingColumns"]
 
 Rows = tuple[tuple[bytes, bytes], ...]
 Kept = tuple[Group, Rows]
-"""A window as it was before the record: its group and, where accumulators keep any, its entries."""
+"""A window as it was before the record: its group and its accumulators' entries, if they keep any."""
 
 
 @dataclass(slots=True)
 class _Arrival:
-    """The record that is being taken in, what it has found among the windows of its group, and what it changes."""
+    """The record being added, the windows that it has found in its group, and what it changes."""
 
     kb: bytes
     args: Args
@@ -79,7 +79,7 @@ class SlidingColumns(MovingWindows):
                 own_left = True
                 self._join(new, number, start, group)
                 if group.time >= time:
-                    return  # a record of this very time was here before: it has made all windows
+                    return  # an earlier record of exactly this time has made all windows
                 new.previous = group.time
             else:
                 new.left, new.previous = self._kept(new.kb, start, group), group.time
@@ -120,7 +120,7 @@ class SlidingColumns(MovingWindows):
     # --------------------------------------------------------------------------------------------------- one window
 
     def _join(self, new: _Arrival, number: int, start: int, group: Group) -> None:
-        """Takes the record into a window that is there, if that is open."""
+        """Adds the record to an existing window, if it is open."""
         if not self._open(new, start):
             return
         before = None
@@ -131,12 +131,12 @@ class SlidingColumns(MovingWindows):
         new.joined.append((number, group))
 
     def _create(self, new: _Arrival, start: int, kept: Kept | None) -> None:
-        """A new window of what `kept` holds and the record, if it is open."""
+        """Makes a new window of what `kept` holds and the record, if it is open."""
         if not self._open(new, start):
             return
         if start in new.created and self._entries:
-            # The window that ends at the record may be the one that begins behind the record before: Kafka makes and
-            # sends it twice.
+            # The window that ends at the record may be the one that begins right after the previous record: Kafka makes
+            # and sends it twice.
             self._state.clear(self._scope(new.kb, start))
         before = None
         if kept is None:
@@ -152,7 +152,7 @@ class SlidingColumns(MovingWindows):
         new.created[start] = group
 
     def _right_of_previous(self, new: _Arrival, key: KeyWindows, low: int, high: int) -> None:
-        """The window that begins right behind the record before this one, unless it is there."""
+        """Makes the window that begins right after the previous record, unless it exists."""
         assert new.previous is not None
         start = new.previous + 1
         number = bisect_left(key.starts, start, low, high)
@@ -160,7 +160,7 @@ class SlidingColumns(MovingWindows):
             self._create(new, start, None)
 
     def _own_right(self, new: _Arrival) -> None:
-        """The window that begins right behind the record, if there are records for it: those of the window found."""
+        """Makes the window that begins right after the record, if it has records: those of the window found."""
         if new.right is None or new.right[0].time <= new.at.time:
             return
         group, entries = new.right
@@ -181,7 +181,7 @@ class SlidingColumns(MovingWindows):
         self._sent.append((self._row, kb, start, end, self._value(kb, start, end, group), before, sure, group.time))
 
     def _open(self, new: _Arrival, start: int) -> bool:
-        """Whether a window takes records still; a record that it does not take is counted."""
+        """Whether a window still takes records; a record that it does not take is counted."""
         if start + self._size >= new.close_time:
             return True
         new.late += 1
@@ -205,13 +205,13 @@ class SlidingColumns(MovingWindows):
         return self._scan(kb, max(0, first - 2 * self._size, hidden + 1), last + 1)
 
     def _hidden_up_to(self, clock: int, highest: int) -> int:
-        """Up to where windows are no longer found by a record."""
+        """The place in time up to which records no longer find windows."""
         if self._final:
             return -1
         return min(highest - self._grace - 2 * self._size, self._closed_up_to(clock))  # never one that is open still
 
     def _forgotten_up_to(self, clock: int, highest: int) -> int:
-        # A record that is just not too late looks back over the windows up to twice the difference before it.
+        # A record that is only just in time looks back over the windows up to twice the difference before it.
         return max(self._hidden_up_to(clock, highest), clock - self._grace - 3 * self._size - 1)
 
     def _place(self, start: int, group: Group) -> int:

@@ -4,15 +4,15 @@ Layout, format version 2 (root: the length of the prefix as two bytes, big endia
 eight bytes, big endian, so that they sort)::
 
     root "m"                      "VSTA", u16 format version, u16 zero, then i64 (little endian): stream time, arrivals,
-                                  closed up to, highest window start, open windows, forgotten up to (not in version 1,
-                                  see `lift`)
+                                  closed up to, highest window start, open windows, forgotten up to (missing in
+                                  version 1, see `lift`)
     root "g" group                a group's row: its result's time, its rows, the cells of its calls (`RowCodec`)
-    root "e" group u16 call ...   what an accumulator keeps beside its cells (`entries`)
-    root "t" place start group    nothing
+    root "e" group u16 call ...   an accumulator's entries (`entries`)
+    root "t" place start group    empty
 
-A group is its encoded key, in a windowed aggregate followed by the window's start (`window_key`). Windows by time are
-under their place in time, their start and the group's key (`index`, `indexed`). The state is complete: it knows nothing
-of the result table, which may be versioned and refuse or forget results (D18).
+A group is its encoded key, in a windowed aggregate followed by the window's start (`window_key`). The index of windows
+by time has their place in time, their start and the group's key (`index`, `indexed`). The state is complete: it does
+not depend on the result table, which may be versioned and refuse or forget results (D18).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["FORMAT_VERSION", "SUFFIX", "AggregateState", "bounds_key", "lift", "
 
 FORMAT_VERSION: Final = 2
 SUFFIX: Final = b"a"
-"""What follows the node's prefix in that of its aggregate."""
+"""The suffix that makes a node's prefix the root of its aggregate."""
 
 _META: Final = MetaRow(b"VSTA", FORMAT_VERSION, "the state of an aggregate", (-1, 0, -1, -1, 0, -1))
 _BEFORE: Final = MetaRow(b"VSTA", 1, "the state of an aggregate", (-1, 0, -1, -1, 0))
@@ -50,16 +50,16 @@ def window_key(key: bytes, start: int) -> bytes:
 
 
 def bounds_key(start: int, end: int) -> bytes:
-    """A window's bounds as `KeyCodec` would write them behind the group's key."""
+    """A window's bounds as `KeyCodec` would write them after the group's key."""
     return _PLACE.pack(start * _MILLISECOND + _TIMESTAMP, end * _MILLISECOND + _TIMESTAMP)
 
 
 class AggregateState:
-    """The groups of one aggregate, its clock and its counters. `numbered`: rows are told apart by their arrival.
+    """The groups of one aggregate, its clock and its counters. `numbered`: arrivals distinguish rows.
 
-    `stream_time` is the highest time so far (-1 at first), `arrivals` how many rows were numbered, `closed` up to
-    where windows are closed (-1: none), `highest` the highest window start that was ever written, `open` how many
-    windows are not closed, `forgotten` up to where they have been removed (-1: nowhere).
+    `stream_time` is the highest time so far (-1 at first), `arrivals` the number of rows numbered, `closed` the place
+    up to which windows are closed (-1: none), `highest` the highest window start ever written, `open` the number of
+    windows not yet closed, `forgotten` the place up to which windows have been removed (-1: none).
     """
 
     __slots__ = (
@@ -80,7 +80,7 @@ class AggregateState:
     )
 
     def __init__(self, kv: OrderedKV, prefix: bytes, numbered: bool) -> None:
-        """Open what `kv` has under `prefix`; StateError when what lies there is something else."""
+        """Open the state that `kv` has under `prefix`. Raises StateError if something else is stored there."""
         root = store_root(prefix)
         self._base, self.kv = kv, OverlayKV(kv)
         self._numbered = numbered
@@ -91,11 +91,11 @@ class AggregateState:
 
     @property
     def below(self) -> OrderedKV:
-        """What is written to, without what waits in `kv`: for whole batches, in which nothing may wait there."""
+        """The store below `kv`, without the writes that wait in it: for whole batches, in which none may wait."""
         return self._base
 
     def get_many(self, groups: Sequence[bytes]) -> list[bytes | None]:
-        """The rows of many groups, None for those that are not there."""
+        """The rows of many groups, None for groups without one."""
         return self.kv.get_many([self.groups + group for group in groups])
 
     def write(
@@ -104,7 +104,7 @@ class AggregateState:
         deletes: Iterable[bytes] = (),
         ranges: Iterable[tuple[bytes, bytes]] = (),
     ) -> None:
-        """Writes rows and counters at once, past `kv`, in which nothing may wait: for whole batches."""
+        """Writes rows and counters at once, past `kv`, in which no writes may wait: for whole batches."""
         self._base.write(puts + self._changed_meta(), deletes, ranges)
 
     def clear(self, prefix: bytes) -> None:
@@ -118,17 +118,17 @@ class AggregateState:
         return list(self.kv.scan(prefix, prefix_end(prefix)))
 
     def index(self, place: int, start: int, key: bytes) -> bytes:
-        """The row key by which a window of the group `key` is found by its place in time."""
+        """The row key in the index by time of a window of the group `key`."""
         return self.times + _PLACE.pack(place, start) + key
 
     def indexed(self, row_key: bytes) -> tuple[int, int, bytes]:
-        """Place, start and group key of a row key that `index` made."""
+        """The place, start and group key of a row key that `index` made."""
         at = len(self.times)
         place, start = _PLACE.unpack_from(row_key, at)
         return place, start, row_key[at + _PLACE.size :]
 
     def places(self, first: int, end: int | None) -> Iterator[bytes]:
-        """The row keys of the windows whose place in time is from `first` on and before `end` (None: all), in order."""
+        """The row keys of the windows with a place in time from `first` to before `end` (None: no end), in order."""
         if end is not None and end <= first:
             return
         stop = prefix_end(self.times) if end is None else self.times + _NUMBER.pack(end)
@@ -147,7 +147,7 @@ class AggregateState:
         return found
 
     def arrivals_of(self, count: int) -> Int64s:
-        """What `arrive_many` gives, without numbering any."""
+        """What `arrive_many` would return, without using up the numbers."""
         return self.arrivals + self._numbered * (1 + np.arange(count, dtype=np.int64))
 
     def _changed_meta(self) -> list[tuple[bytes, bytes]]:
@@ -162,15 +162,14 @@ class AggregateState:
 
 
 def lift(kv: OrderedKV, root: bytes) -> None:
-    """Brings what `kv` has under `root` from format version 1, which does not know up to where windows have been
-    removed, to version 2."""
+    """Converts what `kv` has under `root` from format version 1 to 2, which adds up to where windows were removed."""
     meta = kv.get(root + b"m")
     if _BEFORE.is_of(meta):
         kv.write([(root + b"m", _META.row(*_BEFORE.read(meta), -1))])
 
 
 def moving(final: bool) -> Moving:
-    """How the rows move. `final`: a window has a result when it closes."""
+    """How the rows move to other partitions. `final`: a window has a result when it closes."""
     keys = {b"g": behind(0), b"e": behind(0), b"t": behind(_PLACE.size)}
     return Moving(keys, None, _merged_final, _opened, _is_open) if final else Moving(keys, None, _merged, _opened)
 
@@ -182,14 +181,14 @@ def _merged(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
 
 
 def _merged_final(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
-    """A window of which one partition has given no result yet is open, although another one is further on."""
+    """A window for which one partition has not given a result yet is open, even if another partition is ahead."""
     closed = min(_META.read(meta)[2] for meta in metas)
     time, arrivals, _, highest, is_open, forgotten = _META.read(_merged(metas, counts))
     return _META.row(time, arrivals, closed, highest, is_open, min(forgotten, closed))
 
 
 def _is_open(meta: bytes | None, letter: bytes, rest: bytes) -> bool:
-    """A window whose result has been given is not found again by its place in time."""
+    """False for the index row of a window whose result has been given: the window is not found by time again."""
     return letter != b"t" or _PLACE.unpack_from(rest)[0] > _META.read(meta)[2]
 
 

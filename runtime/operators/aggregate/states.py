@@ -1,4 +1,4 @@
-"""What the accumulators on whole columns share: the states of many groups, and the records that change them."""
+"""Shared by the accumulators on whole columns: the states of many groups, and the records that change them."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ __all__ = [
 ]
 
 State = tuple[Any, ...]
-"""Columns of numpy or Arrow, one element a group (or a record)."""
+"""Columns of numpy or Arrow, one element per group (or record)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The records that are added: the arguments of a call (or of all), event times, numbers of arrival.
+    """The records that are added: the arguments of a call (or of all), event times, arrivals.
 
-    `sign` is -1 where one is taken back, 0 where nothing happens; None: all are added. `ident` tells the rows of a
-    table apart; None for a stream.
+    `sign` is -1 where a record is taken back, 0 where nothing happens; None: all are added. `ident` identifies a
+    table's rows; None for a stream.
     """
 
     args: tuple[pa.Array, ...]
@@ -59,15 +59,15 @@ class Rows:
         return Rows(self.args[args], self.time, self.arrival, self.sign, self.ident)
 
     def signed(self, values: Int64s) -> Int64s:
-        """What the records add, given the values that they have."""
+        """The values with the sign of their records: what the records add."""
         return values if self.sign is None else values * self.sign
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Where groups keep what does not fit their cells: under a prefix for each group.
+    """Where groups keep their entries: under a prefix for each group.
 
-    `stored`: which groups begin with what lies there; the others begin empty.
+    `stored`: which groups begin with the entries stored there; the others begin empty.
     """
 
     kv: OrderedKV
@@ -81,17 +81,17 @@ class Beside:
 
 
 Refused = Mapping[int, str]
-"""Why there is no value, by the place of the state."""
+"""Why a state has no value, by its place."""
 
 Writes = tuple[list[tuple[bytes, bytes]], list[bytes]]
-"""What is put, and what is deleted."""
+"""What to put, and what to delete."""
 
 
 class ColumnAccumulator(Protocol):
     """One call, for many groups at once."""
 
     def load(self, cells: Sequence[pa.Array]) -> State:
-        """The groups' states of their cells; null cells are those of a group that is empty."""
+        """The groups' states, from their cells; the cells of an empty group are null."""
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
         """The state at each record, in sorted order, and at the end of each group."""
@@ -107,10 +107,10 @@ class KeepingAccumulator(ColumnAccumulator, Protocol):
     """One call that keeps entries beside its cells: see `aggregate.entries`."""
 
     def open(self, beside: Beside, state: State) -> State:
-        """Where the groups of the batch keep their entries; called before `fold`. Gives the groups' states."""
+        """Opens the entries of the batch's groups, and returns the groups' states. Called before `fold`."""
 
     def writes(self, chosen: Mask) -> Writes:
-        """What has changed beside the cells of the `chosen` groups."""
+        """The changed entries of the `chosen` groups."""
 
 
 def part(state: State, places: Int64s) -> State:

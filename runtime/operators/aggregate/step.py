@@ -1,4 +1,4 @@
-"""The operator of an aggregate, and what it is made of for a stream, a table, and each kind of window."""
+"""The operator of an aggregate, and its parts for a stream, a table, and each kind of window."""
 
 from __future__ import annotations
 

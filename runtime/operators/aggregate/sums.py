@@ -1,4 +1,4 @@
-"""``count``, ``sum`` and ``avg`` over a stream, on whole columns: see `aggregate.numbers`, whose cells they keep."""
+"""``count``, ``sum`` and ``avg`` over a stream, on whole columns, with the same cells as `aggregate.numbers`."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ class CountColumns:
 
 
 class ExactSumColumns:
-    """``sum`` and ``avg`` of integers and decimals, as unscaled numbers: how many there are, and their sum.
+    """``sum`` and ``avg`` of integers and decimals, as unscaled numbers: their count and their sum.
 
-    `checked`: a record that takes the sum out of its type is not part of its group, even if nothing reads the result.
+    `checked`: a record that takes the sum out of its type's range is not part of its group, even if nothing reads the
+    result.
     """
 
     def __init__(self, of: DataType, to: DataType, average: bool, checked: bool) -> None:
@@ -101,7 +102,7 @@ class ExactSumColumns:
         return np.where(total >= 0, half_up, -half_up)
 
     def _out(self, values: Int64s) -> Mask:
-        """Where numbers do not fit the type, which ANSI mode refuses."""
+        """Where numbers do not fit the type: ANSI mode refuses these."""
         least, most = -(2**63), 2**63 - 1
         if isinstance(self._to, DecimalType):
             most = 10**self._to.precision - 1
@@ -113,7 +114,7 @@ class ExactSumColumns:
 
 
 class FloatSumColumns:
-    """``sum`` and ``avg`` of floats: how many there are, and their sum in the order of arrival."""
+    """``sum`` and ``avg`` of floats: their count, and their sum in the order of arrival."""
 
     def __init__(self, average: bool) -> None:
         self._average = average
@@ -122,7 +123,7 @@ class FloatSumColumns:
         return integers(cells[0]), floats(cells[1])
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        """A null adds 0.0, which changes no sum: none is ever -0.0."""
+        """A null adds 0.0, which never changes a sum: no sum is ever -0.0."""
         column = rows.args[0]
         counts, count = segments.sums(valid(column).astype(np.int64), start[0])
         sums, total = segments.float_sums(floats(column), start[1])

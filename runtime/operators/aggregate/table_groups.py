@@ -1,11 +1,11 @@
-"""`aggregate` of a table: a change takes the old row back and adds the new one, and gives one result.
+"""`aggregate` of a table: a change takes the old row back and adds the new one, with one result.
 
-A group that has lost its last row is a tombstone (D13). A change that finds nothing to take back still gives the
+A group that has lost its last row is a tombstone (D13). A change that finds nothing to take back still sends the
 group's result again, as in Kafka Streams. A row on which an expression fails is not part of its group.
 
-A change is two events, the old row taken back and the new one added; either may be missing. A group that loses its last
-row ends, and one that comes after it begins empty, so the events of a group are cut into *lives*, which are folded as
-groups are.
+A change is two events: the old row is taken back, the new one is added; either may be missing. A group that loses its
+last row ends, and its next row begins an empty group. So the events of a group are cut into *lives*, which are folded
+like groups.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ __all__ = ["TableGroupColumns"]
 
 @dataclass(frozen=True, slots=True)
 class _Lives:
-    """The lives of groups, ascending by group and in it by time. `sign` says what each event does (0: nothing).
+    """The lives of groups, ascending by group, then by time. `sign` says what each event does (0: nothing).
 
-    `group` is that of each life; `first` begins with what the group was before the batch, `last` is what it ends with.
+    `group` is the group of each life; `first` marks the life that continues the group from before the batch, `last` the
+    one that it ends with.
     """
 
     segments: Segments
@@ -46,7 +47,7 @@ class _Lives:
 
     @staticmethod
     def of(group: Int64s, steps: Int64s, rows: Int64s) -> _Lives:
-        """Those of events by turns old and new, each of its `group`; `rows` are how many a group has at first."""
+        """The lives of alternating old and new events, each of its `group`; `rows`: each group's rows at first."""
         events = Segments(group, len(rows))
         running = events.counts(steps[events.order], rows)
         before, firsts = events.before(running, rows), events.firsts
@@ -74,7 +75,7 @@ class TableGroupColumns:
         self._touched = [keys[number] for number in touched.tolist()]
         data = self._state.get_many(self._touched)
         known = np.array([row is not None for row in data], dtype=np.bool_)
-        start = folding.load([*data, None])  # the last one is what begins empty
+        start = folding.load([*data, None])  # the last one is the empty group
         args, steps = self._events(flow)
         lives = _Lives.of(np.repeat(group, 2), steps, start.rows[:-1])
         stored = lives.first & known[lives.group]
@@ -87,7 +88,7 @@ class TableGroupColumns:
         return self._sent(flow, lives.segments, begun, running)
 
     def commit(self) -> None:
-        """Writes the groups that have changed, and removes those that have lost their last row."""
+        """Writes the changed groups, and removes those that have lost their last row."""
         if self._ended is None:
             return
         lives, ended, known = self._ended
@@ -114,12 +115,12 @@ class TableGroupColumns:
         new = self._folding.arguments(after, flow.time, added)
         steps = np.zeros(2 * len(flow), dtype=np.int64)
         steps[::2], steps[1::2] = -taken.astype(np.int64), added & self._site.kept(flow, new.failed)
-        steps[[2 * row for row in old.failed]] = 0  # it failed, and was dealt with, when it was to be added
+        steps[[2 * row for row in old.failed]] = 0  # its failure was handled when the row was to be added
         turn = pa.array(np.arange(2 * len(flow)).reshape(2, -1).T.reshape(-1))
         return tuple(column.take(turn) for column in stacked(old.columns, new.columns)), steps
 
     def _idents(self, flow: Flow) -> npt.NDArray[np.object_]:
-        """For each event what tells its row from all others of the table; nothing where there is no row."""
+        """For each event the identity of its row in the table; empty where the event has no row."""
         found = np.full(2 * len(flow), b"", dtype=object)
         for side, columns in enumerate(self._travelled.columns(flow.values)):
             there = true_rows(flow.values[side])
@@ -145,7 +146,7 @@ class TableGroupColumns:
         return self._site.stored(changed.select(self._site.kept(flow, found.failed)))
 
     def _before(self, flow: Flow, places: Int64s, segments: Segments, begun: Groups, running: Groups) -> Old:
-        """The results before the changes, whose first events stand at `places`; none where it failed then."""
+        """The results before the changes, whose first events are at `places`; none where the result failed then."""
         source = np.where(segments.firsts, segments.group, segments.count - 1 + np.arange(len(segments)))[places]
         before = running.behind(begun).take(source)
         present = before.rows > 0

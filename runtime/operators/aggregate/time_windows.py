@@ -1,7 +1,7 @@
-"""Tumbling and hopping windows, record by record: for batches in which a record fails, and for the input's end.
+"""Tumbling and hopping windows, record by record: for batches in which a record fails, and for the end of the input.
 
-A record whose result cannot be computed is not part of any window and moves no clock, so what follows depends on it. A
-window's place in time is its start.
+A record whose result cannot be computed is not part of any window and does not move the clock, so the results after it
+depend on it. A window's place in time is its start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["TimeWindows"]
 
 
 class TimeWindows(MovingWindows):
-    """A record changes every window that it lies in and that is not closed, by ascending start."""
+    """A record changes every window that contains it and is not closed, by ascending start."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

@@ -1,4 +1,4 @@
-"""What comes to the aggregate of a table: the row to take back and the row to add, in one record (`group_changes`)."""
+"""The input of a table's aggregate: the row to take back and the row to add, in one record (`group_changes`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Travelled", "travelled"]
 
 
 class Travelled:
-    """Takes the rows of a table apart that came with a grouped change."""
+    """Splits a grouped change into its two rows of the table."""
 
     __slots__ = ("_ident", "_keys", "_new", "_old")
 
@@ -28,25 +28,25 @@ class Travelled:
         self._keys = KeyCodec([c.type for c in table.key])
 
     def rows(self, change: Row) -> tuple[Row | None, Row | None]:
-        """The row to take back and the row to add, each None if there is none."""
+        """The row to take back and the row to add; each may be None."""
         old = tuple([change[i] for i in self._old]) if change[0] else None
         return old, tuple([change[i] for i in self._new]) if change[1] else None
 
     def columns(self, changes: Sequence[pa.Array]) -> tuple[list[pa.Array], list[pa.Array]]:
-        """The columns of the rows to take back, and of those to add, which are there where the change says so."""
+        """The columns of the rows to take back, and of those to add; the change's flags say which rows exist."""
         return [changes[i] for i in self._old], [changes[i] for i in self._new]
 
     def idents(self, rows: Sequence[pa.Array]) -> tuple[Sequence[bytes], Int64s]:
-        """What tells rows apart: each once, and which one is that of each row."""
+        """The distinct identities of rows, and which of them each row has."""
         return self._keys.encode_columns([rows[i] for i in self._ident])
 
     def ident(self, row: Row) -> bytes:
-        """What tells the row from all others of its table: its key there."""
+        """The row's identity: its key in its table."""
         return self._keys.encode([row[i] for i in self._ident])
 
 
 def travelled(plan: Plan, node: Node, operation: Aggregate) -> Travelled:
-    """Takes apart what comes to `node`, the aggregate of a table."""
+    """Splits the input of `node`, the aggregate of a table."""
     changes = plan.node(node.inputs[0])
     if not isinstance(changes.operation, GroupChanges):
         raise ValueError(f"node '{node.name}': a table is aggregated by its grouped changes only")

@@ -1,4 +1,4 @@
-"""What an aggregate keeps, looked into: each group, window or session with the result that it has now."""
+"""A view of an aggregate's state: each group, window or session with its present result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MILLISECOND = 1000
 
 
 class _View:
-    """The groups of one aggregate. `timestamp` is the time of a group's result, `rows` how many rows it holds."""
+    """The groups of one aggregate. `timestamp` is the time of a group's result, `rows` the number of its rows."""
 
     def __init__(self, node: Node, operation: Aggregate, info: StoreInfo, kv: OrderedKV) -> None:
         self._window, self._final = operation.window, operation.final
@@ -42,7 +42,7 @@ class _View:
 
     @property
     def held(self) -> int:
-        """The windows that wait for their final result."""
+        """How many windows wait for their final result."""
         return self._state.open if self._final else 0
 
     def rows(self) -> int:
@@ -87,7 +87,7 @@ def _contents(plan: Plan, node: Node, operation: Aggregate) -> Contents:
 
 
 def _encoded(plan: Plan, node: Node, operation: Aggregate) -> tuple[Column, ...]:
-    """Each call with what it is of, and the windows: what an accumulator keeps is its own affair."""
+    """What groups are encoded with: the window, and each call with the types that it keeps."""
     window = operation.window
     bounds = () if window is None else (Column(f"{window.kind} {window.size} {window.advance}", BIGINT),)
     calls = enumerate(operation.calls)

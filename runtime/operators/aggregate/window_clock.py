@@ -1,6 +1,6 @@
-"""Which tumbling or hopping windows the records of a batch reach, and when windows close: array expressions alone.
+"""Which tumbling or hopping windows the records of a batch reach, and when windows close: only array expressions.
 
-The clock is the highest event time so far; a window closes when it is the grace past the window's end.
+The clock is the highest event time so far; a window closes when the clock is the grace past the window's end.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["Reached", "WindowClock"]
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What records change: pairs of a record and the start of a window, by record, then by start.
+    """What records change: pairs of a record and a window's start, by record, then by start.
 
-    `late`: the records of the pairs besides, whose window is closed. `advance` is that of the windows.
+    `late`: the records of the other pairs, whose window is closed. `advance` is the windows' advance.
     """
 
     record: Int64s
@@ -31,7 +31,8 @@ class Reached:
     advance: int
 
     def distinct(self, key: Int64s) -> tuple[Int64s, Int64s]:
-        """Windows of groups, numbered as they are first reached: the number for each pair, the first pair of each.
+        """Windows of groups, numbered in the order in which they are first reached: each pair's window, each window's
+        first pair.
 
         `key` is the number of each record's key.
         """
@@ -49,9 +50,9 @@ class Reached:
 
 
 class WindowClock:
-    """Stream time, as it moves through the records of a batch.
+    """Stream time through the records of a batch.
 
-    `closed` is up to which start windows are closed at each record, `before` where that was before the batch.
+    `closed` is the start up to which windows are closed at each record, `before` the one before the batch.
     """
 
     __slots__ = ("_window", "before", "closed", "time")
@@ -64,7 +65,7 @@ class WindowClock:
 
     @property
     def end(self) -> int:
-        """Up to where windows are closed at the end of the batch."""
+        """The start up to which windows are closed at the end of the batch."""
         return int(self.closed[-1]) if len(self.closed) else self.before
 
     def reach(self, time: Int64s) -> Reached:
@@ -77,14 +78,14 @@ class WindowClock:
         return Reached(record[is_open], start[is_open], record[~is_open], advance)
 
     def closing(self, start: Int64s) -> Int64s:
-        """The record that closes each of the windows; they close in this batch."""
+        """The record that closes each of these windows, which all close in this batch."""
         return np.searchsorted(self.closed, start)
 
     def forgotten(self, reached: Reached, highest: int) -> Int64s:
-        """Up to which start windows are forgotten behind each record, -1 if none are.
+        """The start up to which windows are forgotten after each record, -1 for none.
 
-        That is looked at only when windows close. `highest` is the highest start of a window before the batch: a window
-        is shown until another one begins its size and grace later, as in Kafka's window store.
+        Windows are forgotten only when windows close. `highest` is the highest start of a window before the batch: a
+        window is shown until another one begins its size and grace later, as in Kafka's window store.
         """
         opened = np.full(len(self.closed), highest, dtype=np.int64)
         np.maximum.at(opened, reached.record, reached.start)

@@ -21,8 +21,8 @@ from vsc.runtime.values import arrow_type, to_values
 __all__ = ["Sent", "Unsent", "WindowResults"]
 
 Sent = tuple[int, bytes, int, int, Row | None, Row | None, bool, int]
-"""A change: the record that made it, the group's encoded key, the bounds, the new row, the old one, whether that is
-sure (else the result table says it, if there is one), the event time."""
+"""A change: the record that made it, the group's encoded key, the bounds, the new row, the old row, whether the old row
+is known (otherwise the result table, if any, has it), the event time."""
 
 Unsent = tuple[int, bytes, int, int, int, NodeFailure]
 """A window without a result: the record that closed it, the group's encoded key, the bounds, the event time, the
@@ -34,9 +34,9 @@ _BOUNDS = 16
 
 
 class WindowResults:
-    """What a windowed aggregate gives in one batch.
+    """The results of a windowed aggregate in one batch.
 
-    `old_wanted`: it has to know the rows before the changes itself.
+    `old_wanted`: the aggregate itself must know the rows before the changes.
     """
 
     def __init__(self, site: Site) -> None:
@@ -56,11 +56,11 @@ class WindowResults:
         return list(zip(*columns, strict=True)) if columns else [()] * len(flow)
 
     def forget(self, kb: bytes, record: int) -> None:
-        """Takes the key of a window that no record behind this one can reach."""
+        """Notes the key of a window that no record after this one can reach."""
         self._gone.append((kb, record))
 
     def flow(self, flow: Flow, sent: Sequence[Sent]) -> Flow:
-        """The changes that were sent for the records of `flow`, as far as the result table takes them."""
+        """The changes that were sent for the records of `flow`, without those that the result table refuses."""
         fields: Any = zip(*sent, strict=True) if sent else [()] * 8
         records, kbs, starts, ends, news, olds, sure, times = fields
         record = _numbers(records)
@@ -75,7 +75,7 @@ class WindowResults:
         return site.stored(changed, ~np.array(sure, dtype=np.bool_))
 
     def unsent(self, flow: Flow, windows: Sequence[Unsent]) -> Flow:
-        """Windows that closed at records of `flow`, and have no result."""
+        """The windows that closed at records of `flow` without a result."""
         records, kbs, starts, ends, times, _ = zip(*windows, strict=True)
         start, end, value = _numbers(starts), _numbers(ends), self._site.node.schema.value
         keys = self.bounded(self.group_keys(flow, kbs), start, end)
@@ -85,17 +85,17 @@ class WindowResults:
         )  # fmt: skip
 
     def removed(self, flow: Flow, keys: Sequence[bytes], record: Int64s) -> None:
-        """Removes windows from the result table, each behind what its record of `flow` gives, and tells nobody."""
+        """Silently removes windows from the result table, each after the results of its record of `flow`."""
         table = self._site.table
         if len(keys) and table is not None:
             table.forget(keys, self._site.give(flow.at.take(record), np.full(len(record), LAST)))
 
     def bounded(self, keys: Sequence[pa.Array], start: Int64s, end: Int64s) -> tuple[pa.Array, ...]:
-        """The key columns of windows: those of their groups, and their bounds."""
+        """The key columns of windows: their groups' key columns, and their bounds."""
         return (*keys, *(pa.array(bound * _MILLISECOND).view(self._bound) for bound in (start, end)))
 
     def group_keys(self, flow: Flow, kbs: Sequence[bytes]) -> tuple[pa.Array, ...]:
-        """The key columns of groups: those of a record of the group, decoded where the batch has none."""
+        """The key columns of groups: from a record of the group, or decoded if the batch has none."""
         keys = flow.space.keys
         place = {keys[number]: row for row, number in enumerate(flow.key.tolist())}
         columns = flow.keys

@@ -1,7 +1,7 @@
-"""Tumbling and hopping windows on whole columns, and record by record (`time_windows`) where one fails.
+"""Tumbling and hopping windows on whole columns, and record by record (`time_windows`) if a result fails.
 
-The clock at each record is a running maximum, so which windows are late, when each closes and what is forgotten are
-array expressions. Each window that a batch changes or closes is read once, and written once or not at all: one that was
+The clock at each record is a running maximum, so array expressions tell which records are late, when each window closes
+and what is forgotten. Each window that a batch changes or closes is read once, and written at most once: a window
 opened and forgotten in the same batch never reaches the store.
 """
 
@@ -35,7 +35,7 @@ __all__ = ["WindowColumns"]
 
 @dataclass(frozen=True, slots=True)
 class _Windows:
-    """The windows that a batch is about: those that its records change, numbered first, and those that it closes.
+    """The windows of a batch: those that its records change, numbered first, and those that it closes.
 
     By window: `kb` the encoded key of the group, `start`, `first` the first record that changes it (-1: none),
     `fresh` whether it is not in the store. `index` are the row keys of the stored ones among those up to the clock.
@@ -50,7 +50,7 @@ class _Windows:
 
 
 class WindowColumns:
-    """The windows of one aggregate, for one batch. `loop` makes what takes a batch record by record."""
+    """The windows of one aggregate, for one batch. `loop` makes the loop that takes a batch record by record."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class WindowColumns:
         return self._looped.changes(flow, args)
 
     def _folded(self, flow: Flow, args: tuple[pa.Array, ...]) -> Flow | None:
-        """The same; None, and nothing has happened, where one of them fails."""
+        """The same; None, with no effect, if one of them fails."""
         state, self._keys = self._state, flow.space.keys
         clock = WindowClock(self._window, state.stream_time, state.closed, flow.time)
         reached = clock.reach(flow.time)
@@ -115,7 +115,7 @@ class WindowColumns:
         return self._stored(sent, windows)
 
     def commit(self) -> None:
-        """Writes the windows that have changed, and removes those that are forgotten."""
+        """Writes the changed windows, and removes the forgotten ones."""
         if self._looped is not None:
             self._looped.commit()
         else:
@@ -124,14 +124,14 @@ class WindowColumns:
     # ------------------------------------------------------------------------------------------------ what is changed
 
     def _windows(self, flow: Flow, clock: WindowClock, reached: Reached) -> tuple[_Windows, Int64s]:
-        """The windows, and for each pair of record and window the number of the latter."""
+        """The windows, and for each pair of record and window the window's number."""
         group, first = reached.distinct(flow.key)
         numbers, starts = flow.key[reached.record[first]], reached.start[first].tolist()
         kbs = [self._keys[number] for number in numbers.tolist()]
         names = [window_key(kb, start) for kb, start in zip(kbs, starts, strict=True)]
         changed = len(names)
         state = self._state
-        # What is closed but not forgotten yet comes again here: less than one advance of windows.
+        # Windows that are closed but not yet forgotten come here again: less than one advance of them.
         index = list(state.places(state.forgotten + 1, clock.end + 1)) if clock.end > clock.before else []
         known = set(names)
         for row_key in index:
@@ -148,7 +148,7 @@ class WindowColumns:
     # ---------------------------------------------------------------------------------------- what becomes of windows
 
     def _account(self, windows: _Windows, clock: WindowClock) -> Int64s:
-        """The windows that the batch closes; how many are open at each record goes into the metrics."""
+        """The windows that the batch closes; notes in the metrics how many are open at each record."""
         closing = np.flatnonzero((windows.start > clock.before) & (windows.start <= clock.end))
         records = len(clock.closed)
         opened = np.bincount(windows.first[windows.fresh], minlength=records)
@@ -161,7 +161,7 @@ class WindowColumns:
         return closing
 
     def _keep(self, windows: _Windows, ended: Groups, forgotten: int) -> None:
-        """Decides what is written and what is removed: nothing is left of a window that no record can reach."""
+        """Decides what to write and what to remove: nothing remains of a window that no record can reach."""
         state = self._state
         for row_key in windows.index:
             place, start, kb = state.indexed(row_key)
@@ -222,12 +222,12 @@ class WindowColumns:
         return Flow(at, number, self._space, results.time, present, keys, found.columns), found
 
     def _stored(self, sent: Flow, windows: _Windows) -> Flow:
-        """What is sent, in the result table as well, and under the keys of the windows, whose numbers it has."""
+        """Puts what is sent into the result table, under the keys of the windows instead of their numbers."""
         names = [self._result_key(kb, start) for kb, start in zip(windows.kb, windows.start.tolist(), strict=True)]
         return self._site.stored(replace(sent, key=self._space.encoded(names)[sent.key]))
 
     def _forget(self, flow: Flow, windows: _Windows, limits: Int64s, forgotten: int) -> None:
-        """Removes the results of windows that no record can reach, each behind the record that says so."""
+        """Removes the results of windows that no record can reach, each after the record that made it unreachable."""
         gone = dict(self._gone)
         for number in np.flatnonzero(windows.start <= forgotten).tolist():
             start = int(windows.start[number])

@@ -1,6 +1,6 @@
-"""``min``, ``max``, ``min_by``, ``max_by``, ``first`` and ``last`` over a stream, on whole columns: one record counts.
+"""``min``, ``max``, ``min_by``, ``max_by``, ``first`` and ``last`` over a stream, on whole columns.
 
-See `aggregate.running`, whose cells they keep.
+The cells are those of `aggregate.running`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ExtremeColumns:
 
 
 class ExtremeByColumns:
-    """``min_by`` and ``max_by``: of rows that are equal in what they are ordered by, the one that came last."""
+    """``min_by`` and ``max_by``: of rows with equal ordering values, the one that came last."""
 
     def __init__(self, by: DataType, greatest: bool) -> None:
         self._by, self._greatest = by, greatest
@@ -65,7 +65,7 @@ class ExtremeByColumns:
 
 
 class FirstLastColumns:
-    """``first`` and ``last`` by (event time, arrival), nulls too."""
+    """``first`` and ``last`` by (event time, arrival), including nulls."""
 
     def __init__(self, last: bool) -> None:
         self._last = last
