@@ -1,6 +1,6 @@
-"""Second step of a foreign-key join on whole columns: the answers to subscriptions and to the right table's changes.
+"""Second step of a foreign-key join on whole columns: answers subscriptions and the right table's changes.
 
-`tests/oracle/records` has the same for one record. The subscriptions are written by `commit`, each once.
+`tests/oracle/records` has the same for one record. `commit` writes each subscription once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _WITH_VALUE = (*_PUTS, Instruction.ALONE)
 
 @dataclass(frozen=True, slots=True)
 class _Lefts:
-    """The left rows that a batch can answer: the stored subscriptions' first, then those that the batch brings."""
+    """The left rows that a batch can answer: those of stored subscriptions, then those that the batch brings."""
 
     keys: LeftKeys
     stored_pair: Int64s
@@ -62,8 +62,8 @@ class _Rights:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """Answers: the events that they answer, pairs, places of the left and the right rows (-1: none), times, and where
-    there is a result."""
+    """Answers: the events that they answer, pairs, places of the left and right rows (-1: none), times, and which
+    answers have a result."""
 
     event: Int64s
     pair: Int64s
@@ -96,7 +96,7 @@ class _Answer(Step):
         self._written: tuple[Flow, Operations, LeftKeys] | None = None
 
     def fed(self, feeding: Sequence[Flow | None]) -> Flow:
-        """All answers, in order; those that a later change of their left row makes void are marked."""
+        """All answers, in order; those that a later change of their left row makes void are marked so."""
         none = (Flow.empty(schema, self._site.spaces.of(self._site.inputs[1])) for schema in self._site.inputs)
         subscriptions, changes = (flow or empty for flow, empty in zip(feeding, none, strict=True))
         changes = self._site.newest(changes, self._operation.versioned, port=1)
@@ -114,7 +114,7 @@ class _Answer(Step):
         looks = np.isin(instruction, _LOOKS)
         asking = subscriptions.select(looks)
         found = self._look_up(asking)
-        self._site.kept(asking, found.failed)  # counts; a row that cannot be computed does not exist
+        self._site.kept(asking, found.failed)  # counts; a row that cannot be computed counts as missing
         rights = self._rights(asking, found, changes)
         answers = _Answers.concat(
             self._to_subscriptions(subscriptions, instruction, looks, found, lefts),
@@ -146,7 +146,7 @@ class _Answer(Step):
         return Flow(at, answers.pair, KeySpace(self._left_codec), answers.time, there, keys, rows)
 
     def commit(self) -> None:
-        """Writes what became of the batch's pairs."""
+        """Writes the final state of the batch's pairs."""
         if self._written is None:
             return
         subscriptions, operations, left_keys = self._written
@@ -210,7 +210,7 @@ class _Answer(Step):
     def _to_changes(
         self, changes: Flow, came: Int64s, event: int, operations: Operations, lefts: _Lefts, first: int
     ) -> _Answers:
-        """What the right table's changes answer: their events are numbered from `event` on, their rows from `first`."""
+        """The answers to the right table's changes, with events numbered from `event` and rows from `first`."""
         begin, end, pair, which = operations.spans(lefts.stored_pair)
         span, change = answered(pair // max(len(lefts.keys), 1), begin, end, changes.key, came)
         which, stored = which[span], len(lefts.stored_pair)
@@ -224,7 +224,7 @@ class _Answer(Step):
         )  # fmt: skip
 
     def _results(self, answers: _Answers, keys: tuple[pa.Array, ...], lefts: _Lefts, rights: _Rights) -> Computed:
-        """The results of the answers, null where they have none."""
+        """The results of the answers; null for an answer without a result."""
         value = answers.value
         if value.all():
             return self._values(answers, keys, lefts, rights)

@@ -1,7 +1,7 @@
 """Python's cyclic garbage collector, kept out of batches.
 
-A batch makes many objects that live until its end, and none of them in cycles that matter: each pass of the collector
-looks at all of them again, which takes loops over records about a quarter of their time.
+A batch makes many objects that live until its end, without cycles that matter. Each pass of the collector visits all of
+them again, which costs loops over records about a quarter of their time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["collector_paused"]
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pauses the collector; it goes on as it was before, also after an exception."""
+    """Pauses the collector, and restores its state afterwards, also after an exception."""
     running = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""What every operator of a running stage shares: the options, the metrics, and the record that is being processed."""
+"""Shared by every operator of a running stage: the options, the metrics, and the record being processed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ __all__ = ["Context", "NodeFailure", "RunOptions", "expression_error"]
 class RunOptions:
     """What to do with bad data.
 
-    `on_bad_row`: a row that cannot be read, or has no key or no usable event time, is dropped and counted, or stops the
-    run. `on_error`: the same for an expression that fails on a record. `now`: a fixed time, in ms, for the run's clock,
-    by which event times are too far in the future; None: on Spark the machine's clock, else there is no such bound.
+    `on_bad_row`: whether a row that cannot be read, or has no key or no usable event time, is dropped and counted or
+    stops the run. `on_error`: the same for an expression that fails on a record. `now`: a fixed time in ms for the
+    run's clock, which decides when an event time is too far in the future; None: on Spark the machine's clock,
+    otherwise no bound.
     """
 
     on_bad_row: Literal["drop", "fail"] = "drop"
@@ -35,14 +36,14 @@ class NodeFailure(Exception):
 
     @property
     def told(self) -> str:
-        """What failed, and why."""
+        """A text that says what failed, and why."""
         return f"{self.text} failed: {self.reason}"
 
 
 class Context:
     """The state of a stage's run that is not in its store.
 
-    `cause` is the row of `order` that is being processed, `counter` how many records were handed out for it so far.
+    `cause` is the row of `order` being processed, `counter` the number of records handed out for it so far.
     """
 
     __slots__ = ("cause", "counter", "metrics", "options", "order", "origins")
@@ -60,7 +61,7 @@ class Context:
         self.metrics.count(node, Group.DROPPED_RECORDS, reason)
 
     def failed(self, failure: NodeFailure) -> None:
-        """Counts the record as dropped, or raises ExpressionError: as the options say."""
+        """Counts the record as dropped or raises ExpressionError, as the options say."""
         if self.options.on_error == "drop":
             self.dropped(failure.node, Dropped.EXPRESSION_FAILED)
             return
@@ -69,7 +70,7 @@ class Context:
 
 
 def expression_error(failure: NodeFailure, origin: Origin, offset: int) -> ExpressionError:
-    """The error for an expression that failed on what came of the row at `offset` of `origin`."""
+    """The error for an expression that failed on a record caused by the row at `offset` of `origin`."""
     where = f"record {offset} of {origin.part or 'its only partition'} of source '{origin.source}'"
     return ExpressionError(
         f"'{failure.node}': {failure.text} failed on {where}: {failure.reason}",

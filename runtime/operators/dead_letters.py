@@ -1,9 +1,9 @@
-"""The records that a stage loses: counted always, and kept as rows where a sink asks for them.
+"""The records that a stage loses: always counted, and kept as rows if a sink takes them.
 
 One call, `Losses.lose`, does both, so what is counted is what is kept. A row says at which node and why a record was
-lost, where it was read, and what it held. `Letters` are the questions about a plan, `DEAD_LETTER` the columns of a row.
+lost, where it was read, and what it held. `Letters` answers questions about a plan; `DEAD_LETTER` has a row's columns.
 
-Not for what to do about a failing expression: `columns.failures`.
+`columns.failures` decides what to do about a failing expression.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from vsc.runtime.values import to_array, to_values
 __all__ = ["Letters", "Losses", "Lost", "Message", "json_rows", "letters_of"]
 
 Message = Callable[[int], str]
-"""What more there is to say about a lost record, by its place among those that are lost together."""
+"""More details about a lost record, by its place among the records lost together."""
 
 _EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999
-"""The milliseconds of the years 1 to 9999: what every system takes as a timestamp."""
+"""The milliseconds of the years 1 to 9999, which every system accepts as timestamps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Records that one node lost for one reason, and the nodes of dead letters that take them.
+    """Records that one node lost for one reason, and the dead-letter nodes that take them.
 
-    `cause` are the places of what caused each among the records that entered the stage. If that is not the record's
-    `own` source record, since it has waited for another one, it is not known any more where it was read. `source` is
-    the only source that it can have come from, if there is one.
+    `cause` are the places of the records' causes among the records that entered the stage. If the cause is not a
+    record's `own` source record, because the record has waited for another one, the place where it was read is no
+    longer known. `source` is the only source that it can have come from, if only one is possible.
     """
 
     takers: tuple[str, ...]
@@ -61,7 +61,7 @@ class Lost:
 
 
 class Letters:
-    """What the dead letters of a plan take."""
+    """Which losses the dead letters of a plan take."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -71,17 +71,17 @@ class Letters:
         self.source = cache(self._source)
 
     def _takers(self, why: type[Dropped | Missed], owner: str) -> tuple[str, ...]:
-        """The nodes that take what the user's node `owner` drops, or misses."""
+        """The nodes that take what the user's node `owner` drops or misses."""
         word = "dropped" if why is Dropped else "missed"
         return tuple(name for name, asked in self._asked if asked.lost == word and asked.of in (None, owner))
 
     def _own(self, name: str) -> bool:
-        """Whether a record comes to node `name` at the time of its source record: nothing on its way has waited."""
+        """Whether a record reaches node `name` at the moment of its source record: it has not waited on its way."""
         taken = [self._plan.node(read) for read in self._plan.node(name).taken]
         return all(not node.operation.waits and self._own(node.name) for node in taken)
 
     def _source(self, name: str) -> str | None:
-        """The source of all records that come to node `name`, if there is only one."""
+        """The source of all records that reach node `name`, if there is only one."""
         found = self._sources(self._plan.node(name))
         return min(found) if len(found) == 1 else None
 
@@ -122,10 +122,10 @@ class Losses:
         waited: bool = False,
         owner: str | None = None,
     ) -> None:
-        """Takes the records of a flow at `rows` (a mask or places) as lost at `node`; `schema` names their columns.
+        """Notes the records of a flow at `rows` (a mask or places) as lost at `node`; `schema` names their columns.
 
-        `message` says more, for each of these places. `waited`: the flow's moments are not those of the records.
-        `owner`: the node under which they count, if not `node`.
+        `message` has details for each of these places. `waited`: the flow's moments are not those of the records.
+        `owner`: the node under which they are counted, if not `node`.
         """
         is_mask = rows.dtype == np.bool_
         count, owner = int(np.count_nonzero(rows)) if is_mask else len(rows), owner or node.owner
@@ -170,10 +170,7 @@ def json_rows(columns: Sequence[Column], arrays: Sequence[pa.Array], count: int)
 def letters_of(
     letters: Letters, found: Sequence[Lost], origins: tuple[Origin, ...], order: Order
 ) -> tuple[tuple[str, Batch], ...]:
-    """The rows of what was lost, by the node that takes them; `order` is that of the causes.
-
-    They stand in the order of their causes.
-    """
+    """The rows of lost records, by the node that takes them, in the order of their causes, which is `order`."""
     takers = dict.fromkeys(name for lost in found for name in lost.takers)
     return tuple(
         (name, _batch(letters, [lost for lost in found if name in lost.takers], origins, order)) for name in takers
@@ -212,7 +209,7 @@ def _batch(letters: Letters, found: Sequence[Lost], origins: tuple[Origin, ...],
 
 
 def _year(time: int | None) -> int | None:
-    """The time, if it is in a year that there is."""
+    """The time, if it lies in the years 1 to 9999."""
     return time if time is not None and _EARLIEST <= time <= _LATEST else None
 
 

@@ -1,12 +1,12 @@
 """`distinct`: a stream without repeats.
 
-A record passes if no record of its key that has passed is less than `within` away in event time, before or behind; this
-is decided in the order of processing. One that is more than `within` + `grace` behind stream time does not pass: it is
-`expired`. What repeats is a `duplicate`. Both are counted.
+A record passes if its key has no passed record less than `within` away in event time, before or after; records are
+decided in the order of processing. A record more than `within` + `grace` behind stream time is `expired` and does not
+pass. A repeated record is a `duplicate`. Both are counted.
 
-So that every decision is exact, a time is remembered as long as a record that may still pass could be less than
-`within` away: until stream time has gone 2 x `within` + `grace` beyond it. A loop goes through the records; the times
-of a key are read once a batch and written once.
+To keep every decision exact, a time is remembered as long as a record less than `within` away could still pass: until
+stream time is 2 x `within` + `grace` beyond it. A loop goes through the records; the times of a key are read once and
+written once a batch.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Distinct(Step):
         return replace(flow, key=site.space.columns(keys, len(flow)), space=site.space, keys=keys, values=values)
 
     def _oldest(self) -> int:
-        """What is older would be compared with times that are forgotten, under a shorter grace."""
+        """The oldest time that may pass: older records would be compared with times forgotten under a shorter grace."""
         return self._store.floor + self._operation.within - 1 if self._store.floor else 0
 
     def commit(self) -> None:
@@ -89,12 +89,12 @@ class _Distinct(Step):
 
 
 def _kept(operation: Distinct) -> int:
-    """How long a time is remembered."""
+    """How long a time is remembered, in ms."""
     return 2 * operation.within + operation.grace
 
 
 class _View:
-    """The records that have passed; `due`: the stream time behind which one is forgotten."""
+    """The records that have passed; `due`: the stream time after which one is forgotten."""
 
     held = 0
 

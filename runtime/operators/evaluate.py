@@ -18,7 +18,7 @@ Values = Callable[[Row | None, Row | None, int | None, int | None], Row]
 
 
 def items(node: str, computed: Sequence[Item], schemas: Sequence[Schema]) -> Values:
-    """A function that computes all of `computed` as a tuple; raises NodeFailure where one fails."""
+    """A function that computes all of `computed` as a tuple. It raises NodeFailure if one fails."""
     functions = [compile_row(item.expr, schemas) for item in computed]
     if len(functions) == 1:
         return _single(node, computed[0], functions[0])

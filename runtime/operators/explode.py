@@ -1,6 +1,6 @@
 """`explode`: one record for each element of an array.
 
-A null or an empty array gives none; a record without value is dropped and counted.
+A null or empty array gives no records; a record without value is dropped and counted.
 """
 
 from __future__ import annotations

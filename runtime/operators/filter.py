@@ -1,7 +1,8 @@
 """`filter`: the records for which a condition is true; on a table, the other rows become tombstones.
 
-A stream's record without value is asked too: its value columns are null. A table's filter computes its rows from its
-input's, so a look-up into it goes on into the input; a row that it refuses counts as a tombstone there.
+The condition is also evaluated on a stream's record without value, whose value columns are null. A table's filter
+computes its rows from those of its input, so a look-up into it continues in the input; a row that fails the condition
+counts as a tombstone.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Former layouts of what stages keep, and what brings each to the present one.
+"""Converts state in former layouts to the present one.
 
-`LIFTS` is the one place where they are registered: by the kind of store (`StoreInfo.kind`), a function that finds rows
-of a former layout below a store's root, by the version in the store's meta row, and rewrites them; it does nothing to
-rows of the present one. It is called wherever a partition's state is opened: by a run, within a call, which commits
-what it writes; and by a reader (`vsc store`, `vsc upgrade`), on its own copy.
+`LIFTS` registers the conversions by kind of store (`StoreInfo.kind`): functions that rewrite rows of a former layout
+below a store's root, which they recognize by the version in the store's meta row. They leave rows of the present layout
+alone. They are called wherever a partition's state is opened: by a run, within a call, which commits what they write;
+and by a reader (`vsc store`, `vsc upgrade`), on its own copy.
 
-Whoever changes a layout adds a lift here and goes by "Changing the layout of the state" in CONTRIBUTING.md.
+If you change a layout, add a lift here and follow "Changing the layout of the state" in CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LIFTS: Final[Mapping[str, Callable[[OrderedKV, bytes], None]]] = {
 
 
 def lift(plan: Plan, stage: int, kv: OrderedKV) -> None:
-    """Brings the state of a stage and partition of `plan` to the present layout."""
+    """Converts the state of a stage and partition of `plan` to the present layout."""
     for store in stores_of(plan):
         if store.stage == stage and store.kind in LIFTS:
             LIFTS[store.kind](kv, store_root(store.prefix))

@@ -1,7 +1,7 @@
 """The grace buffer in front of a stream-table join (KIP-923).
 
-The buffer's clock at each record is a running maximum, so when a record comes out is found by a binary search. What
-comes and goes in the same batch never reaches the buffer's rows.
+The buffer's clock at each record is a running maximum, so a binary search finds when a record comes out. Records that
+come and go within a batch never reach the buffer's rows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Grace(Step):
         self._rows = RowCodec([c.type for c in stream.value])
 
     def process(self, flow: Flow) -> Flow:
-        """Joins what is due, at the record that moved the clock, in the order of (event time, encoded key, arrival)."""
+        """Joins the due records at the record that moved the clock, by (event time, encoded key, arrival)."""
         flow = self._site.with_value(flow)
         if not len(flow):
             return self._join.process(self._released(flow, [], np.zeros(0, np.int64), np.zeros(0, np.int64)))
@@ -57,11 +57,11 @@ class Grace(Step):
         return self._join.process(self._released(flow, stored, np.concatenate([first, due[out]]), out))
 
     def waiting(self) -> list[tuple[int, Buffered]]:
-        """Takes out all that waits: its event time, and the record. The clock stays where the records have moved it."""
+        """Takes out all waiting records, with their event times. The clock stays where it is."""
         return [(one.timestamp, one) for one in self._buffer.pop_until(_END_OF_TIME)]
 
     def release(self, waiting: list[tuple[int, Buffered]], at: Moments) -> Flow:
-        """Joins what has waited, each at its moment."""
+        """Joins the records that waited, each at its moment."""
         stored = [one for _, one in waiting]
         return self._join.process(self._flow(self._site.give(at, np.zeros(len(at), dtype=np.int64)), stored))
 
@@ -76,14 +76,14 @@ class Grace(Step):
         self._buffer.pass_through(int(place[-1]) + 1, clock, list(zip(place[rows].tolist(), waiting, strict=True)))
 
     def _released(self, flow: Flow, stored: list[Buffered], event: Int64s, out: Int64s) -> Flow:
-        """What comes out: those of `stored`, then those of the flow at `out`, each at an event of the flow."""
+        """The records that come out: those of `stored`, then the flow's at `out`, each at an event of the flow."""
         waited = self._flow(flow.at.take(event[: len(stored)]), stored)
         rows = np.concatenate([np.arange(len(stored)), len(stored) + out])
         keys, values = taken(stacked(waited.keys, flow.keys), rows), taken(stacked(waited.values, flow.values), rows)
         number = np.concatenate([waited.key, flow.key])[rows]
         time = np.concatenate([waited.time, flow.time])[rows]
         rank = ranks(pa.array(self._space.keys, pa.binary()))
-        order = np.lexsort((rank[number], time, event))  # stable, so that arrival decides at last
+        order = np.lexsort((rank[number], time, event))  # stable, so arrival breaks ties
         event = event[order]
         at = self._site.give(flow.at.take(event), turns(event))
         there = np.ones(len(order), dtype=np.bool_)
@@ -99,7 +99,7 @@ class Grace(Step):
 
 
 class _View:
-    """The records that wait, by event time; `due`: the stream time that lets one out."""
+    """The waiting records, by event time; `due`: the stream time that releases one."""
 
     def __init__(self, node: Node, operation: StreamTableJoin, info: StoreInfo, kv: OrderedKV) -> None:
         self._buffer, self._grace = TimeOrderedBuffer(kv, info.prefix), operation.grace or 0

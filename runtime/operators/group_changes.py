@@ -1,6 +1,6 @@
 """First step of an aggregate over a table on whole columns.
 
-`tests/oracle/records` has the same rules for one record, written to be read.
+`tests/oracle/records` has the same rules for one record, in a form that is easy to read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _GroupChanges(Step):
         self._keys = KeyCodec([c.type for c in site.node.schema.key])
 
     def process(self, flow: Flow) -> Flow:
-        """One record for a change within a group; for one from a group to another two, the old group's first."""
+        """One record for a change within a group; two for a change between groups, the old group's first."""
         flow = self._site.newest(flow, self._versioned)
         added = self._added(flow)
         taken_back = self._taken(flow, added)
@@ -56,7 +56,7 @@ class _GroupChanges(Step):
         return NewKeys(kept & ~null, found.columns)
 
     def _taken(self, flow: Flow, added: NewKeys) -> NewKeys:
-        """The groups of the rows before: what failed, or was null, was dealt with when it was the new row."""
+        """The groups of the rows before: failures and nulls were handled when these were the new rows."""
         if flow.old is None:
             return added.nowhere()
         found = self._group.where((*flow.keys, *flow.old.values), flow.time, flow.old.present)
@@ -65,7 +65,7 @@ class _GroupChanges(Step):
     def _sent(
         self, flow: Flow, before: NewKeys, after: NewKeys, rows: Int64s, sides: tuple[Int64s, Int64s], place: Int64s
     ) -> Flow:
-        """The records: `sides` are the places of the old and of the new row, `place` that of the group."""
+        """The records: `sides` are the places of the old and the new row, `place` that of the group."""
         keys = taken(stacked(before.columns, after.columns), place)
         old = flow.values if flow.old is None else flow.old.values
         tables: tuple[Sequence[pa.Array], ...] = ((*flow.keys, *old), flow.columns)

@@ -1,14 +1,14 @@
-"""Inputs in step: a record waits, in state, until no input can still bring one that comes before it in D12's order.
+"""Inputs in step: a record waits, in state, until no input can still bring an earlier one in D12's order.
 
-While sources are read piece by piece, one of them runs ahead of another. What has been read of a source says how far
-it has come; what it brings next does not come before that. The lowest such place of all sources that have more to
-bring is the `Frontier`: records before it go on, the others wait. So however a history is cut into epochs, a stage
-works through its records in the order in which it would have worked through them all at once. In Kafka Streams a task
-does the same when it takes the lowest head time of its partitions and none of them is empty.
+While sources are read piece by piece, one runs ahead of another. What has been read of a source shows how far it has
+come; its next records do not come before that place. The lowest such place of all sources with more to read is the
+`Frontier`: records before it go on, the others wait. So a stage processes its records in the same order, however a
+history is cut into epochs. A task of Kafka Streams does the same when it takes the lowest head time of its partitions
+while none of them is empty.
 
-`InStep` does it for one stage and partition. It guarantees that what goes on comes in portions, each behind the one
-before, of bounded size where much has waited. A record that comes before what has already gone on is late: it goes on
-at once. Not for knowing which sources have more to bring: the caller says so by the frontier.
+`InStep` does this for one stage and partition. Records go on in portions, one after the other in order, of bounded size
+if much has waited. A record that comes before those that have already gone on is late: it goes on at once. The caller
+knows which sources have more to read, and passes the frontier.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ Input = tuple[str, Batch]
 """Records of a node that enter a stage."""
 
 _BATCH_BYTES = 1 << 20
-"""About how big a waiting batch is: so much may have to be read and written again to let out a part of it."""
+"""The approximate size of a waiting batch: releasing a part of it may read and rewrite this much."""
 _PORTION_BYTES = 8 << 20
-"""About how much of what has waited goes on at once."""
+"""About how much of the waiting records goes on at once."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Frontier:
-    """The lowest place in D12's order where a record may still come: time, rank of the source, source partition.
+    """The lowest place in D12's order at which a record may still come: time, source rank, source partition.
 
-    `offset`: that far into the source partition, nothing comes any more.
+    `offset`: up to this offset of the source partition, no more records come.
     """
 
     time: int
@@ -55,7 +55,7 @@ class Frontier:
 
     @property
     def place(self) -> Place:
-        """The same, as what waits is kept by."""
+        """The same, as waiting records are ordered in state."""
         return Place(self.time, self.rank, self.part, self.offset)
 
     def before(self, batch: Batch) -> Mask:
@@ -72,7 +72,7 @@ class Frontier:
 
 
 class InStep:
-    """What waits in one stage and partition, in its `kv`. `schemas` are those of the stage's inputs, by node."""
+    """The waiting records of one stage and partition, in its `kv`. `schemas`: of the stage's inputs, by node."""
 
     def __init__(self, kv: OrderedKV, schemas: Mapping[str, Schema]) -> None:
         self._store = WaitingBatches(kv)
@@ -83,10 +83,10 @@ class InStep:
         return len(self._store)
 
     def portions(self, inputs: Sequence[Input], frontier: Frontier | None) -> Iterator[list[Input]]:
-        """What goes on, of `inputs` and of what has waited, portion by portion; the others wait from now on.
+        """The records of `inputs` and of what has waited that go on, portion by portion; the others wait.
 
-        `frontier` None: nothing more is to come, so everything goes on. Take all portions: the state is written with
-        the last one.
+        `frontier` None: nothing more will come, so everything goes on. Take all portions: the state is written with the
+        last one.
         """
         if frontier is None and not len(self._store):
             yield list(inputs)
@@ -109,9 +109,9 @@ class InStep:
         self._store.replace(taken, [piece for node, batch in later for piece in _pieces(node, batch)])
 
     def _groups(self, frontier: Frontier | None) -> Iterator[tuple[deque[tuple[bytes, Waiting]], Frontier | None]]:
-        """What may be due, in order, in groups of `_PORTION_BYTES`, each with the place at which the next one begins.
+        """What may be due, in order, in groups of `_PORTION_BYTES`, each with the place at which the next group begins.
 
-        Between two groups nothing is being read: the caller may write what it likes, and empty the group.
+        Between two groups no read is open: the caller may write anything, and empty the group.
         """
         end, last = None if frontier is None else frontier.place, None
         while True:

@@ -21,16 +21,16 @@ __all__ = ["Joining"]
 
 
 class Joining:
-    """What a join of a stream does at one node: `left` keeps records without partner, `items` make the results."""
+    """A stream's join at one node: `left` keeps records without partner, `items` compute the results."""
 
     def __init__(self, site: Site, left: bool, as_of: bool, items: Sequence[Item]) -> None:
         self._site, self._left, self._look_up = site, left, site.look_up(site.node.inputs[1], as_of)
-        self._waited = bool(site.node.operation.waits)  # what comes has waited for the record at whose moment it comes
+        self._waited = bool(site.node.operation.waits)  # records have waited for the record at whose moment they come
         self._table = site.inputs[1]
         self._items = site.evaluation(items, 2)
 
     def joined(self, flow: Flow, asking: Flow) -> Flow:
-        """The results of records; `asking` are the same with the key that is looked up."""
+        """The results of records; `asking` are the same records with the key to look up."""
         rows = self._look_up(asking)
         kept = self._site.kept(flow, rows.failed, waited=self._waited)
         self._miss(flow, np.where(kept, rows.missed, 0), rows.needed)
@@ -40,14 +40,14 @@ class Joining:
         return self._made(flow, chosen(asking.keys, kept), rows.values, rows.time, rows.present)
 
     def alone(self, flow: Flow, keys: tuple[pa.Array, ...]) -> Flow:
-        """The results of records that have no partner, since there is no key."""
+        """The results of records that have no partner because they have no key."""
         values = tuple(pa.nulls(len(flow), arrow_type(c.type)) for c in self._table.value)
         return self._made(flow, keys, values, flow.time, np.zeros(len(flow), dtype=np.bool_))
 
     def _made(
         self, flow: Flow, keys: tuple[pa.Array, ...], values: tuple[pa.Array, ...], valid_from: Int64s, found: Mask
     ) -> Flow:
-        """The results of records; `keys` and `values` are the partners', where one was `found`."""
+        """The results of records; `keys` and `values` are the partners', where a partner was `found`."""
         stream, table = self._items.wanted
         width, columns = len(self._table.key), flow.columns
         shown = {i: keys[i] for i in table if i < width}

@@ -1,10 +1,10 @@
-"""A stage other than 0 at work on one vsc partition: batches in, batches out, all state in a key-value store.
+"""Runs a stage other than 0 on one vsc partition: batches in, batches out, all state in a key-value store.
 
-Sort once, encode keys once, run each node once over the whole batch. What comes out depends on the records and their
-order only: not on how they were cut into batches and calls, nor on a restart over the same store. It is what the
-record-by-record operators of `tests/oracle` give.
+A batch is sorted once, its keys are encoded once, and each node runs once over it. The output depends only on the
+records and their order: not on how they were cut into batches and calls, nor on a restart with the same store. It
+equals that of the record-by-record operators of `tests/oracle`.
 
-Not for routing: the caller partitions each node's records by key (`partition_of`) and carries them to their stages.
+The caller does the routing: it partitions each node's records by key (`partition_of`) and brings them to their stages.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class LaterStage:
     """A stage other than 0, for one partition.
 
     `kv` holds all of its state; nothing else survives a call. `observe` names the nodes whose records the caller wants
-    beside those that later stages read. `partition` is the number of the partition: it orders what the end of the input
-    brings out of several of them.
+    besides those that later stages read. `partition` is the partition's number: it orders what several partitions emit
+    at the end of the input.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class LaterStage:
     def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
         """Processes the records of `inputs` (node, batch) in D12's order.
 
-        `drain`: afterwards everything that waits (for its grace, for its window's end, in a `suppress`) comes out, as
-        if the input had ended; what one node lets out goes through the next ones before these are drained. Raises
-        ExpressionError where an expression fails and the options do not say that the record is to be dropped.
+        `drain`: afterwards everything held (for its grace, for its window's end, in a `suppress`) comes out, as if the
+        input had ended; the records of one drained node go through the next nodes before these are drained. Raises
+        ExpressionError if an expression fails and the options do not say to drop the record.
         """
         present = [
             (name, replace(batch, order=batch.order.deepened(self._stage.depth)))
@@ -78,7 +78,7 @@ class LaterStage:
 
     @property
     def held(self) -> int:
-        """How many records, windows without final result and suppressed rows wait in the stage."""
+        """How many records, windows without a final result and suppressed rows are held in the stage."""
         return sum(held_back(self._plan, self._stage, node, self._kv) for node in self._holding)
 
     def _processed(self, inputs: Sequence[tuple[str, Batch]]) -> StageResult:

@@ -1,8 +1,8 @@
-"""Who hands what to whom: the questions about a plan's stages that the operators and the routers ask.
+"""Which nodes and stages pass records to which: answers for the operators and the routers.
 
-Pure functions over the plan. What they guarantee together is Kafka's order: a record goes depth-first through the
-consumers of its node, in the order in which these stand in the plan, and one that leaves the stage leaves it at the
-place of the first consumer that it has outside.
+Pure functions over the plan. Together they guarantee Kafka's order: a record goes depth-first through the consumers of
+its node, in the order of the plan, and a record that leaves the stage leaves it at the place of its first consumer
+outside.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 def consumers(plan: Plan, stage: Stage, name: str) -> list[Node]:
     """The nodes of `stage` to which the records of `name` go, in the stage's order.
 
-    A stream-table join takes its stream's records only: it looks into the table when it needs it.
+    A stream-table join takes only its stream's records: it looks into the table when needed.
     """
     nodes = {n.name: n for n in plan.nodes}
     return [nodes[n] for n in stage.nodes if name in nodes[n].taken]
@@ -45,7 +45,7 @@ def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
 
 
 def entrances(plan: Plan, stage: Stage) -> list[str]:
-    """The nodes whose records enter `stage`: its inputs, of stage 0 its sources."""
+    """The nodes whose records enter `stage`: its inputs, or in stage 0 its sources."""
     return [i.node for i in stage.inputs] if stage.id else [n for n in stage.nodes if not plan.node(n).inputs]
 
 
@@ -55,7 +55,7 @@ def emitter(plan: Plan, name: str) -> Stage:
 
 
 def scattered(plan: Plan, stage: Stage) -> frozenset[str]:
-    """The nodes of `stage` whose records of one key come from several of its partitions, or source partitions."""
+    """The nodes of `stage` whose records of one key come from several partitions of it, or source partitions."""
     if stage.id == 0:
         return frozenset(name for name in stage.nodes if plan.node(name).schema.key)
     return frozenset(stage.moved)
@@ -67,7 +67,7 @@ def handed_on(stage: Stage) -> dict[str, tuple[int, ...]]:
 
 
 def is_broadcast(plan: Plan, name: str) -> bool:
-    """Whether every partition gets all records of `name`: a global table's."""
+    """Whether every partition gets all records of `name`, as those of a global table."""
     return plan.node(name).operation.global_
 
 
@@ -77,10 +77,10 @@ def hands_out(stage: Stage, observe: Iterable[str]) -> frozenset[str]:
 
 
 def outside(plan: Plan, stage: Stage, name: str) -> int:
-    """The place in the plan of the first consumer of `name` that is in no later place of `stage`, or -1.
+    """The place in the plan of the first consumer of `name` outside `stage`, or -1.
 
-    A re-keyed stream leaves for a repartition: in Kafka that is behind all that stays in the sub-topology, which the
-    engine sees to; here it counts like every other consumer.
+    A re-keyed stream leaves for a repartition: in Kafka that comes after everything in the sub-topology. The engine
+    sees to that; here it counts like every other consumer.
     """
     later = {n for s in plan.stages if s.id in handed_on(stage).get(name, ()) for n in s.nodes}
     inside = set(stage.nodes)
@@ -91,6 +91,6 @@ def outside(plan: Plan, stage: Stage, name: str) -> int:
 
 
 def stage_of_store(plan: Plan, name: str) -> Stage | None:
-    """A stage that keeps the store of node `name`: the one that emits it, else the first; None if there is none."""
+    """The stage that keeps the store of node `name`: the one that emits it, else the first; None without a store."""
     holding = [s for s in plan.stages if s.id > 0 and name in s.nodes]
     return next((s for s in holding if name in s.emits), holding[0] if holding else None)

@@ -1,7 +1,7 @@
-"""`map`: computes new value columns; the key stays.
+"""`map`: recomputes the value columns; the key stays.
 
-A record without value stays one. A table's map computes its rows from its input's, so a look-up into it goes on into
-the input.
+A record without value stays without. A table's map computes its rows from those of its input, so a look-up into it
+continues in the input.
 """
 
 from __future__ import annotations

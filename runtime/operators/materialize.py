@@ -1,4 +1,4 @@
-"""`materialize`: a table as it is, with a store of its own."""
+"""`materialize`: an unchanged table, with its own store."""
 
 from __future__ import annotations
 

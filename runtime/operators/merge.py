@@ -1,4 +1,4 @@
-"""`merge`: the records of several streams of one key, as they come. Value columns go by name, not by position."""
+"""`merge`: the records of several streams of one key, as they come. Value columns are matched by name, not position."""
 
 from __future__ import annotations
 

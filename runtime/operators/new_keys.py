@@ -16,17 +16,17 @@ __all__ = ["NewKeys"]
 
 @dataclass(frozen=True, slots=True)
 class NewKeys:
-    """The key of each row. Where `there` is False there is no row, or it goes nowhere."""
+    """The key of each row. Where `there` is False no row exists, or it goes nowhere."""
 
     there: Mask
     columns: tuple[pa.Array, ...]
 
     def nowhere(self) -> NewKeys:
-        """As many that are not there."""
+        """The same number of keys, none of them there."""
         return NewKeys(np.zeros(len(self.there), dtype=np.bool_), self.columns)
 
     def same(self, other: NewKeys, codec: KeyCodec) -> Mask:
-        """Where both are there, and the same."""
+        """Where both are there and equal."""
         both = self.there & other.there
         same = np.zeros(len(both), dtype=np.bool_)
         if both.any():

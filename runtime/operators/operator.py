@@ -1,7 +1,7 @@
-"""What a stage knows of an operator, and where it finds the one of an operation.
+"""The interface of an operator to its stage, and how to find the operator of an operation.
 
-Each operation of the plan has an operator of its name: the module or folder ``vsc.runtime.operators.NAME``, whose
-`OPERATOR` says how it is built for a node, how the node's table is looked into where it has no store, and what it keeps
+Each operation of the plan has an operator of the same name: the module or folder ``vsc.runtime.operators.NAME``. Its
+`OPERATOR` says how it is built for a node, how to look into the node's table if that has no store, and what it keeps
 beside that store. Nothing else in the runtime lists the operations.
 """
 
@@ -31,23 +31,23 @@ class Step:
     __slots__ = ()
 
     def fed(self, feeding: Sequence[Flow | None]) -> Flow:
-        """What the node gives for the records that reach its inputs: a flow for each input, None where none do."""
+        """The node's results for the records that reach its inputs: a flow per input, None if no records reach it."""
         (flow,) = (flow for flow in feeding if flow is not None)
         return self.process(flow)
 
     def process(self, flow: Flow) -> Flow:
-        """What the records of its only input give."""
+        """The results for the records of its only input."""
         raise NotImplementedError
 
     def commit(self) -> None:
-        """Writes what has changed, as far as that has not been done."""
+        """Writes all changes that are not written yet."""
 
     def waiting(self) -> list[tuple[int, Any]]:
-        """Takes out all that waits, in the order in which it would come out: when, ascending, and what it is."""
+        """Takes out everything held, in the order in which it would come out: when, ascending, and what."""
         raise NotImplementedError
 
     def release(self, waiting: list[tuple[int, Any]], at: Moments) -> Flow:
-        """Lets it out, each at its moment."""
+        """Emits what `waiting` took out, each at its moment."""
         raise NotImplementedError
 
 
@@ -59,8 +59,8 @@ def _not_stored(site: Site, operation: Any, as_of: bool) -> Lookup:
 class Operator:
     """One operator: functions of a site and the operation of its node.
 
-    `build` makes its step. `look_up` makes the look-up into a table without a store: of the row valid at a record's
-    time, or of the newest. `beside`: what it keeps that is not the node's table.
+    `build` makes its step. `look_up` makes the look-up into a table without a store: for the row valid at a record's
+    time, or the newest. `beside`: what it keeps besides the node's table.
     """
 
     build: Callable[[Site, Any], Step]

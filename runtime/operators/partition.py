@@ -1,4 +1,4 @@
-"""To which partition a record belongs: one answer for the test driver and for Spark."""
+"""Which partition a record belongs to: the same answer for the test driver and for Spark."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["encoded_keys", "partition_codecs", "split"]
 
 
 def partition_codecs(plan: Plan) -> dict[str, KeyCodec]:
-    """For each node the codec of the key columns by which its records are partitioned."""
+    """For each node, the codec of the key columns by which its records are partitioned."""
     keys = {n.name: n.schema.key[: len(n.schema.key) - n.bounds] for n in plan.nodes}
     return {name: KeyCodec([c.type for c in key]) for name, key in keys.items()}
 
 
 def encoded_keys(batch: Batch, codec: KeyCodec) -> tuple[list[bytes], Int64s]:
-    """The distinct encoded keys of a batch, and for each record which of them is its own.
+    """The distinct encoded keys of a batch, and for each record the place of its own.
 
-    The records of a stream without key have one key, the empty one.
+    All records of a stream without key have the empty key.
     """
     if codec.types:
         return codec.encode_columns(batch.keys[: len(codec.types)])
@@ -30,9 +30,9 @@ def encoded_keys(batch: Batch, codec: KeyCodec) -> tuple[list[bytes], Int64s]:
 
 
 def split(batch: Batch, codec: KeyCodec, partitions: int, broadcast: bool = False) -> Iterator[tuple[int, Batch]]:
-    """The batch's records by partition; all of them for each if they are `broadcast`. Empty parts are left out.
+    """The batch's records by partition, or all of them for each partition if `broadcast`. Empty parts are left out.
 
-    `codec` is of the leading key columns that the records are partitioned by (`partition_codecs`).
+    `codec` encodes the leading key columns by which the records are partitioned (`partition_codecs`).
     """
     if broadcast or partitions == 1:
         yield from ((partition, batch) for partition in range(partitions))

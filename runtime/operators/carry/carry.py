@@ -1,4 +1,4 @@
-"""What becomes of the state of a plan under another plan."""
+"""Converts the state of a plan to that of another plan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from vsc.runtime.state.waiting import row as waiting_row
 __all__ = ["Carried", "Carry"]
 
 _AT_ONCE = 256
-"""How many rows are looked at together."""
+"""How many rows are processed together."""
 
 
 class Carried(NamedTuple):
@@ -38,9 +38,9 @@ class Carried(NamedTuple):
 class Carry:
     """How the rows of the stores of `old`, in `old_partitions`, become those of `new`, in `partitions`.
 
-    What has to be rebuilt and is in `reset` begins empty; what is in `accept` is kept as it is. `common` of what all
-    old partitions have `told`, and the `rows` of each of them, are together the whole state of the new plan; no row
-    comes twice.
+    A store that has to be rebuilt begins empty if it is in `reset`, and is kept as it is if it is in `accept`. The
+    whole state of the new plan is `common`, given what `told` reports of all old partitions, and `rows` of each of
+    them; no row comes twice.
     """
 
     old: Plan
@@ -54,7 +54,7 @@ class Carry:
     def of(
         cls, old: Plan, new: Plan, old_partitions: int, partitions: int, reset: frozenset[str], accept: frozenset[str]
     ) -> Carry:
-        """ConfigurationError where a store has to be rebuilt and is in neither, or cannot be kept."""
+        """Raises ConfigurationError if a store has to be rebuilt and is in neither, or cannot be kept."""
         carry = cls(old, new, old_partitions, partitions, reset, accept)
         assert carry._moves is not None
         return carry
@@ -75,7 +75,7 @@ class Carry:
         return Filled(self.old, self.new, self.partitions, self._moves)
 
     def told(self, stage: int, partition: int, kv: OrderedKV) -> Told:
-        """What all have to know of an old stage and partition, whose state is `kv`."""
+        """What `common` needs to know about an old stage and partition, whose state is `kv`."""
         told = Told(stage, partition)
         for move in self._from(stage, partition):
             home = move.new_stage, move.new_root
@@ -94,7 +94,7 @@ class Carry:
         return told
 
     def common(self, told: Iterable[Told]) -> Iterator[Carried]:
-        """The rows of which there is one a store and new partition. ConfigurationError where records would be lost."""
+        """The rows that exist once per store and new partition. Raises ConfigurationError if records would be lost."""
         by_place = sorted(told, key=lambda one: (one.stage, one.partition))
         self._waiting.check(by_place)
         for move in self._moves:
@@ -120,12 +120,12 @@ class Carry:
             yield Carried(to_stage, to, *waiting_row(one, sequence))
 
     def _from(self, stage: int, partition: int) -> Sequence[Move]:
-        """The moves that take rows out of a stage and partition: one partition has all rows that each has."""
+        """The moves that take rows from a stage and partition; replicated rows that move come from partition 0 only."""
         of_stage = (move for move in self._moves if move.stage == stage)
         return [m for m in of_stage if not (partition and m.was_replicated and self._spreads(m))]
 
     def _meta(self, move: Move, of: Sequence[Told], to: int) -> bytes:
-        """The meta row of a new partition, which takes over what belongs there `of` old ones."""
+        """The meta row of a new partition, merged from what belongs there `of` the old ones."""
         home = move.new_stage, move.new_root
         if not self._counts(move):
             return of[0].metas[home]
@@ -133,7 +133,7 @@ class Carry:
         return move.moving.merged([one.metas[home] for one in of], tuple(map(sum, zip(*counts, strict=True))))
 
     def _counts(self, move: Move) -> bool:
-        """Whether a partition's rows are not the same as before."""
+        """Whether a partition's rows differ from those before."""
         return move.recode is not None or self._spreads(move)
 
     def _spreads(self, move: Move) -> bool:

@@ -1,4 +1,4 @@
-"""Rows of old columns as rows of new ones: columns go by name, one that is new is null, one that is gone goes."""
+"""Converts rows of old columns to new ones, by name: new columns are null, removed columns are dropped."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _EXACT = Context(prec=60)
 
 
 class Unfitting(Exception):
-    """Values of the old columns cannot stand in the new ones; the text says why."""
+    """The new columns cannot hold values of the old ones; the text says why."""
 
 
 class Columns:
-    """From `old` columns to `new` ones; Unfitting if there is no way."""
+    """Converts `old` columns to `new` ones. Raises Unfitting if that is impossible."""
 
     def __init__(self, old: Sequence[Column], new: Sequence[Column]) -> None:
         self._old, self._new = [c.type for c in old], [c.type for c in new]
@@ -39,12 +39,12 @@ class Columns:
 
     @property
     def recode(self) -> Recode:
-        """Makes an encoded row of the new columns of one of the old ones."""
+        """The function from an encoded row of the old columns to one of the new columns."""
         before, after = RowCodec(self._old), RowCodec(self._new)
         return lambda row: after.encode(self._row(before.decode(row)))
 
     def arrays(self, columns: Sequence[pa.Array], count: int) -> tuple[pa.Array, ...]:
-        """The same for whole columns of so many rows."""
+        """The same for whole columns of `count` rows."""
         return tuple(
             pa.nulls(count, arrow_type(type_)) if place is None
             else columns[place] if convert is None
@@ -75,7 +75,7 @@ def _conversion(column: Column, was: DataType) -> _Convert | None:
 
 
 def _converted(was: DataType, now: DataType) -> _Convert:
-    """How internal values become those of a wider type."""
+    """The conversion of internal values to a wider type."""
     if isinstance(was, ArrayType) and isinstance(now, ArrayType):
         element = _converted(was.element, now.element)
         return lambda values: [_or_null(element, value) for value in values]

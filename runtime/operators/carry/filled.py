@@ -1,8 +1,8 @@
-"""The rows of tables that go on, for operators that begin without them: a new aggregate or foreign-key join.
+"""Gives the rows of kept tables to operators that begin empty: a new aggregate or foreign-key join.
 
-The rows come by as changes from nothing, through the new plan's own nodes (`vsc.changes.fills`), and what comes of
-them waits for the new operator, in front of all other records: the first batch of the new query takes it in, in the
-order of the rows' event times. Nobody else is given these changes.
+The rows pass through the new plan's own nodes (`vsc.changes.fills`) as changes from nothing. The resulting records wait
+for the new operator, before all other records: the first batch of the new query processes them, in the order of the
+rows' event times. No other operator gets these changes.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ __all__ = ["Filled"]
 
 _ROWS_AT_ONCE = 4096
 _FIRST = Origin("#rows", -1, "")
-"""Of what comes before all that sources bring."""
+"""The origin of records that come before those of all sources."""
 _BEGINNING = -(2**63)
 _PARTITIONS = 1 << 14
-"""More than there may be."""
+"""More than the possible number."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """From the rows of `table`, which `move` takes along, to who is given them: records of `port` in stages `to`.
+    """The way from the rows of `table`, which `move` carries over, to their takers: records of `port` in stages `to`.
 
-    `plan` has a stage `at` that makes these of the table's rows, and nothing else.
+    `plan` has a stage `at` that makes these records from the table's rows, and nothing else.
     """
 
     move: Move
@@ -57,7 +57,7 @@ class _Way:
 
 
 class Filled:
-    """What the operators of `new` that have no state yet are given of the tables that are moved."""
+    """What the operators of `new` that have no state yet get from the carried tables."""
 
     def __init__(self, old: Plan, new: Plan, partitions: int, moves: Sequence[Move]) -> None:
         self._old, self._new, self._partitions = old, new, partitions
@@ -65,9 +65,9 @@ class Filled:
         self._ways = list(self._found(moves))
 
     def rows(self, stage: int, partition: int, kv: OrderedKV, lost: Metrics) -> Iterator[tuple[int, int, Waiting]]:
-        """What an old stage and partition has to give: for which new ones, and what waits there.
+        """The records from an old stage and partition: the new stage and partition, and what waits there.
 
-        What is dropped on the way is counted in `lost`.
+        Records dropped on the way are counted in `lost`.
         """
         for way in self._ways:
             if way.move.stage == stage:
@@ -91,7 +91,7 @@ class Filled:
                     yield _Way(move, columns, fill.table, fill.through[-1].name, plan, stage.id, to)
 
     def _given(self, way: _Way, partition: int, kv: OrderedKV, lost: Metrics) -> Iterator[Batch]:
-        """The records that come of a table's rows, some rows at a time."""
+        """The records made from a table's rows, some rows at a time."""
         view = open_view(self._old, way.move.was, kv)
         found = (entry for entry in view.answer(Question()) if entry.value is not None)
         count = 0
@@ -104,7 +104,7 @@ class Filled:
 
 
 def _alone(plan: Plan, stage: Stage, fill: Fill) -> tuple[Plan, tuple[int, ...]]:
-    """`plan` with a stage in which the rows of a table come by that are given to one operator; and where that is."""
+    """`plan` with an extra stage through which a table's rows pass on their way to one operator; and its place."""
     table, last = fill.table, fill.through[-1]
     entrance = Node(_entrance(table), "stream", table.schema, Materialize(), (), table.line)
     filled = replace(table, operation=ToTable(None), inputs=(entrance.name,))
@@ -121,7 +121,7 @@ def _entrance(table: Node) -> str:
 
 
 def _batch(way: _Way, entries: Sequence[Entry], partition: int, before: int) -> Batch:
-    """Rows as records, in the order of event time; `before` is how many have been given."""
+    """Rows as records, in the order of event time; `before` is the number of records before them."""
     times = np.array([entry.extra[0] for entry in entries], dtype=np.int64)
     order = np.argsort(times, kind="stable")
     rows, count = [entries[i] for i in order.tolist()], len(entries)

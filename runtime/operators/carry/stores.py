@@ -26,10 +26,10 @@ _OF_TABLES = {"versioned": versioned_layout.MOVING, "unversioned": unversioned.M
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An old store on its way to a new one. `recode`: its rows get other columns.
+    """The move of an old store to a new one. `recode`: its rows get other columns.
 
-    `codec` is of the columns that decide on the partition of a row. `respread`: a row may have to go to another
-    partition, even if there are as many as before. `replicated`: whether all partitions have all rows, `was_`: before.
+    `codec` encodes the columns that decide a row's partition. `respread`: rows may move to other partitions even if the
+    number of partitions stays the same. `replicated`: all partitions have all rows; `was_replicated`: they did before.
     """
 
     was: StoreInfo
@@ -47,7 +47,7 @@ class Move:
 
 
 def moves(old: Plan, new: Plan, reset: frozenset[str], accept: frozenset[str]) -> list[Move]:
-    """All of them. ConfigurationError where a store has to be rebuilt and no decision about it was given."""
+    """All moves. Raises ConfigurationError for a store that must be rebuilt and is in neither `reset` nor `accept`."""
     nodes, verdicts = Nodes(old, new), {c.name: c for c in compare(old, new) if c.kind == "store"}
     _check_names(verdicts, reset, accept)
     _check_together(new, verdicts, reset, accept)
@@ -65,9 +65,9 @@ def moves(old: Plan, new: Plan, reset: frozenset[str], accept: frozenset[str]) -
 
 
 def nearest(old: Plan, stage: Stage, nodes: Nodes) -> list[int]:
-    """The numbers of the old stages, those that have most of the nodes of a new stage first.
+    """The numbers of the old stages, first those with the most nodes of a new stage.
 
-    What a stage takes over comes from one old stage as far as it can: stages are not all equally far.
+    If possible, a stage takes everything over from one old stage: stages are not all equally far.
     """
     names = {nodes.pairs[name].name for name in stage.nodes if name in nodes.pairs}
     later = old.stages[1:]
@@ -145,13 +145,13 @@ def _check_names(verdicts: dict[str, Change], reset: frozenset[str], accept: fro
 
 
 def _check_together(new: Plan, verdicts: dict[str, Change], reset: frozenset[str], accept: frozenset[str]) -> None:
-    """What is computed from a table knows its rows: it cannot be kept where these are gone."""
+    """State computed from a table reflects the table's rows: it cannot be kept if these are gone."""
     of_node: dict[str, list[StoreInfo]] = {}
     for store in stores_of(new):
         of_node.setdefault(store.node, []).append(store)
 
     def empty(name: str) -> str | None:
-        """The first store of a node, or of the tables behind it, that begins empty."""
+        """The first store of a node, or of the tables that it is computed from, that begins empty."""
         own = of_node.get(name, [])
         for store in own:
             if store.name in reset or verdicts[store.name].verdict is Verdict.NEW:

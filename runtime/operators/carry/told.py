@@ -1,4 +1,4 @@
-"""What one old partition of a stage says of itself, for those rows of which there is one a new partition."""
+"""What one old partition of a stage reports, for the rows that exist once per new partition."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Counts = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Of one old stage and partition, by the new store: the meta row, and by new partition what of its rows is counted.
+    """Of one old stage and partition, by new store: the meta row, and the counts of its rows by new partition.
 
-    `waiting`: by new stage and partition the next sequence and how many records wait. `homeless`: the records that wait
-    for a node that is nowhere any more, by its name. `filled`: how many records of tables' rows are given to a new
-    stage and partition; `lost`: what was dropped of them.
+    `waiting`: by new stage and partition, the next sequence number and how many records wait. `homeless`: by node name,
+    the records that wait for a node that no longer exists. `filled`: how many records made from tables' rows go to a
+    new stage and partition; `lost`: which of them were dropped.
     """
 
     stage: int

@@ -1,7 +1,7 @@
-"""The records that wait for other sources (`in_step`): to the stages that read them now, and their partitions.
+"""Moves the records that wait for other sources (`in_step`) to the stages and partitions that read them now.
 
-A batch that waits is taken apart by partition, under the names, ranks and columns of the new plan. What waits goes
-where what its node gives now goes; where nothing of the kind is left but its readers are, records would be lost: then
+A waiting batch is split by partition, under the names, ranks and columns of the new plan. Its records go where its
+node's records now go. If its node's records no longer go anywhere but its readers still exist, records would be lost:
 the old topology has to finish them first.
 """
 
@@ -30,7 +30,7 @@ _Row = tuple[int, int, bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """From a node's records in an old stage to those of its successor in a new one."""
+    """The way from a node's records in an old stage to those of its successor in a new one."""
 
     stage: int
     port: str
@@ -58,7 +58,7 @@ class CarriedWaiting:
         }  # fmt: skip
 
     def tell(self, told: Told, kv: OrderedKV) -> None:
-        """Adds to what an old stage and partition has told."""
+        """Adds what waits in an old stage and partition to what it reports."""
         following = next_sequence(kv)
         if not following:
             return
@@ -73,7 +73,7 @@ class CarriedWaiting:
                     told.homeless[one.port] = told.homeless.get(one.port, 0) + one.records
 
     def check(self, told: Sequence[Told]) -> None:
-        """ConfigurationError where records wait that have nowhere to go."""
+        """Raises ConfigurationError if waiting records have nowhere to go."""
         lost = sum((Counter(one.homeless) for one in told), Counter[str]())
         if lost:
             what = ", ".join(f"{count} of '{name}'" for name, count in sorted(lost.items()))
@@ -118,7 +118,7 @@ class CarriedWaiting:
                     yield way.new_stage, to, moved, self._sequence(sequence, stage, partition)
 
     def _stays(self, way: _Way) -> bool:
-        """Whether every partition keeps what it has of a global table."""
+        """Whether every partition keeps its records of a global table."""
         return way.broadcast and self._partitions == self._old_partitions
 
     def _spread(self, batch: Batch, way: _Way, partition: int) -> Iterable[tuple[int, Batch]]:
@@ -132,12 +132,12 @@ class CarriedWaiting:
         return replace(batch, schema=self._new_schemas[way.new_port], origins=origins, values=values).sorted()
 
     def _origin(self, origin: Origin) -> Origin:
-        """The source partition under the new plan; a source that is gone keeps its place."""
+        """The source partition under the new plan; a removed source keeps its place."""
         name, rank = self._origins.get(origin.source, (origin.source, origin.rank))
         return Origin(name, rank, origin.part)
 
     def _sequence(self, sequence: int, stage: int, partition: int) -> int:
-        """No two batches of one new stage and partition get the same number, and none a lower one than before it."""
+        """The batch's new number: unique in its new stage and partition, never lower than those of earlier batches."""
         return (sequence * len(self._old.stages) + stage) * self._old_partitions + partition
 
     def _into(self, stage: Stage) -> Iterator[_Way]:
@@ -157,12 +157,12 @@ class CarriedWaiting:
                 yield _Way(of, before.name, stage.id, node.name, columns, was, entering.broadcast)
 
     def _entering(self, stage: int) -> list[tuple[str, bool]]:
-        """What can wait in an old stage, and whether every partition gets all of it."""
+        """The nodes whose records can wait in an old stage, and whether every partition gets all of them."""
         first = self._old.stages[0].nodes
         return [(one.node, one.broadcast) for one in self._old.stages[stage].inputs if one.node in first]
 
     def _is_read(self, stage: int, port: str) -> bool:
-        """Whether one of the readers of a node goes on under the new plan."""
+        """Whether a reader of a node still exists under the new plan."""
         readers = (name for name in self._old.stages[stage].nodes if port in self._old.node(name).inputs)
         again = port in self._old.stages[stage].nodes and port in self._nodes.successors
         return again or any(name in self._nodes.successors for name in readers)

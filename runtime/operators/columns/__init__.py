@@ -1,1 +1,1 @@
-"""What all operators build on: flows of records in columns, their moments, their keys, and their failures."""
+"""The base of all operators: flows of records in columns, their moments, their keys, and their failures."""

@@ -1,6 +1,6 @@
-"""The expressions of one node over whole columns, given only the columns that they read.
+"""The expressions of one node over whole columns, with only the columns that they read.
 
-The result says on which rows one of them fails, and why; the others go on.
+The result says on which rows an expression fails, and why; the other rows go on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Computed", "Evaluation", "Side"]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One input of an evaluation: the columns that `Evaluation.wanted` names, event times, where there is no record."""
+    """One input of an evaluation: the columns that `Evaluation.wanted` names, event times, where no record exists."""
 
     columns: Sequence[pa.Array]
     times: Int64s
@@ -58,7 +58,7 @@ class Evaluation:
             self._schemas.append(Schema((), tuple(columns[i] for i in wanted)))
 
     def run(self, *sides: Side) -> Computed:
-        """One column an item, null in rows on which an item fails; the first of those that do is reported."""
+        """One column per item, null in rows on which an item fails; the first failing item is reported."""
         count = len(sides[0].times)
         if not count:
             return Computed(tuple(pa.array([], arrow_type(item.expr.type)) for item in self._items))
@@ -85,12 +85,12 @@ class Evaluation:
         return self.run(Side([columns[i] for i in self.wanted[0]], times))
 
     def true(self, columns: Sequence[pa.Array], times: Int64s, asked: Mask) -> tuple[Mask, Failed]:
-        """Where `asked` and the first item is true (null is not); it is not evaluated for other rows."""
+        """Where `asked` and the first item is true (not null); it is evaluated only where `asked`."""
         computed = self.where(columns, times, asked)
         return true_rows(computed.columns[0]), computed.failed
 
     def where(self, columns: Sequence[pa.Array], times: Int64s, asked: Mask) -> Computed:
-        """The items where `asked`, null elsewhere; they are not evaluated for other rows."""
+        """The items where `asked`, null elsewhere; they are evaluated only where `asked`."""
         if asked.all():
             return self.rows(columns, times)
         chosen = pa.array(asked)

@@ -1,7 +1,7 @@
-"""Records on which an expression fails: each is left out, and counted or told as the options say.
+"""Records on which an expression fails: each is left out, and counted or raised, as the options say.
 
-A failing record is a mask, not an exception: the others of its batch go on. With ``on_error = 'fail'`` the batch is
-computed to its end, and the failure that comes first in the order of processing is raised; nothing has been written.
+Failing records are a mask, not an exception: the other records of the batch go on. With ``on_error = 'fail'`` the batch
+is computed to its end, then the first failure in the order of processing is raised; nothing has been written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Failed = Mapping[int, NodeFailure]
 
 @dataclass(slots=True)
 class Failures:
-    """What fails in one batch."""
+    """The failures of one batch."""
 
     on_error: Literal["drop", "fail"]
     losses: Losses
@@ -35,18 +35,18 @@ class Failures:
 
     @property
     def metrics(self) -> Metrics:
-        """What is counted."""
+        """The counts."""
         return self.losses.metrics
 
     def take(self, node: Node, flow: Flow, schema: Schema, failed: Failed, waited: bool = False) -> Mask:
-        """Takes the failures of a flow's records at `node`; tells which are left. For the rest see `Losses.lose`."""
+        """Notes the failures of a flow's records at `node`; returns which are left. For the rest see `Losses.lose`."""
         kept = np.ones(len(flow), dtype=np.bool_)
         if not failed:
             return kept
         kept[list(failed)] = False
         if self.on_error == "drop":
             for owner in dict.fromkeys(failure.node for failure in failed.values()):
-                # a look-up fails at the table that it goes through
+                # the failure of a look-up belongs to the table that it goes through
                 self._drop(node, flow, schema, {r: f for r, f in failed.items() if f.node == owner}, waited, owner)
             return kept
         for row, failure in failed.items():
@@ -62,10 +62,10 @@ class Failures:
 
     @property
     def first(self) -> tuple[int, NodeFailure] | None:
-        """The first level of the moment of the first failure that has to be raised, and the failure."""
+        """The first level of the moment of the first failure to raise, and that failure."""
         return None if self._first is None else (self._first[0][0], self._first[1])
 
 
 def shifted(failed: Failed, places: Sequence[int] | np.ndarray) -> Failed:
-    """The failures of chosen rows, by the places that these had before they were chosen."""
+    """The failures of chosen rows, by the rows' original places."""
     return {int(places[row]): failure for row, failure in failed.items()}

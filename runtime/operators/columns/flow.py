@@ -21,7 +21,7 @@ __all__ = ["Flow", "Old", "blanked", "chosen", "stacked", "taken"]
 
 @dataclass(frozen=True, slots=True)
 class Old:
-    """The rows that were the newest before a table's changes; where `present` is False there was none."""
+    """The newest rows before a table's changes; where `present` is False there was no row."""
 
     present: Mask
     values: tuple[pa.Array, ...]
@@ -31,11 +31,10 @@ class Old:
 class Flow:
     """Records of one node, by their moments, ascending.
 
-    `at` is when each of them comes (see `moments`); `key` is a key's number in `space`; `time` event time in ms; where
-    `present` is False there is no value and `values` are null. `old` is None where nobody asks for the rows before a
-    table's changes, or where they are not known. `latest` tells which of a table's changes are their key's newest;
-    None: all of them, or nobody asks. Records that are `void` take their place in the order of what a cause gives rise
-    to, and are not handed out.
+    `at` is the moment of each (see `moments`); `key` is the key's number in `space`; `time` is event time in ms. Where
+    `present` is False the record has no value, and `values` are null. `old` has the rows before a table's changes; None
+    if nothing reads them or they are unknown. `latest` marks the changes that are their key's newest; None: all are, or
+    nothing reads it. `void` records take a place in the order of their cause's records, but do not leave the stage.
     """
 
     at: Moments
@@ -58,7 +57,7 @@ class Flow:
         return self.keys + self.values
 
     def select(self, mask: Mask) -> Flow:
-        """The records where `mask` is true; the same object if that is all of them."""
+        """The records where `mask` is true; the same object if it is true everywhere."""
         if mask.all():
             return self
         chosen = pa.array(mask)

@@ -1,4 +1,4 @@
-"""The keys of one batch, each encoded once and called by a number from then on."""
+"""The keys of one batch, each encoded once and then referred to by a number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ranks(keys: pa.Array) -> Int64s:
 
 
 class KeySpace:
-    """Keys of the same types. Numbers are never taken back, so `keys` only grows while a batch is processed."""
+    """Keys of the same types. Numbers are never withdrawn, so `keys` only grows while a batch is processed."""
 
     __slots__ = ("_numbers", "codec", "keys")
 
@@ -34,7 +34,7 @@ class KeySpace:
         self._numbers: dict[bytes, int] | None = None
 
     def columns(self, columns: Sequence[pa.Array], rows: int) -> Int64s:
-        """The numbers of the keys in key columns of so many rows."""
+        """The numbers of the keys in key columns of `rows` rows."""
         if not columns:
             return np.full(rows, self.encoded([b""])[0], dtype=np.int64)
         distinct, index = self.codec.encode_columns(columns)

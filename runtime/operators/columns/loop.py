@@ -1,7 +1,7 @@
-"""An operator that goes through its records one by one, between columns: rows in, what it sends on as columns out.
+"""Runs an operator record by record between columns: it gets rows, and what it sends becomes columns.
 
-For what depends on the records before it in a way that no array expression says: sessions, sliding windows, values that
-are collected or taken back, rows that are held back. Guarantees: the operator sees its records in the order of
+For operators whose dependence on earlier records no array expression can compute: sessions, sliding windows, values
+that are collected or taken back, rows that are held back. Guarantees: the operator sees its records in the order of
 processing. Not for look-ups into other tables.
 """
 
@@ -31,7 +31,7 @@ __all__ = ["Loop", "LoopContext", "ResultTable", "Sent", "TableLoop", "columns_o
 
 
 class LoopContext(Context):
-    """What an operator in a loop sees of its run: `event` is the place of the record that is being processed."""
+    """The context of an operator in a loop: `event` is the place of the record being processed."""
 
     __slots__ = ("event",)
 
@@ -42,7 +42,7 @@ class LoopContext(Context):
 
 
 class Sent:
-    """What an operator sends on, in order; it takes a stream's records and a table's changes."""
+    """Collects what an operator sends, in order: a stream's records or a table's changes."""
 
     __slots__ = ("_context", "events", "kbs", "keys", "news", "olds", "times")
 
@@ -69,7 +69,7 @@ class Sent:
         self.times.append(time)
 
     def flow(self, at: Moments, schema: Schema, space: KeySpace, give: Give | None, old: bool) -> Flow:
-        """All of it: `at` are the moments of the records, of which each gives one at most where `give` is None."""
+        """All of it. `at` are the moments of the input records; if `give` is None, each gives at most one record."""
         events = np.array(self.events, dtype=np.int64)
         moments = at.take(events)
         present = there(self.news)
@@ -133,25 +133,25 @@ def _rows(columns: Sequence[pa.Array], schema: Sequence[Column], present: Mask) 
 
 
 def columns_of(rows: Sequence[Row | None], schema: Sequence[Column]) -> tuple[pa.Array, ...]:
-    """The columns of rows, null where there is none."""
+    """The columns of rows; a missing row is null."""
     absent = (None,) * len(schema)
     columns = zip(*[absent if row is None else row for row in rows], strict=True) if rows else [()] * len(schema)
     return tuple(to_array(column, c.type) for column, c in zip(columns, schema, strict=True))
 
 
 def there(rows: Sequence[Row | None]) -> Mask:
-    """Where there is a row."""
+    """Where a row exists."""
     return np.fromiter((row is not None for row in rows), dtype=np.bool_, count=len(rows))
 
 
 ASKED: Any = ("the row that the store held before",)
-"""In place of an old row that the result table knows."""
+"""Stands for an old row that the result table will supply."""
 
 
 class ResultTable:
-    """The result table, as the operator sees it while it goes through its records.
+    """The result table, as the operator sees it during the loop.
 
-    A versioned one refuses what is older than its `floor`, or by more than its `grace` behind stream time.
+    A versioned table refuses what is older than its `floor`, or more than its `grace` behind stream time.
     """
 
     __slots__ = ("_sent", "floor", "gone", "grace", "stream_time", "versioned")
@@ -165,7 +165,7 @@ class ResultTable:
         self._sent = sent
 
     def newest(self, kb: bytes) -> Row | None:
-        """In place of the row: it is asked for behind the loop."""
+        """A stand-in for the row, which is looked up after the loop."""
         return ASKED  # type: ignore[no-any-return]
 
     def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, time: int) -> None:
@@ -176,9 +176,9 @@ class ResultTable:
 
 
 class TableLoop:
-    """A loop over the records of a node's input that makes its table: what its operator sends, all at once.
+    """A loop over a node's input that makes the node's table, from all that the operator has sent.
 
-    The operator sends to `put` where the table has a store, else to `sent`.
+    The operator sends to `put` if the table has a store, otherwise to `sent`.
     """
 
     def __init__(self, site: Site) -> None:

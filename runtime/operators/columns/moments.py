@@ -1,14 +1,14 @@
 """When, in one batch, a record reaches an operator: the place of that event in Kafka's depth-first order.
 
-A record that enters a stage is processed to its end before the next one: through the consumers of its node in the order
-in which these stand in the plan, each to its end. Here each node runs once over a whole batch, so every record carries
-its *moment*: what an operator keeps is seen by the moments of what asks for it.
+In Kafka a record that enters a stage is processed completely before the next one: through the consumers of its node in
+the plan's order, each completely. Here each node runs once over a whole batch, so every record carries its *moment*. A
+reader sees an operator's state as of the reader's moment.
 
-A stage's *routes* are its paths through the graph of nodes, numbered depth-first (`Routes`). A moment is a whole
-number, ``cause * routes + route``: the place of the record that entered, then the route that led here. A node that may
-give several records for one (`explode`, windows, `suppress`, a join that waits) *opens* a level: ``turn * routes +
-route``, compared behind the levels of the record that it gave them for. Moments compare level by level; a level that is
-missing counts as 0. Two events at one operator never have the same moment.
+A stage's *routes* are its paths through the graph of nodes, numbered depth-first (`Routes`). A moment is an integer,
+``cause * routes + route``: the place of the record that entered, then the route that led here. A node that may give
+several records for one (`explode`, windows, `suppress`, a join that waits) *opens* a level, ``turn * routes + route``,
+which is compared after the levels of the record that caused them. Moments compare level by level; a missing level
+counts as 0. Two events at one operator never have the same moment.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["LAST", "Give", "Moments", "Routes", "arrivals", "processing", "turns
 Rows = Int64s | npt.NDArray[np.bool_]
 _OUT = -1
 LAST = 1 << 31
-"""The turn of what happens at an operator behind all that it gives for an event."""
+"""The turn of what happens at an operator after all that it gives for an event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class Moments:
         return len(self.levels[0])
 
     def take(self, rows: Rows) -> Moments:
-        """Those at `rows`, a mask or places."""
+        """The moments at `rows`, a mask or places."""
         return Moments(tuple(level[rows] for level in self.levels))
 
     @staticmethod
     def concat(parts: Sequence[Moments]) -> Moments:
-        """All moments of `parts`, those with fewer levels filled up."""
+        """All moments of `parts`; missing levels are filled up."""
         depth = max(len(part.levels) for part in parts)
         return Moments(tuple(np.concatenate([_level(part, i) for part in parts]) for i in range(depth)))
 
@@ -63,7 +63,7 @@ def processing(moments: Moments) -> Int64s:
 
 
 def arrivals(one: Moments, other: Moments) -> tuple[Int64s, Int64s]:
-    """Numbers that compare as the moments of both do."""
+    """Numbers that compare like the moments of both."""
     if len(one.levels) == len(other.levels) == 1:
         return one.levels[0], other.levels[0]
     order = processing(Moments.concat([one, other]))
@@ -73,14 +73,14 @@ def arrivals(one: Moments, other: Moments) -> tuple[Int64s, Int64s]:
 
 
 def turns(cause: Int64s) -> Int64s:
-    """The place of each record, from 1, among those of the same cause, which stand side by side."""
+    """The place of each record, from 1, among those of the same cause, which must be adjacent."""
     rows = np.arange(len(cause), dtype=np.int64)
     begins = np.append(True, cause[1:] != cause[:-1]) if len(cause) else np.zeros(0, dtype=np.bool_)
     return rows - np.maximum.accumulate(np.where(begins, rows, 0)) + 1
 
 
 Give = Callable[[Moments, Int64s], Moments]
-"""The moments of what a node that opens a level gives for events; see `Routes.given`."""
+"""The moments of the records that a node that opens a level gives for events; see `Routes.given`."""
 
 
 class Routes:
@@ -115,7 +115,7 @@ class Routes:
         return Moments((cause * self._count + self._starts[name],))
 
     def released(self, cause: Int64s) -> Moments:
-        """The moments at which what has waited comes out when the input has ended; `cause` are their places."""
+        """The moments at which waiting records come out when the input has ended; `cause` are their places."""
         return Moments((cause * self._count,))
 
     def reach(self, moments: Moments, reader: str, port: int) -> Moments:
@@ -127,11 +127,11 @@ class Routes:
         return self._step(moments, (name, _OUT))
 
     def given(self, moments: Moments, name: str, turn: Int64s) -> Moments:
-        """The moments of what node `name`, which opens a level, gives for events: `turn` is a record's place there."""
+        """The moments of the records that node `name`, which opens a level, gives for events; `turn`: their places."""
         return Moments((*moments.levels, turn * self._count + self._given[name]))
 
     def cause(self, moments: Moments) -> Int64s:
-        """The places of the records that have entered the stage."""
+        """The places of the causes among the records that entered the stage."""
         return moments.levels[0] // self._count
 
     def cause_of(self, first_level: int) -> int:
@@ -164,7 +164,7 @@ class Routes:
         return table
 
     def _opened(self, entering: Sequence[str]) -> frozenset[str]:
-        """The nodes that open a level; one whose inputs have different numbers of levels does so to make them equal."""
+        """The nodes that open a level; a node whose inputs have different numbers of levels opens one to align them."""
         depths = dict.fromkeys(entering, 1)
         opened = set()
         for name in self._stage.nodes:

@@ -1,8 +1,8 @@
-"""The records of a batch by group: what each group has come to at each of its records, without a loop over records.
+"""The records of a batch by group: each group's running values at its records, without a loop over records.
 
-Guarantees: a running value is exactly that of a loop over the group's records in the order of their arrival, which
-began with the group's value before the batch: integers do not overflow (they become Python's), floats are added one
-after the other, so that every bit is the same. Groups may be without records. Not for what the values mean.
+Guarantees: a running value is exactly that of a loop over the group's records in the order of their arrival, starting
+from the group's value before the batch. Integers do not overflow (they become Python integers). Floats are added one
+after the other, so every bit is the same. Groups may be without records.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from vsc.runtime.records import Int64s, Mask
 __all__ = ["SAFE", "Segments"]
 
 SAFE = 2**62
-"""Integers below it can be added to what is below it as well."""
+"""Two integers below it can be added without overflow."""
 
 _SMALL = 1 << 16
 _FEW = 16
-"""Below so many groups a round over all groups costs more than one call for each."""
+"""With fewer groups, a round over all groups costs more than one call per group."""
 
 Floats = npt.NDArray[np.float64]
 
 
 class Segments:
-    """Records sorted by group, in the order of their arrival within it: `order` tells which record stands where.
+    """Records sorted by group, then by arrival: `order` has the number of the record at each place.
 
-    `group` is the group of each record in that order; the records of group g stand from ``starts[g]`` to ``ends[g]``.
+    `group` is the group of each record in that order; the records of group g are at ``starts[g]`` to ``ends[g]``.
     """
 
     __slots__ = ("count", "ends", "group", "order", "starts")
@@ -51,7 +51,7 @@ class Segments:
         return first
 
     def unsorted(self) -> Int64s:
-        """For each record, in the order of arrival, where it stands."""
+        """For each record, in the order of arrival, its place in sorted order."""
         places = np.empty(len(self), dtype=np.int64)
         places[self.order] = np.arange(len(self))
         return places
@@ -66,7 +66,7 @@ class Segments:
         return passed[1:] + base[self.group], passed[self.ends] + base
 
     def counts(self, steps: Int64s, start: Int64s) -> Int64s:
-        """The running sum of steps by one up or down; a step down from 0 is left out, so it is never below."""
+        """The running sum of steps of 1 up or down; a step down from 0 is left out, so the sum is never negative."""
         running, _ = self.sums(steps, start)
         for group in np.unique(self.group[running < 0]).tolist():
             count = int(start[group])
@@ -76,7 +76,7 @@ class Segments:
         return running
 
     def before(self, running: Int64s, start: Int64s) -> Int64s:
-        """What was there before each record, given what is there at it."""
+        """The running value before each record, given the one at it."""
         found = np.empty_like(running)
         found[1:] = running[:-1]
         firsts = self.firsts
@@ -90,7 +90,7 @@ class Segments:
         longest = np.argsort(-lengths, kind="stable")
         begin, size = self.starts[longest], lengths[longest]
         added, left, place = total[longest], int(np.count_nonzero(size)), 0
-        # nan and infinities are values like others here
+        # NaN and infinities are ordinary values here
         with np.errstate(invalid="ignore", over="ignore"):
             while left >= _FEW:
                 at = begin[:left] + place
@@ -116,14 +116,14 @@ class Segments:
     ) -> tuple[Int64s, Int64s]:
         """Which record has the highest rank so far, at each record and at the end of each group.
 
-        Records are given in sorted order; those where `counts` is false take no part. `start` is the rank that a group
-        begins with where it is `known`. An answer below the number of groups is what that group began with (also where
-        there is nothing), others are places in sorted order after that number. Of equal ranks the first one wins, or
-        the last one.
+        Records are given in sorted order; those where `counts` is false are ignored. `start` is the rank that a group
+        begins with, if it is `known`. An answer below the number of groups means the value that the group began with,
+        even if there is none; other answers are places in sorted order plus that number. Of equal ranks the first one
+        wins, or the last one.
         """
         groups = self.count
         ranks, span = _positive(np.concatenate([start, rank]), np.concatenate([known, counts]), groups)
-        # What a group begins with stands before its records; with the group in front, one maximum runs over all.
+        # A group's start value comes before its records. With the group in front, one running maximum covers all.
         at_start = self.starts + np.arange(groups)
         at_record = np.arange(len(self)) + self.group + 1
         packed = np.empty(len(self) + groups, dtype=np.int64)
@@ -144,7 +144,7 @@ class Segments:
 
 
 def _sorted_by(group: Int64s, groups: int) -> Int64s:
-    """The stable order by group: numpy sorts numbers of 16 bits in linear time."""
+    """The stable order by group: numpy sorts 16-bit numbers in linear time."""
     low = np.argsort((group & (_SMALL - 1)).astype(np.uint16), kind="stable")
     if groups <= _SMALL:
         return low
@@ -153,9 +153,9 @@ def _sorted_by(group: Int64s, groups: int) -> Int64s:
 
 
 def _positive(values: Int64s, counts: Mask, groups: int) -> tuple[Int64s, int]:
-    """Numbers from 1 on in the order of the `values` that count, 0 for the others, and what is above all of them.
+    """Numbers from 1 in the order of the `values` that count, 0 for the others; and a bound above all numbers.
 
-    The product of that and `groups` fits.
+    The bound times `groups` fits in an int64.
     """
     chosen = values[counts]
     if not len(chosen):

@@ -1,7 +1,7 @@
-"""First step of a foreign-key join: what a change of the left table means for the right one's partition.
+"""First step of a foreign-key join: what a change of the left table sends to the right table's partition.
 
-The rules are those of Kafka Streams 4.3.1 (with KAFKA-16394, 16407, 16434 and 18713 in): a left change gives at most
-one result. The left row travels with its subscription, so that the right table's partition can compute results alone.
+The rules are those of Kafka Streams 4.3.1 (including KAFKA-16394, 16407, 16434 and 18713): a left change gives at most
+one result. The left row travels with its subscription, so the right table's partition can compute results alone.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ class Instruction(IntEnum):
     DELETE = 0
     """Forget it."""
     DELETE_AND_ANSWER = 1
-    """Forget it, and answer that there is no result."""
+    """Forget it, and answer without a result."""
     KEEP_IF_VALUE = 2
-    """Keep it, and answer if the right row is there."""
+    """Keep it, and answer if the right row exists."""
     KEEP = 3
-    """Keep it, and answer, with the right row or without a result, as the join's kind says."""
+    """Keep it, and always answer: with the right row, or without it as the join's kind says."""
     ALONE = 4
     """The left row refers to nothing: answer with it alone, and keep nothing."""
     GONE = 5
-    """The left row is gone and refers to nothing: answer that there is no result, and keep nothing."""
+    """The left row is gone and referred to nothing: answer without a result, and keep nothing."""
 
 
 UNCHANGED = 8
-"""Added to an instruction where the left row is what it was before: answers on the way to it stay valid."""
+"""Added to an instruction if the left row has not changed: answers on their way to it stay valid."""
 
 
 def travelling(plan: Plan, node: Node) -> tuple[int, ...]:
     """The places of the left table's value columns that travel with the subscriptions that `node` sends.
 
-    They stand, under other names perhaps, in the step that reads the subscriptions.
+    The step that reads the subscriptions has them too, perhaps under other names.
     """
     table = plan.node(node.inputs[0]).schema
     reading = next(n.operation for n in plan.nodes if node.name in n.inputs and isinstance(n.operation, Answer))
@@ -49,7 +49,7 @@ def travelling(plan: Plan, node: Node) -> tuple[int, ...]:
 
 
 def no_key(types: tuple[DataType, ...]) -> Row:
-    """A key for records that have none and need none: they have to be in some partition."""
+    """A key for records that have and need no key, but must be in some partition."""
     return tuple(_nothing(t) for t in types)
 
 

@@ -1,4 +1,4 @@
-"""Which subscriptions of a foreign-key join are there when, in one batch: arrays of numbers only.
+"""When each subscription of a foreign-key join exists within one batch: only arrays of numbers.
 
 A *pair* is a foreign key and a left key that refers to it. Times are arrivals: places in the order of processing.
 """
@@ -19,7 +19,7 @@ __all__ = ["LeftKeys", "Operations", "answered", "voided"]
 
 
 class LeftKeys:
-    """The left keys of a batch: those of its subscriptions (`columns`, a row each), and stored ones (`stored`)."""
+    """The left keys of a batch: those of its subscriptions (`columns`, one row each), and stored ones (`stored`)."""
 
     __slots__ = ("_codec", "_columns", "_fresh", "encoded", "of_stored", "of_subscriptions")
 
@@ -36,7 +36,7 @@ class LeftKeys:
         return len(self.encoded)
 
     def columns(self, numbers: Int64s) -> tuple[pa.Array, ...]:
-        """The key columns of the keys of these numbers."""
+        """The key columns of the keys with these numbers."""
         first = np.zeros(self._fresh, dtype=np.int64)
         first[self.of_subscriptions[::-1]] = np.arange(len(self.of_subscriptions))[::-1]
         fresh = taken(self._columns, first)
@@ -46,7 +46,7 @@ class LeftKeys:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """What a batch does to pairs, in the order of arrival: `put` writes the subscription, else it is removed.
+    """What a batch does to pairs, in the order of arrival: `put` writes the subscription, otherwise it is removed.
 
     `row` is the place of the operation among the batch's subscriptions.
     """
@@ -57,15 +57,15 @@ class Operations:
     put: Mask
 
     def last(self) -> Int64s:
-        """The operations that are the last ones of their pairs."""
+        """The last operation of each pair."""
         order = np.argsort(self.pair, kind="stable")
         pairs = self.pair[order]
         return order[np.append(pairs[1:] != pairs[:-1], True)] if len(order) else order
 
     def spans(self, stored: Int64s) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-        """When which subscription is there: behind which arrival, before which one, its pair, and which it is.
+        """The spans in which subscriptions exist: after which arrival, before which arrival, the pair, its number.
 
-        `stored` are the pairs that are there before the batch. These come first in the numbering, then the operations.
+        `stored` are the pairs that exist before the batch. They come first in the numbering, then the operations.
         """
         pair = np.concatenate([stored, self.pair])
         begin = np.concatenate([np.full(len(stored), -1, dtype=np.int64), self.arrival])
@@ -81,9 +81,9 @@ class Operations:
 def answered(
     key: Int64s, begin: Int64s, end: Int64s, change_key: Int64s, change_arrival: Int64s
 ) -> tuple[Int64s, Int64s]:
-    """The places of spans and of changes that meet: of one foreign key, the change behind `begin` and before `end`.
+    """The places of spans and changes that meet: of one foreign key, with the change after `begin` and before `end`.
 
-    Changes come in the order of their arrivals.
+    Changes are in the order of their arrivals.
     """
     reach = int(change_arrival.max()) + 3 if len(change_arrival) else 3
     order = np.argsort(change_key, kind="stable")
@@ -99,10 +99,10 @@ def answered(
 def voided(
     roots: Int64s, arrival: Int64s, pair: Int64s, event: Int64s, changed_pair: Int64s, changed_event: Int64s
 ) -> Mask | None:
-    """Which answers (`pair`, `event`) are void; None: none of them.
+    """Which answers (`pair`, `event`) are void; None: none are.
 
-    They are where the left row has changed, by what the same source record gave rise to, after the answer. `roots`
-    tells for each event which source record is behind it, `arrival` its place in the order of processing.
+    An answer is void if the same source record causes a change of the left row after it. `roots` has the source record
+    of each event, `arrival` the event's place in the order of processing.
     """
     several = np.bincount(roots)[roots] > 1
     asked, changes = np.flatnonzero(several[event]), np.flatnonzero(several[changed_event])
