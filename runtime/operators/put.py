@@ -1,4 +1,4 @@
-"""Who takes what an operator that goes through its records one by one sends on."""
+"""Where an operator that processes its records one by one sends its results."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["ChangeConsumer", "Put"]
 ChangeConsumer = Callable[[bytes, Row, "Row | None", "Row | None", bool, int], None]
 """Takes a table's change: encoded key, key columns, new row, old row (each None: none), is_latest, event time in ms.
 
-The old row is the newest one before the change, and None too where nothing downstream asks for it."""
+The old row is the newest one before the change; also None if nothing downstream reads it."""
 
 
 class Put(Protocol):
-    """The result table, as far as the results concern it: its writes and its newest rows."""
+    """The result table as an operator needs it: its writes and its newest rows."""
 
     def newest(self, kb: bytes) -> Row | None:
-        """The row that is the key's newest; None without one."""
+        """The key's newest row; None without one."""
 
     def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, time: int) -> None:
         """Writes a row and sends it on."""

@@ -1,6 +1,6 @@
-"""`rekey`: a stream under another key. What it gives leaves the stage.
+"""`rekey`: a stream under another key. Its records leave the stage.
 
-Records without value and those with a null in their new key are dropped and counted.
+Records without value or with a null in the new key are dropped and counted.
 """
 
 from __future__ import annotations

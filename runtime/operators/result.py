@@ -1,4 +1,4 @@
-"""What a task hands back to whoever runs it, and the place of what comes out when there is no more input."""
+"""What a task returns to its caller, and the place in the order of records that only the end of the input emits."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from vsc.runtime.records import Batch, Metrics, Order, Origin
 __all__ = ["DRAIN", "StageResult", "drained"]
 
 DRAIN = "#drain"
-"""Source name in the origin of records that only the end of the input brought out."""
+"""Source name in the origin of records that only the end of the input emitted."""
 
 _LAST_RANK = 2**31 - 1
 _END_OF_TIME = 2**63 - 1
 _PARTITIONS = 1 << 14
-"""More than there may be."""
+"""More than the possible number."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """Batches by node, at most one a node, each in D12's order, and what was counted on the way.
+    """Batches by node, at most one per node, each in D12's order, and what was counted on the way.
 
-    `clock` is for stage 0 alone: the highest event time so far in the source partition in this epoch, to be given to
-    the next call for the same source partition and epoch; None as long as there was no usable record. `seen`, too:
-    the event times of the rows, also of those that were too far in the future; None where no row had one.
+    `clock` is for stage 0 alone: the highest event time so far in the source partition in this epoch, to pass to the
+    next call for the same source partition and epoch; None before the first usable record. `seen` is also for stage 0:
+    the event times of the rows, including those too far in the future; None if no row had one.
     """
 
     batches: tuple[tuple[str, Batch], ...]
@@ -37,9 +37,9 @@ class StageResult:
 
 
 def drained(stage: int, place: int, partition: int, times: Sequence[int]) -> tuple[tuple[Origin, ...], Order]:
-    """The order of what has waited in the `place`-th node of `stage` that holds something: behind everything, by time.
+    """The order of records held in the `place`-th node of `stage` that holds any: after everything else, by time.
 
-    What several partitions bring out for one time never compares equal.
+    Records that several partitions emit for one time never compare equal.
     """
     count = len(times)
     order = Order(

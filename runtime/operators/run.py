@@ -1,4 +1,4 @@
-"""The nodes of one stage at work on one batch in columns: each runs once, then each store is written once."""
+"""Runs the nodes of one stage on one batch in columns: each node runs once, then each store is written once."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["StageBatch"]
 
 
 class StageBatch:
-    """One batch: the flows of the nodes, and the stores' part in it.
+    """One batch: the flows of the nodes, and what it changes in the stores.
 
-    `spaces` hold the batch's keys. `roots` gives for each cause the number of the source record that is behind it.
+    `spaces` hold the batch's keys. `roots` gives for each cause the number of its source record.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class StageBatch:
                 self.flows[name] = self._step(name).fed(feeding)
 
     def waiting(self, name: str) -> tuple[Step, list[tuple[int, Any]]]:
-        """Takes out what waits in node `name`."""
+        """Takes out what node `name` holds."""
         step = self._step(name)
         return step, step.waiting()
 
     def release(self, name: str, step: Step, waiting: list[tuple[int, Any]]) -> None:
-        """Lets out what waited in node `name`, each as a cause of its own, and runs what it reaches."""
+        """Emits what node `name` held, each as its own cause, and runs the nodes that this reaches."""
         cause = np.arange(len(waiting), dtype=np.int64)
         self.flows[name] = step.release(waiting, self._routes.released(cause))
         self.process({})
@@ -76,7 +76,7 @@ class StageBatch:
             table.commit()
         for step in self._steps.values():
             step.commit()
-        # They refer back to the batch: as a circle, all of its records would stay until the garbage collector comes by.
+        # They refer back to the batch: the cycle would keep all of its records until the garbage collector runs.
         self._steps.clear()
         self._sites.clear()
 
@@ -88,7 +88,7 @@ class StageBatch:
         return self._steps[name]
 
     def _feeding(self, node: Node) -> list[Flow | None]:
-        """The records that reach each input of the node; none at one that is looked into."""
+        """The records that reach each input of the node; none at an input that is only looked into."""
         taken = len(node.taken)
         found: list[Flow | None] = []
         for port, name in enumerate(node.inputs):

@@ -1,4 +1,4 @@
-"""Where an operator works: a node of a stage, and what there is for it in one batch."""
+"""Where an operator works: a node of a stage, and what the operator needs in one batch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Site:
     """A node at work on one batch: all that its operator is built from.
 
     `spaces` hold the batch's keys, `tables` the stores of the stage's tables, `failures` what cannot be computed.
-    `roots` gives for each cause the number of the source record behind it, `step` the step of another node.
+    `roots` gives for each cause the number of its source record, `step` the step of another node.
     """
 
     plan: Plan
@@ -46,12 +46,12 @@ class Site:
 
     @property
     def name(self) -> str:
-        """Under what name the node is counted: the user's."""
+        """The user's name for the node, under which it is counted."""
         return self.node.owner
 
     @property
     def inputs(self) -> tuple[Schema, ...]:
-        """The schemas of the node's inputs; a source has its own records as its input."""
+        """The schemas of the node's inputs; the input of a source is its own records."""
         return tuple(self.plan.node(name).schema for name in self.node.inputs) or (self.node.schema,)
 
     @property
@@ -66,7 +66,7 @@ class Site:
 
     @property
     def prefix(self) -> bytes:
-        """Where the node keeps what it keeps."""
+        """The prefix of the node's state."""
         return store_prefix(self.stage, self.node.name)
 
     @property
@@ -81,17 +81,17 @@ class Site:
 
     @property
     def owes_old(self) -> bool:
-        """Whether the operator itself has to know the rows before: a reader needs them, and there is no store."""
+        """Whether the operator itself must supply the rows before: a reader needs them, and the node has no store."""
         return self.old and self.table is None
 
     def evaluation(self, items: Sequence[Item], inputs: int = 1) -> Evaluation:
-        """The expressions of the node, which see so many of its inputs."""
+        """The expressions of the node, which see the first `inputs` of its inputs."""
         return Evaluation(self.name, items, self.inputs[:inputs])
 
     def look_up(self, name: str, as_of: bool = False) -> Lookup:
         """The look-up into table `name`: in its store, or through what it is computed from.
 
-        `as_of`: of the row valid at a record's time, else of the newest one.
+        `as_of`: for the row valid at a record's time, otherwise for the newest one.
         """
         if (table := self.tables.get(name)) is not None:
             return stored(table, as_of)
@@ -99,11 +99,11 @@ class Site:
         return operator_of(node.operation).look_up(replace(self, node=node), node.operation, as_of)
 
     def give(self, at: Moments, turn: Int64s) -> Moments:
-        """The moments of what the node, which may give several records for one, gives at events."""
+        """The moments of the records that the node, which may give several records for one, gives at events."""
         return self.routes.given(at, self.node.name, turn)
 
     def opened(self, flow: Flow) -> Flow:
-        """The flow, with moments as deep on all ways to the node."""
+        """The flow, with moments of the same depth on all ways to the node."""
         if not self.routes.opens(self.node.name):
             return flow
         return replace(flow, at=self.give(flow.at, np.zeros(len(flow), dtype=np.int64)))
@@ -117,11 +117,11 @@ class Site:
         message: Message | None = None,
         waited: bool = False,
     ) -> None:
-        """Takes records as lost, see `Losses.lose`; their columns are those of the first input without a `schema`."""
+        """Notes records as lost (see `Losses.lose`); without a `schema` their columns are those of the first input."""
         self.failures.losses.lose(self.node, why, flow, schema or self.inputs[0], rows, message, waited)
 
     def kept(self, flow: Flow, failed: Failed, schema: Schema | None = None, waited: bool = False) -> Mask:
-        """Which records are left of those on which expressions `failed`; for the rest see `lose`."""
+        """Which records are left, without those that `failed`; for the rest see `lose`."""
         return self.failures.take(self.node, flow, schema or self.inputs[0], failed, waited)
 
     def with_value(self, flow: Flow) -> Flow:
@@ -130,16 +130,16 @@ class Site:
         return flow.select(flow.present)
 
     def newest(self, flow: Flow, versioned: bool, port: int = 0) -> Flow:
-        """A table's changes; of a `versioned` one those that are their key's newest, the others are dropped."""
+        """A table's changes; of a `versioned` table only those that are their key's newest, the others are dropped."""
         if not versioned or flow.latest is None:
             return flow
         self.lose(Dropped.OUT_OF_ORDER, flow, ~flow.latest, self.inputs[port])
         return flow.select(flow.latest)
 
     def stored(self, changed: Flow, asked: Mask | None = None, old: bool = False) -> Flow:
-        """These changes, put into the node's store, if it has one; what that refuses is dropped.
+        """These changes, put into the node's store, if it has one; what the store refuses is dropped.
 
-        Where `asked` (None: everywhere) the store tells the row before, if a reader needs it, or with `old` anyway.
+        Where `asked` (None: everywhere) the store supplies the row before, if a reader needs it or if `old`.
         """
         store = self.table
         if store is None:
@@ -157,5 +157,5 @@ class Site:
         return replace(changed, latest=latest).select(accepted)
 
     def root(self, at: Moments) -> Int64s:
-        """The number of the source record behind each event."""
+        """The number of each event's source record."""
         return self.roots()[self.routes.cause(at)]

@@ -1,7 +1,7 @@
-"""The nodes of one stage at work: records in, by what they enter; out, by node, what leaves the stage, in its order.
+"""Runs the nodes of one stage: takes records by entrance, returns by node those that leave the stage, in order.
 
-Both kinds of stage are made of it: stage 0, which makes records of rows (`source.stage_zero`), and the others, which
-keep state (`later_stage`).
+Both kinds of stage use it: stage 0, which makes records from rows (`source.stage_zero`), and the others, which keep
+state (`later_stage`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["StageNodes"]
 
 
 class StageNodes:
-    """The nodes of `stage`, which keep what they keep in `kv`. `observe`: see `LaterStage`."""
+    """The nodes of `stage`, with their state in `kv`. `observe`: see `LaterStage`."""
 
     def __init__(
         self,
@@ -54,17 +54,17 @@ class StageNodes:
         order: Order,
         read: SourceLosses | None = None,
     ) -> StageResult:
-        """What the records that enter give; `order` is that of all of them, in the order of processing.
+        """The results of the entering records; `order` is that of all of them, in the order of processing.
 
-        `read`: what was lost before, of the rows of a source.
+        `read`: what was lost earlier, from the rows of a source.
         """
         batch, failures = self._batch(spaces, lambda: order)
         batch.process(entering)
         return self._done(batch, failures, origins, order, read)
 
     def release(self, name: str, place: int, partition: int) -> StageResult:
-        """Lets out what waits in node `name`, the `place`-th that holds something: each is a cause of its own."""
-        batch, failures = self._batch(KeySpaces(), lambda: order)  # which is known before anybody asks
+        """Emits what node `name`, the `place`-th that holds something, holds: each is its own cause."""
+        batch, failures = self._batch(KeySpaces(), lambda: order)  # `order` is set before anything reads it
         step, waiting = batch.waiting(name)
         if not waiting:
             return StageResult((), failures.metrics)
@@ -113,9 +113,9 @@ class StageNodes:
         return tuple(found)
 
     def _places(self, leaving: Sequence[tuple[str, Moments]]) -> tuple[list[Int64s], list[Int64s]]:
-        """For records that leave: their causes, and their places, from 1, among all that leaves for the same cause.
+        """For leaving records: their causes, and their places, from 1, among all that leave for the same cause.
 
-        In stage 0 those that have got another key have the last places.
+        In stage 0, re-keyed records have the last places.
         """
         if not leaving:
             return [], []
@@ -134,7 +134,7 @@ class StageNodes:
 
 
 def _roots(order: Order) -> Int64s:
-    """For each cause, in the order of processing, the number of the source record that is behind it, ascending."""
+    """For each cause, in the order of processing, the number of its source record, ascending."""
     found = np.zeros(len(order), dtype=np.int64)
     for level in (order.time, order.origin, order.offset):
         found[1:] |= level[1:] != level[:-1]

@@ -1,4 +1,4 @@
-"""Where the nodes of a stage keep what they keep: each has a prefix of its own in the stage's key-value store."""
+"""Where the nodes of a stage keep their state: each has its own prefix in the stage's key-value store."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ __all__ = ["store_prefix"]
 
 
 def store_prefix(stage: Stage, node: str) -> bytes:
-    """The prefix of what `node` keeps in `stage`: no prefix is the beginning of another one."""
+    """The prefix of the state of `node` in `stage`: no prefix is a prefix of another."""
     return struct.pack(">H", stage.nodes.index(node))

@@ -1,6 +1,6 @@
 """A join of a stream with a global table: the newest row by the key that `on` computes (KIP-99).
 
-A null in that key finds nothing: an inner join drops and counts the record, a left one keeps it without partner.
+A null in that key finds nothing: an inner join drops and counts the record, a left join keeps it without partner.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A join of a stream with a table (KIP-914): the row valid at the record's time, or the newest of an unversioned table.
 
-The record's key is the table's. With `grace` the record waits first (see `grace`).
+The record has the table's key. With `grace` the record waits first (see `grace`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """First step of a foreign-key join on whole columns: at most two subscriptions for each change of the left table.
 
-`tests/oracle/records` has the same rules for one record, written to be read.
+`tests/oracle/records` has the same rules for one record, in a form that is easy to read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["OPERATOR"]
 
 
 _Sending = tuple[NewKeys, Mask, np.ndarray]
-"""Keys, where they are sent something, and the instructions."""
+"""Keys, which of them are sent something, and the instructions."""
 
 
 class _Subscribe(Step):
@@ -42,16 +42,16 @@ class _Subscribe(Step):
         self._columns = travelling(site.plan, site.node)
 
     def process(self, flow: Flow) -> Flow:
-        """The subscriptions, those of one change in their order; what they carry stands in their values."""
+        """The subscriptions, those of one change in order; their values are what they carry."""
         flow = self._site.newest(flow, self._operation.versioned)
         now, failed = self._of(flow, flow.present, flow.values)
         present = flow.present & self._site.kept(flow, failed)
-        if failed:  # such a row is as good as gone
+        if failed:  # such a row counts as deleted
             flow = flow.with_rows(present, blanked(flow.values, present), flow.old)
         if flow.old is None:
             before = now.nowhere()
         else:
-            before, _ = self._of(flow, flow.old.present, flow.old.values)  # it was dealt with when it was the new row
+            before, _ = self._of(flow, flow.old.present, flow.old.values)  # failures were handled as the new rows
         differ = now.there & before.there & ~now.same(before, self._keys)
         unchanged = np.where(self._unchanged(flow, now.there), UNCHANGED, 0)
         if self._operation.left:
@@ -76,12 +76,12 @@ class _Subscribe(Step):
         return self._sent(flow, (before, deleted, first), (NewKeys(now.there, columns), anything, second))
 
     def _of(self, flow: Flow, present: Mask, values: Sequence[pa.Array]) -> tuple[NewKeys, Failed]:
-        """The foreign keys of rows; none without a row, or with a null in the key, or where it cannot be computed."""
+        """The foreign keys of rows; none for a missing row, a null in the key, or a key that cannot be computed."""
         found = self._foreign.where((*flow.keys, *values), flow.time, present)
         return NewKeys(present & ~null_rows(found.columns, len(flow)), found.columns), found.failed
 
     def _unchanged(self, flow: Flow, asked: Mask) -> Mask:
-        """Where `asked` and the left row is what it was before."""
+        """Where `asked` and the left row has not changed."""
         same = np.zeros(len(flow), dtype=np.bool_)
         if flow.old is None:
             return same
@@ -100,7 +100,7 @@ class _Subscribe(Step):
     def _sent(
         self, flow: Flow, first: tuple[NewKeys, Mask, np.ndarray], second: tuple[NewKeys, Mask, np.ndarray]
     ) -> Flow:
-        """The subscriptions of keys, where they are sent, and instructions; the first ones carry no row."""
+        """The subscriptions of keys that are sent one, with instructions; the first ones carry no row."""
         one, other = np.flatnonzero(first[1]), np.flatnonzero(second[1])
         order = np.argsort(np.concatenate([one, other]), kind="stable")
         rows = np.concatenate([one, other])[order]

@@ -1,7 +1,7 @@
-"""What all operators have in common that make a table of rows one by one: a function, then a store, if there is one.
+"""Base of the operators that compute a table row by row: a function, then a store, if the table has one.
 
-Whatever a reader asks for beside the changes (the rows before them, which of them are the newest) comes from the store,
-or without one from what the input's changes bring along.
+What a reader needs besides the changes (the rows before them, which of them are the newest) comes from the store, or
+without a store from the input's changes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = ["TableStep"]
 class TableStep(Step):
     """The changes of one batch.
 
-    `rows` computes the changed rows, None leaves them; `predicate` makes rows tombstones where it is not true, or with
-    `deletes` where it is. `dedupe` is D7's: what was a tombstone and stays one is not sent on.
+    `rows` computes the changed rows; None leaves them as they are. `predicate` makes rows tombstones where it is not
+    true, or with `deletes` where it is. `dedupe` is D7's: a tombstone of a key without a row is not sent on.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class TableStep(Step):
         self._predicate, self._deletes, self._rows, self._dedupe = predicate, deletes, rows, dedupe
 
     def process(self, flow: Flow) -> Flow:
-        """The changes of this table that those of its input (or a stream's records) give."""
+        """The changes of this table for those of its input (or for a stream's records)."""
         found = self._apply(flow, flow.present, flow.values)
         kept = self._site.kept(flow, found.failed)
         flow, found = flow.select(kept), found.select(kept)
@@ -65,10 +65,10 @@ class TableStep(Step):
         return TableRows.of(kept, flow.time, blanked(values, kept), failed)
 
     def _old(self, flow: Flow) -> Old | None:
-        """What this table's function makes of the rows before the changes."""
+        """This table's function on the rows before the changes."""
         if flow.old is None:
             return None
         found = self._apply(flow, flow.old.present, flow.old.values)
         present = found.present.copy()
-        present[list(found.failed)] = False  # it failed, and was dealt with, when it was the new row
+        present[list(found.failed)] = False  # the failure was handled when this was the new row
         return Old(present, found.values)

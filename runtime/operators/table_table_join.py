@@ -1,7 +1,7 @@
-"""Primary-key join of two tables (KIP-914): newest row against newest row, at the later time of both.
+"""Primary-key join of two tables (KIP-914): newest row with newest row, at the later of both times.
 
-Each side's changes look into the other side; a versioned side drops what is not its key's newest. A look-up into a join
-without a store goes on into both sides.
+Each side's changes look into the other side; a versioned side drops changes that are not its key's newest. A look-up
+into a join without a store continues in both sides.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _TableTableJoin(Step):
         left, _ = feeding
         parts = [self._side(flow, flow is left) for flow in feeding if flow is not None]
         changed = Flow.merged(parts)
-        # it knows the rows before, without the store
+        # the join knows the rows before without the store
         return self._site.opened(self._site.stored(changed, np.zeros(len(changed), dtype=np.bool_)))
 
     def _side(self, flow: Flow, is_left: bool) -> Flow:
@@ -67,7 +67,7 @@ class _TableTableJoin(Step):
         return self._pairs.rows(flow.keys, own, other) if is_left else self._pairs.rows(flow.keys, other, own)
 
     def _sends(self, flow: Flow, other: TableRows, is_left: bool) -> Mask:
-        """Where a change gives anything at all; a tombstone after which and before which there is nothing does not."""
+        """Which changes give a result: all but tombstones without a row before and after."""
         mode = self._operation.mode
         if mode == "inner" or (mode == "left" and not is_left):
             return other.present

@@ -1,4 +1,4 @@
-"""`to_stream`: a table's changes as records; a tombstone is one without value."""
+"""`to_stream`: a table's changes as records; a tombstone becomes a record without value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`to_table`: a stream's records as the rows of a table; one without value, or to delete, is a tombstone."""
+"""`to_table`: a stream's records as the rows of a table; a record without value, or one to delete, is a tombstone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 0: what the rows of a source become before any shuffle; and a source table in the stages that keep it."""
+"""Stage 0, which processes the rows of a source before any shuffle; and a source table in the stages that keep it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Event times as the rows of a source have them, and how far ahead of a run's clock they may be.
 
-Nothing here looks at a clock: who runs a plan says what "now" is, so that an epoch that is repeated does the same.
+Nothing here reads a clock: the caller passes "now", so a repeated epoch gives the same result.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["EventTimes", "latest_times"]
 
 @dataclass(frozen=True, slots=True)
 class EventTimes:
-    """The event times of `rows` rows, in ms, also of those that are too far in the future: the lowest, the highest."""
+    """The lowest and highest event time of `rows` rows, in ms, including those too far in the future."""
 
     rows: int
     lowest: int
@@ -23,11 +23,11 @@ class EventTimes:
 
     @classmethod
     def of(cls, times: Int64s) -> EventTimes | None:
-        """Those of some rows; None for no rows."""
+        """The event times of some rows; None for no rows."""
         return cls(len(times), int(times.min()), int(times.max())) if len(times) else None
 
     def merged(self, other: EventTimes) -> EventTimes:
-        """Those of both."""
+        """The event times of both."""
         lowest, highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
         return EventTimes(self.rows + other.rows, lowest, highest)
 

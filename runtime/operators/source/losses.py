@@ -1,4 +1,4 @@
-"""The rows of a source that never become records: counted always, and kept as dead letters where a sink asks for them.
+"""The rows of a source that never become records: always counted, and kept as dead letters if a sink takes them.
 
 The counterpart of `dead_letters.Losses` for rows, which may have no key and no time.
 """
@@ -22,7 +22,7 @@ __all__ = ["SourceLosses"]
 
 
 class SourceLosses:
-    """Those among `rows` of source `node`."""
+    """The lost ones among `rows` of source `node`."""
 
     def __init__(self, letters: Letters, node: Node, rows: SourceRows) -> None:
         self._node, self._offsets = node, rows.offsets
@@ -38,7 +38,7 @@ class SourceLosses:
         message: Message | None = None,
         times: Int64s | None = None,
     ) -> None:
-        """Takes the rows that are `bad`. `message` says more, by the place of the row; `times` are all rows' times."""
+        """Notes the `bad` rows as lost. `message` has details by the row's place; `times` are the times of all rows."""
         places = np.flatnonzero(bad).tolist()
         self.metrics.count(self._node.name, group_of(why), why, len(places))
         if not self._takers or not places:
@@ -57,9 +57,9 @@ class SourceLosses:
         self.found.append(Lost(self._takers, name, why.value, cause, True, name, time, key, value, told, raw))
 
     def joined(self, later: Sequence[Lost], order: Order) -> tuple[list[Lost], Order]:
-        """All losses of the rows and of the records, whose order is `order`, that they became; and their order.
+        """All losses of the rows and of the records made from them, whose order is `order`; and the losses' order.
 
-        Rows that are lost may have no time: all stand in the order of the source partition alone.
+        Lost rows may have no time, so all losses are in the order of the source partition alone.
         """
         none = np.zeros(len(self._offsets), dtype=np.int64)
         whole = Order(none, none.astype(np.int32), self._offsets, none.reshape(-1, 1)[:, :0])
@@ -67,7 +67,7 @@ class SourceLosses:
         return [*self.found, *found], whole
 
     def _shown(self, rows: SourceRows, places: list[int]) -> tuple[list[str | None], list[str | None]]:
-        """Keys and values; the value of a row that has none is null."""
+        """Keys and values; null for a row without value."""
         schema, names = self._node.schema, [c.name for c in self._node.source.columns]
         chosen = pa.array(places, pa.int64())
         keys, values = (

@@ -1,7 +1,7 @@
-"""Columns whose values stand in a file's path: the Hive partition folders ``dt=2026-05-04/country=DE/``.
+"""Columns whose values are in a file's path: the Hive partition folders ``dt=2026-05-04/country=DE/``.
 
 Names and values are decoded as Hive and Spark write them: ``%2F`` is a slash, ``__HIVE_DEFAULT_PARTITION__`` null. A
-folder counts wherever in the path it stands, if the source declares a column of that very name; of two the last one.
+folder counts anywhere in the path, if the source declares a column of exactly that name; the last of several counts.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True, slots=True)
 class FolderValue:
-    """What a path says of a column: an array of the one value; `problem` says why the text is not such a value."""
+    """A column's value from a path, as an array of one element; `problem` says why the text is not a valid value."""
 
     value: pa.Array
     problem: str | None = None
 
     def repeated(self, rows: int) -> pa.Array:
-        """The column for so many rows."""
+        """The column for `rows` rows."""
         return pa.repeat(self.value[0], rows)
 
 
@@ -47,7 +47,7 @@ def folder_texts(path: str) -> dict[str, str | None]:
 
 
 def folder_values(path: str, columns: Sequence[Column]) -> dict[int, FolderValue]:
-    """The declared columns, by their place, that the path of a file gives."""
+    """The declared columns whose values are in the path of a file, by their place."""
     if "=" not in path:
         return {}
     texts = folder_texts(path)

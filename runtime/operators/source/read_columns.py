@@ -1,6 +1,6 @@
 """Which columns of a source anything reads: the others need not be read from files.
 
-A pure function over the plan. A table keeps all its columns, since a look into its store shows them.
+A pure function over the plan. A table keeps all its columns, because views of its store show them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["read_columns"]
 
 
 def read_columns(plan: Plan, source: str) -> frozenset[str]:
-    """The declared columns of source node `source` that its clauses, a node behind it or a sink reads."""
+    """The declared columns of source node `source` that its clauses, a downstream node or a sink reads."""
     sinks = {sink.node for sink in plan.sinks}
     consumers: dict[str, list[Node]] = {}
     for node in plan.nodes:
@@ -35,13 +35,13 @@ def read_columns(plan: Plan, source: str) -> frozenset[str]:
         return columns & found
 
     node = plan.node(source)
-    if plan.dead_letters:  # which show lost records whole
+    if plan.dead_letters:  # dead letters show whole records
         return frozenset(c.name for c in node.source.columns)
     return read(source) | _named(node, (Schema((), node.source.columns),))
 
 
 def _named(node: Node, schemas: tuple[Schema, ...]) -> frozenset[str]:
-    """The columns of its first input, whose schema is `schemas[0]`, that the node's own expressions read."""
+    """The columns of the node's first input (`schemas[0]`) that the node's own expressions read."""
     found = node.operation.expressions(schemas, node.schema)
     columns = (column for _, expr, seen in found if seen[0] == schemas[0] for column in columns_of(expr))
     return frozenset(column.name for column in columns if column.input == 0)

@@ -12,18 +12,18 @@ from vsc.runtime.records import Int64s, Mask, Origin
 __all__ = ["Broken", "SourceRows"]
 
 Broken = Callable[[int], tuple[str | None, str | None]]
-"""Why a row cannot be read, and its text; None for what is not known."""
+"""Why a row cannot be read, and its text; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRows:
     """Rows of one source partition, by ascending offset.
 
-    `columns` are those of the declaration, in its order, of the Arrow types of their column types. `record_time`: the
-    record's own time in ms (Kafka's, a file's, the caller's), None where the connector has none. `deleted`: the row
-    has no value at all (Kafka's null value): a tombstone of a table at its own time, a stream record without value.
-    `unreadable`: the row's columns mean nothing; `broken` says of such a row, by its place, why not, and the text that
-    was read. A mask that is None is False everywhere.
+    `columns` are those of the declaration, in its order, with the Arrow types of their column types. `record_time`: the
+    record's own time in ms (Kafka's, a file's, the caller's), None if the connector has none. `deleted`: the row has no
+    value at all (Kafka's null value), so it is a table's tombstone at its own time, or a stream record without value.
+    `unreadable`: the row's columns are meaningless; `broken` has, by the row's place, the reason and the text that was
+    read. A mask of None is False everywhere.
     """
 
     origin: Origin
@@ -38,7 +38,7 @@ class SourceRows:
         return len(self.offsets)
 
     def filter(self, mask: Mask) -> SourceRows:
-        """The rows where `mask` is true; the same object if that is all of them."""
+        """The rows where `mask` is true; the same object if it is true everywhere."""
         if mask.all():
             return self
         chosen = pa.array(mask)

@@ -1,10 +1,10 @@
-"""Stage 0: rows as a source partition gave them become records, checked, timed, ordered, and sent down the stream.
+"""Stage 0: turns rows of a source partition into records: checked, timed, ordered, and sent downstream.
 
-What it guarantees: a row without key, without usable event time or that could not be read never gets further, and is
-counted with its reason; the others carry D12's order, for which this task keeps the running maximum of event time in
-the source partition. It works on whole columns.
+Guarantees: a row without key, without usable event time or that could not be read is lost, and counted with its reason.
+The others carry D12's order, for which the task keeps the running maximum of event time in the source partition. It
+works on whole columns.
 
-Not for reading: a connector (or the test driver) hands in the columns.
+It does not read: a connector (or the test driver) passes the columns in.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _WHY = {
 
 
 class StageZero:
-    """Stage 0 of a plan: sources, and what is stateless behind them. Keeps nothing between calls.
+    """Stage 0 of a plan: sources, and the stateless nodes after them. Keeps nothing between calls.
 
-    `observe` names the nodes whose records the caller wants beside those that later stages read. `latest`: by source,
+    `observe` names the nodes whose records the caller wants besides those that later stages read. `latest`: by source,
     the latest event time in ms that its rows may have; a source that is not in it has no bound.
     """
 
@@ -64,10 +64,10 @@ class StageZero:
         self._nodes = StageNodes(plan, plan.stages[0], MemoryKV(), options.on_error, observe)
 
     def process(self, source: str, rows: SourceRows, clock: int | None = None) -> StageResult:
-        """The records that `rows` of source node `source` give rise to.
+        """The records that `rows` of source node `source` cause.
 
-        `clock` is the result's `clock` of the call before for the same source partition in the same epoch, or None.
-        Raises BadRowError or ExpressionError where the options do not say that such rows are to be dropped.
+        `clock` is the result's `clock` of the previous call for the same source partition and epoch, or None. Raises
+        BadRowError or ExpressionError if the options do not say to drop such rows.
         """
         node, spaces = self._sources[source], KeySpaces()
         losses = SourceLosses(self._nodes.letters, node, rows)
@@ -82,9 +82,9 @@ class StageZero:
     def _parsed(
         self, node: Node, rows: SourceRows, clock: int | None, losses: SourceLosses, spaces: KeySpaces
     ) -> tuple[Flow, Order, EventTimes | None]:
-        """The records of source `node`, their order, and the times of its rows; the others as for `process`.
+        """The records of source `node`, their order, and the times of its rows; the arguments are those of `process`.
 
-        Nothing in stage 0 goes by a key, so none gets a number.
+        Nothing in stage 0 uses keys, so they get no numbers.
         """
         source = node.source
         declared = [c.name for c in source.columns]
@@ -121,7 +121,7 @@ class StageZero:
             if rows.deleted is not None and rows.record_time is not None:
                 own = rows.deleted
             schema = Schema((), source.columns)
-            clock = np.zeros(len(rows), dtype=np.int64)  # which the clause cannot ask for
+            clock = np.zeros(len(rows), dtype=np.int64)  # the clause cannot read it
             computed = Evaluation(node.name, [source.timestamp], [schema]).where(rows.columns, clock, ~own)
             times, null = _milliseconds(computed.columns[0], source.timestamp.expr.type == TIMESTAMP)
             if rows.record_time is not None:
@@ -149,7 +149,7 @@ class StageZero:
         return rows, times, present
 
     def _kept(self, computed: Computed, rows: SourceRows, losses: SourceLosses) -> Mask:
-        """Which rows are left of those on which a clause may fail: ExpressionError, or counted, as the options say."""
+        """Which rows are left: those on which a clause fails are counted or raise ExpressionError, as options say."""
         failed = computed.failed
         if failed and self._options.on_error == "fail":
             row, failure = next(iter(failed.items()))
@@ -177,7 +177,7 @@ class StageZero:
         times: Int64s | None = None,
         why: Message | None = None,
     ) -> SourceRows:
-        """Without the rows that are `bad`, which are lost; or BadRowError for the first: as the options say."""
+        """Drops the `bad` rows as lost, or raises BadRowError for the first one, as the options say."""
         if not bad.any():
             return rows
         why = why or _why(reason, rows.broken if reason is Dropped.UNREADABLE else None)
@@ -201,7 +201,7 @@ def _why(reason: Dropped, broken: Broken | None) -> Message:
 
 
 def _milliseconds(column: pa.Array, is_timestamp: bool) -> tuple[Int64s, Mask]:
-    """Event times in ms (a timestamp is floored), and where there is none."""
+    """Event times in ms (a timestamp is floored), and where the time is missing."""
     null: Mask = column.is_null().to_numpy(zero_copy_only=False)
     numbers = column.view(pa.int64()) if is_timestamp else column.cast(pa.int64())
     times: Int64s = numbers.fill_null(0).to_numpy(zero_copy_only=False)

@@ -1,7 +1,6 @@
-"""`suppress` (KIP-328): holds the changes of a table back, so that only the last of several comes out.
+"""`suppress` (KIP-328): holds the changes of a table back, so only the last of several comes out.
 
-A look-up into a `suppress` without a store of its own goes on into its input, as if what is held back had not happened
-yet.
+A look-up into a `suppress` without its own store continues in its input, as if the held changes had not happened yet.
 """
 
 from __future__ import annotations

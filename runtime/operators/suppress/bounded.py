@@ -1,6 +1,6 @@
-"""`suppress` with bounds, record by record, as every record counts; and look-ups into it as in `suppress`.
+"""`suppress` with bounds, record by record, because every record counts; and look-ups into it, as in `suppress`.
 
-The operator is that of `vsc.runtime.operators.suppress.records`.
+The operator is `vsc.runtime.operators.suppress.records`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["BoundedSuppress"]
 
 
 class _State(NamedTuple):
-    """From a turn at an event on: whether a key is held, and the row that was there before what is held."""
+    """The state from a turn at an event on: whether a key is held, and the row before the held change."""
 
     event: int
     turn: int
@@ -45,7 +45,7 @@ class _Turns:
         self._sent, self._event, self._before = sent, -1, 0
 
     def next(self, event: int) -> int:
-        """The turn of the next record that is sent at the event that is processed."""
+        """The turn of the next record sent at the event being processed."""
         many = len(self._sent.events)
         if event != self._event:
             self._event, self._before = event, many
@@ -87,19 +87,19 @@ class BoundedSuppress(Step):
         self._made: tuple[TableLoop, Suppress] | None = None
 
     def process(self, flow: Flow) -> Flow:
-        """What comes out at the changes of its input."""
+        """The changes that come out at the changes of its input."""
         loop, operator = self._operator()
         self._at = flow.at
         loop.loop.changes(flow, operator.process)
         return loop.flow(flow.at)
 
     def waiting(self) -> list[tuple[int, object]]:
-        """Takes out all that is held: until when, and the row."""
+        """Takes out all held rows, with the time until which each is held."""
         _, operator = self._operator()
         return [(held.place, held) for held in operator.take_all()]
 
     def release(self, waiting: list[tuple[int, object]], at: Moments) -> Flow:
-        """What was held, each at its moment."""
+        """The held rows, each at its moment."""
         loop, operator = self._operator()
         self._at = at
         loop.loop.each(waiting, operator.release)
@@ -116,7 +116,7 @@ class BoundedSuppress(Step):
         return self._made
 
     def hidden(self, flow: Flow) -> Hidden:
-        """For which records the key is held back, and the row that was there before."""
+        """For which records the key is held back, and the row before."""
         held = self._held if self._held is not None else opened(self._site)
         notes = held.notes if isinstance(held, _Watched) else {}
         now = np.zeros(len(flow), dtype=np.int64)

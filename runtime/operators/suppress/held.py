@@ -1,4 +1,4 @@
-"""What a `suppress` keeps beside its table: the rows that it holds back, and how one looks into them."""
+"""What a `suppress` keeps beside its table: the rows that it holds back, and a view of them."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ __all__ = ["HELD", "SUFFIX", "Hidden", "behind_held", "opened"]
 
 SUFFIX = b"s"
 _UNKNOWN = -1
-"""Since when a row has been valid that a `suppress` hides a change of."""
+"""The valid from of a row of which a `suppress` hides a change."""
 
 
 def opened(site: Site) -> Suppressed:
-    """What the `suppress` of a site holds."""
+    """The held rows of a site's `suppress`."""
     return Suppressed(site.kv, site.prefix + SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """For each record that looks up a key: whether a change of it is `held`, and if the row before is there, where.
+    """For each record that looks up a key: whether a change of the key is `held`, and the row before the change.
 
-    `place` is that row's in `pool`, -1 without.
+    `place` is that row's place in `pool`, -1 without a row.
     """
 
     held: Mask
@@ -48,7 +48,7 @@ class Hidden:
 
 
 def behind_held(behind: Lookup, hidden: Callable[[Flow], Hidden]) -> Lookup:
-    """The look-up into a `suppress`, as if what it holds had not happened yet; `behind` looks into its input."""
+    """The look-up into a `suppress`, as if the held changes had not happened yet; `behind` looks into its input."""
 
     def find(flow: Flow) -> TableRows:
         found, ours = behind(flow), hidden(flow)
@@ -66,7 +66,7 @@ def behind_held(behind: Lookup, hidden: Callable[[Flow], Hidden]) -> Lookup:
 
 
 class _View:
-    """The rows that are held back, in the order in which they come out; `due`: the stream time that lets one out."""
+    """The held rows, in the order in which they come out; `due`: the stream time that releases one."""
 
     def __init__(self, node: Node, operation: Operation, info: StoreInfo, kv: OrderedKV) -> None:
         self._held, self._wait = Suppressed(kv, info.prefix), operation.wait

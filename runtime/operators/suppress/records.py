@@ -1,9 +1,9 @@
-"""`suppress` (KIP-328): holds a table's changes back, so that only the last of several comes out.
+"""`suppress` (KIP-328): holds a table's changes back, so only the last of several comes out.
 
-``window_closes``: a row is held until stream time is `wait` past its window's end, and then sent once; tombstones are
-not sent (what they take back was not sent either). ``time_limit``: a key's newest row is held for `wait` from the
-first change on. After each change all that is due comes out, in the order of (time, encoded key), each with the event
-time of its last change. The old row that goes with it is the one that was sent before (D17).
+``window_closes``: a row is held until stream time is `wait` past its window's end, then sent once; tombstones are not
+sent (the rows that they take back were not sent either). ``time_limit``: a key's newest row is held for `wait` from the
+first change on. After each change all due rows come out, in the order of (time, encoded key), each with the event time
+of its last change. The old row sent with it is the one that was sent before (D17).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MILLISECOND = 1000
 
 
 class Suppress:
-    """Holds the changes of one table of `schema`, whose last key column is the window's end if it has windows."""
+    """Holds the changes of a table with `schema`, whose last key column is the window's end if it has windows."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Suppress:
         self._keep_bounds()
 
     def take_all(self) -> list[SuppressedRow]:
-        """All that is held, in the order in which it would come out; the clock moves to where all of it is due."""
+        """Takes out all held rows, in the order in which they would come out; moves the clock to where all are due."""
         waiting = self._held.all()
         if waiting:
             self._held.move_clock(max(self._held.stream_time, waiting[-1].place + self._operation.wait))

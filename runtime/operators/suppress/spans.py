@@ -1,6 +1,6 @@
-"""How `suppress` holds the keys of one batch, in spans: array expressions over its changes, without their rows.
+"""Computes how `suppress` holds the keys of one batch, in spans: array expressions over its changes, without rows.
 
-A *span* begins with the change at which a key comes in (or before the batch), takes in the key's changes up to the
+A *span* begins with the change that makes a key held (or before the batch). It includes the key's changes up to the
 first event at which the clock, a running maximum, is `wait` past the span's place in time, and ends there.
 """
 
@@ -18,10 +18,10 @@ __all__ = ["Spans"]
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Spans: those from before the batch, in the order given, then the others. Changes are named by their places.
+    """Spans: those from before the batch, in the given order, then the others. Changes are identified by place.
 
-    `first` is the change that begins the span (-1: before the batch), `last` its last one (-1: none in the batch),
-    `end` the change at which it comes out; the number of changes where it stays.
+    `first` is the change that begins the span (-1: before the batch), `last` its last change (-1: none in the batch),
+    `end` the change at which it comes out; the number of changes if it stays held.
     """
 
     key: Int64s
@@ -32,9 +32,9 @@ class Spans:
 
     @staticmethod
     def of(key: Int64s, place: Int64s, clock: Int64s, wait: int, held: Int64s, held_place: Int64s) -> Spans:
-        """The spans of changes of these keys, each with the place that it would begin a span with.
+        """The spans of changes of these keys; `place` is the place in time of a span that the change would begin.
 
-        `clock` is that at each change; `held` are the numbers of the keys that are held before the batch.
+        `clock` is the clock at each change; `held` are the numbers of the keys that are held before the batch.
         """
         changes, before = len(key), len(held)
         keys = max((int(part.max()) + 1 for part in (key, held) if len(part)), default=0)
@@ -54,7 +54,7 @@ class Spans:
         span = np.where(joins, began[group], before + np.cumsum(begins) - 1)
         first = event[begins]
         last = np.full(before + len(first), -1, dtype=np.int64)
-        last[span] = event  # of equal places the last assignment counts
+        last[span] = event  # for repeated places, the last assignment counts
         return Spans(
             np.concatenate([held, key[first]]), np.concatenate([held_place, place[first]]),
             np.concatenate([np.full(before, -1, dtype=np.int64), first]), last, np.concatenate([held_end, ends[first]]),
@@ -62,9 +62,9 @@ class Spans:
 
 
 def _chased(begins: Mask, at: Int64s, end: Int64s, group: Int64s) -> Mask:
-    """Where spans begin, given where the first one of each group does: each behind the end of the one before.
+    """Where spans begin, given where each group's first one does: each begins after the end of the previous one.
 
-    `at` and `end` are places and ends of changes, sorted, with that of their group in front.
+    `at` and `end` are the places and ends of changes, sorted, with their group in front.
     """
     following = np.searchsorted(at, end, side="right")
     inside = np.append(group, -1)[following] == group

@@ -1,8 +1,8 @@
-"""`suppress` without bounds on whole columns: see `vsc.runtime.operators.suppress.records`.
+"""`suppress` without bounds, on whole columns: see `vsc.runtime.operators.suppress.records`.
 
-What a key is held with and when it comes out is found by array expressions (`spans`). What is held at the end of a
-batch is written once a key; what comes and goes in the same batch never reaches the buffer's rows. Look-ups into the
-table are answered as if what is held back had not happened yet.
+Array expressions (`spans`) find which change of a key is held and when it comes out. What is held at the end of a batch
+is written once per key; rows that come and go within a batch never reach the buffer's rows. Look-ups into the table are
+answered as if the held changes had not happened yet.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class UnboundedSuppress(Step):
         self._turn = np.zeros(0, dtype=np.int64)
 
     def process(self, flow: Flow) -> Flow:
-        """What comes out at the changes of its input, at each in the order of (place, encoded key)."""
+        """The changes that come out at the changes of its input, at each in the order of (place, encoded key)."""
         held = self._held
         clock = np.maximum.accumulate(np.append(held.stream_time, flow.time))
         keys = [self._space.keys[number] for number in np.unique(flow.key).tolist()]
@@ -67,14 +67,14 @@ class UnboundedSuppress(Step):
         return self._sent(flow.at)
 
     def waiting(self) -> list[tuple[int, SuppressedRow]]:
-        """Takes out all that is held: until when, and the row; the clock moves to where all of it is due."""
+        """Takes out all held rows, with the time until which each is held; moves the clock to where all are due."""
         stored = self._held.all()
         if stored:
             self._held.replace(stored, [], max(self._held.stream_time, stored[-1].place + self._wait))
         return [(row.place, row) for row in stored]
 
     def release(self, waiting: Sequence[tuple[int, SuppressedRow]], at: Moments) -> Flow:
-        """What was held, each at its moment."""
+        """The held rows, each at its moment."""
         self._stored = [row for _, row in waiting]
         number = self._space.encoded([row.key for row in self._stored])
         self._spans = _spans_of(number, self._stored, np.arange(len(number)))
@@ -84,7 +84,7 @@ class UnboundedSuppress(Step):
     # ---------------------------------------------------------------------------------------------- what becomes of it
 
     def _account(self) -> None:
-        """How many keys are held at each change, before any comes out there, goes into the metrics."""
+        """Notes in the metrics how many keys are held at each change, before any comes out there."""
         spans, changes = self._spans, len(self._flow)
         if changes:
             came = np.bincount(spans.first[spans.first >= 0], minlength=changes)
@@ -93,7 +93,7 @@ class UnboundedSuppress(Step):
             self._site.failures.metrics.peak(self._site.name, HELD_RECORDS, most)
 
     def _keep(self, now: int) -> None:
-        """Writes what is held from now on."""
+        """Writes the rows held from now on."""
         spans, flow = self._spans, self._flow
         if not len(flow):
             return
@@ -104,7 +104,7 @@ class UnboundedSuppress(Step):
         self._held.replace(gone, kept, now)
 
     def _kept(self, changed: Int64s, last: Int64s) -> list[SuppressedRow]:
-        """What is held in spans that have `changed`, each with its last change."""
+        """The held rows of the spans that have `changed`, each with its last change."""
         spans, flow, stored = self._spans, self._flow, self._stored
         new = self._encoded(flow.values, flow.present, last)
         fresh = changed >= len(stored)
@@ -142,7 +142,7 @@ class UnboundedSuppress(Step):
         return replace(sent, old=Old(before >= 0, self._known([row.before for row in stored]).take(before)))
 
     def _released(self, at: Moments) -> Int64s:
-        """The spans that end at these moments, as they come out."""
+        """The spans that end at these moments, in the order in which they come out."""
         spans = self._spans
         span = np.flatnonzero(spans.end < len(at))
         rank = ranks(pa.array([self._space.keys[number] for number in spans.key[span].tolist()], pa.binary()))
@@ -152,7 +152,7 @@ class UnboundedSuppress(Step):
         return span
 
     def _newest(self) -> tuple[Int64s, Int64s]:
-        """For each span where its last row is, -1 without: in the stored ones, then in the batch; and its time."""
+        """For each span the place and time of its last row (-1: none), in the stored rows, then in the batch."""
         spans, flow, stored = self._spans, self._flow, self._stored
         last, none = spans.last, [-1] * (len(spans.last) - len(stored))
         known = np.array([-1 if row.row is None else i for i, row in enumerate(stored)] + none, dtype=np.int64)
@@ -163,7 +163,7 @@ class UnboundedSuppress(Step):
         return known, times
 
     def _before(self, known: int) -> Int64s:
-        """For each span where the row before it is, -1 without: in the `known` ones, then in the batch's old rows."""
+        """For each span the place of the row before it (-1: none), in the `known` rows, then the batch's old rows."""
         spans, flow, stored = self._spans, self._flow, self._stored
         fresh = spans.first[len(stored) :]
         own = np.full(len(fresh), -1, dtype=np.int64)
@@ -176,7 +176,7 @@ class UnboundedSuppress(Step):
         return Pool(self._rows, pa.array(before, pa.binary()), None if old is None else old.values)
 
     def _keys(self, span: Int64s) -> tuple[pa.Array, ...]:
-        """The key columns of spans: those of a change, decoded where there is none in the batch."""
+        """The key columns of spans: from a change, or decoded for a span without a change in the batch."""
         spans, flow = self._spans, self._flow
         last = spans.last[span]
         unknown = np.flatnonzero(last < 0)
@@ -189,7 +189,7 @@ class UnboundedSuppress(Step):
     # --------------------------------------------------------------------------------------------------------- look-ups
 
     def hidden(self, flow: Flow) -> Hidden:
-        """For which records the key is held back, and where the row is that was there before (-1: none)."""
+        """For which records the key is held back, and the place of the row before (-1: none)."""
         spans, asked = self._spans, np.unique(flow.key)
         asked = asked[~np.isin(asked, spans.key)]
         others = self._held.get_many([self._space.keys[number] for number in asked.tolist()])
@@ -197,7 +197,7 @@ class UnboundedSuppress(Step):
         asked = asked[np.array([row is not None for row in others], dtype=np.bool_)]
         began, ended = np.flatnonzero(spans.first >= 0), np.flatnonzero(spans.end < len(self._flow.at))
         events = np.append(spans.first[began], spans.end[ended])
-        # a key comes out at its own turn: what went out before it at the same event does not see that yet
+        # a key comes out at its own turn: rows that came out before it at the same event do not see that yet
         turn = np.append(np.zeros(len(began), dtype=np.int64), self._turn[ended])
         own, now = arrivals(self._site.give(self._flow.at.take(events), turn), flow.at)
         key = np.append(spans.key, asked)
@@ -215,6 +215,6 @@ class UnboundedSuppress(Step):
 
 
 def _spans_of(key: Int64s, stored: Sequence[SuppressedRow], end: Int64s) -> Spans:
-    """Spans that no change of the batch is part of."""
+    """Spans without changes of the batch."""
     none = np.full(len(key), -1, dtype=np.int64)
     return Spans(key, np.array([row.place for row in stored], dtype=np.int64), none, none, end)

@@ -1,1 +1,1 @@
-"""A table in one batch: what is put into its store, and what look-ups find there at each moment."""
+"""A table in one batch: the changes put into its store, and what look-ups find there at each moment."""

@@ -20,12 +20,12 @@ __all__ = ["Lookup", "Pairs", "TableRows", "missing", "stored"]
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """A table's row for each record of a flow: its time in ms and its values, null where there is none.
+    """A table's row for each record of a flow: its time in ms and its values, null where no row exists.
 
-    `missed` says why, as a place in `LOOKUP_MISSES`; 0: there is one.
+    `missed` says why not, as a place in `LOOKUP_MISSES`; 0: the row exists.
 
     `failed` are the records whose row could not be computed. `needed` is the retention in ms that would have served all
-    look-ups that were too old, -1 if there were none.
+    look-ups that were too old, -1 if none were.
     """
 
     missed: Reasons
@@ -36,13 +36,13 @@ class TableRows:
 
     @property
     def present(self) -> Mask:
-        """Where there is a row."""
+        """Where a row exists."""
         there: Mask = self.missed == 0
         return there
 
     @staticmethod
     def of(present: Mask, time: Int64s, values: tuple[pa.Array, ...], failed: Failed | None = None) -> TableRows:
-        """Rows where the reason for a miss does not matter."""
+        """Rows for readers that do not need to know why a row is missing."""
         return TableRows(np.where(present, 0, NO_RECORD).astype(np.uint8), time, values, failed or {})
 
     def select(self, mask: Mask) -> TableRows:
@@ -66,7 +66,7 @@ Lookup = Callable[[Flow], TableRows]
 
 
 class Pairs:
-    """The rows that a primary-key join makes of those of its two sides."""
+    """The rows that a primary-key join makes from those of its two sides."""
 
     __slots__ = ("_items", "_key_width", "_mode")
 
@@ -74,9 +74,9 @@ class Pairs:
         self._mode, self._items, self._key_width = mode, items, key_width
 
     def rows(self, keys: tuple[pa.Array, ...], left: TableRows, right: TableRows) -> TableRows:
-        """The result for each record, at the later one of both rows' times; `keys` are the records' keys.
+        """The result for each record, at the later of both rows' times; `keys` are the records' keys.
 
-        Records for which a side's row could not be computed are among those that failed.
+        Records for which a side's row could not be computed count as failed.
         """
         there = self._there(left.present, right.present)
         newest = np.where(
@@ -125,7 +125,7 @@ def missing(missed: Reasons, failed: Failed) -> Reasons:
 
 
 def stored(table: TableColumns, as_of: bool) -> Lookup:
-    """The look-up into a store: of the row valid at a record's time, else of the newest."""
+    """The look-up into a store: for the row valid at a record's time, otherwise for the newest."""
 
     def find(flow: Flow) -> TableRows:
         found = table.look_up(flow, as_of)

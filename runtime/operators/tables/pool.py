@@ -1,4 +1,4 @@
-"""The rows that look-ups into a table can find in one batch: those of the store, and those that the batch brings."""
+"""The rows that look-ups into a table can find in one batch: those of the store, and those of the batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Pool"]
 class Pool:
     """Rows by position: the encoded `stored` ones first, then those of the columns `fresh`.
 
-    Stored rows are decoded when they are asked for, each once, and only those that are.
+    Stored rows are decoded on demand, each at most once.
     """
 
     __slots__ = ("_codec", "_fresh", "_stored")

@@ -1,12 +1,12 @@
-"""Binary search in everything that is known of a table's keys while one batch is processed.
+"""Binary search in the known versions of a table's keys while one batch is processed.
 
 The records of a batch have *arrival numbers*, their places in the order of processing. A `Timeline` holds the versions
-that the store had before the batch (arrival -1) and those that the batch brings; a look-up names a key, a time and its
-own arrival, and sees what arrived before it. All answers are exact, for any cut of the records into batches.
+that the store had before the batch (arrival -1) and those of the batch. A look-up has a key, a time and its own
+arrival, and sees what arrived before it. All answers are exact, however the records are cut into batches.
 
-How: entries are sorted by (key, time, arrival), both packed into one integer. A search by (key, time) gives the last
-entry that could be meant; only where that one arrived later than the look-up, in the same batch, the answer lies
-further back, and is found by doubling steps over the minima of arrivals. Not for values: answers are positions.
+Entries are sorted by (key, time, arrival), with key and time packed into one integer. A search by (key, time) gives the
+last candidate. Only if that one arrived after the look-up, in the same batch, the answer is further back; doubling
+steps over the minima of arrivals find it. Answers are positions, not values.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Packing:
         return keys * self._span + (clipped - self._low)
 
     def first(self, keys: Int64s) -> Int64s:
-        """What is at most the packed value of every entry of the key, and above that of every entry before it."""
+        """A number at most the packed value of every entry of the key, and above that of every entry before it."""
         return keys * self._span
 
 
@@ -74,7 +74,7 @@ class Timeline:
         self._by_arrival: tuple[Int64s, Int64s, int] | None = None
 
     def as_of(self, key: Int64s, time: Int64s, arrival: Int64s) -> Int64s:
-        """The entry of each key with the highest time up to `time`, of those the last, that came before `arrival`."""
+        """Each key's entry with the highest time up to `time` that came before `arrival`; the last one of several."""
         if not len(self._packed):
             return np.full(len(key), NONE, dtype=np.int64)
         at = _places(self._packed, self._packing.pack(key, time)) - 1
@@ -86,13 +86,13 @@ class Timeline:
         return np.where(found, answer, NONE)
 
     def newest_time(self, key: Int64s, arrival: Int64s) -> tuple[Mask, Int64s]:
-        """For each key the highest time of what came before `arrival`, and whether there is anything."""
+        """For each key whether any entry came before `arrival`, and the highest time of those."""
         at = self.newest(key, arrival)
         known = at >= 0
         return known, self._time[at] if len(self._time) else np.zeros(len(key), dtype=np.int64)
 
     def newest(self, key: Int64s, arrival: Int64s) -> Int64s:
-        """The entry of each key with the highest time, of those the last, of what came before `arrival`."""
+        """Each key's entry with the highest time of those that came before `arrival`; the last one of several."""
         if not len(self._packed):
             return np.full(len(key), NONE, dtype=np.int64)
         places, highest, span = self._arrivals()
@@ -101,20 +101,20 @@ class Timeline:
         return np.where((at >= 0) & (places[at] >= key * span), highest[at], NONE)
 
     def _arrivals(self) -> tuple[Int64s, Int64s, int]:
-        """Entries by (key, arrival), as one integer; for each the entry of the highest time so far in its key; span."""
+        """Entries by (key, arrival), as one integer; for each the key's entry of the highest time so far; the span."""
         if self._by_arrival is None:
             entry = np.arange(len(self._packed), dtype=np.int64) if self._entry is None else self._entry
             keys = self._key[entry]
             span = int(self._arrival.max()) + 2
             places = keys * span + self._arrival + 1
             order = np.argsort(places, kind="stable")
-            # packed values grow with the key, and entries are in their order: a running maximum over positions is one
-            # within the key
+            # packed values grow with the key, and entries are in that order, so a running maximum over positions is
+            # also one within the key
             self._by_arrival = places[order], entry[np.maximum.accumulate(order)], span
         return self._by_arrival
 
     def _step_back(self, at: Int64s, arrival: Int64s) -> Int64s:
-        """From each position the nearest one before it that arrived earlier; -1 without one."""
+        """From each position, the nearest position before it that arrived earlier; -1 without one."""
         minima = self._lookback()
         for level in range(len(minima) - 1, -1, -1):
             block = minima[level]
@@ -123,7 +123,7 @@ class Timeline:
         return at
 
     def _lookback(self) -> list[Int64s]:
-        """By level the lowest arrival among the 2**level entries that end at each position (as many as there are)."""
+        """By level, the lowest arrival among the (at most) 2**level entries that end at each position."""
         if self._minima is None:
             level = self._arrival
             self._minima = [level]
@@ -141,7 +141,7 @@ def _places(entries: Int64s, wanted: Int64s) -> Int64s:
     """How many of the sorted `entries` are at most each wanted value."""
     if len(wanted) < _SORT_FIRST:
         return np.searchsorted(entries, wanted, side="right")
-    # values in order find their places through the cache: sorting them first takes less than half of the time
+    # sorted values use the cache better: sorting them first takes less than half of the time
     order = np.argsort(wanted)
     places = np.empty(len(wanted), dtype=np.int64)
     places[order] = np.searchsorted(entries, wanted[order], side="right")

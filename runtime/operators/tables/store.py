@@ -1,8 +1,8 @@
-"""A table's store during one batch: what is put, what look-ups find at each arrival, one write at the end.
+"""A table's store during one batch: the changes put, what look-ups find at each arrival, one write at the end.
 
-Guarantees: every look-up sees exactly what it would if the batch's records were processed one by one: the versions
-that arrived before it, the stream time of that moment, and so the retention and the grace of that moment. The store
-itself is read once for each key and look-up operator, and written only by `commit`, when nothing can fail any more.
+Guarantees: every look-up sees exactly what it would see if the batch's records were processed one by one: the versions
+that arrived before it, and the stream time, retention and grace of that moment. The store itself is read once for each
+key and look-up operator, and written only by `commit`, when nothing can fail any more.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ __all__ = [
 NO_RECORD, TOMBSTONE, _TOO_OLD = map(LOOKUP_MISSES.index, Missed)
 
 Reasons = npt.NDArray[np.uint8]
-"""Places in `LOOKUP_MISSES`, one for each look-up; 0 is found."""
+"""Places in `LOOKUP_MISSES`, one per look-up; 0: found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partners:
-    """What the look-ups of a flow's records found: a position in `pool` (-1 without), its valid from, and why not.
+    """What the look-ups of a flow's records found: a position in `pool` (-1: none), its valid from, and why not.
 
-    `needed` is the retention in ms that would have served all look-ups that were too old, -1 if there were none.
+    `needed` is the retention in ms that would have served all look-ups that were too old, -1 if none were.
     """
 
     pool: Pool
@@ -65,22 +65,22 @@ class TableColumns(Protocol):
     """A table's store during one batch."""
 
     def put(self, flow: Flow) -> Mask:
-        """Takes the batch's changes, all at once; tells which are accepted. Called at most once."""
+        """Takes all of the batch's changes at once; returns which are accepted. Called at most once."""
 
     def before(self, flow: Flow) -> Old:
-        """For each record of the changes that were put: the key's newest row before it."""
+        """For each change that was put, the key's newest row before it."""
 
     def latest(self, flow: Flow) -> Mask | None:
-        """Which of the changes that were put and accepted were their key's newest when they came; None: all."""
+        """Which of the accepted changes were their key's newest when they came; None: all."""
 
     def needed(self, flow: Flow) -> Mask:
-        """Which of the changes say something new (D7): not a tombstone after which and before which there is no row."""
+        """Which of the changes matter (D7): all but tombstones of keys that had no row before."""
 
     def look_up(self, flow: Flow, as_of: bool) -> Partners:
         """For each record the row valid at its time (or the newest), as it was when the record arrived."""
 
     def forget(self, keys: Sequence[bytes], at: Moments) -> None:
-        """Removes the rows of encoded keys, each at its moment; what is put comes before. Called at most once."""
+        """Removes the rows of encoded keys, each at its moment, after all puts. Called at most once."""
 
     def commit(self) -> None:
         """Writes what was put."""
@@ -99,7 +99,7 @@ def open_columns(kv: OrderedKV, stage: Stage, node: Node, space: KeySpace) -> Ta
 
 
 class _Arriving:
-    """What is put into a store in one batch, and when."""
+    """The changes put into a store in one batch, and when."""
 
     __slots__ = ("_own", "at", "puts")
 
@@ -109,7 +109,7 @@ class _Arriving:
         self._own = np.flatnonzero(accepted)
 
     def own(self) -> tuple[Int64s, Int64s]:
-        """Numbers that compare as the moments of all that came, and of what was accepted."""
+        """Numbers that compare like the moments of all changes, and of the accepted ones."""
         came = self.at.levels[0] if len(self.at.levels) == 1 else np.arange(len(self.at))
         return came, came[self._own]
 
@@ -121,7 +121,7 @@ class _Arriving:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """Versions of a table's keys, those of the store first, then those of the batch. `live`: no tombstone."""
+    """Versions of a table's keys: those of the store, then those of the batch. `live`: not a tombstone."""
 
     timeline: Timeline
     time: Int64s
@@ -143,20 +143,20 @@ class VersionedColumns:
 
     @property
     def stream_time(self) -> int:
-        """The highest time that was accepted before the batch; -1 at first."""
+        """The highest time accepted before the batch; -1 at first."""
         return self._store.observed_stream_time
 
     @property
     def floor(self) -> int:
-        """What is older is refused, whatever the grace."""
+        """Older records are refused, whatever the grace."""
         return self._store.floor
 
     def forget(self, keys: Sequence[bytes], at: Moments) -> None:
-        """A versioned store forgets by itself."""
+        """Does nothing: a versioned store forgets by itself."""
         raise ValueError("a versioned store forgets by its retention alone")
 
     def put(self, flow: Flow) -> Mask:
-        """A refused record is older than stream time, so it never moves it."""
+        """A refused record is older than stream time, so it does not move stream time."""
         self._clock = np.maximum.accumulate(np.concatenate([self._clock, flow.time]))
         accepted: Mask = flow.time >= np.maximum(self._clock[:-1] - self._store.grace, self._store.floor)
         self._arriving = _Arriving(flow, accepted)
@@ -176,7 +176,7 @@ class VersionedColumns:
         return ~known | (newest <= flow.time)
 
     def needed(self, flow: Flow) -> Mask:
-        """What is left out moves no clock, and is never the newest version."""
+        """A change that is left out does not move the clock, and is not a newest version."""
         key, time, stored = self._newest_of(flow)
         newest: dict[int, tuple[int, bool]] = {}
         for one, at, there in zip(key.tolist(), time.tolist(), stored.is_valid().to_pylist(), strict=True):
@@ -218,14 +218,14 @@ class VersionedColumns:
         return self._arriving.own()
 
     def _newest_of(self, flow: Flow) -> tuple[Int64s, Int64s, pa.BinaryArray]:
-        """The newest stored versions of the flow's keys, and of what was asked for before: each is fetched once."""
+        """The newest stored versions of the flow's keys and of all keys read before: each is fetched once."""
         count = len(self._space.keys)
         fetched = np.zeros(count, dtype=np.bool_)
         fetched[: len(self._fetched)] = self._fetched
         fresh = np.flatnonzero((np.bincount(flow.key, minlength=count) > 0) & ~fetched)
         if len(fresh) or not self._newest:
             fetched[fresh] = True
-            none = np.full(len(fresh), -1, dtype=np.int64)  # an empty span of time: the newest one comes in any case
+            none = np.full(len(fresh), -1, dtype=np.int64)  # an empty span of time: the newest version always comes
             versions = self._store.versions_many([self._space.keys[i] for i in fresh.tolist()], none + 1, none)
             self._newest.append((fresh[versions.key], versions.valid_from, versions.values))
         self._fetched = fetched
@@ -253,7 +253,7 @@ class VersionedColumns:
         high = np.full(count, -1, dtype=np.int64)
         np.minimum.at(low, flow.key, flow.time)
         np.maximum.at(high, flow.key, flow.time)
-        # what is older than the retention can only find a key's newest version
+        # look-ups older than the retention can only find a key's newest version
         low = np.maximum(low, self._store.observed_stream_time - self._store.retention)
         high = np.maximum(high, low)
         keys = [self._space.keys[i] for i in touched.tolist()]
@@ -261,7 +261,7 @@ class VersionedColumns:
         return touched[versions.key], versions.valid_from, versions.values
 
     def _missed(self, at: Int64s, known: _Known, clock: Int64s) -> Reasons:
-        """Why the entry at each position is not a row, retention aside; tombstones before the horizon are gone."""
+        """Why the entry at each position is not a row, at any retention; tombstones before the horizon are gone."""
         missed = np.where(at < 0, NO_RECORD, 0).astype(np.uint8)
         if known.live.all():
             return missed
@@ -271,7 +271,7 @@ class VersionedColumns:
         return missed
 
     def _too_old(self, flow: Flow, timeline: Timeline, clock: Int64s, now: Int64s, missed: Reasons) -> int:
-        """Marks the look-ups that lie before the retention, but for those that mean a key's newest version."""
+        """Marks the look-ups that lie before the retention, except those that find a key's newest version."""
         old = np.flatnonzero(flow.time < clock - self._store.retention)
         if not len(old):
             return -1
@@ -283,7 +283,7 @@ class VersionedColumns:
 
 
 class UnversionedColumns:
-    """A store that keeps the row of a key that came last, during one batch."""
+    """A store that keeps the last row of each key, during one batch."""
 
     __slots__ = (
         "_arriving",
@@ -309,13 +309,13 @@ class UnversionedColumns:
         self._gone = self._space.encoded(keys), at
 
     def put(self, flow: Flow) -> Mask:
-        """Nothing is refused."""
+        """Accepts everything."""
         accepted = np.ones(len(flow), dtype=np.bool_)
         self._arriving = _Arriving(flow, accepted)
         return accepted
 
     def needed(self, flow: Flow) -> Mask:
-        """A tombstone of what is not there changes nothing, so `before` tells it as well."""
+        """A tombstone of a missing key changes nothing, so `before` decides."""
         return np.ones(len(flow), dtype=np.bool_)
 
     def before(self, flow: Flow) -> Old:
@@ -325,11 +325,11 @@ class UnversionedColumns:
         return Old(found.position >= 0, found.pool.take(found.position))
 
     def latest(self, flow: Flow) -> Mask | None:
-        """What came last is the newest."""
+        """None: the last change is always the newest."""
         return None
 
     def look_up(self, flow: Flow, as_of: bool) -> Partners:
-        """There is nothing to read as of a time (the plan never asks for it)."""
+        """Always the newest row: the plan never looks up an unversioned store as of a time."""
         if as_of:
             raise ValueError("an unversioned table cannot be read as of a time")
         if self._arriving is None:
@@ -348,7 +348,7 @@ class UnversionedColumns:
         return replace(found, position=np.where(absent, -1, found.position), missed=missed)
 
     def commit(self) -> None:
-        """Of each key the last row alone."""
+        """Writes only the last row of each key."""
         if self._arriving is not None and len(self._arriving.puts):
             self._write(self._arriving.puts)
         if self._gone is not None:
@@ -367,7 +367,7 @@ class UnversionedColumns:
         self._store.put_columns(keys, _encoded(self._codec, puts), puts.time)
 
     def _found(self, flow: Flow, puts_at: Int64s, now: Int64s) -> Partners:
-        """What was the newest before `now`, where the batch's rows come at `puts_at`."""
+        """The newest rows before `now`, where the batch's rows come at `puts_at`."""
         self._fetch(flow)
         position, valid_from = self._position[flow.key], self._since[flow.key]
         puts = None if self._arriving is None else self._arriving.puts
@@ -381,7 +381,7 @@ class UnversionedColumns:
         return Partners(pool, position, valid_from, missed)
 
     def _fetch(self, flow: Flow) -> None:
-        """Reads the stored rows of the flow's keys, each once: by key number their places (-1 without) and times."""
+        """Reads the stored rows of the flow's keys, each once: by key number their places (-1: none) and times."""
         count, known = len(self._space.keys), len(self._fetched)
         if count > known:
             more = count - known

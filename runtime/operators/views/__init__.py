@@ -1,7 +1,7 @@
-"""Looking into the state of a plan: which stores there are, and what lies in one of them, as rows.
+"""Views of a plan's state: which stores exist, and the content of a store, as rows.
 
-Everything here reads; nothing writes. What is read is an ordered map of one stage and partition, wherever the caller
-has it from: the checkpoint of a query (`vsc.runtime.spark.epoch_state`), or a test's own.
+Everything here only reads. It reads an ordered map of one stage and partition, which the caller provides: from the
+checkpoint of a query (`vsc.runtime.spark.epoch_state`), or from a test.
 """
 
 from vsc.runtime.operators.views.question import Question, Status

@@ -1,7 +1,7 @@
-"""The stores of a plan: every place where a stage keeps something, under the name by which a user asks for it.
+"""The stores of a plan: every place where a stage keeps something, under the name that users use.
 
-A table's store has the name that the topology gave it. What an operator keeps beside it has the operator's name and
-what it is: ``hourly#windows``, ``closed#suppressed``, ``priced#waiting``, ``enriched#subscriptions``,
+A table's store has the name of the table in the topology. What an operator keeps beside it has the operator's name and
+a suffix for its kind: ``hourly#windows``, ``closed#suppressed``, ``priced#waiting``, ``enriched#subscriptions``,
 ``totals#groups``.
 """
 
@@ -33,7 +33,7 @@ def stores_of(plan: Plan) -> tuple[StoreInfo, ...]:
 
 
 def find_store(plan: Plan, name: str) -> StoreInfo:
-    """The store called `name`, or the only one that node `name` keeps; ConfigurationError if there is none."""
+    """The store called `name`, or the only store of node `name`. Raises ConfigurationError if none exists."""
     stores = [s for s in stores_of(plan) if s.canonical]
     named = [s for s in stores if s.name == name] or [s for s in stores if s.owner == name and s.is_table]
     if not named:
@@ -67,7 +67,7 @@ def pulse(plan: Plan, store: StoreInfo, kv: OrderedKV) -> Pulse:
 
 
 def held_back(plan: Plan, stage: Stage, node: Node, kv: OrderedKV) -> int:
-    """How many records, windows without final result or suppressed rows wait in `node`."""
+    """How many records, windows without a final result or suppressed rows `node` holds."""
     (store,) = (store for store in _of_node(plan, stage, node) if not store.is_table)
     return open_view(plan, store, kv).held
 
@@ -98,7 +98,7 @@ def _of_node(plan: Plan, stage: Stage, node: Node) -> Iterator[StoreInfo]:
 
 
 def _replicated(plan: Plan, node: Node) -> bool:
-    """Whether every partition has all rows: a global table, and what is made of nothing else."""
+    """Whether every partition has all rows: true for a global table, and for what is computed only from such tables."""
     if not node.inputs:
         return node.operation.global_
     return all(_replicated(plan, plan.node(name)) for name in node.inputs)

@@ -1,4 +1,4 @@
-"""What is asked of a store, checked against what the store can answer."""
+"""A query of a store, checked against what the store can answer."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Status(StrEnum):
     VERSION = "version"
     """A version of a key in a versioned store."""
     TOMBSTONE = "tombstone"
-    """The key was deleted at that time (in a suppress: it is going to be)."""
+    """The key was deleted at that time (in a suppress: it will be)."""
     NO_RECORD = "no_record"
     """The key has no row, or had none yet at that time."""
     OLDER_THAN_RETENTION = "older_than_retention"
-    """The time asked for lies before stream time minus the history retention: the store does not answer for it."""
+    """The requested time is before stream time minus the history retention: the store does not answer for it."""
     ROW = "row"
     """The one row that an unversioned store, an aggregate or a subscription keeps."""
     OPEN = "open"
@@ -34,7 +34,7 @@ class Status(StrEnum):
     CLOSED = "closed"
     """A window that takes no more records."""
     WAITING = "waiting"
-    """A record, or a row, that is held until stream time has gone on."""
+    """A record or row that is held until stream time advances."""
     FAILED = "expression_failed"
     """A group whose result cannot be computed."""
 
@@ -44,8 +44,8 @@ class Question:
     """Which rows of a store are wanted.
 
     `key` is an encoded key; without one all keys within ``low <= key < high`` are meant (`high` None: to the end).
-    `as_of` asks for what was valid at a time in ms, None for the newest. `history`: all versions that are valid at some
-    time from `start` to `end`, both included, None for no bound.
+    `as_of` asks for the rows valid at a time in ms; None: the newest. `history`: all versions that are valid at some
+    time from `start` to `end`, both included; None: no bound.
     """
 
     key: bytes | None = None
@@ -74,7 +74,7 @@ def question(
     start: int | None = None,
     end: int | None = None,
 ) -> Question:
-    """The question with these parts: keys by column, in users' values. ConfigurationError for one without an answer.
+    """The question with these parts: keys by column, in users' values. Raises ConfigurationError if it has no answer.
 
     `from_key` and `to_key` may name leading key columns only; both are included.
     """
@@ -98,9 +98,9 @@ def question(
 
 
 def encoded_key(store: StoreInfo, key: object, whole: bool = False) -> bytes:
-    """The bytes of a key that is given by column; of leading columns only, unless the `whole` key is needed.
+    """The bytes of a key given by column; leading columns are enough unless the `whole` key is needed.
 
-    ConfigurationError for a column that is missing, unknown or null, or a value that is not of its type.
+    Raises ConfigurationError if a column is missing, unknown or null, or a value is not of its type.
     """
     if not isinstance(key, Mapping):
         message = f"a key of '{store.name}' is a dict of its columns, not {brief(key)}"

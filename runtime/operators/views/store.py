@@ -14,7 +14,7 @@ class StoreInfo:
     """One store of a plan.
 
     `node` is the node in the plan that keeps it, `owner` the user's node that this belongs to. `key` and `value` are
-    the columns of its rows, `extra` is what these tell beside, each a bigint or null: times in ms, a number of rows.
+    the columns of its rows; `extra` are further columns, each a bigint or null: times in ms, a number of rows.
     `partitioned` is the node by whose key its rows are spread. `replicated`: every partition has
     all rows (a global table). `canonical` is False for a table's further copies, in other stages that read it.
     """
@@ -34,9 +34,10 @@ class StoreInfo:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What users read above its rows: the columns, the status, `extra`.
+        """The headers that users see: the columns, the status, `extra`.
 
-        Where one of these is called as a column is, it is called ``_vsc_...`` instead, which no column may be.
+        If one of the latter has the name of a column, it is called ``_vsc_...`` instead; no column may have such a
+        name.
         """
         own = tuple(column.name for column in (*self.key, *self.value))
         taken = {name.lower() for name in own}

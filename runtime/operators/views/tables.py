@@ -1,4 +1,4 @@
-"""Tables' own stores, looked into."""
+"""Views of tables' own stores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["open_table_view", "table_pulse"]
 _KEYS_AT_ONCE = 4096
 
 _Version = tuple[int, int, bytes | None]
-"""Valid from, valid to (`NEVER` for a newest one), the row; None: a tombstone."""
+"""Valid from, valid to (`NEVER` for the newest), the row; None: a tombstone."""
 
 
 def open_table_view(plan: Plan, store: StoreInfo, kv: OrderedKV) -> StoreView:
@@ -43,7 +43,7 @@ def table_pulse(store: StoreInfo, kv: OrderedKV) -> Pulse:
 
 
 class _Versioned:
-    """A versioned store: one entry a key, or with a history one a version."""
+    """A versioned store: one entry per key, or with a history one per version."""
 
     held = 0
 
@@ -69,7 +69,7 @@ class _Versioned:
                 yield from self._states(keys, question)
 
     def _states(self, keys: list[bytes], question: Question) -> Iterator[Entry]:
-        """What is valid at one time."""
+        """The rows valid at one time."""
         as_of = None if question.as_of is None else np.full(len(keys), question.as_of, np.int64)
         found = self._store.get_many(keys, as_of)
         for key, one in zip(keys, found, strict=True):
@@ -98,7 +98,7 @@ class _Versioned:
                 yield self._too_old(key)
 
     def _versions(self, keys: list[bytes], question: Question) -> list[list[_Version]]:
-        """For each key its versions in the range and the retention, oldest first; the newest whatever its age."""
+        """For each key its versions within the range and the retention, oldest first; the newest at any age."""
         start = self._limit if question.start is None else max(question.start, self._limit)
         end = NEVER - 1 if question.end is None else question.end
         found = self._store.versions_many(
@@ -126,7 +126,7 @@ class _Versioned:
 
 
 class _Unversioned:
-    """A store that keeps one row a key. `valid_from` is the row's event time."""
+    """A store that keeps one row per key. `valid_from` is the row's event time."""
 
     stream_time, held = None, 0
 

@@ -17,7 +17,7 @@ __all__ = ["Beside", "Contents", "Entry", "Pulse", "StoreView", "byte_size", "cl
 
 
 class Entry(NamedTuple):
-    """A row of an answer: internal values; `value` None where there is none; `extra` as `StoreInfo.extra` names it."""
+    """A row of an answer: internal values; `value` is None without a value; `extra` as `StoreInfo.extra` names it."""
 
     status: Status
     encoded: bytes
@@ -27,27 +27,27 @@ class Entry(NamedTuple):
 
 
 class StoreView(Protocol):
-    """A store that is looked into."""
+    """A store opened for reading."""
 
     @property
     def stream_time(self) -> int | None:
-        """The highest event time that it has seen in ms; None where it has no clock, or has seen nothing."""
+        """The highest event time that it has seen, in ms; None if it has no clock or has seen nothing."""
 
     @property
     def held(self) -> int:
-        """How many of its rows wait for stream time to go on."""
+        """How many of its rows wait for stream time to advance."""
 
     def rows(self) -> int:
-        """How many rows it keeps: versions (tombstones too), rows, groups, windows, records that wait."""
+        """How many rows it keeps: versions (including tombstones), rows, groups, windows, waiting records."""
 
     def answer(self, question: Question) -> Iterator[Entry]:
-        """The rows that are asked for, by key; the versions of one key newest first."""
+        """The requested rows, by key; the versions of one key newest first."""
 
 
 class Pulse(NamedTuple):
-    """What a store tells of itself at the end of every epoch, at the cost of one read.
+    """What a store reports at the end of every epoch, at the cost of one read.
 
-    `stream_time` in ms, None without a clock or before the first record; `held`: what waits for it to go on.
+    `stream_time` in ms, None without a clock or before the first record; `held`: how many rows wait for it to advance.
     """
 
     stream_time: int | None
@@ -55,12 +55,12 @@ class Pulse(NamedTuple):
 
 
 def clock(stream_time: int) -> int | None:
-    """What a clock shows that is negative before the first record."""
+    """The time of a clock that is negative before the first record: None until then."""
     return None if stream_time < 0 else stream_time
 
 
 class Contents(NamedTuple):
-    """What a store beside a table holds, in the words of `StoreInfo`."""
+    """What a store beside a table holds, with the fields of `StoreInfo`."""
 
     extra: tuple[str, ...]
     key: tuple[Column, ...]
@@ -70,10 +70,10 @@ class Contents(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What an operator keeps that is not its node's table, under the node's prefix and `suffix`.
+    """What an operator keeps besides its node's table, under the node's prefix and `suffix`.
 
-    It is there if the operation `keeps` something. `contents` says of a node and its operation what that is; `view`
-    opens it. `moving`: how its rows move, and `encoded`: of which columns they are.
+    It exists if the operation `keeps` something. `contents` describes it for a node and its operation; `view` opens it.
+    `moving`: how its rows move to other partitions; `encoded`: the columns that they are encoded with.
     """
 
     suffix: bytes
