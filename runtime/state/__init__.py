@@ -1,8 +1,7 @@
-"""State: versioned and unversioned stores, the grace buffer, and the ordered maps of bytes that they all lie in.
+"""State: versioned and unversioned stores, the grace buffer, and the ordered maps of bytes that hold them all.
 
-The one package that knows RocksDB. What a user opens is `RocksDBVersionedStore` or `InMemoryVersionedStore`; the
-operators put stores over a map that a stage shares. Names are loaded when they are first asked for, so that the codecs
-can be used without RocksDB.
+The only package that uses RocksDB. Users open `RocksDBVersionedStore` or `InMemoryVersionedStore`; the operators put
+stores over a map that their stage shares. Names are loaded on first use, so the codecs work without RocksDB.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The values that a store of versions takes and gives, shared by every store and by whoever calls one.
+"""The arguments and results of versioned stores, shared by every store and its callers.
 
-Times are integers of milliseconds since the epoch; a version is valid on ``[valid_from, valid_to)``. Not for rows as
-they lie on disk (`versioned_layout`), nor for what a value's bytes mean (`rows`).
+Times are integers of milliseconds since the epoch; a version is valid on ``[valid_from, valid_to)``. `versioned_layout`
+has the layout of rows on disk, `rows` the meaning of a value's bytes.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ __all__ = [
 ]
 
 NEVER: Final = np.iinfo(np.int64).max
-"""``valid_to`` in columns where nothing newer is known (`PutOutcome` and `VersionedRecord` have None there)."""
+"""``valid_to`` in columns if nothing newer is known (`PutOutcome` and `VersionedRecord` have None)."""
 
 
 class OutcomeKind(StrEnum):
-    """What became of a write."""
+    """The outcome of a write."""
 
     LATEST = "latest"
     """It is now its key's newest version."""
     SUPERSEDED = "superseded"
-    """It was taken in, but a newer version of its key was there already."""
+    """It was accepted, but its key already had a newer version."""
     EXPIRED = "expired"
     """It was refused: older than stream time minus grace."""
 
@@ -56,9 +56,9 @@ _KINDS: Final = (OutcomeKind.LATEST, OutcomeKind.SUPERSEDED, OutcomeKind.EXPIRED
 
 @dataclass(frozen=True, slots=True)
 class PutOutcome:
-    """What became of one write (KIP-889's return value of `put`, without its magic numbers).
+    """The outcome of one write (KIP-889's return value of `put`, without its magic numbers).
 
-    `valid_to` is the timestamp of the next newer version for a superseded write, else None.
+    `valid_to` is the timestamp of the next newer version for a superseded write, otherwise None.
     """
 
     kind: OutcomeKind
@@ -67,9 +67,9 @@ class PutOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PutOutcomes:
-    """What became of many writes, in their order.
+    """The outcomes of many writes, in their order.
 
-    `kinds` is uint8[n] (0 latest, 1 superseded, 2 expired), `valid_to` int64[n] (`NEVER` where there is none).
+    `kinds` is uint8[n] (0 latest, 1 superseded, 2 expired), `valid_to` int64[n] (`NEVER` if nothing newer is known).
     """
 
     kinds: npt.NDArray[np.uint8]
@@ -94,14 +94,14 @@ class VersionedRecord:
 
 LOOKUP_FOUND: Final = 0
 LOOKUP_MISSES: Final = (None, Miss.NO_RECORD, Miss.TOMBSTONE, Miss.OLDER_THAN_RETENTION)
-"""What the numbers in `Lookups.kinds` stand for."""
+"""The meaning of the numbers in `Lookups.kinds`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
     """The answers to many look-ups, in their order, as columns.
 
-    `kinds` is uint8[n]: 0 found, else an index into `LOOKUP_MISSES`. `valid_from` and `valid_to` are int64[n]
+    `kinds` is uint8[n]: 0 found, otherwise an index into `LOOKUP_MISSES`. `valid_from` and `valid_to` are int64[n]
     (`valid_to` is `NEVER` for a newest version), `values` has n elements; where nothing was found they are -1, `NEVER`
     and null.
     """
@@ -119,7 +119,7 @@ class Lookups:
 class Versions:
     """Versions of many keys as columns, sorted by (key, valid_from).
 
-    `key` is int64[m], an index into the keys that were asked for; `valid_from` and `valid_to` are int64[m] (`NEVER`
+    `key` is int64[m], an index into the requested keys; `valid_from` and `valid_to` are int64[m] (`NEVER`
     for a key's newest); `values` has m elements, null for a tombstone.
     """
 

@@ -1,4 +1,4 @@
-"""The changelog of an overlay: what was written above a store, as one blob that can be kept and applied elsewhere.
+"""The changelog of an overlay: its writes above a store, as one blob that can be kept and applied elsewhere.
 
 Layout (little endian), format version 1::
 
@@ -16,9 +16,10 @@ Layout (little endian), format version 1::
            the bytes of all these, one after the other, in that order
 
 Guarantees: applying a changelog to a copy of the overlay's base gives what the overlay showed; applying it again
-changes nothing. A blob that was cut, damaged or is of another format version raises `StateError` and changes nothing.
-Plain lengths and bytes: about as fast as an Arrow IPC stream of the same rows (measured), with a checksum, and nothing
-in a blob can run. Not a log of single writes: a key that was written often is in it once.
+changes nothing. A blob that is cut, damaged or of another format version raises `StateError` and changes nothing.
+
+The format is plain lengths and bytes: measured about as fast as an Arrow IPC stream of the same rows, with a checksum,
+and nothing in a blob can be executed. It is not a log of single writes: a key that was written often is in it once.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _COUNTS: Final = struct.Struct("<III")
 _BODY: Final = _HEAD.size + _CHECK.size + _SIZE.size
 _PLAIN, _LZ4 = 0, 1
 _MOST_GAIN: Final = 256
-"""lz4 makes nothing shorter than by 255: what says that it was longer would only take memory."""
+"""lz4 compresses by at most a factor of 255: a larger claimed length would only waste memory."""
 
 _SMALL: Final = 256
 """Bodies up to this length are not worth compressing."""
@@ -55,7 +56,7 @@ Range = tuple[bytes, bytes]
 
 
 def encode_changelog(ranges: Sequence[Range], deletes: Sequence[bytes], puts: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return the blob that stands for these writes; they are applied in the order ranges, deletes, puts."""
+    """Return the blob of these writes, which are applied in the order ranges, deletes, puts."""
     rows = list(puts)
     parts = [start for start, _ in ranges]
     parts += [end for _, end in ranges]
@@ -71,7 +72,7 @@ def encode_changelog(ranges: Sequence[Range], deletes: Sequence[bytes], puts: It
 
 
 def decode_changelog(blob: bytes) -> tuple[list[Range], list[bytes], list[tuple[bytes, bytes]]]:
-    """Return (ranges, deletes, puts) of a blob; raises `StateError` when it is not one or is damaged."""
+    """Return (ranges, deletes, puts) of a blob. Raises `StateError` if it is not a changelog or is damaged."""
     body = _body(blob)
     if len(body) < _COUNTS.size:
         raise StateError("the changelog is damaged: it has no counts")
@@ -96,7 +97,7 @@ def decode_changelog(blob: bytes) -> tuple[list[Range], list[bytes], list[tuple[
 
 
 def apply_changelog(kv: OrderedKV, blob: bytes) -> None:
-    """Write what `blob` holds to `kv`, atomically. Raises `StateError` for a damaged blob, and writes nothing then."""
+    """Write the content of `blob` to `kv`, atomically. Raises `StateError` for a damaged blob, without writing."""
     ranges, deletes, puts = decode_changelog(blob)
     kv.write(puts, deletes, ranges)
 

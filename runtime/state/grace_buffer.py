@@ -1,4 +1,4 @@
-"""The buffer of a join with grace (KIP-923): records that wait, in the order in which they will be joined.
+"""The buffer of a join with grace (KIP-923): waiting records, in the order in which they will be joined.
 
 Layout, format version 1 (root: the length of the buffer's prefix as two bytes, big endian, and the prefix; numbers in
 keys are eight bytes, big endian, so that they sort)::
@@ -7,12 +7,12 @@ keys are eight bytes, big endian, so that they sort)::
                                           i64 records (little endian)
     root "b" timestamp key 00 00 sequence the payload
 
-In a key each byte 00 is followed by FF, and 00 00 ends it: so the rows are in the order of (timestamp, the key's raw
-bytes as unsigned numbers, arrival), and a key that begins another one comes before it whatever follows.
+In a key each byte 00 is followed by FF, and 00 00 ends the key. So the rows are in the order of (timestamp, the key's
+raw bytes as unsigned numbers, arrival), and a key that is a prefix of another comes before it, whatever follows.
 
-Guarantees: records of one timestamp and key come out as they went in; stream time is the highest timestamp that was
-ever added, and nothing else moves it; stream time, sequence and records outlive a restart exactly (decision D11). Not
-for deciding what is late: that is the join's.
+Guarantees: records of one timestamp and key come out in the order in which they went in; stream time is the highest
+timestamp ever added, and nothing else moves it; stream time, sequence and records survive a restart exactly (decision
+D11). The join decides what is late.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _END: Final = b"\0\0"
 
 
 class Buffered(NamedTuple):
-    """A record that waits."""
+    """A waiting record."""
 
     timestamp: int
     key: bytes
@@ -48,7 +48,7 @@ class TimeOrderedBuffer:
     __slots__ = ("_count", "_kv", "_meta", "_rows", "_sequence", "_time")
 
     def __init__(self, kv: OrderedKV, prefix: bytes) -> None:
-        """Open the buffer that `kv` has under `prefix`; `StateError` when what lies there is something else."""
+        """Open the buffer that `kv` has under `prefix`. Raises `StateError` if something else is stored there."""
         root = store_root(prefix)
         self._kv, self._meta, self._rows = kv, root + b"m", root + b"b"
         self._time, self._sequence, self._count = _META.read(kv.get(self._meta))
@@ -58,13 +58,13 @@ class TimeOrderedBuffer:
 
     @property
     def stream_time(self) -> int:
-        """The highest timestamp that was ever added; -1 at first."""
+        """The highest timestamp ever added; -1 at first."""
         return self._time
 
     def pass_through(self, count: int, clock: int, waiting: Sequence[tuple[int, Buffered]]) -> None:
-        """Take in `count` records, the highest timestamp of which is `clock`, of which only those `waiting` are left.
+        """Add `count` records, the highest timestamp of which is `clock`, and keep only those `waiting`.
 
-        These come with their places among all of them; one atomic write.
+        These have their places among all of them. One atomic write.
         """
         puts = [self._row(self._sequence + place, record) for place, record in waiting]
         self._sequence += count
@@ -75,7 +75,7 @@ class TimeOrderedBuffer:
     def pop_until(self, timestamp: int) -> Iterator[Buffered]:
         """Take out the records with a time of at most `timestamp`: (timestamp, key, payload), in order.
 
-        They are removed, in one atomic write, before the first one is given.
+        They are removed, in one atomic write, before the first one is returned.
         """
         if not self._count or timestamp < 0:
             return iter(())
@@ -86,7 +86,7 @@ class TimeOrderedBuffer:
         return iter([Buffered(*self._decode(row_key), payload) for row_key, payload in due])
 
     def scan(self) -> Iterator[Buffered]:
-        """Iterate over all records that wait, in order, without taking them out."""
+        """Iterate over all waiting records, in order, without taking them out."""
         for row_key, payload in self._kv.scan(self._rows, prefix_end(self._rows)):
             yield Buffered(*self._decode(row_key), payload)
 

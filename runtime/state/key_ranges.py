@@ -1,4 +1,4 @@
-"""Ranges of keys: a set of keys that is given by where its stretches begin and end."""
+"""Ranges of keys: a set of keys defined by where its ranges begin and end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class KeyRanges:
         return at >= 0 and key < self._ends[at]
 
     def add(self, start: bytes, end: bytes) -> None:
-        """Take in a range, which is not empty; those that it overlaps or touches become one with it."""
+        """Add a non-empty range, merging it with those that it overlaps or touches."""
         first = bisect_left(self._ends, start)
         last = bisect_right(self._starts, end)
         if first < last:
@@ -40,11 +40,11 @@ class KeyRanges:
         self._ends[first:last] = [end]
 
     def behind(self, key: bytes) -> bytes:
-        """The first key from `key` on that is in no range."""
+        """The first key from `key` on that is not in a range."""
         at = bisect_right(self._starts, key) - 1
         return max(key, self._ends[at]) if at >= 0 else key
 
     def before(self, key: bytes) -> bytes:
-        """The start of the range that holds the keys right before `key`, or `key` where none does."""
+        """The start of the range that holds the keys right before `key`, or `key` if none does."""
         at = bisect_left(self._ends, key)
         return min(key, self._starts[at]) if at < len(self._starts) else key

@@ -15,7 +15,7 @@ boolean                   1 byte, 0 or 1
 integers, date, timestamp big-endian two's complement of the type's width (1, 2, 4, 8 bytes), sign bit flipped
 decimal                   the unscaled number like an integer of 8 bytes (precision up to 18) or 16
 string, binary            the bytes, each ``00`` written as ``00 FF``, then ``00 01``
-struct                    its fields in turn, each behind ``00`` (null, nothing follows) or ``01``
+struct                    its fields in turn, each after ``00`` (null, nothing follows) or ``01``
 ========================  =====================================================================================
 
 Floats, arrays and maps cannot be keys (the compiler refuses them): `KeyCodec` raises TypeError for them. A key
@@ -68,7 +68,7 @@ class KeyCodec:
     def encode(self, values: Sequence[object]) -> bytes:
         """The bytes of one key, given as internal values in column order.
 
-        Raises ValueError for a null column, or for another number of values than there are columns.
+        Raises ValueError for a null column, or if the number of values is not that of the columns.
         """
         parts = [b"\x01"]
         for encode, value in zip(self._encoders, values, strict=True):
@@ -78,14 +78,14 @@ class KeyCodec:
         return b"".join(parts)
 
     def decode(self, data: bytes) -> tuple[object, ...]:
-        """The internal values of a key; raises ValueError when `data` is not one whole key of these types."""
+        """The internal values of a key. Raises ValueError if `data` is not exactly one key of these types."""
         values, end = self.decode_first(data)
         if end != len(data):
             raise ValueError(f"key has {len(data)} bytes where {end} were expected")
         return values
 
     def decode_first(self, data: bytes) -> tuple[tuple[object, ...], int]:
-        """The internal values of the key that `data` begins with, and where that key ends; ValueError without one."""
+        """The internal values of the key at the start of `data`, and where it ends. Raises ValueError without one."""
         if not data or data[0] != FORMAT_VERSION:
             raise ValueError(f"key of an unknown format version: {data[:1]!r}; this release reads {FORMAT_VERSION}")
         values, position = [], 1
@@ -115,7 +115,7 @@ class KeyCodec:
         return self._encode_distinct(chosen, count), index
 
     def decode_columns(self, keys: Sequence[bytes]) -> tuple[pa.Array, ...]:
-        """The key columns of encoded keys; raises ValueError for what is not one whole key of these types."""
+        """The key columns of encoded keys. Raises ValueError for data that is not exactly one key of these types."""
         if len(self.types) == 1:
             column = _decode_column(keys, self.types[0])
             if column is not None:
@@ -228,7 +228,7 @@ def _one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _distinct(columns: Sequence[pa.Array]) -> tuple[npt.NDArray[np.int64], int]:
-    """For each row the number of its combination of values, numbered by first appearance, and how many there are."""
+    """For each row the number of its combination of values, by first appearance; and the number of combinations."""
     index: npt.NDArray[np.int64] | None = None
     count = 0
     for leaf in _leaves(columns):
@@ -259,7 +259,7 @@ def _leaves(columns: Sequence[pa.Array]) -> list[pa.Array]:
 
 
 def _encode_column(column: pa.Array, data_type: DataType) -> pa.Array:
-    """One piece of bytes a row, for a column without nulls."""
+    """The bytes of each row, for a column without nulls."""
     name = data_type.name if isinstance(data_type, ScalarType) else ""
     if name in ("string", "binary"):
         raw = column.cast(pa.binary())
@@ -278,7 +278,7 @@ def _encode_column(column: pa.Array, data_type: DataType) -> pa.Array:
 
 
 def _decode_column(keys: Sequence[bytes], data_type: DataType) -> pa.Array | None:
-    """The column of keys of one column; None where they have to be looked at one by one."""
+    """The column of keys with one column; None if they must be decoded one by one."""
     name = data_type.name if isinstance(data_type, ScalarType) else ""
     whole = b"".join(keys)
     version = bytes([FORMAT_VERSION])

@@ -1,4 +1,4 @@
-"""The ordered maps that stores are written against, in one place: see the modules that this one gathers."""
+"""The ordered maps under the stores, in one place: see the modules that this one re-exports."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What every store is written against: an ordered map of bytes to bytes, with atomic writes.
+"""The interface under every store: an ordered map of bytes to bytes, with atomic writes.
 
-Guarantees: keys are ordered as unsigned bytes, a key that is a prefix of another comes before it; a `write` is seen
-whole or not at all. A scan is of the moment when it began or of no earlier one; writing while one is under way is
-allowed, and whether the scan shows it is left open. Not for concurrent use: one thread, one map.
+Guarantees: keys are ordered as unsigned bytes, and a key that is a prefix of another comes before it; a `write` is seen
+whole or not at all. A scan shows the state at its beginning or later; writing during a scan is allowed, and the scan
+may or may not show it. Not for concurrent use: one thread per map.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class OrderedKV(Protocol):
         ...
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """Return the value of each key, in their order, None for those that are not there."""
+        """Return the value of each key, in their order, None for missing keys."""
         ...
 
     def scan(self, start: bytes, end: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
@@ -40,24 +40,24 @@ class OrderedKV(Protocol):
 
 
 class LowerKV(OrderedKV, Protocol):
-    """A map to work above: one that can be had a second time, to write to."""
+    """A map to work above: it can make a scratch copy to write to."""
 
     def scratch(self) -> OrderedKV:
-        """A map with the same rows, of which there is one at a time: neither sees what is written to the other.
+        """A map with the same rows: neither sees writes to the other. Only one exists at a time.
 
-        It is gone when this one is closed.
+        It is removed when this map is closed.
         """
         ...
 
 
 def prefix_end(prefix: bytes) -> bytes | None:
-    """Return the smallest key greater than every key that begins with `prefix`; None if there is no such key."""
+    """Return the smallest key greater than every key that begins with `prefix`; None if no key is."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes((stem[-1] + 1,)) if stem else None
 
 
 def store_root(prefix: bytes) -> bytes:
-    """Return what all row keys of the store with this prefix begin with: no root is the beginning of another one.
+    """Return what all row keys of the store with this prefix begin with: no root is a prefix of another.
 
     Raises ValueError for a prefix of 65,536 bytes or more.
     """

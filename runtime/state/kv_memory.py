@@ -1,7 +1,7 @@
-"""An ordered map in memory: a dictionary, and beside it the keys in order, brought up to date only when scanned.
+"""An ordered map in memory: a dictionary and its keys in order, which are updated only when scanned.
 
-Guarantees: reads and writes of single keys cost what a dictionary costs, however many keys there are, and the first
-rows of a scan cost no more because there are many. Not for data that has to outlive the process.
+Guarantees: reads and writes of single keys cost as much as in a dictionary, and the first rows of a scan do not cost
+more if the map is large. Not for data that must survive the process.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 __all__ = ["MemoryKV", "SortedKeys"]
 
 _FEW = 16
-"""Up to so many changes are worked into the order one by one; more are sorted in."""
+"""Up to this many changes are inserted into the order one by one; more are sorted in."""
 
 
 _SCANNED = 256
-"""A scan looks at so many keys at once: most scans are for the first few."""
+"""How many keys a scan looks at together: most scans are for the first few."""
 
 
 class SortedKeys:
-    """The keys of a dictionary in order. Told of every key that comes and goes, it sorts only when it is asked."""
+    """The keys of a dictionary in order. It is notified of every new and removed key, but sorts only on demand."""
 
     __slots__ = ("_fresh", "_gone", "_order")
 
@@ -30,14 +30,14 @@ class SortedKeys:
         self._gone: set[bytes] = set()
 
     def add(self, key: bytes) -> None:
-        """Take in a key that was not there."""
+        """Add a new key."""
         if key in self._gone:
             self._gone.remove(key)
         else:
             self._fresh.add(key)
 
     def add_many(self, keys: Sequence[bytes]) -> None:
-        """Take in keys that were not there; one may come twice."""
+        """Add new keys; duplicates are allowed."""
         if self._gone:
             for key in dict.fromkeys(keys):
                 self.add(key)
@@ -45,7 +45,7 @@ class SortedKeys:
             self._fresh.update(keys)
 
     def remove(self, key: bytes) -> None:
-        """Let go of a key that was there."""
+        """Remove an existing key."""
         if key in self._fresh:
             self._fresh.remove(key)
         else:
@@ -59,7 +59,7 @@ class SortedKeys:
         return order[first : len(order) if end is None else bisect_left(order, end, first)]
 
     def each(self, start: bytes, end: bytes | None, reverse: bool) -> Iterator[bytes]:
-        """Iterate over the keys with ``start <= key < end``, some at a time; what comes meanwhile may be missed."""
+        """Iterate over the keys with ``start <= key < end``, some at a time; may miss keys added meanwhile."""
         while True:
             self._settle()
             order = self._order
@@ -118,7 +118,7 @@ class MemoryKV:
         return self._rows.get(key)
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """Return the value of each key, in their order, None for those that are not there."""
+        """Return the value of each key, in their order, None for missing keys."""
         return list(map(self._rows.get, keys))
 
     def scan(self, start: bytes, end: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:

@@ -1,9 +1,9 @@
-"""An ordered map in a RocksDB folder: the only module that knows rocksdict.
+"""An ordered map in a RocksDB folder: the only module that uses rocksdict.
 
-Guarantees: opening and closing cost a few milliseconds; a write batch is atomic; what a clear `StateError` can say
-about a folder that is in use, damaged or not a folder, it says.
+Guarantees: opening and closing cost a few milliseconds; a write batch is atomic; a folder that is in use, damaged or
+not a folder raises a clear `StateError`.
 
-How much survives what:
+What survives:
 
 * `close` (also by ``with``): everything, durable or not.
 * the process is killed: with ``durable=True`` every write that returned (they are in a log that the operating system
@@ -50,33 +50,33 @@ _WRITE_BUFFER_BYTES = 32 << 20
 _CACHE_BYTES = 32 << 20
 _BLOOM_BITS = 10
 _SORTED_RUNS = 8
-"""How many files with keys of the whole range there may be; every micro-batch's flush makes one. More are merged."""
+"""How many files may span the whole key range before they are merged; every micro-batch's flush makes one."""
 _IDLE_SECONDS = 0.05
-"""How long `close` waits for a compaction that is due and has not begun: some that are due have nothing to do."""
+"""How long `close` waits for a due compaction to begin: some due compactions have nothing to do."""
 
 _SCRATCH = "scratch"
-"""The folder of a store's scratch copy, in its own: so they go together."""
+"""The folder of a store's scratch copy, within the store's own, so both are removed together."""
 
 _OWN_FILES = ("LOCK", "LOG", "IDENTITY", "MANIFEST-", "OPTIONS-", "rocksdict-config.json")
-"""What RocksDB may leave in a folder that it was creating when it was killed."""
+"""What RocksDB may leave in a folder if it is killed while creating it."""
 
 _NO_SPACE = ("No space left", "File too large", "Disk quota exceeded")
 
 
 class RocksKV:
-    """An `OrderedKV` in a RocksDB folder, made when it is not there. A context manager."""
+    """An `OrderedKV` in a RocksDB folder, which is created if missing. A context manager."""
 
     def __init__(self, path: str | Path, durable: bool = True) -> None:
-        """Open the folder `path`. `durable`: writes outlive a killed process (see the module's text).
+        """Open the folder `path`. `durable`: writes survive a killed process (see the module's text).
 
-        Raises `StateError` when the path is a file, holds something else or is damaged, or the folder is open already.
+        Raises `StateError` if the path is a file, holds something else, is damaged, or is already open.
         """
         self.path = str(path)
         _refuse_foreign(Path(path))
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             options = _options()
-            # For the column family once more: rocksdict would take what it was made with, without filter and cache.
+            # Again for the column family: otherwise rocksdict uses its original options, without filter and cache.
             self._db: Any = Rdict(self.path, options, {"default": options})
         except Exception as error:
             raise _opening_failed(self.path, error) from error
@@ -97,7 +97,7 @@ class RocksKV:
         return found
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """Return the value of each key, in their order, None for those that are not there."""
+        """Return the value of each key, in their order, None for missing keys."""
         try:
             found: list[bytes | None] = self._db.get(keys if isinstance(keys, list) else list(keys))
         except Exception as error:
@@ -140,7 +140,7 @@ class RocksKV:
     def scratch(self) -> RocksKV:
         """Return a store with the same rows in a folder within this one's, over hard links to its files.
 
-        It is made in milliseconds, and takes no space but for what is written to it.
+        It takes milliseconds to make, and only needs space for what is written to it.
         """
         folder = Path(self.path) / _SCRATCH
         try:
@@ -151,11 +151,11 @@ class RocksKV:
         return self._scratch
 
     def close(self) -> None:
-        """Flush everything and let go of the folder. Closing twice is allowed."""
+        """Flush everything and release the folder. Closing twice is allowed."""
         if self._closed:
             return
         self._closed = True
-        # An iterator keeps the folder locked, so the scans that are still about are ended first.
+        # An iterator keeps the folder locked, so open scans are ended first.
         for scan in list(self._scans):
             scan.end()
         try:
@@ -172,7 +172,7 @@ class RocksKV:
             self._compact()
 
     def _compact(self) -> None:
-        """Waits for the compactions that the flush made due: closing would break them off, each time anew."""
+        """Waits for the compactions that the flush made due: otherwise every close would abort them again."""
         idle_since = time.monotonic()
         while self._db.property_int_value("rocksdb.compaction-pending") or self._compacting():
             if self._compacting():
@@ -201,16 +201,16 @@ class RocksKV:
 
 
 class _Scratch(RocksKV):
-    """A copy, removed when it is closed."""
+    """A scratch copy, removed when it is closed."""
 
     def close(self) -> None:
-        """Let go of the folder and remove it."""
-        with contextlib.suppress(StateError):  # nothing of it is needed, so nothing of it can be missing
+        """Release the folder and remove it."""
+        with contextlib.suppress(StateError):  # nothing of the copy is needed, so a failure loses nothing
             super().close()
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _finish(self) -> None:
-        """Does nothing: it is not read again."""
+        """Does nothing: nothing reads the copy again."""
 
 
 class _Scan(Iterator[tuple[bytes, bytes]]):
@@ -236,19 +236,19 @@ class _Scan(Iterator[tuple[bytes, bytes]]):
         return row
 
     def end(self) -> None:
-        """Let go of RocksDB's iterator."""
+        """Release RocksDB's iterator."""
         self._rows = None
 
 
 @functools.cache
 def _cache() -> Cache:
-    """One for the process: what a folder's files have brought into it is found again when the folder is next opened."""
+    """The process's only cache, so blocks of a folder's files are still cached when the folder is next opened."""
     return Cache(_CACHE_BYTES)
 
 
 def _options() -> Options:
     options = Options(raw_mode=True)
-    # Files of like size are merged: few of them to look into, and no key is rewritten often, however big the state is.
+    # Files of similar size are merged: few files to search, and no key is rewritten often, however large the state is.
     options.set_compaction_style(DBCompactionStyle.universal())
     options.set_level_zero_file_num_compaction_trigger(_SORTED_RUNS)
     merging = UniversalCompactOptions()
@@ -273,7 +273,7 @@ def _options() -> Options:
 
 
 def _refuse_foreign(path: Path) -> None:
-    """Refuse a path where RocksDB would make a new database in or over something else."""
+    """Refuse a path where RocksDB would create a new database in or over something else."""
     if path.exists() and not path.is_dir():
         raise StateError(f"the store {str(path)!r} is a file, not a folder", "give the path of a folder")
     if not path.is_dir() or (path / "CURRENT").exists():
