@@ -1,7 +1,7 @@
-"""An ordered map above another one: writes stay in memory, reads see both; only `commit` writes to the one below.
+"""An ordered map above another one: writes stay in memory, reads see both; only `commit` writes to the map below.
 
-That is how a micro-batch works on committed state: what it writes becomes one changelog, which is applied to the map
-below once the micro-batch is known to be committed; a failed attempt leaves nothing behind.
+A micro-batch works on committed state in this way: its writes become one changelog, which is applied to the map below
+once the micro-batch is known to be committed; a failed attempt leaves no trace.
 
 Guarantees: reads and writes of single keys cost what a dictionary costs (and a read of the map below for a key that
 was not written). Order is made only when something is scanned. Scans that begin at one place again and again, as those
@@ -20,9 +20,9 @@ from vsc.runtime.state.kv_memory import SortedKeys
 __all__ = ["OverlayKV"]
 
 _MANY = 4
-"""From how many hidden rows on a scan remembers that they are."""
+"""From this many hidden rows on, a scan remembers that they are hidden."""
 _ROW_BYTES = 200
-"""What a row takes beside its bytes: two objects, and its places in a dictionary and in the order."""
+"""The overhead of a row in bytes: two objects, and its places in a dictionary and in the order."""
 
 
 class _Lead:
@@ -48,7 +48,7 @@ class _Lead:
         return iter(()) if end is not None and end <= start else base.scan(start, end, self._reverse)
 
     def learn(self, key: bytes | None) -> None:
-        """From where the scan began to `key` (None: to where it ended) nothing shows, and never will again."""
+        """Notes that from the scan's start to `key` (None: to its end) no row shows, and none ever will again."""
         if self._over or self.many < _MANY:
             return
         assert self._end is not None
@@ -59,7 +59,7 @@ class _Lead:
         self.many = 0
 
     def end(self, key: bytes | None) -> None:
-        """As `learn`, and the row of `key` shows, so that this was all."""
+        """As `learn`; the row of `key` shows, so the hidden rows end there."""
         self.learn(key)
         self._over = True
 
@@ -71,23 +71,23 @@ class OverlayKV:
 
     def __init__(self, base: OrderedKV) -> None:
         self._base = base
-        # What was written: value, or None for a key that was deleted. It hides what the base has.
+        # The writes: a value, or None for a deleted key. They hide the base's rows.
         self._rows: dict[bytes, bytes | None] = {}
-        # Those that have a value: scans do not come by what was deleted here.
+        # The written keys with a value: scans do not visit keys deleted here.
         self._keys = SortedKeys()
-        # Ranges of the base that were deleted.
+        # Deleted ranges of the base.
         self._hidden = KeyRanges()
-        # Ranges in which scans have found that nothing of the base shows (see `_Lead`).
+        # Ranges in which scans have found no visible row of the base (see `_Lead`).
         self._passed = KeyRanges()
 
     @property
     def written(self) -> int:
-        """How many rows were written, those left out that were deleted again."""
+        """How many rows were written, without those deleted again."""
         return sum(value is not None for value in self._rows.values())
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory the rows that were written take. Looks at all of them."""
+        """The approximate memory of the written rows, in bytes. Looks at all of them."""
         values = sum(len(value) for value in self._rows.values() if value is not None)
         return sum(map(len, self._rows)) + values + len(self._rows) * _ROW_BYTES
 
@@ -98,7 +98,7 @@ class OverlayKV:
         return None if key in self._hidden else self._base.get(key)
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """Return the value of each key, in their order, None for those that are not there."""
+        """Return the value of each key, in their order, None for missing keys."""
         rows = self._rows
         if not rows and not self._hidden:
             return self._base.get_many(keys)
@@ -153,11 +153,11 @@ class OverlayKV:
         rows.update(written)
 
     def changes(self) -> tuple[Mapping[bytes, bytes | None], Sequence[Range]]:
-        """Return what was written: rows by key (None: deleted), and the ranges of the map below that are hidden."""
+        """Return the writes: rows by key (None: deleted), and the hidden ranges of the map below."""
         return self._rows, list(self._hidden)
 
     def changelog(self) -> bytes:
-        """Return everything that was written since this overlay was made, as one blob for `apply_changelog`."""
+        """Return all writes since this overlay was made, as one blob for `apply_changelog`."""
         deletes = [key for key, value in self._rows.items() if value is None]
         puts = [(key, value) for key, value in self._rows.items() if value is not None]
         return encode_changelog(list(self._hidden), deletes, puts)
@@ -171,21 +171,21 @@ class OverlayKV:
             self.discard()
 
     def settle(self, base: OrderedKV) -> None:
-        """Write everything to `base`, which has the rows of the map below, and be an empty overlay above it.
+        """Write everything to `base`, which has the rows of the map below, and become an empty overlay above it.
 
-        No scan may be under way: it would go on in the map that was below.
+        No scan may be open: it would continue in the previous map below.
         """
         self._base = base
         self.commit()
 
     def discard(self) -> None:
-        """Forget everything that was written since the overlay was made or last committed."""
+        """Discard all writes since the overlay was made or last committed."""
         self._rows = {}
         self._keys = SortedKeys()
         self._hidden, self._passed = KeyRanges(), KeyRanges()
 
     def _shown(self, key: bytes) -> Iterator[tuple[bytes, bytes]]:
-        # The row may have been deleted while a scan was under way.
+        # The row may have been deleted during a scan.
         value = self._rows.get(key)
         if value is not None:
             yield key, value

@@ -1,4 +1,4 @@
-"""The meta row of a simple store: which kind of store it is, in which format version, and the numbers that it keeps.
+"""The meta row of a simple store: the kind of store, its format version, and the numbers that it keeps.
 
 Layout (little endian): four letters, u16 format version; where there are numbers: u16 zero, then each as an i64.
 """
@@ -15,7 +15,7 @@ __all__ = ["MetaRow"]
 
 @dataclass(frozen=True, slots=True)
 class MetaRow:
-    """The meta rows of one kind of store. `first` are the numbers of a store that nothing was written to."""
+    """The meta rows of one kind of store. `first` are the numbers of a new store."""
 
     letters: bytes
     version: int
@@ -23,7 +23,7 @@ class MetaRow:
     first: tuple[int, ...] = ()
 
     def read(self, data: bytes | None) -> tuple[int, ...]:
-        """The numbers; `data` None is those of a new store. `StateError` for the row of anything else."""
+        """The numbers; for `data` None those of a new store. Raises `StateError` for a row of anything else."""
         if data is None:
             return self.first
         if len(data) != len(self.row(*self.first)) or not self.is_of(data):

@@ -1,16 +1,16 @@
-"""What a `distinct` remembers: for every key the times of the records that have passed.
+"""The state of a `distinct`: for every key the times of the records that have passed.
 
 Layout, format version 2 (root: the length of the store's prefix as two bytes, big endian, and the prefix)::
 
     root "m"             "VSTD", u16 format version, u16 zero, i64 stream time, i64 first time, i64 floor (little
                          endian; no floor in version 1, see `lift`)
     root "k" key         the times, ascending, each i64 (little endian)
-    root "t" time key    nothing; the time has eight bytes, big endian
+    root "t" time key    empty; the time has eight bytes, big endian
 
-Guarantees: stream time and the floor never go back; no time before the first time is there, none from the floor on has
-been forgotten, and forgetting costs as much as was remembered, whatever has been forgotten before. The two differ where
-several partitions have become one: one of them may have forgotten what another still has. Not for deciding what passes:
-that is the operator's.
+Guarantees: stream time and the floor never go back; no time before the first time is kept; no time from the floor on
+has been forgotten. The cost of forgetting depends only on what is forgotten now, not on what was forgotten before.
+First time and floor differ after partitions were merged: one of them may have forgotten what another still has. The
+operator decides what passes.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _NUMBER: Final = struct.Struct(">Q")
 
 
 class PassedTimes:
-    """The times of one `distinct`. `stream_time` is -1 at first; what is before `floor` may have been forgotten."""
+    """The times of one `distinct`. `stream_time` is -1 at first; times before `floor` may have been forgotten."""
 
     __slots__ = ("_first", "_keys", "_kv", "_meta", "_times", "floor", "stream_time")
 
     def __init__(self, kv: OrderedKV, prefix: bytes) -> None:
-        """Open what `kv` has under `prefix`; StateError when what lies there is something else."""
+        """Open the state that `kv` has under `prefix`. Raises StateError if something else is stored there."""
         root = store_root(prefix)
         self._kv, self._meta, self._keys, self._times = kv, root + b"m", root + b"k", root + b"t"
         self.stream_time, self._first, self.floor = _META.read(kv.get(self._meta))
@@ -55,9 +55,9 @@ class PassedTimes:
     def write(
         self, changed: Mapping[bytes, list[int]], added: Sequence[tuple[int, bytes]], clock: int, first: int
     ) -> None:
-        """Keep the times of the keys that have `changed` by what was `added` (time, key); forget all before `first`.
+        """Keep the times of the `changed` keys, with the `added` (time, key); forget all times before `first`.
 
-        Stream time is `clock` now, if that is later. One atomic write.
+        Moves stream time to `clock`, if that is later. One atomic write.
         """
         self.stream_time, first = max(self.stream_time, clock), max(self._first, first)
         begin, end = (self._times + _NUMBER.pack(time) for time in (self._first, first))
@@ -89,7 +89,7 @@ MOVING: Final = Moving({b"k": behind(0), b"t": behind(_NUMBER.size)}, _recoded, 
 
 
 def lift(kv: OrderedKV, root: bytes) -> None:
-    """Brings what `kv` has under `root` from format version 1, in which the first time was the floor, to version 2."""
+    """Converts what `kv` has under `root` from format version 1, where the first time was the floor, to version 2."""
     meta = kv.get(root + b"m")
     if _BEFORE.is_of(meta):
         time, first = _BEFORE.read(meta)

@@ -1,8 +1,8 @@
 """Encoded rows from and to whole columns: the layout of `rows`, without looking at single rows.
 
 Guarantees: the bytes are those of `RowCodec.encode` row by row. Columns of fixed width, strings and binaries are moved
-by numpy and Arrow kernels; nested columns are packed value by value. Not for damaged data in the sense of wrong
-values: a row's version, its length and its ends are checked, so that nothing outside of a row is ever read.
+by numpy and Arrow kernels; nested columns are packed value by value. A row's version, length and ends are checked, so
+nothing outside of a row is ever read; wrong values are not detected.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_BYTES = 2**31 - 1
 
 
 def header_type(slots: Sequence[Slot], bitmap: int) -> np.dtype[np.void]:
-    """The fixed part of a row as a packed numpy record: ``version``, ``nulls`` and one field a column, ``c0``, ..."""
+    """The fixed part of a row as a packed numpy record: ``version``, ``nulls``, one field per column: ``c0``, ..."""
     fields = [("version", "u1", ()), ("nulls", "u1", (bitmap,))]
     fields += [(f"c{i}", _NUMPY[slot.code], ()) for i, slot in enumerate(slots)]
     return np.dtype(fields)
@@ -73,7 +73,7 @@ def decode_rows(
 ) -> tuple[pa.Array, ...]:
     """The columns of encoded rows; where `rows` is null, every column is null.
 
-    Raises ValueError for a row of another format version, and for one that is not of these columns.
+    Raises ValueError for a row of another format version, or of other columns.
     """
     if rows.null_count:
         valid = rows.is_valid().to_numpy(zero_copy_only=False)
@@ -156,7 +156,7 @@ def _variable_bytes(array: pa.Array, data_type: DataType, slot: Slot) -> pa.Arra
 def _fixed_part(
     data: pa.Buffer, starts: npt.NDArray[np.int32], header: np.dtype[np.void], whole: bool
 ) -> npt.NDArray[np.void]:
-    """The fixed parts of all rows, side by side; `whole`: the rows have no other part."""
+    """The fixed parts of all rows, adjacent; `whole`: the rows have no other part."""
     count = len(starts) - 1
     if whole:
         if int(starts[-1]) - int(starts[0]) != count * header.itemsize:

@@ -1,8 +1,8 @@
 """Value columns as bytes, and back: one row at a time, or whole columns.
 
-Guarantees: a row has one form, whichever way it was encoded; every value of every column type comes back exactly
-(nulls, NaN, decimals with their scale). Rows of one codec can only be read with the same column types in the same
-order; that they are the same is the checkpoint's concern, not this module's. The bytes have no useful order.
+Guarantees: a row has one form, whichever way it was encoded; every value of every column type is restored exactly
+(nulls, NaN, decimals with their scale). Rows can only be read with the same column types in the same order; the
+checkpoint ensures that they are the same. The bytes have no useful order.
 
 Layout, format version 1, all numbers little-endian:
 
@@ -15,7 +15,7 @@ fixed        a slot a column: boolean 1 byte, integers and floats their width, d
 variable     the bytes of string (UTF-8), binary and nested columns, one after the other
 ===========  ====================================================================================================
 
-The slot of a null column is zero, of a null variable column the end of the one before. Nested values: see
+The slot of a null column is zero; that of a null variable column is the end of the one before. Nested values: see
 `slots`. An empty tuple of types is allowed (a table with key columns only): its row is the version byte.
 """
 
@@ -51,8 +51,8 @@ class RowCodec:
     def encode(self, values: Sequence[object]) -> bytes:
         """The bytes of one row, given as internal values in column order.
 
-        Raises ValueError when the number of values is not that of the columns, struct.error when a number does not
-        fit its type.
+        Raises ValueError if the number of values is not that of the columns, struct.error if a number does not fit its
+        type.
         """
         nulls, end, bit = 0, 0, 1
         fixed: list[object] = []
@@ -74,7 +74,7 @@ class RowCodec:
         return header + b"".join(variable) if variable else header
 
     def decode(self, data: bytes) -> tuple[object, ...]:
-        """The internal values of one row; raises ValueError for another format version or a row cut short."""
+        """The internal values of one row. Raises ValueError for another format version or a truncated row."""
         if not data or data[0] != FORMAT_VERSION:
             raise ValueError(f"row of an unknown format version: {data[:1]!r}; this release reads {FORMAT_VERSION}")
         if len(data) < self._header.size:
@@ -97,17 +97,17 @@ class RowCodec:
         return tuple(values)
 
     def encode_columns(self, arrays: Sequence[pa.Array], count: int | None = None) -> pa.BinaryArray:
-        """The bytes of every row of whole columns; `count` is the number of rows, needed where there is no column.
+        """The bytes of every row of whole columns; `count` is the number of rows, needed without columns.
 
-        Raises ValueError when the columns are not as many as the codec's.
+        Raises ValueError if the number of columns is not the codec's.
         """
         rows = len(arrays[0]) if count is None else count
         return encode_rows(arrays, self.types, self._slots, self._columns, FORMAT_VERSION, rows)
 
     def decode_columns(self, rows: pa.BinaryArray) -> tuple[pa.Array, ...]:
-        """The columns of encoded rows, of the Arrow types of the codec's types.
+        """The columns of encoded rows, with the Arrow types of the codec's types.
 
         Where `rows` is null (a tombstone) every column is null. Raises ValueError for another format version, and for
-        rows that are not of these columns.
+        rows of other columns.
         """
         return decode_rows(rows, self.types, self._slots, self._columns, FORMAT_VERSION)

@@ -1,10 +1,8 @@
-"""How many rows and bytes each store of a stage has, kept as it changes, without a look at all of it.
+"""How many rows and bytes each store of a stage has, updated with its changes, without reading all of it.
 
-A row of the stage's own map, under `KEY`, holds the sums by store root; it is written with the changes that it counts,
-so it survives what they survive. Where an epoch changes more rows than `SAMPLE`, every n-th of them is looked at and
-counts n times: then the sums are estimates. Bytes are those of keys and values, uncompressed.
-
-Not for billing, and not for the size on disk.
+A row of the stage's own map, under `KEY`, holds the sums by store root. It is written with the changes that it counts,
+so it survives what they survive. If an epoch changes more rows than `SAMPLE`, every n-th row is looked at and counts n
+times: then the sums are estimates. Bytes are those of keys and values, uncompressed, not the size on disk.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from vsc.runtime.state.kv_overlay import OverlayKV
 __all__ = ["KEY", "SAMPLE", "Sizes", "updated_sizes"]
 
 KEY = b"\x00vsc.sizes"
-"""Where the sums lie. Stores' roots begin with a length of two bytes, and none is as long as this one would say."""
+"""The key of the sums. Stores' roots begin with a two-byte length, and none is as long as this key would say."""
 
 SAMPLE = 1024
 """How many changed rows, and ranges, are looked at in one epoch."""
@@ -34,7 +32,7 @@ Sizes = dict[bytes, tuple[int, int]]
 
 
 def updated_sizes(kv: OverlayKV, base: OrderedKV) -> Sizes:
-    """The sums after what `kv` has written above `base`; writes them into `kv` if anything has changed there."""
+    """The sums after the writes of `kv` above `base`; writes them to `kv` if anything has changed there."""
     before = base.get(KEY)
     found = _Sums(_counted(base.scan(b"", None)) if before is None else _decoded(before))
     rows, ranges = kv.changes()
@@ -70,12 +68,12 @@ class _Sums:
         sums[1] += (bytes_now - bytes_before) * times
 
     def sizes(self) -> Sizes:
-        """The sums; an estimate never falls below nothing."""
+        """The sums; an estimate is never negative."""
         return {root: (max(round(rows), 0), max(round(size), 0)) for root, (rows, size) in self._sums.items()}
 
 
 def _before(keys: list[bytes], base: OrderedKV) -> Iterator[tuple[bytes, bytes | None]]:
-    """Each key with its value in `base`: a few at a time, for they may be large."""
+    """Each key with its value in `base`: a few at a time, because values may be large."""
     for start in range(0, len(keys), _AT_ONCE):
         some = keys[start : start + _AT_ONCE]
         yield from zip(some, base.get_many(some), strict=True)

@@ -5,8 +5,8 @@ Layout, format version 1 (root: the length of the store's prefix as two bytes, b
     root "m"                          "VSUB", u16 format version (little endian)
     root "s" foreign key, left key    i64 timestamp (little endian), the left row
 
-Guarantees: those of one foreign key come in the order of the left keys' bytes (no encoded key is the beginning of
-another one, see `keys`). Not for more than one join.
+Guarantees: those of one foreign key come in the order of the left keys' bytes (no encoded key is a prefix of another,
+see `keys`). Not for more than one join.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Subscription(NamedTuple):
 
 
 class SubscriptionStore:
-    """The subscriptions in an ordered map, under a prefix of their own."""
+    """The subscriptions in an ordered map, under their own prefix."""
 
     __slots__ = ("_begun", "_kv", "_meta", "_rows")
 
     def __init__(self, kv: OrderedKV, prefix: bytes) -> None:
-        """Open the store that `kv` has under `prefix`; `StateError` when what lies there is something else."""
+        """Open the store that `kv` has under `prefix`. Raises `StateError` if something else is stored there."""
         root = store_root(prefix)
         self._kv, self._meta, self._rows = kv, root + b"m", root + b"s"
         found = kv.get(self._meta)

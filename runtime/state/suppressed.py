@@ -1,4 +1,4 @@
-"""The buffer of `suppress`: one row a key, in the order in which the keys come out.
+"""The buffer of `suppress`: one row per key, in the order in which the keys come out.
 
 Layout, format version 1 (root: the length of the buffer's prefix as two bytes, big endian, and the prefix)::
 
@@ -7,9 +7,9 @@ Layout, format version 1 (root: the length of the buffer's prefix as two bytes, 
                        there is a row, bit 1: there is the row before), u32 length of the row, the row, the row before
     root "t" time key  nothing (time: eight bytes, big endian)
 
-Guarantees: a key keeps the time with which it came in, and the row that it had before then, for as long as it is
-held, whatever becomes of its row; keys come out in the order of (time, the key's bytes); stream time is what the caller
-says, and outlives a restart, as all of it does. Not for deciding what comes out when: that is the operator's.
+Guarantees: as long as a key is held, it keeps the time with which it came in and the row that it had before then, even
+if its row changes. Keys come out in the order of (time, the key's bytes). The caller sets stream time, which survives a
+restart like everything else. The operator decides what comes out when.
 """
 
 from __future__ import annotations
@@ -46,25 +46,25 @@ class SuppressedRow(NamedTuple):
 
 
 class Suppressed:
-    """Rows that are held back, in an ordered map under a prefix of their own."""
+    """The held rows, in an ordered map under their own prefix."""
 
     __slots__ = ("_first", "_kv", "_meta", "_rows", "_times", "bytes", "count", "stream_time")
 
     def __init__(self, kv: OrderedKV, prefix: bytes) -> None:
-        """Open the buffer that `kv` has under `prefix`; `StateError` when what lies there is something else."""
+        """Open the buffer that `kv` has under `prefix`. Raises `StateError` if something else is stored there."""
         root = store_root(prefix)
         self._kv, self._meta, self._rows, self._times = kv, root + b"m", root + b"k", root + b"t"
         self.stream_time, self.count, self.bytes = _META.read(kv.get(self._meta))
-        # No key comes out before this time: most records find so by a comparison.
+        # No key comes out before this time: for most records one comparison is enough.
         self._first = 0
 
     def get(self, key: bytes) -> SuppressedRow | None:
-        """What is held for a key; None if nothing is."""
+        """The held row of a key; None if the key is not held."""
         data = self._kv.get(self._rows + key)
         return None if data is None else _decode(key, data)
 
     def get_many(self, keys: Sequence[bytes]) -> list[SuppressedRow | None]:
-        """What is held for each key."""
+        """The held row of each key, None for keys that are not held."""
         rows = self._kv.get_many([self._rows + key for key in keys])
         return [None if row is None else _decode(key, row) for key, row in zip(keys, rows, strict=True)]
 
@@ -88,11 +88,11 @@ class Suppressed:
         self._kv.write(puts)
 
     def skip(self, until: int) -> None:
-        """Say that nothing is held with a time of at most `until`, so that nothing is sought there."""
+        """Note that nothing is held with a time of at most `until`, so no search starts there."""
         self._first = max(self._first, until + 1)
 
     def first(self, until: int = _FAR) -> SuppressedRow | None:
-        """The first of what is held, if its time is at most `until`."""
+        """The first held row, if its time is at most `until`."""
         if not self.count or until < self._first:
             return None
         skip = len(self._times)
@@ -108,24 +108,24 @@ class Suppressed:
         return None
 
     def release(self, held: SuppressedRow) -> None:
-        """Remove what is held for a key."""
+        """Remove the held row of a key."""
         row = self._rows + held.key
         self.count -= 1
         self.bytes -= _size(held)
         self._kv.write([self._meta_row()], [row, self._times + _NUMBER.pack(held.place) + held.key])
 
     def all(self) -> list[SuppressedRow]:
-        """All that is held, in order."""
+        """All held rows, in order."""
         return self._scanned(self._times, prefix_end(self._times))
 
     def until(self, time: int) -> list[SuppressedRow]:
-        """What is held with a time of at most `time`, in order."""
+        """The held rows with a time of at most `time`, in order."""
         if not self.count or time < self._first:
             return []
         return self._scanned(self._times + _NUMBER.pack(self._first), self._times + _NUMBER.pack(time + 1))
 
     def replace(self, gone: Sequence[SuppressedRow], held: Sequence[SuppressedRow], now: int) -> None:
-        """Remove `gone`, which is held, then hold `held`, all in one write. `now`: the stream time."""
+        """Remove `gone`, which are held, then hold `held`, all in one write. `now`: the stream time."""
         rows = {self._rows + one.key: _encode(one.place, one.row, one.before, one.timestamp) for one in held}
         was, times = (dict.fromkeys(self._times + _NUMBER.pack(r.place) + r.key for r in part) for part in (gone, held))
         self.count += len(held) - len(gone)
@@ -177,7 +177,7 @@ def _recoded(letter: bytes, value: bytes, recode: Recode) -> bytes:
 
 
 def _merged(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
-    """At the lowest stream time: what is held until then is sought from there on."""
+    """Takes the lowest stream time: the search for due rows starts from there."""
     times = [_META.read(meta)[0] for meta in metas]
     return _META.row(min((time for time in times if time >= 0), default=-1), *(counts or (0, 0)))
 

@@ -1,4 +1,4 @@
-"""Rows of stores that keep a timestamp and behind it a value (an i64, little endian, then the bytes), as whole columns.
+"""Rows of stores that keep a timestamp, then a value (an i64, little endian, then the bytes), as whole columns.
 
 Guarantees: the bytes are those of the stores' single writes. Not for rows that are too short: `StateError`.
 """

@@ -1,12 +1,12 @@
-"""The unversioned store: for every key the value that was written last, with its timestamp.
+"""The unversioned store: for every key the last written value, with its timestamp.
 
 Layout, format version 1 (root: the length of the store's prefix as two bytes, big endian, and the prefix)::
 
     root "m"        "VSTS", u16 format version (little endian)
     root "r" key    i64 timestamp (little endian), the value
 
-Guarantees: what was written last wins, whatever its timestamp (Kafka Streams' timestamped key-value store); a tombstone
-leaves nothing behind; rows are in the order of their keys' bytes. Not for reads as of a time (`versioned`).
+Guarantees: the last write wins, whatever its timestamp (like Kafka Streams' timestamped key-value store); a tombstone
+leaves no row; rows are in the order of their keys' bytes. Not for reads as of a time (`versioned`).
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ MOVING: Final = Moving({b"r": behind(0)}, recoded)
 
 
 class TimestampedStore:
-    """An unversioned store in an ordered map, under a prefix of its own."""
+    """An unversioned store in an ordered map, under its own prefix."""
 
     __slots__ = ("_begun", "_kv", "_meta", "_rows")
 
     def __init__(self, kv: OrderedKV, prefix: bytes) -> None:
-        """Open the store that `kv` has under `prefix`; `StateError` when what lies there is something else."""
+        """Open the store that `kv` has under `prefix`. Raises `StateError` if something else is stored there."""
         root = store_root(prefix)
         self._kv, self._meta, self._rows = kv, root + b"m", root + b"r"
         found = kv.get(self._meta)
@@ -49,7 +49,7 @@ class TimestampedStore:
         _META.read(found)
 
     def put_columns(self, keys: Sequence[bytes], values: pa.BinaryArray, timestamps: npt.NDArray[np.int64]) -> None:
-        """Write many in one atomic write, null removes; each key may stand there once."""
+        """Write many rows in one atomic write; null removes. Keys must be distinct."""
         rows = self._rows
         if not values.null_count:
             self._commit(list(zip([rows + key for key in keys], packed(values, timestamps), strict=True)), [])
@@ -60,7 +60,7 @@ class TimestampedStore:
         self._commit(list(zip(kept, packed(values.drop_null(), timestamps[there]), strict=True)), removed)
 
     def get_columns(self, keys: Sequence[bytes]) -> tuple[npt.NDArray[np.bool_], pa.BinaryArray, npt.NDArray[np.int64]]:
-        """Tell which of the keys are there, and for those their values and timestamps, in their order."""
+        """Return which of the keys exist, and the values and timestamps of those, in their order."""
         rows = self._rows
         found = self._kv.get_many([rows + key for key in keys])
         kept = [row for row in found if row is not None]
