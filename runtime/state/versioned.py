@@ -1,9 +1,8 @@
 """The versioned store (KIP-889): for every key all its versions in event time, within a history retention.
 
-What it keeps, in prose. A key's history is a set of (timestamp, value or tombstone); a write at a timestamp that is
-there already takes its place, a tombstone's too. A version is valid on ``[valid_from, valid_to)``, where `valid_to` is
-the next version's `valid_from`; the newest one has none. The *observed stream time* is the highest timestamp that was
-ever taken in, -1 at first.
+A key's history is a set of (timestamp, value or tombstone); a write at an existing timestamp replaces the version or
+tombstone there. A version is valid on ``[valid_from, valid_to)``, where `valid_to` is the next version's `valid_from`;
+the newest one has none. The *observed stream time* is the highest timestamp ever accepted, -1 at first.
 
 * `put` refuses (``expired``) a timestamp below observed stream time - grace. Else the write is ``latest`` when no
   version with a greater timestamp is known for the key, and ``superseded`` otherwise, with the next greater timestamp.
@@ -12,8 +11,8 @@ ever taken in, -1 at first.
   valid at t.
 * `versions` gives the live versions valid within ``[max(from, observed stream time - retention), to]``, and the newest
   one if its timestamp is at most `to`, whatever the retention.
-* A tombstone older than observed stream time - max(retention, grace), the *horizon*, is as if it had never been: it
-  can hide nothing any more, and a look-up that meets it says ``no_record``.
+* A tombstone older than observed stream time - max(retention, grace), the *horizon*, counts as if it had never existed:
+  it can no longer hide anything, and a look-up that meets it returns ``no_record``.
 
 What lies in RocksDB (`versioned_layout` draws the bytes): a *head* a key, with its newest versions and a directory of
 its *chunks*, runs of older versions under (valid_to of their newest version, key). Chunks are so ordered by time, and
@@ -32,7 +31,7 @@ Invariants, which `tests/state/invariants.py` checks:
 4. No block is empty, none has more than its number of versions or, unless it has but one, of bytes.
 5. A head with a mark has the due row of that time, and every due row belongs to the head of that mark. A head with more
    than one version, with a chunk or with a tombstone as its newest version has a mark, not above its newest timestamp.
-6. The meta row is there as soon as any other row is, and is written in the same atomic write as the data it speaks of.
+6. The meta row exists if any other row does, and is written in the same atomic write as the data that it describes.
 
 Not for keys without a history (`unversioned`), and not for several threads.
 """
@@ -84,7 +83,7 @@ def default_segment_interval(history_retention_ms: int) -> int:
 
 
 class VersionedStore:
-    """A versioned store in an ordered map, under a prefix of its own. See the module's text for what it does."""
+    """A versioned store in an ordered map, under its own prefix. See the module's text for what it does."""
 
     def __init__(
         self,
@@ -115,22 +114,22 @@ class VersionedStore:
 
     @property
     def observed_stream_time(self) -> int:
-        """The highest timestamp that was ever taken in, -1 at first."""
+        """The highest timestamp ever accepted, -1 at first."""
         return self._meta.observed
 
     @property
     def retention(self) -> int:
-        """The history retention in ms: reads as of a time go back so far."""
+        """The history retention in ms: how far back reads as of a time go."""
         return self._retention
 
     @property
     def grace(self) -> int:
-        """The grace in ms: writes may be so far behind stream time."""
+        """The grace in ms: how far behind stream time writes may be."""
         return self._grace
 
     @property
     def floor(self) -> int:
-        """Writes before it are refused, whatever the grace: what was dropped before it became longer stays dropped."""
+        """Writes before it are refused, whatever the grace: what a shorter retention has dropped stays dropped."""
         return self._meta.floor
 
     @property
@@ -139,7 +138,7 @@ class VersionedStore:
         return self._meta.horizon
 
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> PutOutcome:
-        """Write a version, or a tombstone for a value of None; return what became of it.
+        """Write a version, or a tombstone for a value of None; return the outcome.
 
         Raises ValueError for a negative timestamp.
         """
@@ -170,7 +169,7 @@ class VersionedStore:
         return found if isinstance(found, VersionedRecord) else None
 
     def lookup(self, key: bytes, as_of: int | None = None) -> VersionedRecord | Miss:
-        """Return the version valid at `as_of`, or the newest one for None, or the reason why there is none."""
+        """Return the version valid at `as_of`, or the newest one for None, or the reason for a miss."""
         history = self._history(key, self.horizon)
         newest = history.newest()
         if newest is not None and self._forgotten(newest):
@@ -223,7 +222,7 @@ class VersionedStore:
     def put_many(
         self, keys: Sequence[bytes], values: Sequence[bytes | None] | pa.BinaryArray, timestamps: Times
     ) -> PutOutcomes:
-        """Write many versions in one atomic write; all is as if they had been `put` one by one in that order.
+        """Write many versions in one atomic write, with the same result as if `put` one by one in that order.
 
         `keys` may repeat. Raises ValueError for a negative timestamp, before anything is written.
         """
@@ -296,7 +295,7 @@ class VersionedStore:
         return Miss.TOMBSTONE if value is None else VersionedRecord(value, valid_from, valid_to)
 
     def _commit(self, writes: Writes, observed: int, sweep: int) -> None:
-        """Write everything at once, and with it the stream time; then clear up to `sweep` heads that are due."""
+        """Write everything and the stream time at once; then clear up to `sweep` due heads."""
         meta = self._meta
         ranges: list[tuple[bytes, bytes]] = []
         cutoff = (observed - self._kept) // self._segment * self._segment

@@ -4,8 +4,7 @@ The rows' bytes are laid one after the other; `versioned_layout` puts every numb
 view as 64-bit and one as 32-bit numbers reads them all. Values are not copied when decoded: they stay where they are,
 as elements of one Arrow array over those bytes.
 
-Guarantees: the same bytes as `versioned_layout.encode_block`, and `StateError` for bytes that are not a block. Not for
-deciding anything about versions.
+Guarantees: the same bytes as `versioned_layout.encode_block`, and `StateError` for bytes that are not a block.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def decode_blocks(rows: Sequence[bytes]) -> Blocks:
     if np.any(last > starts + sizes):
         raise StateError("a row of a versioned store is damaged: its values do not fit its length")
     element = np.arange(len(times), dtype=np.int64) + block
-    # An Arrow array wants its elements to follow each other: between two blocks lies one element that nobody asks for.
+    # The elements of an Arrow array must be contiguous: between two blocks lies one element that nothing reads.
     offsets = np.empty(len(times) + len(rows), np.int32)
     offsets[element] = position
     offsets[ends + np.arange(len(rows))] = last

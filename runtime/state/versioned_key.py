@@ -1,4 +1,4 @@
-"""The history of one key in hand: its head, its chunks as far as they are needed, and what has to be written back.
+"""The history of one key in memory: its head, the chunks that are needed, and what must be written back.
 
 Guarantees: what is written back keeps the invariants of the store (`versioned`). A key's history is a run of chunks
 and then its head; chunk i holds the versions before its upper, which is the first timestamp of what comes next. So a
@@ -30,7 +30,7 @@ Found = tuple[bytes | None, int, int | None]
 
 @dataclass(slots=True)
 class Writes:
-    """What one atomic write will hold."""
+    """The content of one atomic write."""
 
     puts: list[tuple[bytes, bytes]] = field(default_factory=list)
     deletes: list[bytes] = field(default_factory=list)
@@ -55,7 +55,7 @@ class KeyHistory:
         self._replaced: list[int] = []
 
     def insert(self, time: int, value: bytes | None) -> int | None:
-        """Take in a version, in place of one at the same time; return the next greater timestamp, None for none."""
+        """Add a version, replacing one at the same time; return the next greater timestamp, None for none."""
         block = self.head
         if block is None:
             self.head = Block([time], [value], [], -1)
@@ -80,7 +80,7 @@ class KeyHistory:
         return None if head is None else (head.values[-1], head.times[-1], None)
 
     def at(self, time: int) -> Found | None:
-        """Return the version valid at `time`; None before the first one that is known."""
+        """Return the version valid at `time`; None before the first known one."""
         block, after = self.head, None
         if block is None:
             return None
@@ -93,7 +93,7 @@ class KeyHistory:
         return block.values[at], block.times[at], block.times[at + 1] if at + 1 < len(block.times) else after
 
     def flush(self, horizon: int, writes: Writes) -> None:
-        """Add to `writes` what has to be written, leaving out what ended at or before `horizon`."""
+        """Add to `writes` what must be written, without what ended at or before `horizon`."""
         head = self.head
         if head is None:
             return
@@ -160,7 +160,7 @@ class KeyHistory:
 
 
 def needs_due(versions: int, deleted: bool, chunks: int) -> bool:
-    """Tell whether a head will have something to let go once its newest version is old."""
+    """Return whether a head will have something to drop once its newest version is old."""
     return versions > 1 or deleted or chunks > 0
 
 

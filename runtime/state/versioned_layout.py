@@ -1,4 +1,4 @@
-"""The bytes of a versioned store, format version 1: which rows there are and what stands in each.
+"""The bytes of a versioned store, format version 1: its rows and their content.
 
 Every row's key begins with the store's root (the length of its prefix as two bytes, big endian, and the prefix), so
 that stores with different prefixes never mix. The record key always stands last and raw, so that keys never mix either
@@ -63,7 +63,7 @@ _PADDING: Final = (b"", b"\0" * 7, b"\0" * 6, b"\0" * 5, b"\0" * 4, b"\0" * 3, b
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What a store remembers beside its versions; times in ms.
+    """What a store remembers besides its versions; times in ms.
 
     Writes before the `floor` are refused: what they would have met may have been dropped under a shorter retention.
     """
@@ -102,7 +102,7 @@ class Meta:
 
 @dataclass(slots=True)
 class Block:
-    """A head or a chunk in hand: versions in ascending order, parallel lists; a value of None is a tombstone.
+    """A decoded head or chunk: versions in ascending order, as parallel lists; a value of None is a tombstone.
 
     `mark` is a head's due time (-1 without one) or a chunk's upper; `uppers` is a head's directory.
     """
@@ -113,7 +113,7 @@ class Block:
     mark: int
 
     def size(self) -> int:
-        """Return about how many bytes it takes."""
+        """Return its approximate size in bytes."""
         return 12 * len(self.times) + sum(len(value) for value in self.values if value is not None)
 
 
@@ -134,7 +134,7 @@ class RowKeys:
         return self.chunk + _TIME.pack(upper) + key
 
     def due_key(self, due: int, key: bytes) -> bytes:
-        """Return the key of the row that says that the head of `key` is due at `due`."""
+        """Return the key of the due row of the head of `key`, due at `due`."""
         return self.due + _TIME.pack(due) + key
 
     def timed(self, row_key: bytes) -> tuple[int, bytes]:
@@ -153,7 +153,7 @@ def encode_meta(meta: Meta) -> bytes:
 
 
 def decode_meta(data: bytes) -> Meta:
-    """Read a meta row; raises `StateError` when it is not one, or one of another format version."""
+    """Read a meta row. Raises `StateError` if it is not one, or is of another format version."""
     if len(data) < 6 or data[:4] != _MAGIC:
         raise StateError("this is not the state of a versioned store, or it is damaged")
     (version,) = struct.unpack_from("<H", data, 4)
@@ -178,7 +178,7 @@ def encode_block(block: Block) -> bytes:
 
 
 def decode_block(data: bytes) -> Block:
-    """Read a head or a chunk; raises `StateError` when the bytes are not one."""
+    """Read a head or a chunk. Raises `StateError` if the bytes are neither."""
     try:
         n, m, mark = _BLOCK.unpack_from(data)
         numbers = struct.unpack_from(f"<{n + m}q{n}i", data, _BLOCK.size)
@@ -206,7 +206,7 @@ def _recoded(letter: bytes, value: bytes, recode: Recode) -> bytes:
 
 
 def _merged(metas: Sequence[bytes], counts: tuple[int, ...]) -> bytes:
-    """At the highest stream time; what is behind it in the others is dropped from then on."""
+    """Takes the highest stream time; what the others hold behind it is dropped from then on."""
     found = [decode_meta(meta) for meta in metas]
     limits = {(meta.retention, meta.grace) for meta in found}
     first = max(found, key=lambda meta: meta.observed)

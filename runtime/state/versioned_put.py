@@ -31,7 +31,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """What a batch of writes comes to."""
+    """The result of a batch of writes."""
 
     outcomes: PutOutcomes
     writes: Writes
@@ -67,7 +67,7 @@ class _Merged:
 def plan_puts(
     kv: OrderedKV, rows: RowKeys, meta: Meta, keys: Sequence[bytes], index: Ints, values: pa.BinaryArray, times: Ints
 ) -> Put:
-    """Work out what these writes do; see `VersionedStore.put_columns`."""
+    """Compute what these writes do; see `VersionedStore.put_columns`."""
     n = len(times)
     kinds = np.full(n, KIND_EXPIRED, np.uint8)
     valid_to = np.full(n, NEVER, np.int64)
@@ -110,7 +110,7 @@ def _merge(kv: OrderedKV, rows: RowKeys, batch: _Batch, writes: Writes) -> tuple
 
 
 def _plain_keys(batch: _Batch, heads: Blocks, owner: Ints, count: int) -> Bools:
-    """Tell which keys stay within one head, whatever the batch does to them."""
+    """Return which keys stay within one head, whatever the batch does to them."""
     lengths = np.asarray(pc.binary_length(batch.values).fill_null(0)).astype(np.int64)
     versions = np.bincount(batch.key, minlength=count)
     size = np.bincount(batch.key, weights=lengths + 12, minlength=count).astype(np.int64)

@@ -74,7 +74,7 @@ def lookup_columns(
     latest = np.full(len(keys), -1, np.int64)
     np.maximum.at(latest, index, asked)
     loaded = _load(kv, rows, meta.horizon, keys, oldest, latest)
-    # The key's newest version, unless it is a tombstone that is forgotten.
+    # The key's newest version, unless it is a forgotten tombstone.
     head = np.full(len(keys), -1, np.int64)
     at_newest = np.flatnonzero(loaded.newest)
     forgotten = loaded.deleted & (loaded.times < meta.horizon)

@@ -1,4 +1,4 @@
-"""The versioned store as a user opens it: in a RocksDB folder of its own, or in memory.
+"""The versioned store as a user opens it: in its own RocksDB folder, or in memory.
 
 Guarantees: both keep the one contract of `versioned.VersionedStore`. A folder that was closed, or whose process was
 killed, opens with everything that was written to it. Not for sharing a folder between stores: a stage of a query puts
@@ -26,7 +26,7 @@ class _Closable(VersionedStore):
     """A store that is closed at the end of a ``with``."""
 
     def close(self) -> None:
-        """Let go of what the store lies in; it raises `StateError` from then on. Closing twice is allowed."""
+        """Release the store's map; the store raises `StateError` from then on. Closing twice is allowed."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -39,7 +39,7 @@ class _Closable(VersionedStore):
 
 
 class RocksDBVersionedStore(_Closable):
-    """A versioned store in a RocksDB folder, made when it is not there. A context manager.
+    """A versioned store in a RocksDB folder, which is created if missing. A context manager.
 
     `history_retention_ms`: how far back reads as of a time go. `segment_interval_ms`: how often what has passed the
     retention is dropped (None: Kafka's formula); it shows in no result, and may be another one at the next opening.
@@ -78,12 +78,12 @@ class InMemoryVersionedStore(_Closable):
         super().__init__(MemoryKV(), _PREFIX, history_retention_ms, segment_interval_ms, grace_ms)
 
     def close(self) -> None:
-        """Let go of everything; the store raises `StateError` from then on. Closing twice is allowed."""
+        """Release everything; the store raises `StateError` from then on. Closing twice is allowed."""
         self._kv = cast(OrderedKV, _Closed())
 
 
 class _Closed:
-    """What is left of a map in memory that was closed."""
+    """Stands for a closed map in memory."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise StateError("the store in memory is closed")

@@ -29,7 +29,7 @@ __all__ = ["FORMAT_VERSION", "Place", "Waiting", "WaitingBatches", "meta_row", "
 FORMAT_VERSION: Final = 2
 
 _PREFIX: Final = b"#waiting"
-"""No node's: those are numbers."""
+"""Not the prefix of a node: those are numbers."""
 _META_KEY: Final = store_root(_PREFIX) + b"m"
 _ROWS: Final = store_root(_PREFIX) + b"w"
 _META: Final = MetaRow(b"VSWT", FORMAT_VERSION, "the store of waiting records", (0, 0))
@@ -39,7 +39,7 @@ _COUNT: Final = struct.Struct("<q")
 
 
 class Place(NamedTuple):
-    """A record's place in D12's order, as far as its source gives it."""
+    """A record's place in D12's order, from the parts that its source determines."""
 
     time: int
     rank: int
@@ -48,7 +48,7 @@ class Place(NamedTuple):
 
     @property
     def encoded(self) -> bytes:
-        """As bytes that compare as places do."""
+        """The place as bytes that compare like places."""
         return _PLACES.encode(self)
 
 
@@ -56,7 +56,7 @@ _PLACES: Final = KeyCodec([ScalarType(name) for name in ("bigint", "int", "strin
 
 
 class Waiting(NamedTuple):
-    """A batch that waits: for which input, the place of its first record, how many records, and the batch."""
+    """A waiting batch: its input, the place of its first record, the number of records, and the batch."""
 
     port: str
     place: Place
@@ -70,7 +70,7 @@ class WaitingBatches:
     __slots__ = ("_count", "_kv", "_rows", "_sequence")
 
     def __init__(self, kv: OrderedKV) -> None:
-        """Open what `kv` has; `StateError` when what lies there is something else."""
+        """Open the waiting batches of `kv`. Raises `StateError` if something else is stored there."""
         self._kv, self._rows = kv, _ROWS
         self._sequence, self._count = _META.read(kv.get(_META_KEY))
 
@@ -90,7 +90,7 @@ class WaitingBatches:
                 yield row_key, self._decode(row_key, value)
 
     def numbered(self) -> Iterator[tuple[int, Waiting]]:
-        """All that waits, by place, each with its sequence."""
+        """All waiting batches, by place, each with its sequence."""
         for row_key, one in self.before(None):
             yield _SEQUENCE.unpack(row_key[-_SEQUENCE.size :])[0], one
 
@@ -113,7 +113,7 @@ class WaitingBatches:
 
 
 def row(one: Waiting, sequence: int) -> tuple[bytes, bytes]:
-    """The row of a batch that waits."""
+    """The row of a waiting batch."""
     port = one.port.encode()
     value = _PORT.pack(len(port)) + port + _COUNT.pack(one.records) + one.data
     return _ROWS + one.place.encoded + _SEQUENCE.pack(sequence), value
@@ -125,5 +125,5 @@ def meta_row(sequence: int, records: int) -> tuple[bytes, bytes]:
 
 
 def next_sequence(kv: OrderedKV) -> int:
-    """The sequence of the next batch to wait; 0 where none ever has."""
+    """The sequence of the next batch to wait; 0 if none has waited yet."""
     return _META.read(kv.get(_META_KEY))[0]
