@@ -31,7 +31,7 @@ DAY = 24 * HOUR
 
 _DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 EDGES = "".join(map(chr, (*range(0x21), 0x7F)))
-"""What Spark takes off both ends of a text that it reads: white space and control characters."""
+"""What Spark strips from both ends of a text that it reads: white space and control characters."""
 
 _DATE = r"([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
 _DATE_ONLY = re.compile(_DATE + r"(?P<rest>[ T].*)?\Z", re.DOTALL | re.ASCII)
@@ -44,7 +44,7 @@ _STEPS = {"microsecond": 1, "millisecond": 1000, "second": SECOND, "minute": MIN
 
 
 def days_of(year: int, month: int, day: int) -> int:
-    """The days from 1970-01-01 to a date of the proleptic Gregorian calendar. Raises ValueError if there is none."""
+    """The days from 1970-01-01 to a date of the proleptic Gregorian calendar. Raises ValueError for an invalid date."""
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     if not 1 <= month <= 12 or not 1 <= day <= _DAYS_IN_MONTH[month - 1] + (leap and month == 2):
         raise ValueError("no such date")
@@ -93,7 +93,7 @@ def truncate(unit: str, micros: int) -> int:
 
 
 def parse_date(text: str) -> int | None:
-    """The date that `text` means to Spark's cast: ``y-m-d``, ``y-m`` or ``y``, a time behind it ignored."""
+    """The date that `text` means to Spark's cast: ``y-m-d``, ``y-m`` or ``y``; a time after it is ignored."""
     match = _DATE_ONLY.match(text.strip(EDGES))
     if match is None or (match["rest"] is not None and match[3] is None):
         return None
@@ -101,7 +101,7 @@ def parse_date(text: str) -> int | None:
 
 
 def parse_timestamp(text: str) -> int | None:
-    """The timestamp that `text` means to Spark's cast: a date, and a time with an optional zone behind it."""
+    """The timestamp that `text` means to Spark's cast: a date, then a time with an optional zone."""
     match = _TIMESTAMP.match(text.strip(EDGES))
     if match is None or (match["time"] is not None and match[3] is None):
         return None
@@ -125,7 +125,7 @@ def _days(match: re.Match[str]) -> int | None:
 
 
 def _shifted(local: int, zone: str) -> int | None:
-    """The instant at which clocks of `zone` show `local`; None for no such zone."""
+    """The instant at which clocks of `zone` show `local`; None for an unknown zone."""
     offset = parse_zone(zone)
     if offset is not None:
         return local - offset

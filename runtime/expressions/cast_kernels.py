@@ -19,11 +19,11 @@ from vsc.runtime.values import INTEGER_BITS, arrow_type
 __all__ = ["cast_column"]
 
 _EXACT_DIGITS = 15
-"""Integers of so many digits are exact in a double."""
+"""Integers of up to this many digits are exact in a double."""
 
 
 def cast_column(column: pa.Array, source: DataType, target: DataType) -> Any:
-    """`column` of type `source` cast to `target`. Raises Uncertain where only the cast of one value can tell."""
+    """`column` of type `source` cast to `target`. Raises Uncertain if only the cast of each value can decide."""
     if isinstance(target, DecimalType):
         return _to_decimal(column, source, target)
     if not isinstance(target, ScalarType):
@@ -84,7 +84,7 @@ _PLAIN = {
     "date": _DATE,
     "timestamp": rf"{_DATE}(?:[ T]\d\d:\d\d:\d\d(?:\.\d{{1,6}})?)?",
 }
-"""How most texts of a type look; others are read one by one."""
+"""The usual form of a type's texts; others are read one by one."""
 
 
 def _of_text(column: pa.Array, target: str, wanted: pa.DataType) -> Any:

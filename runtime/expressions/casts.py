@@ -41,9 +41,9 @@ _FLOATING = ("float", "double")
 
 
 def caster(source: DataType, target: DataType, *, safe: bool = False) -> Caster:
-    """The function that casts a value of `source`, not null, to `target`; the types must be castable.
+    """The function that casts a non-null value of `source` to `target`; the types must be castable.
 
-    With `safe` (``try_cast``) what cannot be cast is null: the element or the field, not what it stands in.
+    With `safe` (``try_cast``) a value that cannot be cast is null: the element or the field, not its container.
     """
     if source == target:
         return lambda value: value

@@ -1,7 +1,7 @@
 """Evaluates an expression over whole columns: by Arrow's kernels where they agree exactly, else row by row.
 
-Guarantees: `evaluate` gives what `compile_row` gives for every row, and fails on the same rows. Where a value fails,
-the rows are halved until few are left, which go one by one: rows that fail are few, and the others go on as columns.
+Guarantees: `evaluate` gives what `compile_row` gives for every row, and fails on the same rows. If a value fails, the
+rows are halved until few are left, which are evaluated one by one: failures are rare, and the other rows stay columns.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Frame", "columns_of", "evaluate"]
 
 Indices = npt.NDArray[np.int64]
 _FEW = 256
-"""How many rows are computed one by one where one of them fails."""
+"""How many rows are computed one by one if one of them fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Frame:
         return Frame(self.schema, columns, times, None if self.absent is None else self.absent[start:stop])
 
     def column(self, name: str) -> pa.Array:
-        """A column as an expression sees it: null where there is no record."""
+        """A column as an expression sees it: null where the record is absent."""
         names = [column.name for column in (*self.schema.key, *self.schema.value)]
         found = self.columns[names.index(name)]
         if self.absent is None or not self.absent.any():
@@ -67,7 +67,7 @@ class Frame:
         return pc.if_else(pa.array(self.absent), pa.scalar(None, found.type), found)
 
     def rows(self, used: set[str]) -> tuple[list[Any], list[Any]]:
-        """The records (None where there is none) and their times; columns that are not `used` are null."""
+        """The records (None if absent) and their times; columns that are not `used` are null."""
         count = len(self)
         columns = [
             to_values(array, column.type) if column.name in used else [None] * count
@@ -81,9 +81,9 @@ class Frame:
 
 
 def evaluate(expr: Expr, inputs: Sequence[Frame]) -> tuple[pa.Array, dict[int, str]]:
-    """The values of `expr` for all rows of `inputs`, which are of one length, as an array of its Arrow type.
+    """The values of `expr` for all rows of `inputs`, which have the same length, as an array of its Arrow type.
 
-    And where it fails: the reason by the number of the row, whose value is null then.
+    Also returns the failures: the reason by row number; the value of such a row is null.
     """
     count = len(inputs[0]) if inputs else 0
     try:
@@ -115,7 +115,7 @@ def _row_by_row(expr: Expr, inputs: Sequence[Frame], count: int) -> tuple[pa.Arr
 class _Columns:
     """Evaluates expressions over the inputs, or over some of their rows, by kernels.
 
-    Raises Uncertain where a value fails or a kernel is not sure; then the rows decide, one by one and in their order.
+    Raises Uncertain if a value fails or a kernel is not sure; then the rows decide, one by one and in their order.
     """
 
     def __init__(self, inputs: Sequence[Frame], length: int, rows: Indices | None = None) -> None:

@@ -10,7 +10,7 @@ __all__ = ["ExpressionFailure", "fail"]
 
 
 class ExpressionFailure(VscRuntimeError):
-    """An expression has no value for a record. `reason` starts with Spark's error class where there is one."""
+    """An expression has no value for a record. `reason` starts with Spark's error class, if it has one."""
 
     code: ClassVar[str] = "VSC902"
 

@@ -1,8 +1,8 @@
-"""What the records of the catalogue (`vsc.runtime.expressions.functions`) are made of: how a call is evaluated.
+"""The parts of the catalogue's records (`vsc.runtime.expressions.functions`): how a call is evaluated.
 
-A `Form` is a function of argument values, with a kernel for whole columns where one agrees exactly; `mapped` is the way
-over columns of every form without one. A `Lazy` operator does not look at all its arguments, and has its own way for
-both. Rows here are opaque: an argument is a function of a row, whatever a row is to it.
+A `Form` is a function of argument values, with a kernel for whole columns if one agrees exactly; `mapped` evaluates
+forms without a kernel over columns. A `Lazy` operator does not look at all its arguments, and has its own evaluation
+for rows and for columns. Rows are opaque here: an argument is a function of a row, whatever a row is.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ raises Uncertain where a value fails, or might not come out as it does for a sin
 
 
 class Uncertain(Exception):
-    """There is no answer for whole columns: the rows decide."""
+    """Whole columns give no sure answer: the rows decide."""
 
 
 class Columns(Protocol):
@@ -166,10 +166,10 @@ def _always(scalar: pa.Scalar, expr: Expr) -> Argument:
 
 
 def full(column: Any, length: int) -> pa.Array:
-    """`column` as an array, a constant repeated `length` times."""
+    """`column` as an array; a constant is repeated `length` times."""
     if not isinstance(column, pa.Scalar):
         return column
-    # Arrow cannot repeat a list no times.
+    # Arrow cannot repeat a list zero times.
     return pa.repeat(column, length) if length else pa.array([], column.type)
 
 

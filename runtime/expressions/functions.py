@@ -1,6 +1,6 @@
 """The catalogue of the runtime: how each function and operator of `vsc.plan.functions` is evaluated.
 
-One record each: the function of its arguments' values, and a kernel for whole columns if there is one.
+Each has one record: the function of its arguments' values, and a kernel for whole columns if one exists.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Function = Callable[..., Any]
 
 
 def _constant(expr: Expr) -> Any:
-    """The value of a constant argument that the compiler has made sure of; None if it is not constant."""
+    """The value of a constant argument, which the compiler has checked; None if it is not constant."""
     return expr.value if isinstance(expr, Literal) else None
 
 

@@ -1,8 +1,8 @@
 """``from_json`` and ``to_json`` as Spark's, with its default options.
 
-`reader`: text that is no JSON, or JSON of another shape, gives null (a struct: null fields), never a failure; a field
-of the wrong kind is null and the fields beside it are kept; an array or a map with one wrong element is null.
-`writer`: null fields are left out of structs and kept in arrays and maps. Names and numbers are compared as written.
+`reader`: text that is not JSON, or JSON of another shape, gives null (a struct: null fields), never a failure. A field
+of the wrong kind is null and its sibling fields are kept; an array or a map with one wrong element is null. `writer`:
+null fields are left out of structs and kept in arrays and maps. Names and numbers are compared as written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TEXT = ScalarType("string")
 
 
 class _Wrong(Exception):
-    """A JSON value is not of the type that the schema wants."""
+    """A JSON value is not of the schema's type."""
 
 
 class _Number(str):

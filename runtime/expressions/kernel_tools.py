@@ -1,4 +1,4 @@
-"""What kernels for whole columns are written with."""
+"""Helpers for kernels over whole columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def length_of(args: list[Any]) -> int:
 
 
 def checked(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What an Arrow function gives; Uncertain where it fails."""
+    """The result of an Arrow function. Raises Uncertain if it fails."""
     try:
         return function(*args, **options)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -66,5 +66,5 @@ def constant(expr: Expr) -> Any:
 
 
 def fits(texts: pa.Array, regex: str) -> bool:
-    """Whether every text that is not null is what `regex` says, whole."""
+    """Whether every non-null text matches `regex` completely."""
     return bool(pc.all(pc.match_substring_regex(texts, rf"\A(?:{regex})\z"), min_count=0).as_py())

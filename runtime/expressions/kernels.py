@@ -1,6 +1,6 @@
 """Arrow and numpy kernels for single operators and functions, each only where it agrees exactly with the row function.
 
-See `vsc.runtime.expressions.forms.Kernel` for what they take and give.
+See `vsc.runtime.expressions.forms.Kernel` for their arguments and results.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def rounded_decimals(column: pa.Array, type: DecimalType) -> Any:
     """Decimals, rounded half up to the scale of `type`."""
     if column.type.scale > type.scale:
         if column.type.precision == 38:
-            raise Uncertain  # there has to be room for one digit more: Arrow would make it 0 in a column with nulls
+            raise Uncertain  # one more digit must fit: Arrow would make the value 0 in a column with nulls
         column = column.cast(pa.decimal128(column.type.precision + 1, column.type.scale))
         column = checked(pc.round, column, ndigits=type.scale, round_mode="half_towards_infinity")
     return checked(pc.cast, column, arrow_type(type))

@@ -1,7 +1,7 @@
 """The operators that do not look at all their arguments: for one row, and for columns.
 
-Over columns, an argument that can fail is evaluated for the rows that ask for it alone, so that nothing fails which
-nobody asked for; one that cannot is evaluated for all.
+Over columns, an argument that can fail is evaluated only for the rows that need it, so no unneeded value fails; one
+that cannot fail is evaluated for all rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WIDENING = {"tinyint": 0, "smallint": 1, "int": 2, "bigint": 3, "float": 4, "do
 
 
 def never_fails(expr: Expr) -> bool:
-    """Whether `expr` has a value on every row; false where that is not known."""
+    """Whether `expr` has a value on every row; false if that is unknown."""
     match expr:
         case Literal() | Column():
             return True

@@ -1,4 +1,4 @@
-"""Arithmetic on internal values, one function a type, with the checks of SQL's ANSI mode.
+"""Arithmetic on internal values, one function per type, with the checks of SQL's ANSI mode.
 
 Guarantees: Spark's results, rounding (half up) and failures. Integers are checked against their width, decimals
 against their precision; floats are IEEE, where only a division by zero fails.
@@ -48,7 +48,7 @@ _UNITS = [Decimal(1).scaleb(-scale) for scale in range(39)]
 
 
 def instant(micros: int) -> int:
-    """A timestamp, in microseconds; fails on one that has no room in 64 bits."""
+    """A timestamp, in microseconds; fails if it does not fit in 64 bits."""
     if _LONG_MIN <= micros <= _LONG_MAX:
         return micros
     fail("ARITHMETIC_OVERFLOW", "long overflow")
@@ -141,7 +141,7 @@ def _decimal(function: str, type: DecimalType) -> Callable[[Decimal, Decimal], D
 
 
 def _quotient(a: Decimal, b: Decimal) -> Decimal:
-    """a / b rounded half up to 39 digits behind the point, which is what Spark rounds a second time."""
+    """a / b rounded half up to 39 digits after the point, which Spark rounds a second time."""
     shift = 39
     numerator, denominator = EXACT.scaleb(a, shift), b
     # Both as integers: the quotient has to be rounded once, at exactly that digit.
@@ -201,7 +201,7 @@ def whole(function: str, type: DataType, result: DataType) -> Callable[[Any], An
 
 
 def rounded(digits: int, type: DataType, result: DataType) -> Callable[[Any], Any]:
-    """``round`` half up to `digits` behind the point (negative: before it)."""
+    """``round`` half up to `digits` after the point (negative: before it)."""
     if isinstance(result, DecimalType):
         return lambda a: fit_decimal(a.quantize(Decimal(1).scaleb(-digits), context=EXACT) if digits < 0 else a, result)
     assert isinstance(type, ScalarType)

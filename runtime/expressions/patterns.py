@@ -30,7 +30,7 @@ def pattern_reader(pattern: str) -> Callable[[str], int | None]:
 
 
 def _follows(parts: tuple[PatternPart, ...], i: int) -> bool:
-    """Whether digits of another field come right behind part `i`."""
+    """Whether digits of another field come right after part `i`."""
     return i + 1 < len(parts) and parts[i + 1].letter not in ("", "X")
 
 

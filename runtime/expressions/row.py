@@ -41,7 +41,7 @@ def compile_row(expr: Expr, schemas: Sequence[Schema]) -> RowFunction:
 
 
 def _compiled(expr: Expr, names: Sequence[Sequence[str]]) -> Argument:
-    """The function of the tuple of what `compile_row` takes."""
+    """The function of a tuple of the arguments of a `RowFunction`."""
     match expr:
         case Literal():
             value = literal_value(expr)
@@ -61,7 +61,7 @@ def _compiled(expr: Expr, names: Sequence[Sequence[str]]) -> Argument:
 
 
 def timed_input(event_time: Call) -> int:
-    """The number of the input whose event time a call asks for."""
+    """The number of the input whose event time a call reads."""
     first = event_time.args[0] if event_time.args else None
     return 1 if isinstance(first, Literal) and first.value == 1 else 0
 

@@ -29,7 +29,7 @@ def clock(unit: int, modulus: int) -> Kernel:
 
 
 def since_1970(unit: int) -> Kernel:
-    """The units of so many microseconds since 1970, rounded down."""
+    """The number of units of `unit` microseconds since 1970, rounded down."""
 
     def kernel(call: Call, args: list[Any]) -> Any:
         micros = args[0].view(pa.int64())
@@ -39,7 +39,7 @@ def since_1970(unit: int) -> Kernel:
 
 
 def after_1970(unit: int) -> Kernel:
-    """The timestamp so many units after 1970, where it does not overflow."""
+    """The timestamp a number of units after 1970, if it does not overflow."""
 
     def kernel(call: Call, args: list[Any]) -> Any:
         return checked(pc.multiply_checked, args[0], pa.scalar(unit, pa.int64())).view(arrow_type(call.type))
@@ -90,7 +90,7 @@ _FIRST_DAY, _LAST_DAY = -719162, 2932896  # the years 1 to 9999
 
 
 def of_usual_years(dates: pa.Array) -> pa.Array:
-    """The dates; Uncertain if one is not in the years that Arrow knows."""
+    """The dates. Raises Uncertain if one is not in the years that Arrow knows."""
     days = numbers(dates.view(pa.int32()))
     if len(days) and (days.min() < _FIRST_DAY or days.max() > _LAST_DAY):
         raise Uncertain
