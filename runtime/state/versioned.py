@@ -97,8 +97,8 @@ class VersionedStore:
         """Open the store that `kv` has under `prefix`, or begin one there.
 
         `retention` is the history retention, `segment` the segment interval (None: Kafka's formula), `grace` how far
-        behind stream time a write may be (None: as far as the retention); all in ms. Raises ValueError for a negative
-        retention or grace and for a segment of zero or less, `StateError` when what lies there is of another format
+        behind stream time a write may be (None: the retention); all in ms. Raises ValueError for a negative
+        retention or grace and for a segment of zero or less, `StateError` if the stored data is of another format
         version, damaged, or was written with another retention or grace; with `adopt` it goes on with the new ones.
         """
         check_durations(retention, segment, grace)

@@ -43,7 +43,7 @@ class RocksDBVersionedStore(_Closable):
 
     `history_retention_ms`: how far back reads as of a time go. `segment_interval_ms`: how often what has passed the
     retention is dropped (None: Kafka's formula); it shows in no result, and may be another one at the next opening.
-    `grace_ms`: how far behind stream time a write may be (None: as far as the retention).
+    `grace_ms`: how far behind stream time a write may be (None: the retention).
     """
 
     def __init__(

@@ -65,7 +65,7 @@ class Filled:
         self._ways = list(self._found(moves))
 
     def rows(self, stage: int, partition: int, kv: OrderedKV, lost: Metrics) -> Iterator[tuple[int, int, Waiting]]:
-        """The records from an old stage and partition: the new stage and partition, and what waits there.
+        """The records from an old stage and partition: the new stage and partition, and the records to wait there.
 
         Records dropped on the way are counted in `lost`.
         """

@@ -58,7 +58,7 @@ class CarriedWaiting:
         }  # fmt: skip
 
     def tell(self, told: Told, kv: OrderedKV) -> None:
-        """Adds what waits in an old stage and partition to what it reports."""
+        """Adds the waiting records of an old stage and partition to its report."""
         following = next_sequence(kv)
         if not following:
             return

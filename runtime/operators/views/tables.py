@@ -69,7 +69,7 @@ class _Versioned:
                 yield from self._states(keys, question)
 
     def _states(self, keys: list[bytes], question: Question) -> Iterator[Entry]:
-        """The rows valid at one time."""
+        """The rows valid at the time of the question."""
         as_of = None if question.as_of is None else np.full(len(keys), question.as_of, np.int64)
         found = self._store.get_many(keys, as_of)
         for key, one in zip(keys, found, strict=True):
