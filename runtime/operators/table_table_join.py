@@ -67,7 +67,7 @@ class _TableTableJoin(Step):
         return self._pairs.rows(flow.keys, own, other) if is_left else self._pairs.rows(flow.keys, other, own)
 
     def _sends(self, flow: Flow, other: TableRows, is_left: bool) -> Mask:
-        """Which changes give a result: all but tombstones without a row before and after."""
+        """Which changes give a result: not those without a required partner, nor tombstones with nothing before."""
         mode = self._operation.mode
         if mode == "inner" or (mode == "left" and not is_left):
             return other.present
