@@ -165,7 +165,7 @@ class Checkpoint:
             self.files.delete(f"vsc/inputs/{epoch - KEPT_EPOCHS}.json")
 
     def pace(self, epoch: int) -> str | None:
-        """The pace that was kept for `epoch`; None if there is none. CheckpointError if it is damaged."""
+        """The pace kept for `epoch`, or None. Raises CheckpointError if it is damaged."""
         name = f"vsc/inputs/{epoch}.json"
         return str(unsealed(self.files, name).get("pace")) if self.files.exists(name) else None
 
@@ -183,7 +183,7 @@ class Checkpoint:
                     yield epoch, error
 
     def going_back(self) -> int | None:
-        """The oldest epoch to which a run began to go back, without getting there; None if there is none."""
+        """The oldest epoch to which a run began to go back without getting there, or None."""
         return min(self._numbers(_BACK), default=None)
 
     def set_going_back(self, epoch: int | None) -> None:

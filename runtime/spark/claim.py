@@ -208,7 +208,7 @@ class _LocalWatch(_LocalClaim):
         """Locks; waits briefly for a holder that is ending."""
         path = Path(files.local(_LOCK))
         found = cls(spark._jvm, path)
-        if not path.exists():  # it was copied without, or restored: nobody runs it
+        if not path.exists():  # copied without it, or restored: no run uses it
             return found
         found._wait(files.root)
         return found

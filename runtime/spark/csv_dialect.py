@@ -39,7 +39,7 @@ class CsvDialect:
 
     @classmethod
     def of(cls, options: dict[str, str], place: str) -> CsvDialect:
-        """The dialect that Spark's options describe; SourceError, which begins with `place`, if there is none."""
+        """The dialect that Spark's options describe. Raises SourceError, starting with `place`, if invalid."""
         found = {name.lower(): _WRITTEN_OUT.get(value, value) for name, value in options.items()}
         separator = found.get("sep", found.get("delimiter", ","))
         quote = found.get("quote", '"')

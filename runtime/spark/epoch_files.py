@@ -121,7 +121,7 @@ class EpochFiles:
         return not any(name.startswith(f"part-{self._mark}-") for name in self._folder.names())
 
     def is_new(self, epoch: int) -> bool:
-        """Whether there is no list of the epoch yet."""
+        """Whether the epoch has no list yet."""
         return epoch not in self._lists
 
     def write(self, epoch: int, rows: Callable[[], Tally], make: Callable[[str], None]) -> None:

@@ -104,7 +104,7 @@ class EpochState:
 
     @classmethod
     def open(cls, spark: SparkSession, checkpoint: str, at_epoch: int | None = None) -> EpochState:
-        """Opens the state after epoch `at_epoch`, or the newest committed one; CheckpointError where there is none."""
+        """Opens the state after epoch `at_epoch`, or the newest one. Raises CheckpointError if it does not exist."""
         with usable(CheckpointError, f"the checkpoint {checkpoint}", "give the folder of a checkpoint"):
             files = Files(spark, checkpoint)
             identity = identity_of(files)

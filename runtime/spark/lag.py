@@ -1,4 +1,4 @@
-"""Input still to be read from a source, as far as Spark tells in the progress of each epoch.
+"""Input still to be read from a source, as Spark reports it in the progress of each epoch.
 
 A connector's own metrics (a Kafka source's offsets behind the latest) are handed on as they are; where offsets are
 numbers or lists of numbers, what lies between the end of the epoch and the latest is counted. Spark tells nothing of

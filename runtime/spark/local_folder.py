@@ -41,7 +41,7 @@ class RocksDisk:
         return RocksKV(folder, durable=False)
 
     def remove(self, folder: Path) -> None:
-        """Removes the folder and what is in it, as far as that goes."""
+        """Removes the folder and its contents, as far as possible."""
         shutil.rmtree(folder, ignore_errors=True)
 
 

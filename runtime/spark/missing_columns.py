@@ -158,7 +158,7 @@ class _SourceFiles:
         reader = self._spark.read.format("text").option("recursiveFileLookup", "true").options(**self._passed)
         try:
             return sorted(reader.load(self._options.text("path")).inputFiles())
-        except (PySparkException, Py4JJavaError):  # there is no such path: the query says so
+        except (PySparkException, Py4JJavaError):  # the path does not exist: the query says so
             return []
 
     def _names(self, file: str) -> set[str] | None:

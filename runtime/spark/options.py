@@ -21,7 +21,7 @@ Scalar = str | int | float | bool
 class Options:
     """The options of one resolved connector. `place` is its name in messages, such as ``source 'x' (line 2)``.
 
-    `kept` is the folder of the checkpoint that is a source's own; empty where there is no checkpoint yet.
+    `kept` is the source's own folder in the checkpoint; empty if no checkpoint exists yet.
     """
 
     place: str

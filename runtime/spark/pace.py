@@ -98,7 +98,7 @@ class Pace:
         if context is None:
             return cls()
         found = context.getLocalProperty(PROPERTY)
-        if found is None:  # it would look as if nobody had to wait, and as if there were no bound
+        if found is None:  # it would look as if no source had to be waited for, and as if there were no bound
             raise RuntimeError("the task was not told of its epoch's pace (is PYSPARK_PIN_THREAD switched off?)")
         return cls.load(found)
 
@@ -111,7 +111,7 @@ class Pace:
 class Pacer:
     """Decides the pace of each epoch of one query.
 
-    `inputs` gives the query's inputs by source, once it runs (None for one of which nobody knows what it will bring),
+    `inputs` gives the query's inputs by source, once it runs (None for one whose future input is unknown),
     `tell` hands a pace to the tasks. A source without new input is waited for up to `max_idle` seconds of the clock
     `elapsed`. `now` is the run's clock, in ms, and `latest` what it allows each source.
     """

@@ -41,7 +41,7 @@ _FIRST = {"date": -141_427, "timestamp": -2_208_988_800_000_000}
 class ParquetFiles:
     """For `StageZeroTask`: what reads the files of a source, whose paths come in the rows' stead.
 
-    `columns` are declared, and those of them in `read` are read; `by_case`: names are told apart by their case.
+    `columns` are declared, and those of them in `read` are read; `by_case`: names are case-sensitive.
     """
 
     columns: tuple[Column, ...]

@@ -1,6 +1,6 @@
 """Plain JSON, whole columns at a time: what Spark's `from_json` and `to_json` give, at a fraction of their cost.
 
-Most records of a topic are *plain*: one object of scalars, written in the one way of which nobody can doubt what it
+Most records of a topic are *plain*: one object of scalars, written in the one way that leaves no doubt what it
 means for the declared types; no escapes, no number that might not fit. `plain_pattern` tells which are, before Spark
 parses anything, and `parsed` reads them. Whatever is not plain stays Spark's: it reads it, or says that it is bad.
 

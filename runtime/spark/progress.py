@@ -133,9 +133,9 @@ class Tracker:
     def batch(
         self, report: EpochReport, duration_ms: int, lags: Lags | None = None, job_ms: int | None = None
     ) -> Batch:
-        """The event of an epoch; `lags` are those of its sources, as far as they are known.
+        """The event of an epoch; `lags` are those known of its sources.
 
-        `job_ms`: how much of its time Spark ran its jobs and sinks; None: nothing is known of that.
+        `job_ms`: how much of its time Spark ran its jobs and sinks; None: unknown.
         """
         if job_ms is not None:
             self.spent.update(spent(report.seconds, duration_ms, job_ms))

@@ -30,7 +30,7 @@ _PAUSE_SECONDS = 1.0
 
 
 class BarDisplay(Display):
-    """Draws itself anew several times a second; at the end the summary takes its place."""
+    """Redraws itself several times a second; at the end the summary replaces it."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._file = _own(stream)

@@ -73,7 +73,7 @@ class BlobStore(Protocol):
         ...
 
     def get(self, blob: str, chunk: int) -> bytes | None:
-        """A chunk; None if there is none."""
+        """A chunk, or None."""
         ...
 
     def put(self, blob: str, chunk: int, data: bytes) -> None:

@@ -36,7 +36,7 @@ RESTORE = "restore it from a copy of the checkpoint's folder"
 
 
 class LocalFiles:
-    """The files of a local folder, read without Spark: `hadoop.Files` as far as it reads."""
+    """The files of a local folder, read without Spark: the reading half of `hadoop.Files`."""
 
     def __init__(self, root: str) -> None:
         self.root = root

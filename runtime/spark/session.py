@@ -70,7 +70,7 @@ def query_configuration(partitions: int, local: bool = False) -> dict[str, str]:
     (`readlink`, some sixty an epoch). Renaming is as atomic, and a second driver is kept out by the claim.
     """
     return ({"spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER} if local else {}) | {
-        # One shuffle partition for each vsc partition, and nobody merges or splits them.
+        # One shuffle partition for each vsc partition; Spark must not merge or split them.
         _PARTITIONS: str(partitions),
         "spark.sql.adaptive.enabled": "false",
         # transformWithState needs RocksDB; format 2 keeps a late zombie attempt from overwriting the winner's state.

@@ -66,8 +66,8 @@ def has_inputs(plan: Plan) -> bool:
 
 
 def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, Input | None]:
-    """The inputs, by source of `plan`, of the query that this thread runs (in foreachBatch); None for a source of which
-    nobody knows what it will bring.
+    """The inputs, by source of `plan`, of the query that this thread runs (in foreachBatch); None for a source
+    whose future input is unknown.
 
     `ends`: the query takes what there is and stops, so nothing is left but what Spark has listed.
     """
@@ -193,8 +193,8 @@ class KafkaInput:
 
 
 class LakeInput:
-    """One source of Delta Lake or Iceberg; the rest as for `KafkaInput`. What is left is asked for anew: it is a look
-    into the table's log. `parses`: the source takes only offsets that it has parsed."""
+    """One source of Delta Lake or Iceberg; the rest as for `KafkaInput`. What is left is asked for each time: it is a
+    look into the table's log. `parses`: the source takes only offsets that it has parsed."""
 
     def __init__(self, source: Any, running: Any, everything: Any, parses: bool) -> None:
         self._source, self._running, self._everything, self._parses = source, running, everything, parses
