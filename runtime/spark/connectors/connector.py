@@ -52,11 +52,11 @@ class EpochSink:
         raise NotImplementedError
 
     def refused(self, epoch: int) -> Sequence[RefusedRow]:
-        """The rows of an epoch that has been written which the target refused: the same whenever the epoch comes."""
+        """The rows of a written epoch that the target refused: the same each time the epoch runs."""
         return ()
 
     def back_to(self, epoch: int) -> None:
-        """Removes what epochs after that one wrote, as far as the sink can: they come again. Before `prepare`."""
+        """Removes what epochs after that one wrote, as far as the sink can: they run again. Before `prepare`."""
 
 
 class Connector:

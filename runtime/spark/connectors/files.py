@@ -75,7 +75,7 @@ class FilesConnector(Connector):
         return parquet_files(spark, node.source, options, read)
 
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
-        """That there is no file with data."""
+        """A message if no file has data, otherwise None."""
         path = options.text("path")
         return None if Files(spark, path).has_data() else f"there are no files in {path!r}"
 
@@ -136,7 +136,7 @@ class _FilesSink(EpochSink):
             self._epochs.prepare(self._append, self.ancestors)
 
     def lost(self) -> str | None:
-        """That there is none of the sink's files."""
+        """A message if none of the sink's files exist any more, otherwise None."""
         with self._usable():
             bare = self._epochs.is_bare()
         if not bare:
@@ -147,7 +147,7 @@ class _FilesSink(EpochSink):
         )
 
     def is_new(self, epoch: int) -> bool:
-        """Whether there is no list of the epoch yet."""
+        """Whether the epoch has no list yet."""
         return self._epochs.is_new(epoch)
 
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:

@@ -90,7 +90,7 @@ def _table_name(connection: psycopg.Connection[Any], text: str, place: str) -> t
 def found_table(
     connection: psycopg.Connection[Any], text: str, place: str, kinds: Sequence[str] = ("r", "p")
 ) -> Table | None:
-    """The table that `text` names; None if there is none. DatabaseTableError for what is none of `kinds`."""
+    """The table that `text` names; None if it does not exist. Raises DatabaseTableError if it is of none of `kinds`."""
     schema, name = _table_name(connection, text, place)
     full = identifier(name) if schema is None else f"{identifier(schema)}.{identifier(name)}"
     row = connection.execute(

@@ -1,4 +1,4 @@
-"""How far a query has read, in the consumer groups that its Kafka sources name: for monitors of lag, nobody else.
+"""How far a query has read, in the consumer groups that its Kafka sources name: for lag monitors only.
 
 Guarantees: a group never says more than what is written. vsc itself goes by its checkpoint, so a commit that fails is
 told, and nothing else comes of it.

@@ -99,7 +99,7 @@ class _TextPart:
         return F.when(F.col(f"{self.part.name}_plain"), F.col(self.part.name))
 
     def problem(self) -> Column:
-        """Why the bytes cannot be read, as far as it has to be said here; of a row of `parsed`."""
+        """Why the bytes of a row of `parsed` cannot be read, if it has to be said here."""
         not_text = F.col(f"{self.part.name}_not_text")
         if not self._is_json_key:
             return not_text

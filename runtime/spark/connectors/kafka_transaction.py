@@ -1,7 +1,7 @@
 """One task's transaction for one epoch, with librdkafka: the records, and beside them that the epoch was written.
 
 Guarantees: after `finish` the records of the epoch are in the topic once, whatever happened to earlier attempts; before
-it, nobody who reads committed records sees any of them. An attempt that is overtaken by another one fails.
+it, no reader of committed records sees any of them. An attempt that is overtaken by another one fails.
 """
 
 from __future__ import annotations
@@ -175,8 +175,8 @@ class Transaction:
                     deadline, again = time.monotonic() + _ENDS, True
 
     def _read(self) -> Note | None:
-        """One try. A reader whom a broker that has just started has told that there is no such partition keeps to it,
-        so the next try is another one's."""
+        """One try. Once a broker that has just started has denied the partition, the reader keeps that answer,
+        so the next try uses a new reader."""
         try:
             return self._epochs.last()
         except KafkaException:
@@ -244,7 +244,7 @@ class Transaction:
             try:
                 return request()
             except KafkaException as error:
-                with contextlib.suppress(KafkaException):  # a fatal one is told again
+                with contextlib.suppress(KafkaException):  # a fatal one is raised again
                     self._producer.poll(0)
                 self._check()
                 what = error.args[0]

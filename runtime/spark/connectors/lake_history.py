@@ -1,7 +1,7 @@
 """Slowly changing dimensions of type 2: versions of keys as rows that are valid from one time to another.
 
 A row is valid from its first time on, its second time excluded; it still is where the second is null (or in the year
-9999). A deletion is the end of the row before it. One that ends no row, as there is none before it yet, is kept as a
+9999). A deletion is the end of the row before it. One that ends no row, because none exists before it yet, is kept as a
 row without values whose two times are the same: it is valid at no time, and becomes the end of an older version that
 comes later. So the rows hold all that a store of versions knows.
 

@@ -45,7 +45,7 @@ class Lake:
     catalog: str | None = None
 
     def coordinates(self, spark: str = pyspark.__version__) -> str | None:
-        """The Maven coordinates of the release for a release of Spark, such as 4.1.4; None if there is none."""
+        """The Maven coordinates of the release for a release of Spark, such as 4.1.4, or None."""
         return self.releases.get(".".join(spark.split(".")[:2]))
 
     @property
@@ -68,7 +68,7 @@ _LAKES = (DELTA, ICEBERG)
 
 
 def check_release(lake: Lake, place: str, spark: str = pyspark.__version__) -> None:
-    """LakeReleaseError if there is no release of `lake` for this Spark."""
+    """Raises LakeReleaseError if no release exists of `lake` for this Spark."""
     if lake.coordinates(spark) is None:
         known = " or ".join(sorted(lake.releases))
         raise LakeReleaseError(

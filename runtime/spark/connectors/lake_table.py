@@ -72,7 +72,7 @@ class LakeTable(ABC):
         """The settings of a session in which a write is that of `writer` with this number."""
 
     def open(self, spark: SparkSession) -> StructType | None:
-        """Its columns; None if there is no such table. VscRuntimeError if it cannot be used."""
+        """Its columns; None if the table does not exist. Raises VscRuntimeError if it cannot be used."""
         check_session(self.lake, spark, self.place)
         with self.usable():
             self.use(spark)
@@ -86,7 +86,7 @@ class LakeTable(ABC):
             return found
 
     def columns(self, spark: SparkSession) -> StructType:
-        """Its columns. VscRuntimeError if there is no such table, or it cannot be used."""
+        """Its columns. Raises VscRuntimeError if the table does not exist or cannot be used."""
         found = self.open(spark)
         if found is None:
             raise self.missing("correct the name; a source does not create a table")
