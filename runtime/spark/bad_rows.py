@@ -63,7 +63,7 @@ class BadRows:
         self._told: set[str] = set()
 
     def check(self, report: EpochReport) -> None:
-        """BadRowError for the first source that has too many of them in an epoch."""
+        """Raises BadRowError for the first source that has too many of them in an epoch."""
         if self._most is None:
             return
         for name, place in self._places.items():
@@ -88,7 +88,7 @@ class BadRows:
 
 
 def check_usable(plan: Plan, read: Mapping[str, int], metrics: Metrics) -> None:
-    """UnusableInputError for the first source of which rows were read, and all of them dropped."""
+    """Raises UnusableInputError for the first source of which rows were read, and all of them dropped."""
     for node in plan.sources:
         reasons = {r: n for r, n in _dropped(metrics, node.name).items() if r not in _BY_THE_TABLE}
         rows = read.get(node.name, 0)

@@ -65,7 +65,7 @@ class Checkpoint:
 
     @classmethod
     def open(cls, spark: SparkSession, path: str, plan: Plan, partitions: int | None) -> Checkpoint:
-        """Opens the checkpoint, or a `fresh` one, which `create` writes. CheckpointError if it is refused.
+        """Opens the checkpoint, or a `fresh` one, which `create` writes. Raises CheckpointError if it is refused.
 
         `partitions` None: what the checkpoint has, else 4.
         """

@@ -171,7 +171,7 @@ class _LocalClaim:
             time.sleep(_POLL_SECONDS)
 
     def check(self) -> None:
-        """CheckpointError if the claim was lost to another query. A lock of the operating system is not lost."""
+        """Raises CheckpointError if the claim was lost to another query. A lock of the operating system is not lost."""
 
     def release(self) -> None:
         """Closes the file, which frees the lock. The file stays: removing it could take it from under a waiting one."""

@@ -31,7 +31,7 @@ class CsvDialect:
     separator: str = ","
     quote: str = '"'
     escape: str | None = None
-    """Makes the character behind it text, in a quoted cell or outside; a doubled quote is one quote in any case."""
+    """Makes the next character text, in a quoted cell or outside; a doubled quote is one quote in any case."""
     null: str = ""
     """A cell that is null, besides the empty one, unless it is quoted."""
     line_end: str = "\n"
@@ -56,7 +56,7 @@ class CsvDialect:
 
 
 def record_ends(data: bytes, dialect: CsvDialect) -> Int64s:
-    """The places just behind each record and blank line of `data`, which begins with one.
+    """The places just after each record and blank line of `data`, which begins with one.
 
     A ``\\r`` at the very end counts as none, as ``\\n`` may follow.
     """

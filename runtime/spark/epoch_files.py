@@ -71,7 +71,7 @@ class _Listed:
 
     @classmethod
     def load(cls, text: str) -> _Listed:
-        """ValueError, KeyError or TypeError for anything that `dump` did not write."""
+        """Raises ValueError, KeyError or TypeError for anything that `dump` did not write."""
         data = json.loads(text)
         if data["format"] != LIST_FORMAT:
             raise ValueError(f"format version {data['format']}, this vsc reads {LIST_FORMAT}")

@@ -38,7 +38,7 @@ class PrometheusDisplay(Display, Collector):
     """Its screen is an HTTP endpoint. `port` is the one that it listens on."""
 
     def __init__(self, host: str, port: int) -> None:
-        """Listens; ConfigurationError where the address cannot be used."""
+        """Listens. Raises ConfigurationError if the address cannot be used."""
         self._lock = threading.Lock()
         self._newest: Batch | None = None
         self._read: Counter[str] = Counter()

@@ -141,7 +141,7 @@ class Files:
         return os.path.join(self._plain, name) if name else self._plain
 
     def read(self, name: str, most: int = MAX_BYTES) -> str:
-        """The text of a file, UTF-8. OSError if it has more than `most` bytes, or is not UTF-8."""
+        """The text of a file, UTF-8. Raises OSError if it has more than `most` bytes, or is not UTF-8."""
         if self.length(name) > most:
             raise OSError(f"{self.path(name)} has more than {most} bytes")
         stream = self._fs.open(self._path(name))
@@ -196,7 +196,7 @@ class Files:
             stream.close()
 
     def rename(self, old: str, new: str) -> None:
-        """Renames a file; FileExistsError where that would overwrite one, OSError where it fails."""
+        """Renames a file. Raises FileExistsError if that would overwrite one, OSError where it fails."""
         if self.exists(new):
             raise FileExistsError(self.path(new))
         if not self._fs.rename(self._path(old), self._path(new)):
@@ -207,7 +207,7 @@ class Files:
         self._fs.delete(self._path(name), True)
 
     def make(self, name: str = "") -> None:
-        """Makes a folder and those above it; OSError where that fails."""
+        """Makes a folder and those above it. Raises OSError if that fails."""
         if not self._fs.mkdirs(self._path(name)):
             raise OSError(f"{self.path(name)} could not be made")
 

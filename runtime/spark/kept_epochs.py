@@ -18,7 +18,7 @@ def kept_epochs(files: ReadableFiles) -> list[int]:
 
 
 def check_epoch(files: ReadableFiles, epoch: int) -> None:
-    """CheckpointError if the state after `epoch` is not kept."""
+    """Raises CheckpointError if the state after `epoch` is not kept."""
     kept = kept_epochs(files)
     if epoch not in kept:
         there = f"kept are the epochs {kept[0]} to {kept[-1]}" if kept else "no epoch is kept"

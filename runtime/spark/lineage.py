@@ -52,7 +52,7 @@ def origin_of(files: ReadableFiles) -> Origin | None:
 
 
 def check_finished(files: ReadableFiles) -> None:
-    """CheckpointError for a folder in which an upgrade has begun and not ended."""
+    """Raises CheckpointError for a folder in which an upgrade has begun and not ended."""
     if files.exists(ORIGIN) and not files.exists(IDENTITY):
         raise CheckpointError(
             f"the upgrade to the checkpoint {files.root} was not finished", "repeat that `vsc upgrade`, then run it"
@@ -60,7 +60,7 @@ def check_finished(files: ReadableFiles) -> None:
 
 
 def check_current(files: ReadableFiles) -> None:
-    """CheckpointError for a checkpoint from which another query has gone on."""
+    """Raises CheckpointError for a checkpoint from which another query has gone on."""
     if not files.exists(SUCCESSOR):
         return
     path = unsealed(files, SUCCESSOR).get("path")
@@ -78,7 +78,7 @@ class Forerunner:
         self._origin = origin_of(files)
 
     def written(self, report: EpochReport) -> None:
-        """Sees to it that it is not run again, once an epoch has had rows for a sink."""
+        """Makes sure that it is not run again, once an epoch has had rows for a sink."""
         if self._origin is None or not any(report.written.values()):
             return
         with contextlib.suppress(Py4JError, CheckpointError, OSError):  # it may be gone, or only be readable
@@ -88,7 +88,7 @@ class Forerunner:
         self._origin = None
 
     def check(self) -> None:
-        """CheckpointError if yet another query has gone on from it, and has written to its sinks."""
+        """Raises CheckpointError if yet another query has gone on from it, and has written to its sinks."""
         if self._origin is None:
             return
         other = None

@@ -57,7 +57,7 @@ class MissingColumns:
         self._waiting = [n for n in resolved.sources if _is_checked(n) and n.name not in read]
 
     def check(self) -> None:
-        """Looks at those that have files. MissingColumnError for a column that is in none of them."""
+        """Looks at those that have files. Raises MissingColumnError for a column that is in none of them."""
         self._waiting = [node for node in self._waiting if not self._looked_at(node)]
 
     def _looked_at(self, node: Node) -> bool:

@@ -24,7 +24,7 @@ _SEPARATORS = (",", ":")  # as Spark writes JSON
 
 
 def follow_schemas(files: Files) -> None:
-    """Makes state name the schemas in this checkpoint. CheckpointError where it is damaged.
+    """Makes state name the schemas in this checkpoint. Raises CheckpointError if it is damaged.
 
     A query that reads them from another path, such as another mount, finds them all the same: it does this as well.
     """
@@ -50,7 +50,7 @@ def follow_logs(files: Files) -> None:
     if there == here:
         return
     sources = sorted((name for name in files.names("sources") if name.isdigit()), key=int)
-    for source in reversed(sources):  # the control source last: what it names tells that there is something to do
+    for source in reversed(sources):  # the control source last: what it names shows that there is work to do
         for name in logs.source_log(source).values():
             _replace_folder(files, f"sources/{source}/{name}", there, here)
 

@@ -78,7 +78,7 @@ class Pace:
 
     @classmethod
     def load(cls, text: str) -> Pace:
-        """The pace that `dump` wrote. CheckpointError for anything else."""
+        """The pace that `dump` wrote. Raises CheckpointError for anything else."""
         try:
             data = json.loads(text)
             waits = {name: Wait(clock, part) for name, (clock, part) in data["waits"].items()}

@@ -1,4 +1,4 @@
-"""What a run tells about itself: what it is doing, one event for each epoch, one at the end.
+"""What a run reports about itself: what it is doing, one event for each epoch, one at the end.
 
 `Tracker` makes the events from the epochs' reports and Spark's timings; a `Display` shows them: `displays` on stderr,
 `exporter` to Prometheus. Guarantees: what was dropped or not found is in the events, by reason. Not for words: those

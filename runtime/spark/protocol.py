@@ -128,7 +128,7 @@ class Manifest:
 
     @classmethod
     def load(cls, text: str | None) -> Manifest:
-        """The manifest in `text` (None: an empty one). StateError for another format version or damage."""
+        """The manifest in `text` (None: an empty one). Raises StateError for another format version or damage."""
         if text is None:
             return cls()
         if len(text) > MAX_MANIFEST:

@@ -102,7 +102,7 @@ def parsed(files: ReadableFiles, name: str, text: str) -> dict[str, Any]:
 
 
 def read_text(files: ReadableFiles, name: str) -> str:
-    """The text of a file; CheckpointError if it is missing, or if the file system finds it damaged."""
+    """The text of a file. Raises CheckpointError if it is missing, or if the file system finds it damaged."""
     try:
         return files.read(name)
     except (Py4JJavaError, OSError, UnicodeDecodeError) as error:

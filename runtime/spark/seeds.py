@@ -67,7 +67,7 @@ class Seeds:
         self._checksums: list[int] = []
 
     def take(self, chunk: bytes) -> None:
-        """Stores a chunk. StateError if the state has begun before."""
+        """Stores a chunk. Raises StateError if the state has begun before."""
         if not self._lengths and self._blobs.manifest() is not None:
             raise StateError("a seed of the state has come, but the state has begun already")
         self._blobs.put(self._name, len(self._lengths), chunk)

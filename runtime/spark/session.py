@@ -80,7 +80,7 @@ def query_configuration(partitions: int, local: bool = False) -> dict[str, str]:
         # A state file that is damaged is found when it is read, on every file system.
         "spark.sql.streaming.checkpoint.fileChecksum.enabled": "true",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-        # Only workers of sources would be told this, and then not be those of stages: all would be loaded twice.
+        # Only workers of sources would get this, and could not serve stages: all would be loaded twice.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",

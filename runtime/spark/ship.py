@@ -25,7 +25,7 @@ _ANY_PYTHON = "python3"
 
 
 def ship(spark: SparkSession) -> None:
-    """Sees to it that workers can import vsc. Once for each Spark application."""
+    """Makes sure that workers can import vsc. Once for each Spark application."""
     context = spark.sparkContext
     parent = str(Path(vsc.__file__).resolve().parent.parent)
     if is_here(context.master or ""):

@@ -129,7 +129,7 @@ class SparkLogs:
         return found
 
     def check_kept(self, epoch: int) -> None:
-        """CheckpointError if the state after `epoch` is not kept, or what Spark would read of it is damaged."""
+        """Raises CheckpointError if the state after `epoch` is not kept, or what Spark would read of it is damaged."""
         check_epoch(self._files, epoch)
         self._whole(f"offsets/{epoch}", epoch)
         self._whole(f"commits/{epoch}", epoch)
@@ -229,7 +229,7 @@ class SparkLogs:
         return found
 
     def _whole(self, name: str, epoch: int | None) -> list[dict[str, Any]]:
-        """The lines of a log, those that are JSON objects; CheckpointError if it is missing or damaged."""
+        """The lines of a log, those that are JSON objects. Raises CheckpointError if it is missing or damaged."""
         self._read_through(name, epoch)
         if self._files.length(name) > MOST_FORM:
             return []

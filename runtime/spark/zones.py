@@ -44,7 +44,7 @@ def check_zone(options: Options) -> None:
 
 
 def known_zone(spark: SparkSession, options: Options) -> str:
-    """The zone of a source. SourceError if Java, which reads the times, does not know it."""
+    """The zone of a source. Raises SourceError if Java, which reads the times, does not know it."""
     zone = _zone_of(options)
     if zone is None:
         return "UTC"
@@ -64,7 +64,7 @@ def timestamp_in_zone(cell: Column, zone: str, options: Mapping[str, str]) -> Co
 
 
 def check_java_zone(spark: SparkSession, resolved: Plan) -> None:
-    """SourceError or SinkError where times would be read from ORC, or written to it, in a zone that is not UTC.
+    """Raises SourceError or SinkError if times would be read from ORC, or written to it, in a zone that is not UTC.
 
     ORC keeps what a clock shows, and Spark takes that for the clock of each Java that reads or writes.
     """
