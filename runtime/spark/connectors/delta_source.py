@@ -40,7 +40,7 @@ _SHUFFLED = "spark.sql.shuffle.partitions"
 
 
 def check_delta_source(node: Node, options: Options) -> None:
-    """SourceError for options that cannot be."""
+    """Raises SourceError for options that cannot be."""
     for name, value in options.spark.items():
         if name.lower() not in _OPTIONS:
             raise SourceError(
@@ -57,7 +57,7 @@ def check_delta_source(node: Node, options: Options) -> None:
 
 
 def look_at_delta(spark: SparkSession, node: Node, options: Options) -> None:
-    """LakeTableError for a table that cannot be read as it is declared."""
+    """Raises LakeTableError for a table that cannot be read as it is declared."""
     table = DeltaTable(options)
     check_readable(spark, node, table)
     if _reads_feed(node, options) and table.properties(spark).get(_ENABLED) != "true":

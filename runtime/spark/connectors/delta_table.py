@@ -31,7 +31,7 @@ class DeltaTable(LakeTable):
             self.sql = f"delta.{quoted(Files(spark, str(self.path)).root)}"
 
     def check(self, spark: SparkSession) -> None:
-        """LakeTableError for a table of another format."""
+        """Raises LakeTableError for a table of another format."""
         [found] = spark.sql(f"describe detail {self.sql}").select("format").collect()
         if found.format != "delta":
             raise LakeTableError(f"{self.place}: {self.name!r} is a table of format {found.format}", "name another")

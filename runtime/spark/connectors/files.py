@@ -60,7 +60,7 @@ class FilesConnector(Connector):
             _check_csv(node, options)
 
     def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
-        """The rows of the files that are there, and of those that come."""
+        """The rows of the present files, and of those that come."""
         path = options.text("path")
         with usable(SourceError, f"{options.place}: {path!r}", "correct the path, or what keeps it from being read"):
             found = Files(spark, path).matches()

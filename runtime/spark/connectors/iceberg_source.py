@@ -27,7 +27,7 @@ _WHOLE_FILES = {"split-size": str(1 << 50), "file-open-cost": str(1 << 50)}
 
 
 def check_iceberg_source(node: Node, options: Options) -> None:
-    """SourceError for options that cannot be."""
+    """Raises SourceError for options that cannot be."""
     for name in options.spark:
         if name.lower() not in _OPTIONS:
             raise SourceError(
@@ -41,7 +41,7 @@ def check_iceberg_source(node: Node, options: Options) -> None:
 
 
 def look_at_iceberg(spark: SparkSession, node: Node, options: Options) -> None:
-    """LakeTableError for a table that cannot be read as it is declared."""
+    """Raises LakeTableError for a table that cannot be read as it is declared."""
     check_readable(spark, node, IcebergTable(options))
 
 

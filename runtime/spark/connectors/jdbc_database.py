@@ -52,7 +52,7 @@ class Database:
 
     @classmethod
     def of(cls, options: Options) -> Database:
-        """The database of a connector's options. DatabaseError for those that cannot be understood."""
+        """The database of a connector's options. Raises DatabaseError for those that cannot be understood."""
         place = options.place
         matched = _URL.fullmatch(options.text("url"))
         if matched is None:  # the text may hold a password
@@ -127,7 +127,7 @@ def _host(text: str, place: str) -> tuple[str, str]:
 
 
 def _known(given: Mapping[str, str], place: str) -> dict[str, str]:
-    """The parameters under libpq's names. DatabaseError for others: their values are not shown."""
+    """The parameters under libpq's names. Raises DatabaseError for others: their values are not shown."""
     unknown = [name for name in given if name.lower() not in _PARAMETERS]
     if unknown:
         raise DatabaseError(

@@ -148,7 +148,7 @@ def _selected(type: DataType, column: TableColumn) -> str:
 
 
 def _converter(type: DataType, column: TableColumn) -> Callable[[Any], Any]:
-    """The internal value of what psycopg gives. ValueError for what does not fit."""
+    """The internal value of what psycopg gives. Raises ValueError for what does not fit."""
     if as_json(type, column):
         read = reader(type)
         return lambda text: _parsed(text, read)

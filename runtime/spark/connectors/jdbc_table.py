@@ -121,7 +121,7 @@ def create_table(
 
 
 def columns_of(table: Table, columns: Mapping[str, DataType], place: str) -> Iterator[tuple[str, TableColumn]]:
-    """The table's columns of these names. DatabaseTableError for one that it does not have."""
+    """The table's columns of these names. Raises DatabaseTableError for one that it does not have."""
     for name, type in columns.items():
         column = table.columns.get(name)
         if column is None:

@@ -95,7 +95,7 @@ def _check_formats(options: Options, error: type[VscRuntimeError]) -> None:
 
 
 def _check_sink_option(options: Options, name: str) -> None:
-    """SinkError for an option that a sink cannot have."""
+    """Raises SinkError for an option that a sink cannot have."""
     if name in _GUARANTEES:
         raise SinkError(f"{options.place}: vsc sets {name!r} itself, to write each result once", f"remove {name!r}")
     if name.lower() in _OWN:
@@ -107,7 +107,7 @@ def _check_sink_option(options: Options, name: str) -> None:
 
 
 def _check_option(options: Options, name: str) -> None:
-    """SourceError for an option of Spark's that a source cannot have."""
+    """Raises SourceError for an option of Spark's that a source cannot have."""
     lower = name.lower()
     if lower in _SPLITS:
         raise SourceError(

@@ -36,7 +36,7 @@ _IDS = range(1 << 31)
 def avro_form(
     options: Options, part: Part, node: str, columns: Sequence[DeclaredColumn], use: Literal["read", "write"]
 ) -> AvroForm:
-    """How `columns` of a node stand in the key or the value of a record. AvroSchemaError if they cannot."""
+    """How `columns` of a node stand in the key or the value of a record. Raises AvroSchemaError if they cannot."""
     prefix = "key_" if part == "key" else ""
     id, path = _id(options, f"{prefix}schema_id", use), options.get(f"{prefix}schema")
     if path is None:

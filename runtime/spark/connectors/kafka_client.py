@@ -159,7 +159,7 @@ def is_empty(options: Options) -> bool:
 
 
 def offset_ranges(options: Options) -> dict[int, tuple[int, int]]:
-    """For each partition of the topic that a source reads, its first offset and the one behind its last. SourceError
+    """For each partition of the topic that a source reads, its first offset and the one after its last. SourceError
     if Kafka does not tell."""
     from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
     from confluent_kafka.admin import OffsetSpec

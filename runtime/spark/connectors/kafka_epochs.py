@@ -111,7 +111,7 @@ class EpochReader:
 
 
 def create_epochs(settings: Mapping[str, str], name: str, partitions: int, place: str) -> None:
-    """Makes the topic of the sink called `name`, unless it is there. SinkError if it cannot be used."""
+    """Makes the topic of the sink called `name`, unless it is there. Raises SinkError if it cannot be used."""
     admin = AdminClient(common(settings), logger=quiet)
     try:
         found = _partitions(admin, name)

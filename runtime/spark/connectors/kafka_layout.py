@@ -50,7 +50,7 @@ def key_format(options: Options, key: Sequence[Column]) -> str:
 
 
 def layout(options: Options, node: Node, columns: Sequence[Column], use: Literal["read", "write"]) -> Layout:
-    """The record of `columns` of a node. AvroSchemaError for a schema that does not fit them."""
+    """The record of `columns` of a node. Raises AvroSchemaError for a schema that does not fit them."""
     key, headers = key_format(options, node.schema.key), _headers(options, columns)
     of_key = {c.name for c in node.schema.key} if key != "none" else set()
     keys = tuple(c for c in columns if c.name in of_key)

@@ -154,13 +154,13 @@ def _headers(column: DeclaredColumn, inner: Mapping[str, Column]) -> Column:
 
 
 def sink_layout(node: Node, options: Options) -> Layout:
-    """The record of a sink. AvroSchemaError for a schema that does not fit."""
+    """The record of a sink. Raises AvroSchemaError for a schema that does not fit."""
     added = [DeclaredColumn(TIMESTAMP, BIGINT)] if options.flag("with_timestamp") else []
     return layout(options, node, [*node.schema.key, *node.schema.value, *added], "write")
 
 
 def check_no_tombstones(node: Node, options: Options) -> None:
-    """SinkError for a table whose deletions could not be written."""
+    """Raises SinkError for a table whose deletions could not be written."""
     if node.kind == "table" and key_format(options, node.schema.key) == "none":
         raise SinkError(
             f"{options.place}: with key_format 'none' deletions from table '{node.name}' cannot be written",

@@ -253,7 +253,7 @@ class Transaction:
                 time.sleep(0.1)
 
     def _poll(self, seconds: float) -> None:
-        """Lets librdkafka report; SinkError for what it reports."""
+        """Lets librdkafka report. Raises SinkError for what it reports."""
         try:
             self._producer.poll(seconds)
         except KafkaException as error:
@@ -266,7 +266,7 @@ class Transaction:
             self._refused.append((error, message.key() if message.topic() == self._topic else None))
 
     def _check(self) -> None:
-        """SinkError for the first record that Kafka refused."""
+        """Raises SinkError for the first record that Kafka refused."""
         for error, key in self._refused:
             if not error.name().startswith("_PURGE"):  # those that went with it
                 raise self._failed(KafkaException(error), key)

@@ -93,7 +93,7 @@ def lake_settings(plan: Plan, conf: Mapping[str, str], packages: Sequence[str]) 
 
 
 def check_session(lake: Lake, spark: SparkSession, place: str) -> None:
-    """LakeReleaseError if the session lacks a setting that `lake` needs; MissingJarsError without its jars."""
+    """Raises LakeReleaseError if the session lacks a setting that `lake` needs; MissingJarsError without its jars."""
     needed = "; ".join(f"{name} = {value}" for name, value in lake.settings.items())
     if lake.extension not in (spark.conf.get(_EXTENSIONS, None) or ""):
         raise LakeReleaseError(

@@ -28,13 +28,13 @@ __all__ = ["check_seed", "history_of", "look_at_seed", "seed_rows", "take_seed"]
 
 
 def check_seed(options: Options) -> None:
-    """SourceError for options that have no effect."""
+    """Raises SourceError for options that have no effect."""
     for name in options.spark:
         raise SourceError(f"{options.place}: {name!r} has no effect: a history is read once, whole", f"remove {name!r}")
 
 
 def look_at_seed(spark: SparkSession, node: Node, table: LakeTable, options: Options) -> None:
-    """LakeTableError for a table that cannot be read as it is declared."""
+    """Raises LakeTableError for a table that cannot be read as it is declared."""
     check_readable(spark, node, table)
     history_of(table.columns(spark), table, options.connector)
 

@@ -94,7 +94,7 @@ class LakeTable(ABC):
 
     @abstractmethod
     def check(self, spark: SparkSession) -> None:
-        """LakeTableError for a table of another format."""
+        """Raises LakeTableError for a table of another format."""
 
     def missing(self, help: str) -> LakeTableError:
         """The error for a table that is not there."""
@@ -155,7 +155,7 @@ def lake_error(table: LakeTable, error: Exception) -> VscRuntimeError:
 
 
 def check_readable(spark: SparkSession, node: Node, table: LakeTable) -> None:
-    """LakeTableError for a table whose columns are not those that source `node` declares."""
+    """Raises LakeTableError for a table whose columns are not those that source `node` declares."""
     for problem in misfits({c.name: c.type for c in node.source.columns}, table.columns(spark), written=False):
         raise LakeTableError(f"{table.place}: {table.shown} does not fit: {problem}", "correct the source's columns")
 

@@ -30,7 +30,7 @@ _CONNECTORS: Mapping[str, Connector] = {
 
 
 def connector_of(kind: str) -> Connector:
-    """The connector of a kind. KeyError for one that `check_connectors` refuses."""
+    """The connector of a kind. Raises KeyError for one that `check_connectors` refuses."""
     return _CONNECTORS[kind]
 
 
