@@ -149,7 +149,7 @@ def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_
 
 
 def _check_space(size: int, new: Files) -> None:
-    """UpgradeError if the local disk of the new checkpoint cannot take the state."""
+    """Raises UpgradeError if the local disk of the new checkpoint cannot take the state."""
     if not new.is_local:
         return
     place = Path(new.local())
