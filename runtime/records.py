@@ -242,7 +242,7 @@ class Batch:
 
     @classmethod
     def from_ipc(cls, data: bytes, schema: Schema, trusted: bool = True) -> Batch:
-        """The batch that `to_ipc` wrote; `schema` is its node's. StateError for anything else.
+        """The batch that `to_ipc` wrote; `schema` is its node's. Raises StateError for anything else.
 
         Not `trusted`: the bytes come out of a checkpoint, and every offset in them is looked at before it is followed.
         """

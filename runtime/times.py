@@ -40,7 +40,7 @@ def microseconds(value: object) -> int:
 
 
 def from_iso(text: str) -> datetime:
-    """The time that ISO text stands for, aware. ValueError for other text."""
+    """The time that ISO text stands for, aware. Raises ValueError for other text."""
     found = datetime.fromisoformat(text)
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
