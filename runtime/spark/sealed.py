@@ -1,6 +1,6 @@
 """The JSON files that vsc writes into a checkpoint: each ends with a member ``check``, the CRC-32 of those before it.
 
-Guarantees: a file that is missing, cut, changed or no JSON is a CheckpointError that names it, however deep or long it
+Guarantees: a file that is missing, cut, changed or not JSON is a CheckpointError that names it, however deep or long it
 is; nothing in it runs. Not for what its members mean: whoever reads them checks that.
 """
 

@@ -81,7 +81,7 @@ class _TextPart:
     def texts(self) -> list[Column]:
         """What is made of the bytes: the text, why it is not text, and whether it is plain."""
         name = self.part.name
-        raw, text = F.col(name), F.try_validate_utf8(F.col(name).cast("string"))  # null where the bytes are no UTF-8
+        raw, text = F.col(name), F.try_validate_utf8(F.col(name).cast("string"))  # null if the bytes are not UTF-8
         not_text = F.when(raw.isNotNull() & text.isNull(), F.lit(f"its {name} is not UTF-8 text"))
         pattern = _plain_pattern(self.part)
         plain = F.lit(False) if pattern is None else F.coalesce(text.rlike(pattern), F.lit(False))
