@@ -186,7 +186,7 @@ class EpochReport(_Counted):
         clocks = data.get("clocks", {})
         waiting = [size.get("waiting", 0) for size in data["state"].values()]
         if any(type(number) is not int for number in (data["epoch"], *clocks.values(), *waiting)):
-            raise ValueError("a number is none")
+            raise ValueError("a number is not valid")
         return cls(
             data["epoch"], read=Counter(data["read"]), written=Counter(data["written"]),
             metrics=Metrics.from_dict(data["metrics"]),

@@ -72,7 +72,7 @@ def read_identity(files: ReadableFiles) -> Identity:
     if type(version) is not int or not isinstance(id_, str) or not _ID.fullmatch(id_):
         raise damaged(files, IDENTITY, "it has no format version, or an id that vsc does not give")
     if type(partitions) is not int or partitions < 1:
-        raise damaged(files, IDENTITY, "its number of partitions is none")
+        raise damaged(files, IDENTITY, "its number of partitions is not valid")
     ancestors = data.get("ancestors", [])
     if not isinstance(ancestors, list) or not all(isinstance(one, str) and _ID.fullmatch(one) for one in ancestors):
         raise damaged(files, IDENTITY, "an ancestor has an id that vsc does not give")

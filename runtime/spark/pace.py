@@ -86,7 +86,7 @@ class Pace:
             numbers = [*waiting.values(), *latest.values(), *(wait.clock for wait in waits.values())]
             numbers += [] if now is None else [now]
             if any(type(n) is not int for n in numbers) or any(type(w.next) is not str for w in waits.values()):
-                raise ValueError("a number or a name is none")
+                raise ValueError("a number or a name is not valid")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(f"the pace of an epoch (vsc/inputs) is damaged: {str(error)[:200]}") from error
         return cls(waits, waiting, now, latest)
@@ -99,7 +99,7 @@ class Pace:
             return cls()
         found = context.getLocalProperty(PROPERTY)
         if found is None:  # it would look as if no source had to be waited for, and as if there were no bound
-            raise RuntimeError("the task was not told of its epoch's pace (is PYSPARK_PIN_THREAD switched off?)")
+            raise RuntimeError("the task did not receive its epoch's pace (is PYSPARK_PIN_THREAD switched off?)")
         return cls.load(found)
 
     def left(self, report: EpochReport) -> dict[str, int]:

@@ -167,7 +167,7 @@ def _blob(name: object, kind: object, upto: object, lengths: list[int], checksum
     if len(lengths) != len(checksums):
         raise ValueError("a blob is not described as one")
     if any(type(n) is not int or not 0 <= n < 1 << 32 for n in numbers):
-        raise ValueError("a length or a checksum is none")
+        raise ValueError("a length or a checksum is not valid")
     return Blob(name, kind, upto, tuple(lengths), tuple(checksums))
 
 
