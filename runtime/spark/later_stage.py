@@ -2,7 +2,7 @@
 
 Guarantees: what a call reads and writes is one epoch of one partition; its state follows the state protocol; rows
 that are for a later stage, a sink or the driver pass through unchanged. Not for what Spark asks of a stateful
-processor: that is `stage_processor`.
+processor: that is `later_stage_processor`.
 """
 
 from __future__ import annotations

@@ -19,12 +19,12 @@ from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.control import broadcast
 from vsc.runtime.spark.delivery import delivery
 from vsc.runtime.spark.later_stage import LaterStageTask
+from vsc.runtime.spark.later_stage_processor import LaterStageProcessor
 from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.session import settled
 from vsc.runtime.spark.source_columns import CORRUPT
-from vsc.runtime.spark.stage_processor import StageProcessor
 from vsc.runtime.spark.stage_zero import StageZeroTask, stage_zero
 from vsc.runtime.spark.wire import WIRE_DDL
 
@@ -59,7 +59,7 @@ def pipeline(
     frame = reduce(DataFrame.union, parts)
     observe = frozenset(sink.node for sink in plan.sinks)
     for stage in stages:
-        processor = StageProcessor(LaterStageTask(plan, stage, partitions, options, folders, observe))
+        processor = LaterStageProcessor(LaterStageTask(plan, stage, partitions, options, folders, observe))
         frame = frame.groupBy("slot").transformWithStateInPandas(processor, WIRE_DDL, "append", "none")
     if delivery(plan).last_shuffle:
         frame = frame.repartition(partitions, "slot")

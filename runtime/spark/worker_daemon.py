@@ -19,7 +19,7 @@ _LOADED = (
     "pyspark.worker",
     "pyspark.sql.streaming.stateful_processor_util",
     "vsc.runtime.spark.later_stage",
-    "vsc.runtime.spark.stage_processor",
+    "vsc.runtime.spark.later_stage_processor",
     "vsc.runtime.spark.stage_zero",
 )
 _OPERATORS = "vsc.runtime.operators"

@@ -15,10 +15,10 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.later_stage import BATCH_ID, LaterStageTask, _SparkBlobs
+from vsc.runtime.spark.later_stage_processor import LaterStageProcessor
 from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.pace import PROPERTY, Pace
 from vsc.runtime.spark.protocol import BlobStore
-from vsc.runtime.spark.stage_processor import StageProcessor
 from vsc.runtime.spark.wire import pieces, slots
 
 __all__ = ["OneStage"]
@@ -69,7 +69,7 @@ class OneStage:
         self.local = folder / "local"
         folders = LocalFolders(str(self.local), "ck", "run")
         observe = frozenset(sink.node for sink in plan.sinks)
-        self._processor = StageProcessor(LaterStageTask(plan, 1, 1, RunOptions(), folders, observe))
+        self._processor = LaterStageProcessor(LaterStageTask(plan, 1, 1, RunOptions(), folders, observe))
         self._processor.init(self)  # type: ignore[arg-type]  # as far as it asks
         self._patch = monkeypatch
         self._epoch = -1

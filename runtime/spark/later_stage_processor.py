@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from vsc.runtime.spark.later_stage import LaterStageTask
 
-__all__ = ["StageProcessor"]
+__all__ = ["LaterStageProcessor"]
 
 
-class StageProcessor(StatefulProcessor):
+class LaterStageProcessor(StatefulProcessor):
     """Runs `task`; the grouping key is a slot, that is, a vsc partition."""
 
     def __init__(self, task: LaterStageTask) -> None:

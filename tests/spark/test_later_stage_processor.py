@@ -9,8 +9,8 @@ import sys
 from vsc import compile as compile_text
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.spark.later_stage import LaterStageTask
+from vsc.runtime.spark.later_stage_processor import LaterStageProcessor
 from vsc.runtime.spark.local_folder import LocalFolders
-from vsc.runtime.spark.stage_processor import StageProcessor
 
 TEXT = """
 stream clicks (page string, at timestamp) from files (path = 'in', format = 'json') key page timestamp at;
@@ -22,8 +22,8 @@ sink counts to files (path = 'out', format = 'json');
 def test_naming_the_state_variables_imports_nothing_that_tasks_need() -> None:
     task = LaterStageTask(compile_text(TEXT), 1, 4, RunOptions(), LocalFolders(None, "ck", "run"), frozenset())
     script = "import pickle, sys; pickle.load(sys.stdin.buffer); print(*sorted(n for n in sys.modules if 'vsc' in n))"
-    pickled = pickle.dumps(StageProcessor(task))
+    pickled = pickle.dumps(LaterStageProcessor(task))
     loaded = subprocess.run([sys.executable, "-c", script], input=pickled, capture_output=True, check=True).stdout
     own = [name for name in loaded.decode().split() if name.partition(".")[0] == "vsc"]
     package = "vsc.runtime.spark"
-    assert own == ["vsc", "vsc.extras", "vsc.runtime", package, f"{package}.loaded", f"{package}.stage_processor"]
+    assert own == ["vsc", "vsc.extras", "vsc.runtime", package, f"{package}.loaded", f"{package}.later_stage_processor"]
