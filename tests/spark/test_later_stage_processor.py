@@ -26,4 +26,4 @@ def test_naming_the_state_variables_imports_nothing_that_tasks_need() -> None:
     loaded = subprocess.run([sys.executable, "-c", script], input=pickled, capture_output=True, check=True).stdout
     own = [name for name in loaded.decode().split() if name.partition(".")[0] == "vsc"]
     package = "vsc.runtime.spark"
-    assert own == ["vsc", "vsc.extras", "vsc.runtime", package, f"{package}.loaded", f"{package}.later_stage_processor"]
+    assert own == ["vsc", "vsc.extras", "vsc.runtime", package, f"{package}.later_stage_processor", f"{package}.loaded"]
