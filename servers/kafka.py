@@ -15,12 +15,13 @@ from typing import Any
 from confluent_kafka import (
     Consumer,
     ConsumerGroupTopicPartitions,
+    IsolationLevel,
     KafkaException,
     Message,
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
 from servers.jars import broker_jars
 from servers.missing import program
@@ -54,6 +55,8 @@ log.retention.ms=-1
 """
 _CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"
 _SECONDS, _SECONDS_TO_START, _SECONDS_TO_STOP = 60, 180, 20
+_SECONDS_TO_SHOW = 10
+"""How long the end of a committed transaction may take to reach its partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,12 @@ class Broker:
         )
 
     def read(self, topic: str, committed: bool = True) -> list[Record]:
-        """All records of a topic, by partition and offset; only those that are `committed`, unless told otherwise."""
+        """All records of a topic, by partition and offset; only those that are `committed`, unless told otherwise.
+
+        A commit returns before its markers are in the topic's partitions, so this waits for the end of transactions
+        that are still open: `_SECONDS_TO_SHOW` at most, for one may never end."""
+        if committed:
+            self._wait_for_markers(topic)
         level = "read_committed" if committed else "read_uncommitted"
         settings = {"bootstrap.servers": self.address, "group.id": "tests", "isolation.level": level}
         consumer = Consumer({**settings, "enable.partition.eof": True, "enable.auto.commit": False}, logger=quiet)
@@ -176,6 +184,22 @@ class Broker:
         admin = self._admin()
         (found,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
         return {(of.topic, of.partition): of.offset for of in found.result(_SECONDS).topic_partitions}
+
+    def _wait_for_markers(self, topic: str) -> None:
+        admin, deadline = self._admin(), time.monotonic() + _SECONDS_TO_SHOW
+        latest = {
+            TopicPartition(topic, partition): OffsetSpec.latest()
+            for partition in admin.list_topics(topic, _SECONDS).topics[topic].partitions
+        }
+
+        def ends(level: IsolationLevel) -> list[int]:
+            answers = admin.list_offsets(latest, isolation_level=level)
+            return [answers[place].result(_SECONDS).offset for place in latest]
+
+        while ends(IsolationLevel.READ_COMMITTED) != ends(IsolationLevel.READ_UNCOMMITTED):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.02)
 
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.address}, logger=quiet)
