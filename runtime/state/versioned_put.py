@@ -1,8 +1,9 @@
 """Many writes to a versioned store at once: each key's head is read once, merged in memory, written once.
 
-Most keys of a batch are *plain*: all their versions, old and new, fit into the head, and nothing is written behind it.
-Those are merged together as columns. The others (long histories, late writes into a chunk) go one by one through
-`KeyHistory`, still with one read and one write of each row that they touch.
+Most keys of a batch are *plain*: nothing is written before the head, and what leaves a head that is full fits in one
+chunk. Those are merged together as columns (`versioned_spill` writes their chunks). The others (late writes into a
+chunk, very many versions of one key) go one by one through `KeyHistory`, still with one read and one write of each row
+that they touch.
 
 Guarantees: outcomes and state are those of the single writes in that order; nothing is written here, the caller gets
 what to write. Not for reading.
@@ -16,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from vsc.runtime.state.api import KIND_EXPIRED, KIND_LATEST, KIND_SUPERSEDED, NEVER, PutOutcomes
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.versioned_columns import Blocks, Ints, compose, decode_blocks, encode_blocks, spread
-from vsc.runtime.state.versioned_key import HEAD_BYTES, HEAD_VERSIONS, KeyHistory, Writes
+from vsc.runtime.state.versioned_key import CHUNK_BYTES, CHUNK_VERSIONS, KeyHistory, Writes
 from vsc.runtime.state.versioned_layout import Meta, RowKeys
+from vsc.runtime.state.versioned_spill import Heads, sizes_of, spill
 
 __all__ = ["Put", "plan_puts"]
 
@@ -105,23 +106,22 @@ def _merge(kv: OrderedKV, rows: RowKeys, batch: _Batch, writes: Writes) -> tuple
         new = np.flatnonzero(of_plain)
         merged = _sorted(batch, heads, owner, plain, new)
         kinds[new], valid_to[new] = _outcomes(merged, new)
-        _write_heads(rows, batch, heads, owner, merged, writes)
+        _write_heads(kv, rows, batch, heads, owner, merged, writes)
     return kinds, valid_to
 
 
 def _plain_keys(batch: _Batch, heads: Blocks, owner: Ints, count: int) -> Bools:
-    """Return which keys stay within one head, whatever the batch does to them."""
-    lengths = np.asarray(pc.binary_length(batch.values).fill_null(0)).astype(np.int64)
+    """Return which keys change in their head alone, and have no more versions in it than fit in a chunk."""
     versions = np.bincount(batch.key, minlength=count)
-    size = np.bincount(batch.key, weights=lengths + 12, minlength=count).astype(np.int64)
+    size = np.bincount(batch.key, weights=sizes_of(batch.values), minlength=count).astype(np.int64)
     versions[owner] += heads.counts
-    size[owner] += heads.sizes
+    size[owner] += heads.sizes - 8 * heads.directories
     earliest = np.full(count, NEVER, np.int64)
     np.minimum.at(earliest, batch.key, batch.times)
     first = np.full(count, -1, np.int64)
     chunked = heads.directories > 0
     first[owner[chunked]] = heads.times[heads.ends - heads.counts][chunked]
-    return (versions <= HEAD_VERSIONS) & (size <= HEAD_BYTES) & (earliest >= first)
+    return (versions <= CHUNK_VERSIONS) & (size <= CHUNK_BYTES) & (earliest >= first)
 
 
 def _one_by_one(
@@ -188,7 +188,9 @@ def _outcomes(merged: _Merged, new: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:
     return kinds, valid_to
 
 
-def _write_heads(rows: RowKeys, batch: _Batch, heads: Blocks, owner: Ints, merged: _Merged, writes: Writes) -> None:
+def _write_heads(
+    kv: OrderedKV, rows: RowKeys, batch: _Batch, heads: Blocks, owner: Ints, merged: _Merged, writes: Writes
+) -> None:
     """Add the merged heads to what is written: of each timestamp the last arrival, without what the horizon passed."""
     last = np.ones(len(merged.key), np.bool_)
     last[:-1] = (merged.key[1:] != merged.key[:-1]) | (merged.times[1:] != merged.times[:-1])
@@ -206,10 +208,11 @@ def _write_heads(rows: RowKeys, batch: _Batch, heads: Blocks, owner: Ints, merge
     mine = key[at]
     counts = at - np.concatenate((np.array([-1], np.int64), at[:-1]))
     marks, directories, uppers = _carried(batch, heads, owner, mine)
-    due = (marks < 0) & ((counts > 1) | deleted[element[at]] | (directories > 0))
-    marks = np.where(due, times[at], marks)
     names = [batch.keys[k] for k in mine.tolist()]
-    blocks = encode_blocks(counts, marks, times, values, directories, uppers)
+    found = spill(kv, rows, Heads(names, counts, times, values, directories, uppers), batch.horizon, writes)
+    due = (marks < 0) & ((found.counts > 1) | deleted[element[at]] | (found.directories > 0))
+    marks = np.where(due, times[at], marks)
+    blocks = encode_blocks(found.counts, marks, found.times, found.values, found.directories, found.uppers)
     prefix = rows.head
     writes.puts += [(prefix + name, block) for name, block in zip(names, blocks, strict=True)]
     writes.puts += [

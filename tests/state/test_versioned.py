@@ -243,6 +243,32 @@ def test_a_history_that_grows_is_not_written_again_and_again(batch: int) -> None
     assert rows_of(kv, b"c") <= n // CHUNK_VERSIONS * 2 + 5
 
 
+@pytest.mark.parametrize("batch", [1, 10])
+def test_a_chunk_that_is_rewritten_loses_what_has_expired(batch: int) -> None:
+    kv, retention = MemoryKV(), 3 * HEAD_VERSIONS
+    store = VersionedStore(kv, b"", retention, segment=10**9)
+    dropped = 0
+    for start in range(0, 6 * HEAD_VERSIONS, batch):
+        before = chunks_of(kv).keys()
+        for time in range(start, start + batch) if batch == 1 else ():
+            store.put(b"k", b"%d" % time, time)
+        if batch > 1:
+            times = np.arange(start, start + batch, dtype=np.int64)
+            store.put_many([b"k"] * batch, [b"%d" % time for time in times.tolist()], times)
+        for upper, block in chunks_of(kv).items():
+            if upper not in before:
+                ends = [*block.times[1:], upper]
+                assert ends[0] > store.horizon
+                dropped += block.times[0] == store.horizon
+    check_invariants(store)
+    assert dropped > 0
+
+
+def chunks_of(kv: MemoryKV) -> dict[int, Block]:
+    rows = RowKeys(b"")
+    return {rows.timed(key)[0]: decode_block(data) for key, data in kv.scan(rows.chunk, rows.due)}
+
+
 def test_times_far_apart_are_searched_as_well() -> None:
     store = VersionedStore(MemoryKV(), b"", 2**61)
     names = [b"k%d" % at for at in range(40)]

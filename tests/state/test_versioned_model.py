@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.state import invariants
 from tests.state.invariants import check_invariants
 from tests.state.model import Model
-from vsc.runtime.state import Miss, VersionedRecord, versioned_key, versioned_put
+from vsc.runtime.state import Miss, VersionedRecord, versioned_key, versioned_put, versioned_spill
 from vsc.runtime.state.api import LOOKUP_MISSES, NEVER
 from vsc.runtime.state.kv import MemoryKV, OrderedKV, OverlayKV, RocksKV, apply_changelog
 from vsc.runtime.state.versioned import VersionedStore
@@ -30,7 +30,7 @@ PREFIX = b"s"
 
 # One key more often than the others, so that its history is long.
 keys = st.one_of(st.just(b"a|"), st.just(b"a|"), st.sampled_from(KEYS))
-values = st.sampled_from([b"", b"v", b"u", b"w" * 30, None])
+values = st.sampled_from([b"", b"v", b"u", b"w" * 30, b"x" * 100, None])
 # Times near the last one that was used, and sometimes a long jump.
 steps = st.one_of(st.integers(-12, 12), st.integers(-12, 12), st.sampled_from([-500, -40, 40, 500, 10**12]))
 write = st.tuples(keys, values, steps)
@@ -105,11 +105,10 @@ def place(kind: str) -> Iterator[Place]:
 def _small_blocks() -> Iterator[None]:
     """Blocks of a few versions, so that short runs already have chunks, splits and merges of chunks."""
     patch = pytest.MonkeyPatch()
-    for module in (versioned_key, versioned_put, invariants):
-        patch.setattr(module, "HEAD_VERSIONS", 4)
-        patch.setattr(module, "HEAD_BYTES", 150)
-        patch.setattr(module, "CHUNK_VERSIONS", 6, raising=False)
-        patch.setattr(module, "CHUNK_BYTES", 250, raising=False)
+    limits = {"HEAD_VERSIONS": 4, "HEAD_BYTES": 150, "CHUNK_VERSIONS": 6, "CHUNK_BYTES": 250}
+    for module in (versioned_key, versioned_put, versioned_spill, invariants):
+        for name in limits.keys() & vars(module).keys():
+            patch.setattr(module, name, limits[name])
     yield
     patch.undo()
 
@@ -135,7 +134,7 @@ def test_a_long_run_is_the_model(seed: int) -> None:
         return dice.choice((b"a|", *KEYS))
 
     def written() -> tuple[bytes, bytes | None, int]:
-        return key(), dice.choice([b"", b"v", b"u", b"w" * 30, None]), step()
+        return key(), dice.choice([b"", b"v", b"u", b"w" * 30, b"x" * 100, None]), step()
 
     def some(make: Callable[[], Any], most: int) -> list[Any]:
         return [make() for _ in range(dice.randint(0, most))]
