@@ -1,12 +1,12 @@
 """vsc: versioned stream topologies, compiled to Apache Spark Structured Streaming.
 
-``vsc.compile`` turns a topology into its plan, ``vsc.start`` runs it in a Spark session. They are loaded when they are
-first asked for: this package imports nothing, so that ``vsc check`` starts fast. Its parts:
+``vsc.compile`` turns a topology into its plan, ``vsc.start`` runs it in a Spark session. Both are loaded on first use:
+this package imports nothing, so that ``vsc check`` starts fast. Its parts:
 
 * ``vsc.compiler``: text to plan. Needs neither Spark nor a JVM.
-* ``vsc.plan``: the plan, the one seam between compiler and runtime. Standard library only.
+* ``vsc.plan``: the plan, the only interface between compiler and runtime. Standard library only.
 * ``vsc.runtime``: the plan's operators, their state, and how they run on Spark.
-* ``vsc.testing``: the test driver, without a JVM.
+* ``vsc.testing``: the test driver; it needs no JVM.
 """
 
 __all__ = ["TopologyError", "__version__", "compile", "start"]
@@ -19,7 +19,7 @@ _LAZY = {
     "load_ipython_extension": "vsc.notebook",  # %load_ext vsc
     "start": "vsc.api",
 }
-"""Where a name comes from. What type checkers know of it is in ``__init__.pyi``."""
+"""The module of each name. Type checkers read ``__init__.pyi`` instead."""
 
 
 def __getattr__(name: str) -> object:

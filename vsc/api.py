@@ -1,6 +1,6 @@
 """The Python API: `compile` and `start`, which ``vsc`` re-exports.
 
-Both take a topology as a path or as text. Not for tests (`vsc.testing`), nor for what a single part of vsc does.
+Both take a topology as a path or as text. For tests use `vsc.testing`; for a single part of vsc, that part.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ __all__ = ["Topology", "compile", "start"]
 Topology = str | os.PathLike[str] | Plan
 """A path, the text of a topology, or its plan."""
 
-show_in_ipython()  # whoever gets a plan in a notebook can look at it
+show_in_ipython()  # plans display themselves in a notebook
 
 
 def compile(topology: Topology, variables: Mapping[str, str] | None = None) -> Plan:
-    """The plan of a topology.
+    """Compiles a topology to its plan.
 
-    `topology` is a path, or the text itself: a string with a line break or a ``;`` is text, any other one is a path if
-    it ends in ``.vdsl`` or ``.json`` or names a file. A file or text that holds a plan, as ``vsc compile`` writes it,
-    is loaded; a plan is returned as it is. `variables` are the values for ``${name}``, before those of the environment.
+    `topology` is a path, or the text itself. A string with a line break or a ``;`` is text; any other string is a path
+    if it ends in ``.vdsl`` or ``.json`` or names a file, and text otherwise. A file or text that holds a plan, as
+    ``vsc compile`` writes it, is loaded; a `Plan` is returned unchanged. `variables` are the values for ``${name}``;
+    they take precedence over the environment.
 
     Raises `TopologyError`, whose ``diagnostics`` are all findings; OSError for a file that cannot be read;
-    `vsc.plan.PlanError` for a plan that this vsc cannot run; ValueError or TypeError for arguments of other types.
+    `vsc.plan.PlanError` for a plan that this vsc cannot run; ValueError or TypeError for arguments of the wrong type.
     """
     if isinstance(topology, Plan):
         return topology
@@ -70,8 +71,9 @@ def start(
 ) -> RunningQuery:
     """Starts a topology on a Spark session and returns the running query, a pyspark ``StreamingQuery``.
 
-    `topology` is whatever `compile` takes; `spark` None is the active session. The other arguments are those of
-    `vsc.runtime.spark.start`. Raises what these two raise, and `vsc.extras.MissingExtra` where pyspark is missing.
+    `topology` is whatever `compile` takes. If `spark` is None, the active session is used. The other arguments are
+    those of `vsc.runtime.spark.start`. Raises what these two raise, and `vsc.extras.MissingExtra` if pyspark is
+    missing.
     """
     from vsc.runtime.spark import start
 

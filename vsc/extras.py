@@ -1,7 +1,7 @@
-"""The parts of vsc that are installed on request: which package belongs to which extra, and how to install it.
+"""The optional parts of vsc: which package belongs to which extra, and how to install it.
 
-The command and the package are called ``vsc``; the distribution is not, since PyPI's ``vsc`` is another project. Only
-this module and ``pyproject.toml`` know its name.
+The command and the package are called ``vsc``; the distribution is not, since ``vsc`` on PyPI is another project. Only
+this module and ``pyproject.toml`` know the distribution's name.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class MissingExtra(ModuleNotFoundError):
 def install(extra: str) -> str:
     """The command that installs `extra`.
 
-    Where vsc is installed, its name keeps pip to that installation: it takes nothing but the extra's packages from an
-    index. Where it is not (a checkout on the path), no name leads to it.
+    If vsc is installed, the distribution's name keeps pip to that installation: pip takes only the extra's packages
+    from an index. If it is not (a checkout on the path), pip has to install from the checkout.
     """
-    from importlib.metadata import PackageNotFoundError, distribution  # `vsc check` starts without it
+    from importlib.metadata import PackageNotFoundError, distribution  # imported late: `vsc check` does not need it
 
     try:
         distribution(DISTRIBUTION)
@@ -47,7 +47,11 @@ def install(extra: str) -> str:
 
 @contextmanager
 def required(user: str, extra: str | None = None) -> Iterator[None]:
-    """Raises `MissingExtra` for `user` where an import fails for lack of an extra; `extra`, if one brings them all."""
+    """Raises `MissingExtra` if an import inside fails because an extra is not installed.
+
+    `user` is what needs the package. `extra` is the extra to name, if one has all that is needed; default: the one
+    that the missing package belongs to.
+    """
     try:
         yield
     except MissingExtra:
