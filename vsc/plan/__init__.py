@@ -1,10 +1,9 @@
-"""The plan: the one typed seam between the compiler and the runtime. Standard library only.
+"""The plan: the only, typed interface between the compiler and the runtime. Standard library only.
 
-The compiler makes a `Plan`, the runtime runs it; neither imports the other. `dump` and `load` are its JSON, byte for
-byte the same for the same topology.
+The compiler makes a `Plan`, the runtime runs it; neither imports the other. `dump` writes its JSON and `load` reads it;
+the same topology gives the same JSON, byte for byte.
 
-The types of expressions that share a name with one of nodes (`Column`, `Literal`) are exported under the names of
-`vsc.plan.expressions` in that module only; here `Column` is a schema's.
+`Column` here is a schema's column. For an expression's `Column` or `Literal`, import `vsc.plan.expressions`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ __all__ += parts.__all__
 
 
 def __getattr__(name: str) -> Any:
-    """The codec is loaded when it is first asked for: `vsc check` has no plan to write."""
+    """Loads the codec on first use: `vsc check` has no plan to write."""
     if name in ("PlanError", "dump", "load"):
         from vsc.plan import codec
 

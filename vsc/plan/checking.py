@@ -1,9 +1,9 @@
-"""Whether the parts of a plan fit together. A plan that the compiler has made does; one that was edited may not.
+"""Checks whether the parts of a plan fit together. A plan from the compiler always does; an edited one may not.
 
-Guarantees: in a plan without a mistake, every name refers to something that is there, what comes before it included;
-each operation has the inputs that it takes; expressions only use columns that they see, by their types, and call
-functions that exist with as many arguments as they take. Not for whether the compiler would have made that plan: an
-edited plan may well compute something else.
+Guarantees for a plan without a mistake: every name refers to something that exists, and that comes earlier where it has
+to; each operation has the inputs that it takes; expressions use only columns that they see, with the right types, and
+call functions that exist, with a valid number of arguments. It does not check whether the compiler would have made that
+plan: an edited plan may compute something else.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from vsc.plan.types import DataType
 __all__ = ["Mistake", "first_mistake"]
 
 Mistake = tuple[str, str]
-"""The place of a mistake in the plan's JSON, as a JSON pointer, and what is wrong there."""
+"""The place of a mistake in the plan's JSON (a JSON pointer), and what is wrong there."""
 
 Scope = dict[tuple[int, str], DataType]
-"""What an expression sees: columns by the number of their input and their name."""
+"""The columns that an expression sees, by the number of the input and the column's name."""
 
 _LITERALS: dict[str, type] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint", "interval"), int),
@@ -30,7 +30,7 @@ _LITERALS: dict[str, type] = {
     "string": str,
     "decimal": str,
 }
-"""Of what Python type the value of a literal is, by the name of its own type."""
+"""The Python type of a literal's value, by the name of the literal's type."""
 
 
 def first_mistake(plan: nodes.Plan) -> Mistake | None:
@@ -39,7 +39,7 @@ def first_mistake(plan: nodes.Plan) -> Mistake | None:
 
 
 def _references(plan: nodes.Plan) -> Iterator[Mistake]:
-    """Names that refer to nothing, or to something that comes later."""
+    """Names that occur twice, refer to nothing, or refer to something that comes later."""
     seen: set[str] = set()
     for index, node in enumerate(plan.nodes):
         if node.name in seen:
@@ -72,7 +72,7 @@ def _references(plan: nodes.Plan) -> Iterator[Mistake]:
 
 
 def _unreachable(plan: nodes.Plan, stage: nodes.Stage, path: str) -> Iterator[Mistake]:
-    """Inputs of a stage's nodes that are neither in the stage nor enter it."""
+    """Inputs of a stage's nodes that are neither in the stage nor among its inputs."""
     entering = {i.node for i in stage.inputs}
     here = {node.name: node for node in plan.nodes if node.name in stage.nodes}
     for index, name in enumerate(stage.nodes):
@@ -86,7 +86,7 @@ def _unknown(names: Iterable[object], known: Container[object], path: str, what:
 
 
 def _contents(plan: nodes.Plan) -> Iterator[Mistake]:
-    """Mistakes in the nodes of a plan whose references are right."""
+    """Mistakes inside the nodes of a plan whose references are valid."""
     before: dict[str, nodes.Node] = {}
     for index, node in enumerate(plan.nodes):
         yield from _node(node, before, f"/nodes/{index}")
@@ -117,7 +117,7 @@ def _node(node: nodes.Node, before: dict[str, nodes.Node], path: str) -> Iterato
 
 
 def _kinds(node: nodes.Node, found: tuple[str, ...]) -> tuple[str, ...]:
-    """The kinds of the inputs that a node has to have."""
+    """The kinds that a node's inputs have to be of."""
     reads = node.operation.reads
     return ("stream",) * max(1, len(found)) if "streams" in reads else tuple(
         node.kind if kind == "own" else kind for kind in reads
@@ -129,7 +129,7 @@ def _scope(schemas: tuple[nodes.Schema, ...]) -> Scope:
 
 
 def _expression(expr: exprs.Expr, scope: Scope, path: str) -> Iterator[Mistake]:
-    """What is wrong with an expression and its parts; without recursion, as it may be nested deeply."""
+    """What is wrong with an expression and its parts. Not recursive: it may be nested deeply."""
     waiting: list[tuple[exprs.Expr, str]] = [(expr, path)]
     while waiting:
         part, place = waiting.pop()
@@ -150,7 +150,7 @@ def _expression(expr: exprs.Expr, scope: Scope, path: str) -> Iterator[Mistake]:
 
 
 def _is_value(value: object, of: DataType) -> bool:
-    """Whether a literal of that type can have that value: see `vsc.plan.expressions.Literal`; null has every type."""
+    """Whether a literal of type `of` can have `value` (see `vsc.plan.expressions.Literal`). Every type has null."""
     return value is None or type(value) is _LITERALS.get(str(of).partition("(")[0])
 
 

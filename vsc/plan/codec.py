@@ -1,14 +1,14 @@
 """The plan's JSON: `dump` writes it, `load` reads it back strictly.
 
-Guarantees: equal plans give equal text, byte for byte, whatever the hash seed; ``load(dump(plan)) == plan``; `load`
-evaluates nothing, takes only what this format version knows and what fits together (`checking`), and says where in the
-document the first mistake is.
+Guarantees: equal plans give equal text, byte for byte, whatever the hash seed. ``load(dump(plan)) == plan``. `load`
+evaluates nothing, accepts only what this format version knows and what fits together (`checking`), and says where in
+the document the first mistake is.
 
-Layout: one object a dataclass, every field a member, in the order of the class. A type is its DDL text. An expression
-is an object whose first member tells which one it is (``literal``, ``column``, ``cast``, ``call``). An object or list
-that fits into a line stands on one; others are indented by two spaces.
+Layout: a dataclass is an object with every field as a member, in the order of the class. A type is its DDL text. An
+expression is an object whose first member says what it is (``literal``, ``column``, ``cast``, ``call``). An object or
+list that fits on one line is written on one line; others are indented by two spaces.
 
-Not for quick refusal of hostile plans: what is read is bounded in size and depth, no more.
+Not a defence against hostile plans: `load` bounds the size and depth of what it reads, no more.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ MAX_BYTES = 64 * 1024 * 1024
 """The longest text that `load` takes, in characters."""
 
 MAX_DEPTH = 600
-"""How deeply objects and lists may be nested. Two levels go to each level of an expression."""
+"""How deeply objects and lists may be nested. Each level of an expression takes two levels."""
 
 _LINE = 100
 
-# The field that gives an expression its tag, and the tag.
+# The field that an expression's tag replaces, and the tag.
 _TAGS: dict[type, tuple[str, str]] = {
     exprs.Literal: ("value", "literal"),
     exprs.Column: ("name", "column"),
@@ -54,7 +54,7 @@ class PlanError(ValueError):
 
 
 def dump(plan: nodes.Plan) -> str:
-    """The JSON of `plan`: the same text for equal plans, ending with a line feed."""
+    """The JSON of `plan`, ending with a line feed. Equal plans give the same text."""
     document = {"format_version": nodes.FORMAT_VERSION, **_encode(plan)}
     return _render(document) + "\n"
 
@@ -62,8 +62,8 @@ def dump(plan: nodes.Plan) -> str:
 def load(text: str) -> nodes.Plan:
     """The plan that `text` holds.
 
-    Raises PlanError for anything that `dump` of this format version would not have written: other members, other types,
-    another format version, parts that do not fit together, a document that is too large or too deep.
+    Raises PlanError for anything that `dump` of this format version would not have written: unknown or missing members,
+    wrong types, another format version, parts that do not fit together, a document that is too large or too deep.
     """
     document = _parse(text)
     version = document.pop("format_version", None)
@@ -90,7 +90,7 @@ def _encode(value: object) -> Any:
         field, tag = _TAGS.get(type(value), ("", ""))
         first = field or ("op" if "op" in names else names[0])
         names.remove(first)
-        members = {}  # loops here and below, not comprehensions: each would be another frame of a deep recursion
+        members = {}  # loops here and below, not comprehensions: each would add a frame to a deep recursion
         for name in (first, *names):
             members[tag if name == field else name] = _encode(getattr(value, name))
         return members
@@ -103,7 +103,7 @@ def _encode(value: object) -> Any:
 
 
 def _render(value: Any) -> str:
-    """JSON text; a list or object that is short stands on one line."""
+    """JSON text, with short lists and objects on one line."""
     parts = []
     if isinstance(value, dict):
         for name, member in value.items():
@@ -175,7 +175,7 @@ def _decode_object(cls: type, value: object, path: str, depth: int) -> Any:
 
 @cache
 def _fields(cls: type) -> dict[str, tuple[str, _Decoder]]:
-    """The members of a class in JSON: member name to field name and decoder."""
+    """The JSON members of a class: from a member's name to its field and decoder."""
     hints = get_type_hints(cls)
     tagged, tag = _TAGS.get(cls, ("", ""))
     return {
@@ -235,7 +235,7 @@ def _choice_decoder(choices: tuple[Any, ...]) -> _Decoder:
 
 
 def _union_decoder(args: tuple[Any, ...]) -> _Decoder:
-    """A class or None, or a choice among plain values."""
+    """A decoder for a class or None, or for one of several plain values."""
     others = [arg for arg in args if arg is not type(None)]
     if len(others) == 1 and len(args) == 2:
         decoder = _decoder(others[0])

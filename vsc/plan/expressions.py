@@ -1,7 +1,7 @@
 """Typed expressions, as the compiler hands them to the runtime.
 
-Everything that Spark SQL would decide while it analyses a query has been decided here: every node carries its
-type, implicit casts are `Cast` nodes, overloads are resolved. What is left to run time is values: ANSI overflow,
+Everything that Spark SQL decides while it analyses a query is already decided: every node carries its type, implicit
+casts are `Cast` nodes, overloads are resolved. Only errors that depend on values are left to run time: ANSI overflow,
 a failing cast, a division by zero.
 
 An expression sees one or two *inputs*, numbered 0 (the only or the left one) and 1 (the right one of a join).
@@ -21,8 +21,9 @@ Value = None | bool | int | float | str
 class Literal:
     """A constant.
 
-    `value` by type: ``void`` None; ``boolean`` bool; integers int; ``double`` float; ``string`` str; ``decimal``
-    its digits as str (``"1.50"``); ``interval`` milliseconds as int. Other types have no literal: they are casts.
+    The Python type of `value`: None for ``void``, bool for ``boolean``, int for integers, float for ``double``, str for
+    ``string``, str with the digits for ``decimal`` (``"1.50"``), int in milliseconds for ``interval``. Other types have
+    no literals: their constants are casts.
     """
 
     value: Value
@@ -40,7 +41,7 @@ class Column:
 
 @record
 class Cast:
-    """``cast(arg as type)``, explicit or implied by ANSI coercion; `safe`: ``try_cast``, null instead of an error."""
+    """``cast(arg as type)``, explicit or implied by ANSI coercion. `safe`: ``try_cast``, null instead of an error."""
 
     arg: Expr
     type: DataType
@@ -49,12 +50,12 @@ class Cast:
 
 @record
 class Call:
-    """An operator or a function of `vsc.plan.functions`, by its name, its arguments already of the right types.
+    """A call, by name, of an operator or function of `vsc.plan.functions`. Its arguments already have the right types.
 
-    ``add``, ``subtract`` and ``multiply`` of more than two go from left to right, each step of the call's type;
-    ``case`` has arguments condition, value, condition, value, ..., else (always given, a null literal if need be).
-    ``between`` and the simple ``case x when`` are lowered to others, so is ``nullif``. ``event_time`` has no argument
-    for the record itself, or one integer literal, the number of an input.
+    ``add``, ``subtract`` and ``multiply`` with more than two arguments go from left to right; each step has the call's
+    type. ``case`` has the arguments condition, value, condition, value, ..., else; the else is always there, as a null
+    literal if the user wrote none. ``between``, the simple ``case x when`` and ``nullif`` are lowered to other calls.
+    ``event_time`` has no argument for the record itself, or one integer literal, the number of an input.
     """
 
     function: str

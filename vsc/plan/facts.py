@@ -1,6 +1,6 @@
-"""What an operation says of itself: the defaults, and the words in which operations differ from them.
+"""Facts about operations: their defaults, which each operation overrides where it differs.
 
-The compiler's lowering, the check of a plan and the runtime ask these facts instead of knowing the operations.
+The compiler's lowering, the check of a plan and the runtime read these facts instead of knowing the operations.
 """
 
 from __future__ import annotations
@@ -29,27 +29,29 @@ Placed = tuple[str, Expr, Schemas]
 
 
 class Facts:
-    """An operation that reads a stream and needs the records of one key in one place.
+    """The facts of an operation. By default it reads a stream and needs the records of one key in one place.
 
-    Its inputs: `reads` are their kinds, ``own`` for the node's own kind, ``streams`` for any number of streams. Where
-    it `looks_up`, only the first one's records come to it, and it looks into the others. Only what is not `by_key` can
-    run where the sources are read.
+    Inputs: `reads` are their kinds; ``own`` is the node's own kind, ``streams`` any number of streams. If it
+    `looks_up`, it takes only the records of the first input, and looks rows up in the others. Only an operation that is
+    not `by_key` can run where the sources are read.
 
-    Its records: it `moves` them to another key, and so out of the stage; it `branches` where it may give several for
-    one; something `waits` in it for stream time to go on. What `begins_windows` has a window's bounds behind its key.
+    Records: it `moves` them to another key, and so out of the stage. It `branches` if it may give several records for
+    one. It `waits` if it holds something until stream time advances. It `begins_windows` if its key ends with a
+    window's bounds.
 
-    Its columns: it `reads_all` of its first input, or what its expressions name, and where it `hands_columns_on`, what
-    its readers read. `of_first` are the members with expressions over the first input, `of_both` those over all inputs.
+    Columns: it `reads_all` columns of its first input, or else those that its expressions name; if it
+    `hands_columns_on`, also those that its readers read. `of_first` are the members with expressions over the first
+    input, `of_both` those with expressions over all inputs.
 
-    Its state: what it `keeps` beside its table, as the name of the store says it, and of whom these rows are (`kept`):
-    its node's ``result``, records of its first ``input``, or ``times`` alone. `limits` are the members, or parts of
-    one, that say how long, how much or how late: another value counts from then on, and what is kept stays right. What
-    is kept `of_all_rows` is right only if every row of the table behind the first input has come by.
+    State: `keeps` is what it keeps beside its table, in the words of the store's name. `kept` says what these rows are:
+    its node's ``result``, records of its first ``input``, or only ``times``. `limits` are the members, or parts of one,
+    that say how long, how much or how late; a new value applies from then on, and the state stays valid. State
+    `of_all_rows` is valid only if the operation has seen every row of the table that its first input comes from.
 
-    A source's table that is `global_` is seen whole by every partition.
+    Every partition sees all rows of a source's table that is `global_`.
 
-    Its table: computed `row_by_row` of the input's; then its own store, if it has one, knows the rows before changes.
-    With `old_of_inputs` these come from the inputs, whether it has a store or not.
+    Table: `row_by_row` if each row is computed from one row of the input; its own store, if it has one, then knows the
+    rows before changes. With `old_of_inputs`, these come from the inputs, whether it has a store or not.
     """
 
     __slots__ = ()
@@ -74,11 +76,11 @@ class Facts:
     old_of_inputs = False
 
     def asks_old(self, port: int) -> bool:
-        """Whether it needs the row before a change of the table at an input."""
+        """Whether it needs the row before each change of the table at an input."""
         return False
 
     def asks_latest(self, port: int) -> bool:
-        """Whether it needs to know which changes of the table at an input are their key's newest."""
+        """Whether it needs to know which changes of the table at an input are the newest of their key."""
         return False
 
     def expressions(self, inputs: Schemas, own: Schema) -> Iterator[Placed]:
@@ -89,7 +91,7 @@ class Facts:
             yield from placed(name, getattr(self, name), inputs)
 
     def fits(self, inputs: Schemas, own: Schema) -> bool:
-        """Whether `own` has the columns that follow from the operation, as far as they are the same everywhere."""
+        """Whether `own` has the columns that follow from the operation, as far as it determines them."""
         return True
 
 
@@ -102,25 +104,25 @@ def placed(place: str, items: Item | tuple[Item, ...] | None, seen: Schemas) -> 
 
 
 def made(items: tuple[Item, ...]) -> tuple[Column, ...]:
-    """The columns that items make."""
+    """The columns that `items` compute."""
     return tuple(Column(item.name, item.expr.type) for item in items)
 
 
 def same_schema(self: Any, inputs: Schemas, own: Schema) -> bool:
-    """`fits` of what leaves its records as they are."""
+    """`fits` for operations that leave records as they are."""
     return own == inputs[0]
 
 
 def value_of_items(self: Any, inputs: Schemas, own: Schema) -> bool:
-    """`fits` of what computes its value columns."""
+    """`fits` for operations that compute their value columns."""
     return made(self.items) == own.value
 
 
 def always(self: Any, port: int) -> bool:
-    """`asks_old` of what always does."""
+    """`asks_old` for operations that always need it."""
     return True
 
 
 def of_versioned(self: Any, port: int) -> bool:
-    """`asks_latest` of what goes by the newest rows of a versioned table."""
+    """`asks_latest` for operations that use only the newest rows of a versioned table."""
     return bool(self.versioned)

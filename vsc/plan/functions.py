@@ -1,8 +1,8 @@
 """The calls that a plan can hold, one record each: the functions of the language, its operators, its aggregates.
 
-A record has what both sides and the documents need. Beside it, by the same name, stand the typing rule of a function
-whose types depend on its arguments (`vsc.compiler.expressions.catalogue`) and how it is evaluated
-(`vsc.runtime.expressions.functions`). Here too: the constants that functions take, as units and date patterns.
+A record has what the compiler, the runtime and the documents need. Two things are elsewhere, under the same name: the
+typing rule of a function whose types depend on its arguments (`vsc.compiler.expressions.catalogue`), and its evaluation
+(`vsc.runtime.expressions.functions`). Also here: the constants that functions take, such as units and date patterns.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ __all__ = [
 
 @record
 class Function:
-    """A call as users write it, in brackets what may be left out; and what it gives, in one line.
+    """A call as users write it, with optional parts in brackets, and what it returns, in one line.
 
-    `fails` says on which values it fails; a call without it has a value on every row, if its arguments have. `gives` is
-    its type if that is always the same, and `takes` the types that its arguments are cast to; None: a rule decides.
+    `fails` says for which values it fails; a call without `fails` has a value on every row on which its arguments have
+    one. `gives` is the result's type if it is always the same; `takes` are the types to which arguments are cast. If
+    either is None, a rule decides.
     """
 
     signature: str
@@ -42,7 +43,7 @@ class Function:
 
     @property
     def name(self) -> str:
-        """The name by which it is called, here and in a plan."""
+        """Its name, here and in a plan."""
         return self.signature.partition("(")[0]
 
     @property
@@ -132,10 +133,10 @@ TOPICS: dict[str, tuple[Function, ...]] = {
         Function("xxhash64(value, ...)", "Spark's `xxhash64` of the values, a bigint"),
     ),
 }  # fmt: skip
-"""The functions of the language by what they are about, in the order of the documents."""
+"""The functions of the language by topic, in the order of the documents."""
 
 FUNCTIONS = {function.name: function for topic in TOPICS.values() for function in topic}
-"""The functions, by their names."""
+"""The functions by name."""
 
 OPERATORS = _by_name(
     Function("add(a, b, ...)", "`a + b`, from left to right, each step of the call's type", "overflow"),
@@ -161,7 +162,7 @@ OPERATORS = _by_name(
     Function("or(a, b, ...)", "`a or b`"),
     Function("subtract(a, b, ...)", "`a - b`, as add", "overflow"),
 )  # fmt: skip
-"""The operators, by the names that calls of a plan have, which are not words of the language."""
+"""The operators by their names in a plan's calls. The language has no such words."""
 
 CALLS = {**FUNCTIONS, **OPERATORS}
 """What a `Call` of a plan may be."""
@@ -179,7 +180,7 @@ AGGREGATES = _by_name(
     Function("min_by(value, order)", "the value where `order` is least"),
     Function("sum(number)", "the sum: a bigint, a double, or a decimal with ten digits more", "overflow"),
 )  # fmt: skip
-"""The calls that only an ``aggregate`` may select, by their names."""
+"""The calls that only an ``aggregate`` may select, by name."""
 
 TRUNCATION_UNITS = {
     "microsecond": "microsecond",
@@ -198,10 +199,10 @@ TRUNCATION_UNITS = {
     "yyyy": "year",
     "yy": "year",
 }
-"""Spark's spellings of the units of ``date_trunc``, in lower case, and the unit that each means."""
+"""Spark's spellings of the units of ``date_trunc``, in lower case, with the unit that each means."""
 
 SHA2_BITS = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
-"""The bit lengths that ``sha2`` knows (0 is 256), and the hash that each means."""
+"""The bit lengths that ``sha2`` knows (0 means 256), with their hashes."""
 
 _WIDTHS = {
     "y": {4},
@@ -217,7 +218,7 @@ _WIDTHS = {
 
 @record
 class PatternPart:
-    """A piece of a date pattern: a run of one pattern letter (`letter` is it), or plain text (`letter` is empty)."""
+    """A piece of a date pattern: a run of the pattern letter `letter`, or plain text if `letter` is empty."""
 
     letter: str
     text: str
@@ -226,9 +227,9 @@ class PatternPart:
 def parse_pattern(pattern: str) -> tuple[PatternPart, ...]:
     """The parts of a date pattern (``yyyy-MM-dd HH:mm:ss``), a subset of Java's ``DateTimeFormatter``.
 
-    Known are ``yyyy M MM d dd H HH m mm s ss S..SSSSSSSSS X XXX``, text in single quotes and punctuation. Raises
-    ValueError that names the first other piece, or a letter that stands twice: what Spark makes of those is not
-    something that vsc promises to agree with.
+    It knows ``yyyy M MM d dd H HH m mm s ss S..SSSSSSSSS X XXX``, text in single quotes and punctuation. Raises a
+    ValueError that names the first other piece, or a letter that occurs twice: vsc does not promise to agree with Spark
+    about those.
     """
     parts: list[PatternPart] = []
     seen: set[str] = set()

@@ -1,8 +1,8 @@
-"""The plan: what the compiler has decided, as frozen values, and all that the runtime needs to know.
+"""The plan: the compiler's decisions as frozen values, and everything that the runtime needs to know.
 
 A plan is a list of *nodes* (what is computed: one per statement, plus the sinks) and a list of *stages* (where it
-is computed: everything between two repartitions). A stage runs once per vsc partition; the records that enter it
-come through its *inputs*, each a node of an earlier stage whose records are partitioned by the given key.
+is computed: everything between two repartitions). A stage runs once per vsc partition. Records enter it through its
+*inputs*: each is a node of an earlier stage, partitioned by that node's key.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from vsc.plan.parts import Connector, Schema, Status, Store
 from vsc.plan.record import record
 
 FORMAT_VERSION = 2
-"""The format version of the plan's JSON. A plan of another one is refused."""
+"""The format version of the plan's JSON. Plans of other format versions are refused."""
 
 
 @record
 class Node:
-    """One named node. `inputs` are node names. `line` is where its statement stands in the source (1-based).
+    """One named node. `inputs` are node names. `line` is the line of its statement in the source (1-based).
 
-    `part_of` is the node that the user wrote, for one that the lowering has added. `bounds` is how many columns at the
-    end of the key do not count where records are partitioned by it: a window's start and end.
+    `part_of`, for a node that the lowering has added, is the node that the user wrote. `bounds` is how many columns at
+    the end of the key (a window's start and end) are ignored when records are partitioned by that key.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Node:
 
     @property
     def taken(self) -> tuple[str, ...]:
-        """The inputs whose records come to the node; it looks into the others."""
+        """The inputs whose records the node takes; in the others it only looks rows up."""
         return self.inputs[:1] if self.operation.looks_up else self.inputs
 
 
@@ -70,9 +70,8 @@ class Sink:
 class StageInput:
     """Records of `node` (of an earlier stage) enter a stage, partitioned by that node's key.
 
-    The bounds of a window at the end of a key do not count: a group's windows, and what is joined with them, stay in
-    one place.
-    `broadcast`: every partition gets all of them (a global table).
+    The bounds of a window at the end of a key do not count, so that a group's windows, and what is joined with them,
+    are in one partition. `broadcast`: every partition gets all records (a global table).
     """
 
     node: str
@@ -81,7 +80,7 @@ class StageInput:
 
 @record
 class HandOver:
-    """Records of `node` that go from one stage to `stages`."""
+    """Records of `node` that a stage hands on to the later stages `stages`."""
 
     node: str
     stages: tuple[int, ...]
@@ -89,17 +88,19 @@ class HandOver:
 
 @record
 class Stage:
-    """A sub-topology. `nodes` in an order in which inputs come first; consumers of a node run in this order.
+    """A sub-topology. In `nodes`, inputs come before their readers; the consumers of a node run in this order.
 
-    Stage 0 runs where the sources are read: it holds the sources and what is stateless behind them, has no inputs, no
-    state and no partitions. A source table's records are checked and parsed in stage 0, and enter its store in every
-    stage that lists the node again. A node may stand in several stages (a table that is read in both); `emits` names
-    those whose changes this stage hands on to sinks, observers and later stages: each node is in exactly one `emits`.
+    Stage 0 runs where the sources are read. It holds the sources and the stateless nodes that follow them, and has no
+    inputs, no state and no partitions. A source table's records are checked and parsed in stage 0, and enter its store
+    in every stage that lists the node again. A node may be in several stages (a table that both read). `emits` names
+    the nodes whose changes this stage hands on to sinks, observers and later stages: each node is in exactly one
+    `emits`.
 
-    `hands_on`: what later stages take from this one; of a source that is what stage 0 has parsed, whoever emits it.
-    `moved` are the nodes whose records have got another key in it. `depth` is how deep the path of every record is that
-    enters it: a place for each stage before it. `old` are its tables of
-    whose changes a reader here needs the row before, `latest` those of which one needs to know which are the newest.
+    `hands_on`: what later stages take from this one. A source's parsed records always come from stage 0, whichever
+    stage emits the source. `moved` are the nodes whose records got another key in this stage. `depth` is the depth of
+    the path of every record that enters it: one place for each stage before it. `old` are the tables for whose changes
+    a reader in this stage needs the row before; `latest` are those for which one needs to know which changes are the
+    newest.
     """
 
     id: int
@@ -115,7 +116,7 @@ class Stage:
 
 @record
 class Plan:
-    """A compiled topology. `variables` are the names that connector options still refer to."""
+    """A compiled topology. `variables` are the names of the variables that connector options still refer to."""
 
     name: str
     nodes: tuple[Node, ...]
@@ -130,7 +131,7 @@ class Plan:
 
     @property
     def dead_letters(self) -> tuple[Node, ...]:
-        """The nodes of lost records, which every stage fills."""
+        """The nodes of dead letters, which every stage fills."""
         return tuple(node for node in self.nodes if isinstance(node.operation, DeadLetters))
 
     def given(self, stage: Stage) -> frozenset[str]:
@@ -138,7 +139,7 @@ class Plan:
         return frozenset((*stage.emits, *(node.name for node in self.dead_letters)))
 
     def node(self, name: str) -> Node:
-        """The node called `name`; KeyError if there is none."""
+        """The node called `name`. Raises KeyError if no node has that name."""
         for node in self.nodes:
             if node.name == name:
                 return node

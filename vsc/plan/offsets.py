@@ -1,4 +1,4 @@
-"""Where a kafka source begins to read: what `starting_offsets` may be."""
+"""Where a Kafka source begins to read: the valid values of `starting_offsets`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import json
 __all__ = ["offsets_help", "offsets_problem"]
 
 _EARLIEST = -2
-"""An offset for "the first one there is"; -1 is "behind the last"."""
+"""The offset that stands for the first record; -1 stands for the end."""
 
 
 def offsets_problem(value: str, topic: str | None, name: str = "starting_offsets") -> str | None:
-    """What is wrong with `value` of the option `name`, None if it is right; `topic` is that of the source, if known.
+    """What is wrong with the value of the option `name`; None if it is valid. `topic` is the source's, if known.
 
     The form is Spark's: 'earliest', 'latest', or JSON with an offset for each partition of the topic.
     """
@@ -38,7 +38,7 @@ def offsets_problem(value: str, topic: str | None, name: str = "starting_offsets
 
 
 def offsets_help(topic: str | None) -> str:
-    """What `starting_offsets` may be."""
+    """Help that says what `starting_offsets` may be."""
     offsets = json.dumps({topic or "payments": {"0": 23, "1": _EARLIEST}})
     return (
         f"write 'earliest', 'latest', or an offset for each partition: '{offsets}' (-2 is the earliest, -1 the latest)"

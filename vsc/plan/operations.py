@@ -1,4 +1,4 @@
-"""The operations of a plan, each with what the compiler and the runtime have to know of it."""
+"""The operations of a plan, each with what the compiler and the runtime need to know about it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = [
 class Source(Facts):
     """A source stream or table. `columns` are those of the declaration, in its order (key columns included).
 
-    `timestamp` sees the declared columns as input 0 and is a ``timestamp`` or a ``bigint`` of milliseconds; None: the
-    record's own time. `delete_when` is None for streams. `rank` is the place in D12's order: tables before streams,
-    then the order in the file. `global_` tables are seen whole by every partition. `max_ahead`: rows whose event time
-    is further ahead of the run's clock, in ms, are dropped; None: no bound.
+    `timestamp` sees the declared columns as input 0 and is a ``timestamp`` or a ``bigint`` of milliseconds; None means
+    the record's own time. `delete_when` is None for streams. `rank` is the place in D12's order: tables before streams,
+    then the order in the file. Every partition sees all rows of a `global_` table. `max_ahead`: rows whose event time
+    is more than this many ms ahead of the run's clock are dropped; None means no bound.
     """
 
     by_key = False
@@ -42,21 +42,21 @@ class Source(Facts):
     op: Choice["source"] = "source"
 
     def expressions(self, inputs: Schemas, own: Schema) -> Iterator[Placed]:
-        """Both see the declared columns."""
+        """The timestamp and `delete_when`. Both see the declared columns."""
         declared = (Schema((), self.columns),)
         yield from placed("timestamp", self.timestamp, declared)
         yield from placed("delete_when", self.delete_when, declared)
 
     def fits(self, inputs: Schemas, own: Schema) -> bool:
-        """The declared columns, in another order."""
+        """Whether `own` has the declared columns, in any order."""
         return set(self.columns) == {*own.key, *own.value}
 
 
 @record
 class Filter(Facts):
-    """Keeps the records for which `predicate` is true; on a table the others become tombstones.
+    """Keeps the records for which `predicate` is true; on a table, the others become tombstones.
 
-    `dedupe` (D7): a tombstone of a key without a row is not sent on; so on an unversioned table that has a store.
+    `dedupe` (D7): a tombstone for a key without a row is not sent on. Set for an unversioned table that has a store.
     """
 
     by_key = False
@@ -72,13 +72,13 @@ class Filter(Facts):
     op: Choice["filter"] = "filter"
 
     def asks_old(self, port: int) -> bool:
-        """To know whether there was a row."""
+        """Yes, to know whether the key had a row."""
         return self.dedupe
 
 
 @record
 class Map(Facts):
-    """Computes the value columns anew. The key is the input's; its columns may be renamed by the node's schema."""
+    """Computes new value columns. The key is the input's; the node's schema may rename its columns."""
 
     by_key = False
     reads = ("own",)
@@ -93,9 +93,10 @@ class Map(Facts):
 
 @record
 class Rekey(Facts):
-    """Gives a stream another key: one item a key column. The value columns are the input's columns `value`.
+    """Gives a stream another key, with one item for each key column. `value` are the input's columns that it keeps as
+    value columns.
 
-    Also made by the lowering, in front of a join with ``on``; such a node is called ``JOIN#rekey``.
+    The lowering also adds one before a join with ``on``, called ``JOIN#rekey``.
     """
 
     by_key = False
@@ -108,13 +109,13 @@ class Rekey(Facts):
     op: Choice["rekey"] = "rekey"
 
     def fits(self, inputs: Schemas, own: Schema) -> bool:
-        """The key's columns are the items."""
+        """Whether the key's columns are the items."""
         return made(self.items) == own.key
 
 
 @record
 class ToTable(Facts):
-    """Reads a stream as a table: a record is its key's new row; a record without value, or one for which
+    """Reads a stream as a table: a record is its key's new row. A record without a value, or one for which
     `delete_when` is true, is a tombstone."""
 
     of_first = ("delete_when",)
@@ -125,7 +126,7 @@ class ToTable(Facts):
 
 @record
 class Materialize(Facts):
-    """An identity with a store of its own."""
+    """The input unchanged, with a store of its own."""
 
     reads = ("table",)
     fits = same_schema
@@ -135,12 +136,12 @@ class Materialize(Facts):
 
 @record
 class StreamTableJoin(Facts):
-    """A stream record joined with the table's row (KIP-914): inputs are (stream, table), already of one key.
+    """Joins a stream's records with a table's rows (KIP-914). The inputs (stream, table) already have the same key.
 
-    `left`: a record without partner is kept. `as_of`: the row valid at the record's time, else the newest.
-    `grace`: None, or how long in ms a record waits before it is joined (KIP-923). `items` see the stream's record as
-    input 0 and the table's row as input 1; a column of input 1, its key included, is null without a partner.
-    The result's key is the stream's key, under the names of the node's schema.
+    `left`: a record without a partner is kept. `as_of`: joins with the row valid at the record's time instead of the
+    newest. `grace`: how long in ms a record waits before it is joined (KIP-923), or None. `items` see the stream's
+    record as input 0 and the table's row as input 1. Without a partner, every column of input 1 is null, its key
+    included. The result's key is the stream's key, under the names of the node's schema.
     """
 
     reads = ("stream", "table")
@@ -159,20 +160,20 @@ class StreamTableJoin(Facts):
 
     @property
     def waits(self) -> bool:
-        """For its grace."""
+        """With a grace, records wait."""
         return self.grace is not None
 
     branches = waits
 
     @property
     def keeps(self) -> str | None:
-        """The records that wait."""
+        """With a grace: the records that wait."""
         return "waiting" if self.waits else None
 
 
 @record
 class ToStream(Facts):
-    """A table's changes as a stream: each new row is a record, a tombstone is a record without value."""
+    """A table's changes as a stream: a new row is a record, a tombstone is a record without a value."""
 
     reads = ("table",)
     fits = same_schema
@@ -182,7 +183,7 @@ class ToStream(Facts):
 
 @record
 class Merge(Facts):
-    """The records of several streams of one key, as they come. Value columns go by name, not by position."""
+    """The records of several streams with the same key, as they come. Value columns match by name, not by position."""
 
     by_key = False
     reads = ("streams",)
@@ -192,7 +193,7 @@ class Merge(Facts):
     op: Choice["merge"] = "merge"
 
     def fits(self, inputs: Schemas, own: Schema) -> bool:
-        """The same value columns, each input's in an order of its own."""
+        """Whether each input has the same value columns, in any order."""
         return all(set(schema.value) == set(own.value) for schema in inputs)
 
 
@@ -200,7 +201,7 @@ class Merge(Facts):
 class Explode(Facts):
     """One record for each element of the array that `item` computes; `item.name` is the column that holds it.
 
-    The element column replaces a value column of that name, or stands behind the others.
+    That column replaces a value column of the same name, or comes after the others.
     """
 
     by_key = False
@@ -215,10 +216,10 @@ class Explode(Facts):
 
 @record
 class StreamGlobalJoin(Facts):
-    """A stream record joined with a global table's newest row by the key that `on` computes (KIP-99).
+    """Joins a stream's records with a global table's newest rows, by the key that `on` computes (KIP-99).
 
-    Inputs are (stream, global table); `on` sees the stream's record, `items` see both. The result keeps the stream's
-    key. A null in `on`: dropped by an inner join, kept without partner by a left one.
+    The inputs are (stream, global table); `on` sees the stream's record, `items` see both. The result keeps the
+    stream's key. If `on` gives a null, an inner join drops the record, and a left join keeps it without a partner.
     """
 
     by_key = False
@@ -237,9 +238,10 @@ class StreamGlobalJoin(Facts):
 
 @record
 class TableTableJoin(Facts):
-    """A primary-key join of two tables of one key (KIP-914): inputs are (left, right), newest row against newest row.
+    """A primary-key join of two tables with the same key (KIP-914). It joins newest rows; the inputs are (left, right).
 
-    `left_versioned`, `right_versioned`: the side's status; a versioned side drops what is not its key's newest.
+    `left_versioned`, `right_versioned`: the side's status. A versioned side drops changes that are not their key's
+    newest.
     `items` see the left row as input 0, the right one as input 1; a missing side's columns are null.
     """
 
@@ -255,11 +257,11 @@ class TableTableJoin(Facts):
     op: Choice["table_table_join"] = "table_table_join"
 
     def asks_old(self, port: int) -> bool:
-        """A left join tells by the old left row whether there was a result, an outer join by both."""
+        """To know whether there was a result, a left join needs the old left row, an outer join both old rows."""
         return self.mode == "outer" or (self.mode == "left" and port == 0)
 
     def asks_latest(self, port: int) -> bool:
-        """Of a versioned side."""
+        """Yes for a versioned side."""
         return self.right_versioned if port else self.left_versioned
 
 
@@ -267,9 +269,9 @@ class TableTableJoin(Facts):
 class Subscribe(Facts):
     """First step of a foreign-key join: changes of the left table become subscriptions, keyed by the foreign key.
 
-    Made by the lowering as ``JOIN#subscribe``, a stream. `foreign_key` sees the left row. Its schema: the key is that
-    of the right table; the value is the left table's key columns, its value columns that the join reads, and last
-    ``#instruction`` (int; what the numbers mean is the runtime's). `left`: of a left join; `versioned`: the left
+    Added by the lowering as ``JOIN#subscribe``, a stream. `foreign_key` sees the left row. In its schema, the key is
+    that of the right table; the value is the left table's key columns, those of its value columns that the join reads,
+    and last ``#instruction`` (int; the runtime defines the numbers). `left`: for a left join. `versioned`: the left
     table's status.
     """
 
@@ -287,11 +289,11 @@ class Subscribe(Facts):
 
 @record
 class Answer(Facts):
-    """Second step of a foreign-key join, where the right table is: answers subscriptions and the right's changes.
+    """Second step of a foreign-key join, where the right table is: answers subscriptions and that table's changes.
 
-    Made by the lowering as ``JOIN#answer``, a stream keyed as the left table; inputs are (``JOIN#subscribe``, right).
-    `items` see the left row (schema `left_schema`, as it travelled with its subscription) as input 0 and the right
-    row as input 1. `versioned`: the right table's status. The join's own node is a `ToTable` that reads it.
+    Added by the lowering as ``JOIN#answer``, a stream with the left table's key. Its inputs are (``JOIN#subscribe``,
+    right). `items` see the left row as input 0, as it travelled with its subscription (schema `left_schema`), and the
+    right row as input 1. `versioned`: the right table's status. The join's own node is a `ToTable` that reads this one.
     """
 
     reads = ("stream", "table")
@@ -307,7 +309,7 @@ class Answer(Facts):
     op: Choice["answer"] = "answer"
 
     def expressions(self, inputs: Schemas, own: Schema) -> Iterator[Placed]:
-        """They see the left row as it travelled."""
+        """The items, which see the left row as it travelled."""
         yield from placed("items", self.items, (self.left_schema, inputs[1]))
 
 
@@ -315,10 +317,10 @@ class Answer(Facts):
 class GroupChanges(Facts):
     """First step of an aggregate over a table: its changes, keyed by the group that each row belongs to.
 
-    Made by the lowering as ``AGGREGATE#changes``, a stream. Its value: ``#old`` (boolean: is there a row to take back),
-    ``#new`` (boolean: is there a row to add), then the table's columns that the aggregate reads, once
-    as ``old#NAME`` and once as ``new#NAME``. `columns` names them: first the table's key columns, all of them, whether
-    the aggregate reads them or not (they tell which row is taken back). `versioned`: the table's status.
+    Added by the lowering as ``AGGREGATE#changes``, a stream. Its value is ``#old`` (boolean: whether a row is taken
+    back), ``#new`` (boolean: whether a row is added), then each of `columns` twice, as ``old#NAME`` and ``new#NAME``.
+    `columns` are first all key columns of the table, even those that the aggregate does not read (they identify the row
+    that is taken back), then the other columns that it reads. `versioned`: the table's status.
     """
 
     reads = ("table",)
@@ -337,7 +339,7 @@ class GroupChanges(Facts):
 class AggregateCall:
     """One call of an aggregate function: ``count sum avg min max min_by max_by first last collect_list collect_set``.
 
-    `args` see the aggregated row (`Aggregate.row`) as input 0; ``count(*)`` has none. `type` is the result's.
+    `args` see the aggregated row (`Aggregate.row`) as input 0; ``count(*)`` has no arguments. `type` is the result's.
     """
 
     function: str
@@ -348,14 +350,14 @@ class AggregateCall:
 
     @property
     def kept_types(self) -> tuple[DataType, ...]:
-        """The types of what it is computed from: its state depends on them, unless it only counts."""
+        """The types of the values that its state keeps; empty if it only counts."""
         return () if self.function == "count" and not self.distinct else tuple(arg.type for arg in self.args)
 
 
 @record
 class Window:
-    """The window of an aggregate, in ms. `size` is the size, a sliding window's difference or a session's gap;
-    `advance` is that of a hopping window and the size of a tumbling one, else 0."""
+    """The window of an aggregate, in ms. `size` is the size, a sliding window's difference or a session's gap.
+    `advance` is a hopping window's advance, a tumbling window's size, else 0."""
 
     kind: Choice["tumbling", "hopping", "sliding", "session"]
     size: int
@@ -365,11 +367,12 @@ class Window:
 
 @record
 class Aggregate(Facts):
-    """Groups of a stream's records, or of a table's rows (then the input is a `GroupChanges`), by the input's key.
+    """Aggregates the groups of a stream's records, or of a table's rows, by the input's key.
 
-    `row` is the schema of the aggregated rows: for a stream the input's, for a table key () and the columns that
-    travelled. `items` see the group's key columns (a window's bounds too) and the calls' results, as columns ``#0``,
-    ``#1``, ..., as input 0. `final`: a window's result is sent once, when it closes (KIP-825).
+    For a table, the input is a `GroupChanges`. `row` is the schema of the aggregated rows: for a stream the input's;
+    for a table an empty key and the columns that travelled. `items` see, as input 0, the group's key columns (with a
+    window's bounds) and the calls' results as columns ``#0``, ``#1``, ... `final`: a window's result is sent once, when
+    it closes (KIP-825).
     """
 
     reads_all = False
@@ -386,24 +389,24 @@ class Aggregate(Facts):
 
     @property
     def branches(self) -> bool:
-        """A record changes several windows, or closes them."""
+        """With a window: a record changes several windows, or closes them."""
         return self.window is not None
 
     begins_windows = branches
 
     @property
     def waits(self) -> bool:
-        """For its windows to close."""
+        """A final result waits for its window to close."""
         return self.final
 
     @property
     def of_all_rows(self) -> bool:
-        """A row that changes is taken back."""
+        """For a table: a changed row's former values are taken back."""
         return self.over == "table"
 
     @property
     def keeps(self) -> str:
-        """What each result is made of."""
+        """The state that each result is computed from."""
         if self.window is None:
             return "groups"
         return "sessions" if self.window.kind == "session" else "windows"
@@ -421,9 +424,9 @@ class Aggregate(Facts):
 class Suppress(Facts):
     """Holds a table's changes back (KIP-328).
 
-    `until` ``window_closes``: one final row a window, `wait` ms (its grace; a session's gap too) behind the window's
-    end. ``time_limit``: at most one change a key in `wait` ms. `max_records` and `max_bytes` bound what is held; when
-    full, the oldest is sent early (``emit``) or the query fails (``fail``).
+    `until` is ``window_closes``: one final row for each window, `wait` ms after the window's end (its grace, plus a
+    session's gap); or ``time_limit``: at most one change of a key in `wait` ms. `max_records` and `max_bytes` bound
+    what is held. When it is full, the oldest is sent early (``emit``) or the query fails (``fail``).
     """
 
     reads = ("table",)
@@ -444,11 +447,11 @@ class Suppress(Facts):
 
 @record
 class Distinct(Facts):
-    """A stream without repeats: a record passes if none of its key that passed is less than `within` ms away in time.
+    """A stream without repeats: a record passes if no record of its key less than `within` ms away in time has passed.
 
-    One that is more than `within` + `grace` ms behind stream time does not. `rekeyed`: the input's key is what tells
-    records apart, made by a `Rekey` called ``DISTINCT#rekey``; the result's columns, its key's too, are among all
-    columns of the input.
+    A record more than `within` + `grace` ms behind stream time does not pass. `rekeyed`: a `Rekey` called
+    ``DISTINCT#rekey`` has made the columns that tell records apart the input's key. Each column of the result, key or
+    value, is then a key or value column of the input.
     """
 
     reads_all = False
@@ -464,11 +467,11 @@ class Distinct(Facts):
 
     @property
     def moves(self) -> bool:
-        """Back to the stream's own key."""
+        """If rekeyed: back to the stream's own key."""
         return self.rekeyed
 
     def fits(self, inputs: Schemas, own: Schema) -> bool:
-        """All columns are the input's."""
+        """Whether all columns are the input's."""
         return own == inputs[0] or (self.rekeyed and {*own.key, *own.value} <= {*inputs[0].key, *inputs[0].value})
 
 
@@ -480,14 +483,14 @@ DEAD_LETTER = Schema(
         *(Column(name, STRING) for name in ("key", "value", "raw", "message")),
     ),
 )
-"""The columns of a dead letter: where and why a record was lost, where it was read, and the record."""
+"""The columns of a dead letter: where and why the record was lost, where it was read, and the record itself."""
 
 
 @record
 class DeadLetters(Facts):
-    """The records that node `of` (None: any node) has `lost`: those it dropped, or those that found no partner.
+    """The dead letters of node `of` (None: of all nodes). `lost`: records that it dropped, or that found no row.
 
-    Made by the lowering for ``sink dropped`` and ``sink missed``. It stands in no stage: every stage fills it.
+    Added by the lowering for ``sink dropped`` and ``sink missed``. It is in no stage: every stage fills it.
     """
 
     by_key = False
@@ -498,7 +501,7 @@ class DeadLetters(Facts):
     op: Choice["dead_letters"] = "dead_letters"
 
     def fits(self, inputs: Schemas, own: Schema) -> bool:
-        """The same columns everywhere."""
+        """Whether `own` is the schema of dead letters."""
         return own == DEAD_LETTER
 
 

@@ -1,4 +1,4 @@
-"""What nodes are made of beside their operation: columns, items, stores, connectors."""
+"""The parts of a node other than its operation: columns, items, stores, connectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vsc.plan.types import DataType
 __all__ = ["VALID_FROM", "VALID_TO", "Column", "Connector", "Item", "Schema", "Status", "Store"]
 
 VALID_FROM, VALID_TO = "valid_from", "valid_to"
-"""The columns of a history, unless options of these names say otherwise."""
+"""The default columns of a history; options of the same names change them."""
 
 
 @record
@@ -24,7 +24,7 @@ class Column:
 
 @record
 class Schema:
-    """The columns of a node's records: `key` first (empty for a stream without key), then `value`; names are unique."""
+    """The columns of a node's records: `key` (empty for a stream without a key), then `value`. Names are unique."""
 
     key: tuple[Column, ...]
     value: tuple[Column, ...]
@@ -32,7 +32,7 @@ class Schema:
 
 @record
 class Item:
-    """A computed column: its name, its expression, and the text that the user wrote, for messages."""
+    """A computed column: its name, its expression, and, for messages, the text that the user wrote."""
 
     name: str
     expr: Expr
@@ -43,10 +43,10 @@ class Item:
 class Store:
     """The store of a table.
 
-    `kind` is ``versioned`` (KIP-889) or ``unversioned``. For a versioned store, in milliseconds: `retention` how far
-    behind stream time a read as of a time may look, `grace` how far behind it a write is accepted, `segment` how much
-    time a segment spans; all three None for an unversioned one. `implied` is true where no clause asked for the store
-    but an operator needs it.
+    `kind` is ``versioned`` (KIP-889) or ``unversioned``. A versioned store has three times in milliseconds:
+    `retention`, how far behind stream time a look-up as of a time can go; `grace`, how far behind it a write is still
+    accepted; `segment`, the span of a segment. An unversioned store has None for each. `implied` is true if no clause
+    asked for the store, but an operator needs it.
     """
 
     name: str
@@ -68,10 +68,10 @@ class Status:
 
 @record
 class Connector:
-    """Where rows come from or go to. `options` are vsc's own (checked), `spark_options` are Spark's, handed through.
+    """Where rows come from or go to. `options` are vsc's own and checked; `spark_options` are passed to Spark as is.
 
-    Values are strings, whole numbers, decimals as strings, booleans; a string may hold ``${name}``, resolved by the
-    runtime when the plan is run. Pairs are in the order in which they were written.
+    Values are strings, whole numbers, decimals as strings, or booleans. A string may hold ``${name}``, which the
+    runtime resolves when the plan is run. Pairs are in the order in which they were written.
     """
 
     kind: str
@@ -80,20 +80,20 @@ class Connector:
 
     @property
     def newest_only(self) -> bool:
-        """Whether a sink takes only those changes of a versioned table that are the newest of their key."""
+        """Whether a sink takes only the newest change of each key of a versioned table."""
         return self.kind in ("delta", "iceberg", "jdbc") and not self.keeps_history
 
     @property
     def keeps_history(self) -> bool:
-        """Whether rows are the versions of a table, each with the times between which it is valid."""
+        """Whether rows are the versions of a table, each with its valid from and valid to."""
         return any(name == "history" for name, _ in self.options)
 
     @property
     def valid_from(self) -> str:
-        """The column of a history from which time a row is valid."""
+        """The column of a history that says from when a row is valid."""
         return str(dict(self.options).get("valid_from", VALID_FROM))
 
     @property
     def valid_to(self) -> str:
-        """The column of a history until which time a row is valid; null: it still is."""
+        """The column of a history that says until when a row is valid; null if it still is."""
         return str(dict(self.options).get("valid_to", VALID_TO))

@@ -1,10 +1,10 @@
 """``@record``: a frozen dataclass with slots that costs almost nothing to define.
 
-`dataclasses.dataclass` writes and compiles six functions for each class, about half a millisecond; the compiler has
-more than a hundred such classes, and a fifth of ``vsc check`` went into defining them. Here the functions are written
-once, for all classes. What it makes is a dataclass to everybody else: `dataclasses.fields`, `replace` and
-`is_dataclass` work, and type checkers see one. Making an instance is somewhat slower, so it is not for what is made
-once a row. No inheritance, no ``field(...)``, no ``__post_init__``: use a dataclass for those.
+`dataclasses.dataclass` generates and compiles six functions for each class, which takes about half a millisecond. The
+compiler has more than a hundred such classes, and ``vsc check`` spent a fifth of its time defining them. Here all
+classes share the same functions. The result is a dataclass to everybody else: `dataclasses.fields`, `replace` and
+`is_dataclass` work, and type checkers see one. Creating an instance is somewhat slower, so do not use it for objects
+created per row. It supports no inheritance, no ``field(...)`` and no ``__post_init__``: use a dataclass for those.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _set = object.__setattr__
 
 @dataclass_transform(frozen_default=True)
 def record(cls: type[_T]) -> type[_T]:
-    """The class `cls` as a frozen dataclass with slots."""
+    """Makes `cls` a frozen dataclass with slots."""
     annotations = vars(cls).get("__annotations__", {})
     members = {name: value for name, value in cls.__dict__.items() if name not in ("__dict__", "__weakref__")}
     fields = {}
@@ -60,7 +60,7 @@ def _init(self: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def _bound(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The values of all fields, or the TypeError that a call of a plain function would raise."""
+    """The values of all fields. Raises TypeError for wrong arguments, as a call of a plain function does."""
     cls, fields = type(self).__name__, self.__dataclass_fields__
     if len(args) > len(fields):
         raise TypeError(f"{cls} takes {len(fields)} arguments but {len(args)} were given")

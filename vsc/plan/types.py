@@ -1,7 +1,7 @@
 """The column types of the language: Spark SQL's DDL types, as frozen values.
 
-A type prints itself as Spark's DDL (``str(t)``) and is read back by `parse_type`; that text is how the plan's
-JSON carries it. Two types are equal iff their DDL is.
+``str(t)`` is a type's DDL, and `parse_type` reads it back; the plan's JSON holds that text. Two types are equal iff
+their DDL is.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ __all__ = [
 class ScalarType:
     """A type without parameters, by its DDL name (``bigint``, ``string``, ...).
 
-    ``void`` is the type of a bare ``null``; ``interval`` that of a duration, which only ever meets a timestamp
-    inside an expression. Neither may be a column's type.
+    ``void`` is the type of a bare ``null``. ``interval`` is the type of a duration, which occurs only inside an
+    expression, together with a timestamp. Neither may be a column's type.
     """
 
     name: str
@@ -130,7 +130,7 @@ _MAX_DEPTH = 64
 def parse_type(ddl: str) -> DataType:
     """The type that `ddl` names, as written by ``str(type)``; case does not matter for type names.
 
-    Raises ValueError when `ddl` is not one type from its first to its last character, or is nested too deeply.
+    Raises ValueError if the whole of `ddl` is not exactly one type, or is nested too deeply.
     """
     tokens, position = [], 0
     while position < len(ddl.rstrip()):

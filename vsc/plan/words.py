@@ -10,7 +10,7 @@ _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second
 
 
 def article(type: object) -> str:
-    """A type behind its article: ``a bigint``, ``an int``."""
+    """A type with its article: ``a bigint``, ``an int``."""
     text = str(type)
     return f"{'an' if text[0] in 'aeio' else 'a'} {text}"
 
