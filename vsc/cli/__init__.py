@@ -1,8 +1,8 @@
-"""The command ``vsc``: which command was meant, and what its end means to the shell.
+"""The command ``vsc``: chooses the command to run, and the exit status.
 
-Each command is a module here with ``add_arguments(parser)`` and ``execute(args) -> int``; only the one that was asked
-for is loaded. Exit status: 0 fine, 1 errors in a topology or a failed scenario, 2 wrong use, 3 the query failed, 70 a
-bug in vsc, 130 interrupted.
+Each command is a module here with ``add_arguments(parser)`` and ``execute(args) -> int``; only the requested one is
+loaded. Exit status: 0 fine, 1 errors in a topology or a failed scenario, 2 wrong use, 3 the query failed, 70 a bug in
+vsc, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         status = _run(arguments)
-        print_payload("")  # what is still buffered goes out now, where a failure can be told
+        print_payload("")  # flushes what is still buffered, while a failure can still be reported
         return status
     except (UsageError, MissingExtra) as error:
         tell(Problem(error.message, error.help))
@@ -108,7 +108,7 @@ def whole_parser() -> argparse.ArgumentParser:
 
 
 def _parser(modules: Mapping[str, ModuleType]) -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    """The parser, and those of the commands; only the commands in `modules` have their arguments."""
+    """The parser, and the parsers of the commands; only the commands in `modules` have their arguments."""
     parser = _Parser(
         prog="vsc",
         description="Versioned stream topologies, compiled to Apache Spark Structured Streaming.",

@@ -1,4 +1,4 @@
-"""``vsc check``: finds what is wrong with topologies. Never starts a JVM."""
+"""``vsc check``: finds errors in topologies. Never starts a JVM."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Checks the files; 2 if one cannot be read, 1 if one has errors (or warnings that are denied), else 0."""
+    """Checks the files. Returns 2 if one cannot be read, 1 if one has errors (or denied warnings), else 0."""
     if args.watch:
         watched("vsc check", args.paths, lambda: topologies(args.paths), lambda: _once(args))
     return _once(args)
@@ -70,7 +70,7 @@ def _once(args: argparse.Namespace) -> int:
 
 def _check(texts: Mapping[str, str], given: Mapping[str, str]) -> list[Diagnostic]:
     collects = gc.isenabled()
-    gc.disable()  # loading the compiler leaves no garbage, and looking for it takes a tenth of the time
+    gc.disable()  # loading the compiler leaves no garbage; collecting would take a tenth of the time
     try:
         from vsc.compiler.driver import check_topology
 

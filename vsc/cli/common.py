@@ -1,4 +1,4 @@
-"""What several commands share: reading topologies, variables, writing payload, colour."""
+"""Code that several commands share: reading topologies, variables, writing output, colour."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 STDIN = "<stdin>"
-"""What messages call standard input."""
+"""The name of standard input in messages."""
 
 
 def add_variables(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def add_variables(parser: argparse.ArgumentParser) -> None:
 
 
 def variables(args: argparse.Namespace) -> Mapping[str, str]:
-    """The variables that ``--var`` gives; of two values for one name the last one counts. Raises `UsageError`."""
+    """The variables that ``--var`` gives; the last value for a name wins. Raises `UsageError`."""
     found: dict[str, str] = {}
     for given in args.var:
         name, equals, value = given.partition("=")
@@ -54,7 +54,7 @@ def variables(args: argparse.Namespace) -> Mapping[str, str]:
 
 
 def unknown_variables(given: Mapping[str, str], texts: Iterable[str]) -> list[Problem]:
-    """A warning for each of the variables `given` that none of the topologies refers to."""
+    """A warning for each of the variables `given` to which no topology refers."""
     if not given:
         return []
     from vsc.compiler.diagnostics.suggest import nearest
@@ -71,7 +71,7 @@ def unknown_variables(given: Mapping[str, str], texts: Iterable[str]) -> list[Pr
 
 
 def warn_unknown(given: Mapping[str, str], texts: Iterable[str]) -> bool:
-    """Tells of `unknown_variables`; whether there are any."""
+    """Reports `unknown_variables`; returns whether there are any."""
     found = unknown_variables(given, texts)
     for problem in found:
         tell(problem)
@@ -87,7 +87,7 @@ def read_text(path: str) -> str:
 
 
 def read_stdin() -> str:
-    """The text on standard input, as `read_text`."""
+    """The text on standard input, read as `read_text` reads a file."""
     try:
         return files.decode(sys.stdin.buffer.read() if sys.stdin is not None else b"", STDIN)
     except files.FileError as error:
@@ -95,7 +95,7 @@ def read_stdin() -> str:
 
 
 def read_texts(paths: Iterable[str]) -> tuple[dict[str, str], list[UsageError]]:
-    """The texts of the files that can be read (``-`` is standard input), and what is wrong with the others."""
+    """The texts of the readable files (``-`` is standard input), and an error for each of the others."""
     texts, unread = {}, []
     for path in dict.fromkeys(paths):
         try:
@@ -109,9 +109,9 @@ def read_texts(paths: Iterable[str]) -> tuple[dict[str, str], list[UsageError]]:
 
 
 def topologies(paths: Iterable[str]) -> Iterator[str]:
-    """The files that are meant, each once: of a folder all topologies in it, but not those in hidden folders.
+    """The files that `paths` mean, each once: a folder means all topologies in it, except those in hidden folders.
 
-    Raises `UsageError` for a folder that holds none, or cannot be read.
+    Raises `UsageError` for a folder that has no topology, or cannot be read.
     """
     seen: set[str] = set()
     for path in paths:
@@ -135,9 +135,9 @@ def _unreadable(error: OSError) -> None:
 
 
 def print_payload(text: str) -> None:
-    """Writes to standard output, in UTF-8 whatever the locale. A reader that went away is not an error.
+    """Writes to standard output, always in UTF-8. It is not an error if the reader has closed the pipe.
 
-    Raises `UsageError` where it cannot be written for another reason.
+    Raises `UsageError` if writing fails for another reason.
     """
     if sys.stdout is None:  # closed
         return
@@ -152,7 +152,7 @@ def print_payload(text: str) -> None:
 
 
 def write_file(path: str, text: str) -> None:
-    """Writes a file whole or not at all; one that was there keeps its permissions. Raises `UsageError`."""
+    """Writes a file completely or not at all; an existing file keeps its permissions. Raises `UsageError`."""
     try:
         if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
             with open(path, "w", encoding="utf-8") as file:  # a pipe, a terminal

@@ -1,4 +1,4 @@
-"""``vsc compile``: a topology as its plan, or in another form."""
+"""``vsc compile``: writes a topology as its plan, or in another form."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Compiles the file; 1 if it has errors or Spark refuses it, else 0."""
+    """Compiles the file. Returns 1 if it has errors or Spark refuses it, else 0."""
     given, conf = variables(args), settings(args)
     if args.emit != "spark" and (conf or args.packages or args.master != MASTER):
         raise UsageError("--master, --conf and --packages are for --emit spark", "leave them out")

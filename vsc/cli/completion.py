@@ -1,7 +1,7 @@
 """``vsc completion``: the completion script for a shell.
 
-The scripts are package data, written by ``python -m tests.cli.completions`` from the commands' own arguments; a test
-keeps the two in step.
+The scripts are package data. ``python -m tests.cli.completions`` generates them from the commands' own arguments; a
+test compares the two.
 """
 
 from __future__ import annotations

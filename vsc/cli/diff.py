@@ -19,7 +19,7 @@ __all__ = ["add_arguments", "execute"]
 
 _FORMATS = ("text", "json", "github")
 _PLAN = "vsc/plan.json"
-"""The plan within a checkpoint."""
+"""The path of the plan in a checkpoint."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Compares; 0 if nothing has to be decided on, 1 if something has, or a topology has errors."""
+    """Compares. Returns 0 if nothing needs a decision, 1 if something does, or if a topology has errors."""
     from vsc.changes import Verdict, compare, render
 
     given = variables(args)
@@ -47,7 +47,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _plan(path: str, given: Mapping[str, str], texts: list[str]) -> Plan | None:
-    """The plan that is meant; None for a topology with errors, which are reported."""
+    """The plan that `path` means. None for a topology with errors, which are reported."""
     if os.path.isdir(path):
         inside = os.path.join(path, _PLAN)
         if not os.path.exists(inside):

@@ -1,7 +1,7 @@
 """``vsc doctor``: finds what keeps Spark from running here, and says how to fix it.
 
-Starts no Spark and imports none of it: it looks at Java, Python, the installed packages, the loopback interface and
-the temporary folder. Exit status 0 when all is well, else 1.
+Neither starts nor imports Spark: it looks at Java, Python, the installed packages, the loopback interface and the
+temporary folder. Exit status: 0 if all is well, else 1.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FREE_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at: what was found, and what to do about it (None: nothing)."""
+    """One check: what was found, and what to do about it (None: nothing)."""
 
     name: str
     found: str

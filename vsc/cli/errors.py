@@ -1,4 +1,4 @@
-"""What a command raises when it was not used rightly."""
+"""The error that a command raises when it is used wrongly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["UsageError"]
 
 
 class UsageError(Exception):
-    """Wrong use: a sentence that says what is wrong, and one that says what to do. Exit status 2."""
+    """Wrong use: one sentence says what is wrong, another what to do. Exit status 2."""
 
     def __init__(self, message: str, help: str | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""``vsc fmt``: topologies in the one style. Never starts a JVM."""
+"""``vsc fmt``: formats topologies in the standard style. Never starts a JVM."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Formats the files; 2 if one cannot be, 1 if one is not and only that was asked, else 0."""
+    """Formats the files. Returns 2 if one cannot be formatted, 1 if one is unformatted with `--check`, else 0."""
     if "-" in args.paths:
         if len(args.paths) > 1:
             raise UsageError("vsc fmt: `-` cannot be combined with files", "format files in another command")

@@ -1,6 +1,6 @@
-"""``vsc init``: a small project that runs: topology, sample data, scenarios, workflow, pre-commit.
+"""``vsc init``: creates a small project that runs: topology, sample data, scenarios, workflow, pre-commit.
 
-It makes nothing where one of its files is there already.
+It writes nothing if one of its files already exists.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Makes the project."""
+    """Creates the project."""
     name = _name(args.folder)
     made = {os.path.join(args.folder, path): text for path, text in _template(files("vsc") / "template", "")}
     taken = sorted(path for path in made if os.path.lexists(path))
@@ -47,7 +47,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _name(folder: str) -> str:
-    """The topology's name: that of the folder, with `_` for what cannot stand in a name."""
+    """The topology's name: the folder's name, with `_` for characters that a name cannot have."""
     name = re.sub(r"[^A-Za-z0-9_]+", "_", os.path.basename(os.path.abspath(folder))).strip("_")
     if not name:
         raise UsageError(f"`{folder}` gives no name for a topology", "name the folder with letters: vsc init NAME")
@@ -60,7 +60,7 @@ def _name(folder: str) -> str:
 
 
 def _template(folder: Traversable, path: str) -> Iterator[tuple[str, str]]:
-    """The files of the template: where each goes in the project, and its text."""
+    """The files of the template: each one's path in the project, and its text."""
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         inside = os.path.join(path, re.sub(r"^dot-", ".", entry.name))
         if entry.is_dir():

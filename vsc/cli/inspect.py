@@ -1,4 +1,4 @@
-"""``vsc inspect``: writes the source statement for data files that are there. Never starts a JVM."""
+"""``vsc inspect``: writes the source statement for existing data files. Never starts a JVM."""
 
 from __future__ import annotations
 

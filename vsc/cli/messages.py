@@ -1,4 +1,4 @@
-"""What ``vsc run`` says on stderr beside its progress: in words, or as the lines of a structured log."""
+"""What ``vsc run`` says on stderr besides its progress: in words, or as lines of a structured log."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["JsonMessages", "Messages", "Warnings"]
 
 LOGGER = "vsc"
-"""What of vsc is logged: of a run, what may be wrong with it."""
+"""The logger of vsc: it gets a run's warnings."""
 
 Level = Literal["info", "warning", "error"]
 
 
 class Messages:
-    """Says things in words, in `color` on a terminal."""
+    """Says things in words, in colour on a terminal."""
 
     @property
     def color(self) -> bool:
-        """Whether what is rendered for it may hold ANSI escapes."""
+        """Whether text rendered for it may hold ANSI escapes."""
         return use_color(sys.stderr)
 
     def say(self, level: Level, text: str) -> None:
@@ -43,14 +43,14 @@ class Messages:
 
 
 class Warnings(logging.Handler):
-    """Hands what is logged to `messages`; None: to nobody. A context."""
+    """Hands log records to `messages`, or discards them if that is None. A context manager."""
 
     def __init__(self, messages: Messages | None) -> None:
         super().__init__()
         self._messages = messages
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Says it."""
+        """Says the record's message."""
         if self._messages is not None:
             said = record.msg
             code, help = getattr(said, "code", None), getattr(said, "help", None)  # of a VscRuntimeError
@@ -64,17 +64,17 @@ class Warnings(logging.Handler):
 
 
 class JsonMessages(Messages):
-    """One JSON object a line: ``time`` (ISO, UTC), ``level``, ``event`` (``message``), ``message``, and of an error its
-    ``code`` and ``help``."""
+    """One JSON object a line: ``time`` (ISO, UTC), ``level``, ``event`` (``message``), ``message``, and for an error
+    its ``code`` and ``help``."""
 
     color = False
 
     def say(self, level: Level, text: str) -> None:
-        """A line with `text`."""
+        """Writes a line with `text`."""
         self._write(level, text, {})
 
     def problem(self, problem: Problem) -> None:
-        """A line with the problem's parts."""
+        """Writes a line with the problem's parts."""
         self._write(problem.severity, problem.message, {"code": problem.code, "help": problem.help})
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What commands that start Spark share: their options, and what is checked before Spark is started."""
+"""What commands that start Spark share: their options, and the checks before Spark starts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobu
 
 
 class Refused(Exception):
-    """The command ends before it starts: the problem (text if already rendered) and the exit status."""
+    """The command ends before its work starts: the problem (text if already rendered) and the exit status."""
 
     def __init__(self, problem: Problem | str, status: int) -> None:
         super().__init__(problem)
@@ -63,7 +63,7 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
 
 
 def settings(args: argparse.Namespace) -> dict[str, str]:
-    """Spark's settings that ``--conf`` gives. Raises `UsageError`, also for another of the options of `add_spark`."""
+    """Spark's settings from ``--conf``. Raises `UsageError`, also for wrong values of ``--master`` or ``--packages``."""
     if not _MASTER.fullmatch(args.master):
         raise UsageError(
             f"--master {args.master} is not a master of Spark",
@@ -88,7 +88,7 @@ def settings(args: argparse.Namespace) -> dict[str, str]:
 
 
 def packages_of(args: argparse.Namespace) -> list[str]:
-    """What ``--packages`` names."""
+    """The packages that ``--packages`` names."""
     return [p.strip() for p in args.packages.split(",") if p.strip()]
 
 
@@ -107,7 +107,7 @@ def need_packages(command: str) -> None:
 
 
 def check_java() -> None:
-    """Raises `Refused` if there is no Java that Spark runs on."""
+    """Raises `Refused` if this machine has no Java that Spark runs on."""
     from vsc.cli.doctor import java_problem
 
     problem = java_problem()
@@ -116,14 +116,14 @@ def check_java() -> None:
 
 
 def refusal(error: VscRuntimeError) -> Refused:
-    """A runtime error as the end of a command: status 2 if the command was used wrongly, else 1."""
+    """The `Refused` for a runtime error: status 2 if the command was used wrongly, else 1."""
     from vsc.runtime.errors import ConfigurationError
 
     return Refused(Problem.of(error), 2 if isinstance(error, ConfigurationError) else 1)
 
 
 def on_spark(name: str, args: argparse.Namespace, conf: dict[str, str], work: Callable[[Any], T]) -> T:
-    """The result of `work` on a Spark session called `name`. Raises `Refused` for errors that vsc recognizes."""
+    """Runs `work` on a Spark session called `name`; returns its result. Raises `Refused` for errors vsc recognizes."""
     from vsc.runtime.errors import StartError, VscRuntimeError
     from vsc.runtime.spark.failures import translated
     from vsc.runtime.spark.interrupts import Interrupted, Interrupts

@@ -1,4 +1,4 @@
-"""The plan in the file that a command is to run: a topology, or a plan that ``vsc compile`` has made."""
+"""The plan of the file that a command runs: a topology, or a plan that ``vsc compile`` has written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["plan_of"]
 
 
 def plan_of(file: str, given: Mapping[str, str], messages: Messages, warns: bool) -> Plan:
-    """The plan in `file`, compiled if it is a topology; if it `warns`, its warnings go to `messages`.
+    """The plan in `file`, compiled if it is a topology. With `warns`, the compiler's warnings go to `messages`.
 
     Raises `Refused`.
     """

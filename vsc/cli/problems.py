@@ -1,4 +1,4 @@
-"""What is wrong, as every command says it on standard error: in the form of the compiler's findings."""
+"""Problems as every command reports them on standard error: in the form of the compiler's findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Problem", "discard", "tell", "use_color"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A sentence that says what is wrong, one that says what to do, and the code, where there is one."""
+    """A sentence that says what is wrong, one that says what to do, and a code if it has one."""
 
     message: str
     help: str | None = None
@@ -24,18 +24,18 @@ class Problem:
 
     @classmethod
     def of(cls, error: VscRuntimeError) -> Problem:
-        """An error of the runtime."""
+        """The problem that an error of the runtime reports."""
         return cls(error.message, error.help, error.code)
 
     def __str__(self) -> str:
-        """As it is shown, in colours where standard error has them."""
+        """The text to show, in colours if standard error has them."""
         from vsc.compiler.diagnostics.render import render_problem
 
         return render_problem(self.severity, self.code, self.message, self.help, use_color(sys.stderr))
 
 
 def tell(text: object) -> None:
-    """Writes a line to standard error. Where that cannot be written, there is nobody to tell."""
+    """Writes a line to standard error. A failure to write is ignored, since nobody would see it."""
     if sys.stderr is None:  # closed
         return
     try:
@@ -45,7 +45,7 @@ def tell(text: object) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """From now on what is written to `stream` is lost: Python would complain of it once more when it ends."""
+    """Discards what is written to `stream` from now on: otherwise Python would complain about it again at exit."""
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), stream.fileno())
 

@@ -1,8 +1,8 @@
 """``vsc run``: a topology, or a compiled plan, on Spark.
 
 Everything that can be refused is refused before Spark starts. Exit status: 0 done, 1 refused (topology, plan,
-checkpoint, sources, sinks), 2 wrong use, 3 the query failed, 130 interrupted. Not for what happens on Spark: that is
-`vsc.runtime.spark`, which is imported here only once it is needed.
+checkpoint, sources, sinks), 2 wrong use, 3 the query failed, 130 interrupted. What happens on Spark is in
+`vsc.runtime.spark`, which is imported here only when it is needed.
 """
 
 from __future__ import annotations
@@ -123,14 +123,14 @@ def execute(args: argparse.Namespace) -> int:
     messages = JsonMessages() if args.log_format == "json" else Messages()
     with _ended_by_signals(messages), Warnings(_of_warnings(args, messages)):
         status = _executed(args, messages)
-    if status == 130:  # one more would only make Python complain while it ends
+    if status == 130:  # another Ctrl-C would only make Python complain while it exits
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
     return status
 
 
 def _of_warnings(args: argparse.Namespace, messages: Messages) -> Messages | None:
-    """Where log records go while the query runs: with `--progress json`, each is a line of JSON too."""
+    """Where log records go while the query runs. With `--progress json`, each one is a line of JSON too."""
     if args.progress == "json":
         return JsonMessages()
     return None if args.progress == "none" else messages
@@ -159,7 +159,7 @@ def _executed(args: argparse.Namespace, messages: Messages) -> int:
 def _ended_by_signals(messages: Messages) -> Iterator[None]:
     """A context in which Ctrl-C and SIGTERM end the process without a traceback.
 
-    That is right while nothing runs; once Spark does, `Interrupts` handles them.
+    For use while nothing runs; once Spark runs, `Interrupts` handles them.
     """
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -199,11 +199,14 @@ def _on_spark(
 
 
 def _display(args: argparse.Namespace) -> Display:
-    """What shows the progress: a screen, a log, an endpoint for Prometheus. ConfigurationError if its port is taken."""
+    """What shows the progress: a screen, a log, an endpoint for Prometheus.
+
+    Raises ConfigurationError if the endpoint's port is taken.
+    """
     from vsc.runtime.spark.displays import Both, JsonDisplay, display
 
     exporter = None
-    if args.metrics is not None:  # first: where its port is taken, nothing has been shown yet
+    if args.metrics is not None:  # first, so that nothing has been shown yet if its port is taken
         with required("vsc run --metrics"):
             from vsc.runtime.spark.exporter import PrometheusDisplay, address
 
@@ -239,7 +242,7 @@ def _run(
         messages.error(error)
         status = 3 if isinstance(error, UnusableInputError) else refusal(error).status
         if isinstance(error, StartError):
-            return status  # it names the log
+            return status  # already names the log
     except Exception as error:
         if not started:
             raise

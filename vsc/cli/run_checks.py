@@ -1,4 +1,4 @@
-"""What `vsc run` refuses by its options alone, before Spark is started, which takes seconds."""
+"""Checks of `vsc run` that need only its options. They run before Spark starts, which takes seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vsc.plan.nodes import Plan
 __all__ = ["check_checkpoint", "check_options", "check_partitions", "unwritable"]
 
 _MOST_PARTITIONS = 10_000
-"""Each partition has a RocksDB of its own in every stage, and a task in every epoch."""
+"""A bound because each partition has its own RocksDB in every stage, and a task in every epoch."""
 
 
 def check_options(args: argparse.Namespace) -> None:
@@ -36,7 +36,7 @@ def check_partitions(partitions: int | None) -> None:
 
 
 def _check_local_dir(path: str, here: bool) -> None:
-    """`here`: the executors are on this machine, so the folder has to be usable here."""
+    """Raises `UsageError` for an unusable folder. `here`: executors are on this machine, so it must be usable here."""
     if not path.strip():
         raise UsageError("--local-dir has no name", "give a folder that can be written")
     if os.path.exists(path) and not os.path.isdir(path):
@@ -47,7 +47,7 @@ def _check_local_dir(path: str, here: bool) -> None:
 
 
 def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, str]) -> None:
-    """Raises CheckpointError for what the files of a local checkpoint show to be wrong, read without Spark."""
+    """Raises CheckpointError for what is wrong with a local checkpoint, as far as its files show without Spark."""
     from vsc.runtime.errors import CheckpointError
     from vsc.runtime.spark.checkpoint import checked_identity
     from vsc.runtime.spark.hadoop import is_local, local_path
@@ -78,7 +78,7 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, st
 
 
 def unwritable(path: str) -> str | None:
-    """Why the folder cannot be written, or made; None if it can."""
+    """Why the folder cannot be created or written to; None if it can."""
     place = os.path.abspath(path)
     while not os.path.lexists(place):
         place = os.path.dirname(place)

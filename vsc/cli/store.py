@@ -1,7 +1,7 @@
-"""``vsc store``: what the stores of a checkpoint hold, of a running or a stopped query, without disturbing it.
+"""``vsc store``: shows what the stores of a checkpoint hold, without disturbing its query if that is running.
 
-What can be refused is refused before Spark starts, where the checkpoint is a local folder. Exit status: 0 answered,
-also where there is no such row, 1 a checkpoint that cannot be read, 2 wrong use (no such store, key, time).
+If the checkpoint is a local folder, everything that can be refused is refused before Spark starts. Exit status: 0
+answered, even if no such row exists; 1 a checkpoint that cannot be read; 2 wrong use (no such store, key, time).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def execute(args: argparse.Namespace) -> int:
     """Answers; returns the exit status."""
     try:
         conf = settings(args)
-        if not 0 <= (getattr(args, "limit", None) or 0) < 1 << 31:  # Spark counts in 32 bits
+        if not 0 <= (getattr(args, "limit", None) or 0) < 1 << 31:  # Spark's limit is a 32-bit number
             raise UsageError(f"--limit cannot be {args.limit}", f"give a number from 0 to {(1 << 31) - 1:,}")
         need_packages("vsc store")
         _look_ahead(args, conf)
@@ -82,7 +82,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _look_ahead(args: argparse.Namespace, conf: Mapping[str, str]) -> None:
-    """Refuses what a local checkpoint alone shows to be wrong."""
+    """Refuses everything that a local checkpoint alone shows to be wrong."""
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.spark.epoch_state import identity_of
     from vsc.runtime.spark.hadoop import is_local, local_path
@@ -100,7 +100,7 @@ def _look_ahead(args: argparse.Namespace, conf: Mapping[str, str]) -> None:
 
 
 def _asked(args: argparse.Namespace, plan: Plan) -> tuple[StoreInfo, Question]:
-    """The store and the question that the arguments mean."""
+    """The store that the arguments name, and the question that they ask."""
     from vsc.cli.store_key import read_key, read_time
     from vsc.runtime.operators.views.catalog import find_store
     from vsc.runtime.operators.views.question import question

@@ -1,4 +1,4 @@
-"""Keys and times as they are typed on a command line: by the types of the store's columns, not by how they look."""
+"""Keys and times typed on a command line, read by the types of the store's columns, not by how they look."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _HELP = {
 
 
 def read_key(store: StoreInfo, text: str) -> dict[str, Any]:
-    """The key columns that `text` gives: a JSON object of them, or for a key of one column its plain value.
+    """The key columns that `text` gives: a JSON object, or the plain value if the key has one column.
 
-    Raises UsageError for text that is neither, or a value that is not of its column's type.
+    Raises UsageError for text that is neither, or for a value that is not of its column's type.
     """
     columns = {c.name: c for c in store.key}
     members = _members(text)
@@ -45,9 +45,9 @@ def read_key(store: StoreInfo, text: str) -> dict[str, Any]:
 
 
 def read_time(text: str, option: str) -> int:
-    """Milliseconds since the epoch, given as such or as ISO text (UTC unless it says otherwise).
+    """A time in milliseconds since the epoch. `text` is that number, or ISO text (UTC unless it says otherwise).
 
-    Raises UsageError for text that is neither, or milliseconds that do not fit into 64 bits.
+    Raises UsageError for text that is neither, or for milliseconds that do not fit into 64 bits.
     """
     try:
         return int(text) if _MILLISECONDS.fullmatch(text) else event_time(text)

@@ -1,4 +1,4 @@
-"""Answers of ``vsc store`` as a table, as JSON (an array, an object a line) or as CSV."""
+"""Answers of ``vsc store`` as a table, as JSON (an array with one object a line) or as CSV."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rows_text(store: StoreInfo, found: Sequence[Sequence[Any]], style: str) -> s
 
 
 def sizes_text(sizes: Sequence[StoreSize], style: str, by_partition: bool) -> str:
-    """The stores with their sizes; as a table or as CSV one line a store, or one a partition of it."""
+    """The stores with their sizes. As a table or CSV: one line for each store, or for each partition of a store."""
     if style == "json":
         return _json([
             {
@@ -70,7 +70,7 @@ def sizes_text(sizes: Sequence[StoreSize], style: str, by_partition: bool) -> st
 
 
 def skew_hint(sizes: Sequence[StoreSize]) -> str | None:
-    """What to say of stores most of which lies in one partition; None if there are none."""
+    """A hint that names skewed stores: one partition is far larger than the median. None if no store is skewed."""
     found = [f"{s.store.name} (partition {s.skewed})" for s in sizes if s.skewed is not None]
     if not found:
         return None
@@ -102,7 +102,7 @@ def _json(objects: Sequence[dict[str, Any]]) -> str:
 
 
 def _json_text(value: Any) -> str:
-    """JSON in which a decimal keeps its digits; what JSON has no number for is text."""
+    """JSON in which a decimal keeps its digits. NaN, infinities and other values that JSON lacks become text."""
     match value:
         case dict():
             members = (f"{json.dumps(_name(k), ensure_ascii=False)}: {_json_text(v)}" for k, v in value.items())
@@ -120,7 +120,7 @@ def _json_text(value: Any) -> str:
 
 
 def _name(value: Any) -> str:
-    """The key of a map as JSON has it."""
+    """The key of a map as a name in JSON."""
     return value if isinstance(value, str) else _json_text(value).strip('"')
 
 

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Runs the scenarios; 1 if one failed or a topology is refused, 2 if a file cannot be used, else 0."""
+    """Runs the scenarios. Returns 1 if one failed or a topology is refused, 2 if a file cannot be used, else 0."""
     if args.watch:
         watched("vsc test", args.paths, lambda: _read(args.paths), lambda: _once(args))
     return _once(args)
@@ -66,7 +66,7 @@ def _once(args: argparse.Namespace) -> int:
 
 
 def _files(paths: Sequence[str]) -> list[str]:
-    """The scenario files that `paths` name or hold, each once. Raises `UsageError`."""
+    """The scenario files that `paths` name or contain, each once. Raises `UsageError`."""
     found: dict[str, str] = {}
     for path in paths:
         if os.path.isdir(path):
@@ -83,13 +83,13 @@ def _files(paths: Sequence[str]) -> list[str]:
 
 
 def _read(paths: Sequence[str]) -> Iterator[str]:
-    """The scenario files and their topologies. Raises `UsageError`."""
+    """The paths of the scenario files and of their topologies. Raises `UsageError`."""
     from vsc.scenario import ScenarioError, topology_path
 
     scenarios = _files(paths)
     yield from scenarios
     for path, text in read_texts(scenarios)[0].items():
-        with suppress(ScenarioError):  # the run tells of it
+        with suppress(ScenarioError):  # the run reports it
             yield str(topology_path(path, text))
 
 
@@ -100,7 +100,7 @@ def _inside(folder: str) -> Iterator[str]:
 
 
 def _load(texts: Mapping[str, str], given: Mapping[str, str]) -> tuple[list[ScenarioFile], int]:
-    """The files, and the exit status: if one cannot be used, everything wrong is reported and nothing is run."""
+    """The files, and the exit status. If a file cannot be used, all problems are reported and nothing is run."""
     from vsc.scenario import RefusedTopology, ScenarioError, load
 
     files, status = [], 0

@@ -1,7 +1,7 @@
-"""``vsc upgrade``: a new checkpoint for a changed topology, which goes on where an old one stopped.
+"""``vsc upgrade``: a new checkpoint for a changed topology, which continues where the old one stopped.
 
-What can be refused is refused before Spark starts, where the checkpoints are local folders. Exit status: 0 done, 1
-refused (topology, checkpoints, a store that has to be decided on), 2 wrong use.
+If the checkpoints are local folders, everything that can be refused is refused before Spark starts. Exit status: 0
+done, 1 refused (topology, checkpoints, a store that needs a decision), 2 wrong use.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _upgraded(args: argparse.Namespace, plan: Plan, conf: dict[str, str], given:
 
 
 def _positions(given: list[str]) -> dict[str, str]:
-    """What `--position` gives, by source. UsageError if it cannot be understood."""
+    """The positions that `--position` gives, by source. Raises UsageError for one that cannot be parsed."""
     found: dict[str, str] = {}
     for one in given:
         name, is_there, value = one.partition("=")
@@ -127,7 +127,7 @@ def _positions(given: list[str]) -> dict[str, str]:
 
 
 def _look_ahead(job: Upgrade, local: bool) -> None:
-    """Shows what changes, and refuses what local checkpoints alone show to be wrong."""
+    """Shows what changes, and refuses everything that local checkpoints alone show to be wrong."""
     from vsc.runtime.errors import CheckpointError
     from vsc.runtime.spark.hadoop import is_local, local_path
     from vsc.runtime.spark.sealed import LocalFiles
@@ -149,7 +149,7 @@ def _look_ahead(job: Upgrade, local: bool) -> None:
 
 
 def _judge(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None) -> None:
-    """Shows what the new topology changes; raises VscRuntimeError for what cannot be done."""
+    """Shows what the new topology changes. Raises VscRuntimeError for what cannot be done."""
     from vsc.changes import render
     from vsc.runtime.spark.upgrade import check_decided, check_placed, looked_at, remarks
 

@@ -1,7 +1,7 @@
 """``--watch``: runs a command again whenever one of its files changes, until Ctrl-C.
 
-Guarantees: no change is lost. The folders are watched before the files are read, so a change while a command runs
-starts it again. Hidden folders are not watched.
+Guarantees: no change is missed. The folders are watched before the files are read, so a change while a command runs
+causes another run. Hidden folders are not watched.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
 
 
 def watched(command: str, paths: Sequence[str], files: Callable[[], Iterable[str]], run: Callable[[], int]) -> NoReturn:
-    """Runs `run` now and after every change of `files`, which are in the folders that `paths` name or beside them.
+    """Calls `run` now and after every change of `files`, which are in the folders of `paths` or next to their files.
 
-    Ends with KeyboardInterrupt. Raises `UsageError` for what is wrong with the first run; later ones only tell.
+    Ends with KeyboardInterrupt. Raises the `UsageError` of the first run; those of later runs are only reported.
     """
     if "-" in paths:
         raise UsageError(f"{command}: --watch does not take standard input", "name a file or a folder")
@@ -57,28 +57,28 @@ def _tolerant(run: Callable[[], int], first: bool) -> None:
 
 
 def _changes(command: str, folders: Iterable[str]) -> Generator[list[str], None, None]:
-    """The paths that change in `folders`, batch by batch. They are watched from the call on."""
+    """The paths that change in `folders`, batch by batch. Watching starts with the call."""
     with required(f"{command} --watch"):
         from watchfiles import watch
     found = watch(*sorted(folders), watch_filter=None, recursive=False, yield_on_timeout=True, rust_timeout=_POLL_MS)
     try:
-        next(found)  # sets the watch up; what it yields is before the first run
+        next(found)  # starts watching; what it yields predates the first run
     except OSError as error:
         raise UsageError(f"{command}: --watch cannot watch the folders: {error}") from None
     return ([path for _, path in sorted(batch)] for batch in found)
 
 
 def _changed(batch: Iterable[str], before: _Stamps, now: _Stamps) -> Iterator[str]:
-    """What asks for another run: a file that is not as before, a folder that may be new."""
+    """The paths that call for another run: files that differ from before, folders that may be new."""
     yield from sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
     yield from filter(_visible_folder, batch)
 
 
 def _stamps(files: Callable[[], Iterable[str]]) -> _Stamps:
-    """The files that are meant, with what differs after each change; None for one that is not there."""
+    """The files, each with a stamp that differs after a change; None for a file that does not exist."""
     try:
         return {path: _stamp(path) for path in map(os.path.realpath, files())}
-    except UsageError:  # the run tells of it
+    except UsageError:  # the run reports it
         return {}
 
 
@@ -95,7 +95,7 @@ def _visible_folder(path: str) -> bool:
 
 
 def _folders(paths: Iterable[str]) -> Iterator[str]:
-    """The folders to watch: those that are named with all inside them, those of named files."""
+    """The folders to watch: those that `paths` name, with all their visible subfolders, and those of named files."""
     for path in map(os.path.realpath, paths):
         if os.path.isdir(path):
             for folder, inside, _ in os.walk(path):
@@ -108,7 +108,7 @@ def _folders(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _separate(title: str) -> None:
-    """Begins another run: on an empty screen, or after an empty line where there is none."""
+    """Begins another run: on a cleared screen, or after an empty line if the screen cannot be cleared."""
     screen: Any = sys.stderr
     clears = screen is not None and screen.isatty() and os.environ.get("TERM") != "dumb"
     tell(f"{_CLEAR}{title}" if clears else f"\n{title}")
