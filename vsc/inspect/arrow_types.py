@@ -1,4 +1,4 @@
-"""The type as which Spark reads several parquet or ORC files, whose types differ."""
+"""The type with which Spark can read parquet or ORC files whose types for a column differ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WHOLE_DIGITS: dict[DataType, int] = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 
 
 
 def widest(one: DataType, other: DataType) -> DataType | None:
-    """The type as which Spark reads files with either type without loss; None if there is none."""
+    """The type with which Spark reads files of either type without loss; None if no type does."""
     if one == other:
         return one
     for a, b in ((one, other), (other, one)):

@@ -1,4 +1,4 @@
-"""The event time: which column could be it, in which unit, and the `timestamp` clause that says so."""
+"""The event time: which column it could be, in which unit, and the `timestamp` clause that says so."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["DAY", "YEAR_1990", "Clock", "clocks", "unlikely", "words_of"]
 
 DAY = 86_400_000
 _SHARE = 0.8
-"""Of a column of numbers, how many have to lie between 1990 and now in some unit for it to be a time."""
+"""The share of a column's numbers that must be times between 1990 and now, in some unit, for it to be a time."""
 _TIMELY = {
     "time", "timestamp", "ts", "at", "date", "datetime", "day", "when", "since", "epoch", "ms", "millis", "micros",
     "nanos", "created", "occurred", "from", "utc", "on", "unix",
@@ -33,18 +33,18 @@ _LAST = {
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A column that could be the event time: the clause, the unit of numbers, how likely it is (smallest first)."""
+    """A column that could be the event time: its clause, the unit of its numbers, its rank (smallest: likeliest)."""
 
     column: DataColumn
     clause: str
     unit: str | None
     rank: tuple[int, ...]
     since: int = YEAR_1990
-    """Earlier times are exceptions (a 0 for "unknown", say), which say nothing about range and disorder."""
+    """Earlier times are exceptions (such as a 0 for "unknown"), ignored for range and disorder."""
 
 
 def clocks(columns: tuple[DataColumn, ...], probe: Mapping[str, pa.Array], now: int) -> list[Clock]:
-    """The columns that could be the event time, the likeliest first, judged by some of their values."""
+    """The columns that could be the event time, likeliest first, judged by some of their values."""
     found = []
     for place, column in enumerate(columns):
         values = probe.get(column.name)
@@ -78,7 +78,7 @@ def _clock(column: DataColumn, values: pa.Array, now: int, place: int) -> Clock 
 
 
 def unlikely(column: DataColumn) -> Clock:
-    """The clock of a column that does not look like one, but that the user names. Raises InspectError."""
+    """The clock of a column that does not look like a time, but that the user named. Raises InspectError."""
     if column.type not in (INT, BIGINT, DOUBLE, FLOAT) and not isinstance(column.type, DecimalType):
         raise InspectError(
             f"column {column.name} is {column.type} and holds no times that vsc inspect knows",
@@ -90,7 +90,7 @@ def unlikely(column: DataColumn) -> Clock:
 def _unit(column: DataColumn, values: pa.Array, now: int) -> str | None:
     if column.type not in (INT, BIGINT, DOUBLE, FLOAT) and not isinstance(column.type, DecimalType):
         return None
-    if pa.types.is_boolean(values.type):  # a decimal in JSON, whose values nobody keeps
+    if pa.types.is_boolean(values.type):  # a decimal in JSON: its values were not kept
         return None
     numbers = pc.cast(values, pa.float64(), safe=False).to_numpy()
     numbers = numbers[np.isfinite(numbers) & (numbers != 0)]
@@ -104,7 +104,7 @@ def _unit(column: DataColumn, values: pa.Array, now: int) -> str | None:
 
 
 def _clause(column: DataColumn, name: str, unit: str) -> str:
-    """The expression that gives milliseconds. Divisions are by decimals, which are exact where a double is not."""
+    """The expression that gives milliseconds. It divides by decimals: they are exact where a double is not."""
     if column.type in (DOUBLE, FLOAT):
         scaled = {
             "seconds": f"round({name} * 1000)", "milliseconds": name, "microseconds": f"{name} / 1000",
@@ -119,6 +119,6 @@ def _clause(column: DataColumn, name: str, unit: str) -> str:
 
 
 def words_of(name: str) -> set[str]:
-    """The words of a name: those of `paidAt`, `paid_at` and `PAID-AT` are the same."""
+    """The words of a name, the same for `paidAt`, `paid_at` and `PAID-AT`."""
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
     return {word for word in re.split(r"[^a-z0-9]+", apart.lower()) if word}

@@ -26,7 +26,7 @@ _BLOCK = 1 << 22
 
 
 class Delimited:
-    """Reads CSV files. Cells are those that `vsc run` finds: an empty one is null, a quoted empty one is not."""
+    """Reads CSV files with the same cells as `vsc run`: an empty cell is null, a quoted empty one is not."""
 
     def __init__(self) -> None:
         self.separators: dict[str, str] = {}
@@ -34,11 +34,11 @@ class Delimited:
         self.unreadable, self.first_unreadable = 0, ""
 
     def rows(self, file: DataFile, limit: int) -> int:
-        """How many rows a file has at most (a quoted cell may hold line ends); no further than just past `limit`."""
+        """An upper bound of a file's rows (a quoted cell may hold line ends). Stops counting just past `limit`."""
         return count_lines(file.path, limit)
 
     def headers(self, sample: Sample) -> Headers:
-        """The columns of all headers, each with the type that reads all of its cells."""
+        """The columns of all headers, each with a type that can read all its cells."""
         texts: dict[str, Texts] = {}
         present: Counter[str] = Counter()
         odd: list[tuple[str, str]] = []
@@ -89,7 +89,7 @@ class Delimited:
         return (*options, ("nullValue", self.null)) if self.null else options
 
     def _names(self, path: str) -> tuple[list[str], list[tuple[str, str]]]:
-        """The names in a file's header, those that cannot be used as None; and why these cannot."""
+        """The names in a file's header, with None for unusable ones; and why those are unusable."""
         with open_file(path) as stream:
             try:
                 start = stream.read(_PEEK)
@@ -111,7 +111,7 @@ class Delimited:
         return names, odd
 
     def _cells(self, file: DataFile, limit: int | None, names: list[str]) -> Iterator[pa.RecordBatch]:
-        """The cells as texts, column by column under their names; of names that a header has twice, the first."""
+        """The cells as texts, by the columns' names. If a header has a name twice, the first one counts."""
         if not any(names):
             return
         keys = [f"c{i}" for i in range(len(names))]
@@ -158,7 +158,7 @@ class Delimited:
 
 
 class _Ended(io.RawIOBase):
-    """A file whose last line has its end, without which pyarrow takes an empty last cell for an empty string."""
+    """Ends a file's last line if it has no line end: pyarrow would read an empty last cell as an empty string."""
 
     def __init__(self, inner: pa.NativeFile) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class _Ended(io.RawIOBase):
 
 
 def _separator(lines: list[str]) -> str:
-    """The delimiter that gives the lines the most cells and all of them the same number; else the comma."""
+    """The delimiter that gives the most cells, the same number on each line; if none does, the comma."""
     best, most = ",", 1
     for candidate in _SEPARATORS:
         try:
@@ -190,7 +190,7 @@ def _separator(lines: list[str]) -> str:
 
 
 def _without_markers(texts: dict[str, Texts]) -> tuple[str, list[DataColumn]]:
-    """The text that stands for null, and the columns. A run takes one such text besides the empty cell."""
+    """The text that stands for null, and the columns. Besides the empty cell, a run accepts one such text."""
     blocking = {
         marker
         for name, seen in texts.items()
@@ -211,7 +211,7 @@ def _without_markers(texts: dict[str, Texts]) -> tuple[str, list[DataColumn]]:
 
 
 def _typed(texts: pa.Array, column: DataColumn) -> pa.Array:
-    """Cells as the column's type; all of them are known to be such."""
+    """Cells as the column's type, which is known to fit all of them."""
     match str(column.type):
         case "string":
             return texts

@@ -1,4 +1,4 @@
-"""How late rows are: behind the newest event time among the rows read before them."""
+"""How late rows are: how far behind the newest event time of the rows read before them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _COARSER = (1, 1_000, 60_000, 3_600_000)
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """Of `rows`, `late` came behind a newer one, `median`, `most` (99 %) and `longest` milliseconds behind it.
+    """Of `rows` rows, `late` came after a newer one. They were `median`, `most` (99 %) or `longest` ms behind it.
 
-    `covers_most` is the lateness that 99 % of all rows do not exceed. `late_in_file` counts those that are late within
-    their own file.
+    `covers_most` is the lateness that 99 % of all rows do not exceed. `late_in_file` counts the rows that are late
+    within their own file.
     """
 
     rows: int
@@ -31,9 +31,9 @@ class Lateness:
 
 
 class Disorder:
-    """Takes in event times in the order of reading; keeps how often each lateness occurs, not the rows.
+    """Takes in event times in reading order; keeps how often each lateness occurs, not the rows.
 
-    Where there are too many different ones, they are rounded up to seconds, minutes, hours.
+    If there are too many different values, it rounds them up to seconds, minutes or hours.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Disorder:
         self.counts = np.zeros(0, np.int64)
 
     def see(self, file: str, times: npt.NDArray[np.int64]) -> None:
-        """The next rows of a file."""
+        """Takes in the next rows of a file."""
         if not len(times):
             return
         if file != self.file:
@@ -61,7 +61,7 @@ class Disorder:
             self._count(late)
 
     def found(self) -> Lateness:
-        """What there is to say about all rows seen."""
+        """The lateness of all rows seen."""
         most = self._quantile(0.99 * self.late)
         on_time = self.rows - self.late
         covers = self._quantile(0.99 * self.rows - on_time) if 0.99 * self.rows > on_time else 0

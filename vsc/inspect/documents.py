@@ -29,11 +29,11 @@ class Documents:
         self.unreadable, self.first_unreadable = 0, ""
 
     def rows(self, file: DataFile, limit: int) -> int:
-        """How many rows a file has at most; no further than just past `limit`."""
+        """An upper bound of a file's rows. Stops counting just past `limit`."""
         return count_lines(file.path, limit) + 1
 
     def headers(self, sample: Sample) -> Headers:
-        """The members of all objects, each with the type that reads all of its values."""
+        """The members of all objects, each with a type that can read all its values."""
         shapes: dict[str, Shape] = {}
         files: dict[str, set[str]] = {}
         self.unreadable, self.first_unreadable = 0, ""
@@ -96,7 +96,7 @@ class Documents:
 
 
 def _is_text(row: dict[str, Any]) -> bool:
-    """Whether all texts in a row can be written as UTF-8."""
+    """Whether all texts in a row can be encoded as UTF-8."""
     try:
         json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -119,7 +119,7 @@ def _lines(path: str) -> Iterator[bytes]:
 
 
 def _typed(values: list[Any], column: DataColumn) -> pa.Array:
-    """Values as the column's type; of nested ones only which rows are null matters here."""
+    """Values as the column's type. For nested values, only which rows are null matters here."""
     match str(column.type):
         case "string":
             return pa.array([None if v is None else v if isinstance(v, str) else json.dumps(v) for v in values])

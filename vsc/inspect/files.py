@@ -1,4 +1,4 @@
-"""The files that a source would read, as Spark's file source finds and orders them, and their format."""
+"""The files that a source would read, found and ordered as Spark's file source does, and their format."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BLOCK = 1 << 20
 
 def find_files(path: str, format: str | None) -> Found:
     """The files at `path` (a folder, a file or a glob) that have one format. Raises InspectError."""
-    files = sorted(_listed(path), key=lambda file: file.modified)  # as Spark: of equally old ones, as it lists them
+    files = sorted(_listed(path), key=lambda file: file.modified)  # Spark's order; equally old files as listed
     if not files:
         raise InspectError(f"there is no file with data in {path}", "names that begin with `_` or `.` are skipped")
     if len(files) == 1:
@@ -36,14 +36,14 @@ def find_files(path: str, format: str | None) -> Found:
     kinds = {file.path: _format_of(file.path) for file in files}
     chosen = format or _common(path, kinds)
     ours = tuple(file for file in files if kinds[file.path] == chosen)
-    if format is not None and not ours:  # names and contents say nothing, the user does
+    if format is not None and not ours:  # only the user knows: names and contents do not say
         return Found(path, format, tuple(files))
     others = tuple(file.path for file in files if kinds[file.path] != chosen)
     return Found(path, chosen, ours, _filter(ours, others) if others else (), others)
 
 
 def open_file(path: str) -> pa.NativeFile:
-    """The bytes of a text file, unpacked if its name says that it is compressed. Raises InspectError."""
+    """The bytes of a text file, decompressed if its name says that it is compressed. Raises InspectError."""
     try:
         return pa.input_stream(path, compression="detect")
     except OSError as error:
@@ -51,7 +51,7 @@ def open_file(path: str) -> pa.NativeFile:
 
 
 def count_lines(path: str, limit: int) -> int:
-    """How many line ends a text file has; no further than just past `limit`."""
+    """How many line ends a text file has. Stops counting just past `limit`."""
     count = 0
     with open_file(path) as stream:
         try:
@@ -63,7 +63,7 @@ def count_lines(path: str, limit: int) -> int:
 
 
 def unreadable(path: str, error: Exception) -> InspectError:
-    """For a file that is not what it should be."""
+    """The InspectError for a file that cannot be read."""
     return InspectError(f"{path} cannot be read: {str(error).splitlines()[0]}")
 
 
@@ -84,7 +84,7 @@ def _listed(path: str) -> Iterator[DataFile]:
 
 
 def _fixed(path: str) -> str:
-    """The folders of a path that come before its first wildcard."""
+    """The folders of a path before its first wildcard."""
     if os.path.lexists(path):
         return path
     head = re.split(r"[*?\[{]", path, maxsplit=1)[0]
@@ -92,7 +92,7 @@ def _fixed(path: str) -> str:
 
 
 def _below(folder: str, parts: tuple[tuple[str, str | None], ...]) -> Iterator[DataFile]:
-    """The files of a folder, by name, then those of its folders."""
+    """The files of a folder in order of name, then those of its subfolders."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: (entry.is_dir(), entry.name))
     except OSError as error:
@@ -154,7 +154,7 @@ def _formats() -> str:
 
 
 def _filter(ours: tuple[DataFile, ...], others: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """The option that keeps Spark from reading the files that are of no format or of another one."""
+    """The option that keeps Spark from reading files of an unknown or another format."""
     suffixes = {_suffix(file.path) for file in ours}
     if len(suffixes) == 1 and not any(other.endswith(next(iter(suffixes))) for other in others):
         return (("pathGlobFilter", f"*{next(iter(suffixes))}"),)

@@ -1,4 +1,4 @@
-"""What the values of a JSON column have in common: the type that reads all of them and loses nothing."""
+"""What the values of a JSON column have in common: a type that reads all of them without loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Fraction", "Shape"]
 
 _EXACT = 2**53
 _MAP_FIELDS = 20
-"""An object with more names than that, of which most are missing in most objects, is a map."""
+"""Objects with more names than this are a map, if most objects lack most of the names."""
 
 
 class Fraction(str):
@@ -38,11 +38,11 @@ class Shape:
 
     @property
     def values(self) -> int:
-        """How many values there were that are not null."""
+        """How many non-null values it has seen."""
         return self.bools + self.integers + self.fractions + self.strings + self.objects + self.lists
 
     def see(self, values: Sequence[Any]) -> None:
-        """Takes in values of `json.loads` with `Fraction` for what has a point."""
+        """Takes in values from `json.loads`, with `Fraction` for numbers with a point or an exponent."""
         kinds: dict[type, list[Any]] = defaultdict(list)
         for value in values:
             kinds[type(value)].append(value)

@@ -21,7 +21,7 @@ Hashes = npt.NDArray[np.uint64]
 MOST_ROWS = 500_000
 _MOST_COLUMNS = 12
 _TRIED = 6
-"""Of how many columns combinations are tried."""
+"""How many columns to try in combinations."""
 _LARGEST = 3
 _SHOWN = 3
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -31,7 +31,7 @@ _NAMES = {"id", "uuid", "guid", "key", "code", "sku", "number", "no", "nr", "ref
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Columns that say what a row is about: `values` different ones; `shared`: rows that share key and time."""
+    """Columns that say what a row is about. `values`: their distinct values; `shared`: rows that share key and time."""
 
     columns: tuple[str, ...]
     values: int
@@ -40,7 +40,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Candidates, the likeliest first, found in `rows` rows."""
+    """Candidates for the key, likeliest first, found in `rows` rows."""
 
     rows: int
     unique: tuple[tuple[str, ...], ...]
@@ -48,12 +48,12 @@ class Keys:
 
 
 def can_be_key(type: DataType) -> bool:
-    """Whether columns of the type are looked at."""
+    """Whether columns of this type are considered."""
     return type in _TYPES
 
 
 class KeySearch:
-    """Takes in rows, of which it keeps a hash of each cell, up to a bound."""
+    """Takes in rows; keeps a hash of each cell, up to a number of rows."""
 
     def __init__(self, columns: Sequence[DataColumn]) -> None:
         chosen = sorted((c for c in columns if can_be_key(c.type)), key=liking)[:_MOST_COLUMNS]
@@ -64,7 +64,7 @@ class KeySearch:
         self.rows = 0
 
     def see(self, rows: Mapping[str, pa.Array], count: int, times: npt.NDArray[np.int64] | None) -> None:
-        """The next `count` rows; a column that is not in `rows` is null."""
+        """Takes in the next `count` rows; a column that is not in `rows` is null."""
         if self.rows >= MOST_ROWS:
             return
         self.rows += count
@@ -76,7 +76,7 @@ class KeySearch:
             self.times.append(times.view(np.uint64))
 
     def found(self, event_time: str | None) -> Keys:
-        """The candidates. `event_time`, a column, is part of none."""
+        """The candidates. None of them contains the column `event_time`."""
         whole = {
             name: np.concatenate(parts)
             for name, parts in self.hashes.items()
@@ -92,7 +92,7 @@ class KeySearch:
 
 
 def _entities(columns: dict[str, Hashes], times: Hashes | None, rows: int) -> list[Entity]:
-    """Those of the fewest columns that, with the time, no two rows share; else those that fewest rows share."""
+    """The smallest combinations that, with the time, no two rows share; else those that the fewest rows share."""
     nearly: list[Entity] = []
     for size in range(1, _LARGEST + 1):
         found = []
@@ -111,7 +111,7 @@ def _entities(columns: dict[str, Hashes], times: Hashes | None, rows: int) -> li
 
 
 def _smallest(columns: dict[str, Hashes], rows: int) -> Iterator[tuple[str, ...]]:
-    """The combinations of as few columns as possible that no two rows share."""
+    """The smallest combinations of columns that no two rows share."""
     for size in range(2, _LARGEST + 1):
         found = False
         for names in combinations(list(columns)[:_TRIED], size):
@@ -130,7 +130,7 @@ def _mixed(parts: list[Hashes]) -> Hashes:
 
 
 def _hashes(column: pa.Array) -> Hashes:
-    """A number for each cell: equal for equal ones, and in practice only for these; 0 for null."""
+    """A number for each cell: the same for equal cells, and in practice only for these; 0 for null."""
     if pa.types.is_string(column.type):
         encoded = column.dictionary_encode()
         known = np.array([hash(text) for text in encoded.dictionary.to_pylist()] or [0], np.int64)
@@ -143,7 +143,7 @@ def _hashes(column: pa.Array) -> Hashes:
 
 
 def liking(column: DataColumn) -> int:
-    """Names of keys first, then texts, then numbers and days."""
+    """The rank as a key: columns named like a key first, then texts, then numbers and dates."""
     words = words_of(column.name)
     if words & _NAMES or column.name.lower().endswith("id"):
         return 0

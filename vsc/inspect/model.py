@@ -1,4 +1,4 @@
-"""What the parts of `vsc.inspect` hand to each other."""
+"""The values that the parts of `vsc.inspect` pass to each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Kind = Literal["stream", "table"]
 
 
 class InspectError(Exception):
-    """The data cannot be inspected: a sentence that says why, and one that says what to do."""
+    """The data cannot be inspected: one sentence says why, another what to do."""
 
     def __init__(self, message: str, help: str | None = None) -> None:
         super().__init__(message)
@@ -22,7 +22,7 @@ class InspectError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file of the source; `parts` are the names and texts of its Hive partition folders."""
+    """A file of the source. `parts` are the names and texts of its Hive partition folders."""
 
     path: str
     size: int
@@ -32,9 +32,9 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The files of a source in the order in which they are read, and how to say which ones they are.
+    """The files of a source in the order in which they are read, and the path and options that select them.
 
-    `options` are Spark's, in the source statement; `skipped` are files in the folder that are not of this format.
+    `options` are Spark's, for the source statement. `skipped` are files in the folder that are not of this format.
     """
 
     path: str
@@ -46,7 +46,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What is read: of each of `files` the first `limit` rows (None: all)."""
+    """What is read: the first `limit` rows (None: all) of each of `files`."""
 
     files: tuple[DataFile, ...]
     limit: int | None
@@ -55,24 +55,24 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class DataColumn:
-    """A column of the source statement with what is worth saying about it."""
+    """A column of the source statement, with notes about it."""
 
     name: str
     type: DataType
     notes: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
-    """Date patterns that all its texts have (`to_timestamp` reads them)."""
+    """Date patterns for `to_timestamp` that fit all its texts."""
     local: bool = False
-    """Whether there are texts of timestamps without an offset."""
+    """Whether it has texts that are timestamps without an offset."""
     absent: int = 0
-    """How many of the files do not have it."""
+    """How many of the files lack it."""
     from_path: bool = False
-    """Whether its values are names of Hive partition folders."""
+    """Whether its values come from the names of Hive partition folders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """The columns that the files have; `left_out` are those that cannot be declared, with the reason."""
+    """The columns that the files have. `left_out` are those that cannot be declared, with the reason."""
 
     columns: tuple[DataColumn, ...]
     left_out: tuple[tuple[str, str], ...] = ()
@@ -84,7 +84,7 @@ class Headers:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the user has decided; None or empty: to be found out."""
+    """What the user has decided. None or empty: `survey` finds it out."""
 
     format: str | None = None
     rows: int | None = None

@@ -1,4 +1,4 @@
-"""The rows themselves: nulls, event times by the clause that the statement will have, disorder, keys."""
+"""A profile of the rows: nulls, event times by the statement's future clause, disorder, keys."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _NONE = np.iinfo(np.int64).min
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Event times in ms: the first and the last; how many rows have none, or one that is hardly meant.
+    """Event times in ms: the first and the last, and how many rows have none or an implausible one.
 
-    `first` and `last` leave out times that are earlier than a clock's `since` or more than a day ahead of now. `failed`
-    says why the clause stops a run.
+    `first` and `last` ignore times earlier than the clock's `since` or more than a day ahead of now. `failed` says why
+    the clause would stop a run.
     """
 
     first: int | None
@@ -45,7 +45,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What all rows say."""
+    """The findings about all rows."""
 
     rows: int
     nulls: dict[str, int]
@@ -55,7 +55,7 @@ class Profile:
 
 
 def profile(columns: tuple[DataColumn, ...], rows: Rows, clock: Clock | None, now: int) -> Profile:
-    """Goes through the rows once. What is kept does not grow with their number, beyond a bound."""
+    """Goes through the rows once, in bounded memory."""
     nulls = dict.fromkeys((column.name for column in columns), 0)
     search = KeySearch(columns)
     reader = None if clock is None else _TimeReader(clock, now)
@@ -75,7 +75,7 @@ def profile(columns: tuple[DataColumn, ...], rows: Rows, clock: Clock | None, no
 
 
 class _TimeReader:
-    """Computes event times as a run does, and sums them up."""
+    """Computes event times as a run does, and summarizes them."""
 
     def __init__(self, clock: Clock, now: int) -> None:
         column = clock.column
@@ -93,7 +93,7 @@ class _TimeReader:
         self.failed: str | None = None
 
     def see(self, file: str, batch: Mapping[str, pa.Array], count: int) -> npt.NDArray[np.int64]:
-        """Takes in rows; returns their times, the smallest number for none."""
+        """Takes in rows; returns their times, with the smallest bigint for a row that has none."""
         column = batch.get(self.name)
         if column is None:
             self.nulls += count

@@ -1,4 +1,4 @@
-"""The source statement, and the findings in words that stand above it as comments."""
+"""The source statement, and the findings in words, which go above it as comments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DELETED = {"deleted", "gone", "removed", "withdrawn", "tombstone", "cancelled"}
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A source statement: `text` with the findings as comments; the decisions in it; what the user should know."""
+    """A source statement: `text`, with the findings as comments; the decisions in it; what the user should know."""
 
     name: str
     kind: Kind
@@ -37,7 +37,7 @@ class Statement:
 
 
 def statement(survey: Survey, wanted: Wanted, taken: Container[str] = ()) -> Statement:
-    """The statement for what was found, checked by the compiler, under a name not `taken`. Raises InspectError."""
+    """The statement for what was found, under a name not in `taken`; the compiler checks it. Raises InspectError."""
     name = wanted.name or _free(_name(survey.found.path), taken)
     key = _key(survey, wanted)
     warnings = tuple(_warnings(survey, key))
@@ -59,7 +59,7 @@ def _free(name: str, taken: Container[str]) -> str:
 
 
 def _name(path: str) -> str:
-    """A name for the source, from the last part of the path that is one."""
+    """A name for the source: the last part of the path that can be one."""
     for part in reversed(os.path.normpath(path).split(os.sep)):
         stem = part.partition(".")[0] if part not in (".", "..") else ""
         name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower()
@@ -69,7 +69,7 @@ def _name(path: str) -> str:
 
 
 def _key(survey: Survey, wanted: Wanted) -> tuple[str, ...]:
-    """The columns of the key clause: the user's; else an id; else what the rows are about."""
+    """The columns of the key clause: the user's choice, else an id, else columns that say what the rows are about."""
     names = [column.name for column in survey.columns]
     for name in wanted.key:
         if name not in names:
@@ -106,7 +106,7 @@ def _about(survey: Survey) -> Iterator[str]:
 
 
 def _warnings(survey: Survey, key: tuple[str, ...]) -> Iterator[str]:
-    """What makes a run drop rows, or stop, or read less than there is."""
+    """What would make a run drop rows, stop, or read less than the data holds."""
     headers, profile = survey.headers, survey.profile
     if headers.unreadable:
         yield f"{plural(headers.unreadable, 'row')} cannot be read, first {headers.first_unreadable}."
@@ -235,7 +235,7 @@ def _options(survey: Survey) -> tuple[tuple[str, str], ...]:
 
 
 def _retention(survey: Survey) -> int:
-    """A week, or as long as the table's own rows need."""
+    """A week, or longer if the table's own rows need it."""
     found = survey.profile.lateness
     return max(_WEEK, roomy(found.longest)) if found is not None else _WEEK
 

@@ -34,7 +34,7 @@ class Structured:
         return int(opened.nrows if self.orc else opened.metadata.num_rows)
 
     def headers(self, sample: Sample) -> Headers:
-        """The columns of all files, each with the type that reads it in every file that has it."""
+        """The columns of all files, each with a type that can read it in every file that has it."""
         types: dict[str, tuple[DataType, str]] = {}
         present: Counter[str] = Counter()
         notes: dict[str, list[str]] = {}
@@ -82,11 +82,11 @@ class Structured:
         if pa.types.is_timestamp(type) and (legacy or (self.orc and type.tz is None)):
             return declared(pa.timestamp("us"))
         if pa.types.is_timestamp(type) and self.orc:
-            return None  # ORC's timestamp with local time zone
+            return None  # ORC's "timestamp with local time zone"
         return declared(type)
 
     def _schema(self, path: str) -> tuple[pa.Schema, set[str]]:
-        """A file's schema, and its columns with timestamps in parquet's old form of 96 bits."""
+        """A file's schema, and its columns with timestamps in parquet's old 96-bit form."""
         opened = self._open(path)
         if self.orc:
             return opened.schema, set()
@@ -115,7 +115,7 @@ class Structured:
 
 
 def _as(column: pa.Array, type: pa.DataType) -> pa.Array:
-    """A column as the declared type; of nested ones only which rows are null matters here."""
+    """A column as the declared type. For nested types, only which rows are null matters here."""
     if pa.types.is_nested(type):
         return column
     if pa.types.is_dictionary(column.type):
@@ -129,5 +129,5 @@ def _as(column: pa.Array, type: pa.DataType) -> pa.Array:
         return column.view(width).cast(type)
     try:
         return pc.cast(column, type)
-    except pa.ArrowException:  # files that disagree, as `headers` says
+    except pa.ArrowException:  # files with different types; `headers` reports them
         return pa.nulls(len(column), type)

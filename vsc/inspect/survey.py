@@ -1,4 +1,4 @@
-"""Looks at the files of a source and says what there is to know before its statement can be written."""
+"""Looks at the files of a source and finds out what its statement needs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from vsc.runtime.values import to_array
 __all__ = ["Survey", "survey"]
 
 _FEWEST = 1_000
-"""At least so many rows of each file that is read."""
+"""The fewest rows to sample from each file that is read, if it has them."""
 _PROBED_FILES, _PROBED_ROWS = 8, 2_000
 
 
@@ -37,7 +37,7 @@ class _Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """All findings about a source; `clocks` are the columns that could be its event time, the chosen one first."""
+    """All findings about a source. `clocks` are the columns that could be its event time, the chosen one first."""
 
     found: Found
     sample: Sample
@@ -52,7 +52,7 @@ class Survey:
 
 
 def survey(path: str, wanted: Wanted) -> Survey:
-    """Looks at what is at `path`. Raises InspectError."""
+    """Surveys the files at `path`. Raises InspectError."""
     found = find_files(path, wanted.format)
     reader = _reader(found.format)
     sample = _sample(found, reader, wanted.rows)
@@ -80,7 +80,7 @@ def _reader(format: str) -> _Reader:
 
 
 def _sample(found: Found, reader: _Reader, rows: int | None) -> Sample:
-    """All rows if there are no more than `rows`; else the first ones of files evenly spread over all of them."""
+    """All rows if there are at most `rows`; else the first rows of files evenly spread over all files."""
     if rows is None or _fits(found, reader, rows):
         return Sample(found.files, None, True)
     files = _spread(found.files, max(1, rows // _FEWEST))
@@ -103,7 +103,7 @@ def _spread(files: tuple[DataFile, ...], most: int) -> tuple[DataFile, ...]:
 
 
 def _folders(found: Found) -> tuple[list[DataColumn], dict[str, dict[str, pa.Array]]]:
-    """The columns that Hive partition folders give, and for each file their values, one each."""
+    """The columns that Hive partition folders give, and for each file one value of each column."""
     texts: dict[str, Texts] = {}
     for file in found.files:
         for name, text in file.parts:
@@ -128,7 +128,7 @@ def _values(file: DataFile, columns: list[DataColumn]) -> dict[str, pa.Array]:
 def _rows(
     reader: _Reader, sample: Sample, headers: Headers, partitions: Mapping[str, dict[str, pa.Array]]
 ) -> Iterator[tuple[DataFile, dict[str, pa.Array]]]:
-    """The rows with the columns that their paths give. A column of the files' own is hidden by one of the path."""
+    """The rows with the columns that their paths give. A path's column hides a file's column of the same name."""
     own = replace(headers, columns=tuple(c for c in headers.columns if not c.from_path))
     for file, batch in reader.batches(sample, own):
         count = len(next(iter(batch.values()))) if batch else 0
@@ -147,7 +147,7 @@ def _joined(rows: Iterator[tuple[DataFile, dict[str, pa.Array]]]) -> dict[str, p
 
 
 def _writable(headers: Headers, folders: list[DataColumn]) -> Headers:
-    """The columns that one schema can have: names that can be written, and differ in more than their case."""
+    """The columns that one schema can have: their names can be written, and differ in more than case."""
     taken: dict[str, str] = {}
     columns, left_out = [], list(headers.left_out)
     from_path = {column.name.lower() for column in folders}

@@ -1,7 +1,6 @@
-"""What all texts of a column have in common: numbers, dates, timestamps; looked at batch by batch.
+"""What all texts of a column have in common: numbers, dates or timestamps. It looks at them batch by batch.
 
-A type is only chosen if every text seen is read as that type by Spark's casts, and nothing of it is lost: `007` stays a
-string.
+A type is chosen only if Spark's casts read every text seen as that type, without loss: `007` stays a string.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ _EXACT_DIGITS = 15
 
 
 def instants(texts: pa.Array) -> pa.Array:
-    """The timestamps that texts mean to Spark's cast; null where they mean none. Without an offset they are in UTC."""
+    """The timestamps that Spark's cast makes of texts, null for other texts. Texts without an offset are in UTC."""
     encoded = texts.dictionary_encode()
     known = [None if text is None else parse_timestamp(text) for text in encoded.dictionary.to_pylist()]
     return pa.array(known, pa.int64()).take(encoded.indices).view(pa.timestamp("us", "UTC"))
 
 
 class Numbers:
-    """How large and how exact the numbers of a column are that stand as texts."""
+    """How large and how exact the numbers of a text column are."""
 
     def __init__(self) -> None:
         self.integers = self.fixed = self.small = self.exact = True
@@ -56,7 +55,7 @@ class Numbers:
         self.shortest: int | None = None
 
     def see(self, texts: pa.Array) -> None:
-        """Takes in numbers, all of which have the form of one."""
+        """Takes in texts, all of which look like numbers."""
         self.integers = self.integers and _all(texts, _INTEGER)
         if self.integers and self.small:
             try:
@@ -74,7 +73,7 @@ class Numbers:
             self.shortest = shortest if self.shortest is None else min(self.shortest, shortest)
 
     def type(self) -> tuple[DataType, tuple[str, ...]]:
-        """The type that loses nothing, and what else is worth knowing."""
+        """A type that loses nothing, and notes about the numbers."""
         if self.integers and self.small:
             return BIGINT, ()
         decimal = DecimalType(max(self.whole + self.scale, 1), self.scale)
@@ -97,7 +96,7 @@ class Texts:
         self.patterns = set(_PATTERNS)
 
     def see(self, texts: pa.Array, markers: bool = False) -> None:
-        """Takes in texts, none of them null. With `markers`, texts that may stand for null are kept apart."""
+        """Takes in texts, none of them null. With `markers`, it counts texts that may stand for null separately."""
         if markers:
             marked = pc.is_in(texts, pa.array(MARKERS))
             found = pc.sum(marked).as_py() or 0
@@ -127,7 +126,7 @@ class Texts:
             self.local += len(texts) - zoned
 
     def column(self, name: str, cells: bool) -> DataColumn:
-        """The column; `cells`: texts of numbers and truth values are these, as in CSV."""
+        """The column. With `cells`, as in CSV, texts can be numbers and booleans."""
         if not self.count:
             return DataColumn(name, STRING, ("without a value",) if not self.marked else ())
         if cells and self.booleans:

@@ -1,4 +1,4 @@
-"""Names, types and durations as a topology writes them."""
+"""Writes names, types and durations as a topology does."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def can_be_written(name: str) -> bool:
 
 
 def written(name: str) -> str:
-    """A name, in backticks where it needs them or could be taken for a keyword."""
+    """A name, in backticks if it needs them or could be taken for a keyword."""
     if _NAME.match(name) and name not in load_tables().words:
         return name
     return "`" + name.replace("`", "``") + "`"
@@ -40,7 +40,7 @@ def string(text: str) -> str:
 
 
 def type_text(type: DataType) -> str:
-    """A type, with its fields' names as `written` has them."""
+    """A type, with the names of its fields as `written` gives them."""
     match type:
         case DecimalType(precision, scale):
             return f"decimal({precision}, {scale})"
@@ -55,7 +55,7 @@ def type_text(type: DataType) -> str:
 
 
 def moment(millis: int) -> str:
-    """A time as ISO text in UTC; without its seconds' fraction where it has none."""
+    """A time as ISO text in UTC, with a fraction of a second only if it has one."""
     try:
         found = _EPOCH + timedelta(milliseconds=millis)
     except OverflowError:
@@ -73,7 +73,7 @@ def roomy(millis: int) -> int:
 
 
 def share(part: int, whole: int) -> str:
-    """A share in per cent that is never 0 or 100 for something that is not."""
+    """A share in per cent. It is 0 only for no part, and 100 only for the whole."""
     percent = 100 * part / whole if whole else 0.0
     if 0 < percent < 0.1:
         return "under 0.1 %"
@@ -83,7 +83,7 @@ def share(part: int, whole: int) -> str:
 
 
 def size(bytes: int) -> str:
-    """A number of bytes in a unit that a person reads."""
+    """A number of bytes in a readable unit."""
     amount, unit = float(bytes), "bytes"
     for larger in ("kB", "MB", "GB", "TB"):
         if amount < 1000:
