@@ -63,7 +63,7 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
 
 
 def settings(args: argparse.Namespace) -> dict[str, str]:
-    """Spark's settings from ``--conf``. Raises `UsageError`, also for wrong values of ``--master`` or ``--packages``."""
+    """Spark's settings from ``--conf``. Raises `UsageError`, also for an invalid ``--master`` or ``--packages``."""
     if not _MASTER.fullmatch(args.master):
         raise UsageError(
             f"--master {args.master} is not a master of Spark",

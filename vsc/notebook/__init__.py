@@ -1,6 +1,6 @@
-"""Notebooks: ``%load_ext vsc`` brings ``%%vsdl``, and plans and queries show themselves.
+"""Notebooks: ``%load_ext vsc`` adds ``%%vsdl``, and displays plans and queries.
 
-`show_in_ipython` is called where programs get their plans (`vsc.api`): a plan shows itself without the extension too.
+`vsc.api`, from which programs get their plans, calls `show_in_ipython`: plans are displayed without the extension too.
 Importing this package does not import IPython.
 """
 
@@ -17,7 +17,7 @@ __all__ = ["load_ipython_extension", "show_in_ipython"]
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """What ``%load_ext vsc`` calls."""
+    """Registers the magics; ``%load_ext vsc`` calls it."""
     from vsc.notebook.magic import TopologyMagics
 
     show_in_ipython()

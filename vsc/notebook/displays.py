@@ -1,6 +1,6 @@
-"""How IPython displays plans and queries: a picture with a table of types, and a table that stays current.
+"""How IPython displays plans (a picture with a table of types) and queries (a table that stays current).
 
-Guarantees: IPython is only used where it runs already; elsewhere nothing happens.
+Guarantees: IPython is used only if it is already running; elsewhere nothing happens.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LEFT = ' style="text-align:left"'
 
 
 def show_in_ipython() -> None:
-    """In IPython, makes plans show themselves as pictures and the status of a query stay current."""
+    """In IPython, displays plans as pictures, and keeps the displayed status of a query current."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is None:
@@ -39,14 +39,14 @@ def show_in_ipython() -> None:
     formatters["image/svg+xml"].for_type(Plan, lambda plan: _emit(plan, "svg"))
     formatters["text/html"].for_type(Plan, plan_html)
     formatters["text/plain"].for_type(Plan, lambda plan, printer, cycle: printer.text(_emit(plan, "topology")))
-    if hasattr(shell, "kernel"):  # a terminal cannot change what it has shown
+    if hasattr(shell, "kernel"):  # a terminal cannot update what it has shown
         shell.display_formatter.ipython_display_formatter.for_type_by_name(
             "vsc.runtime.spark.status", "QueryStatus", _stay_current
         )
 
 
 def plan_html(plan: Plan) -> str:
-    """The picture of a plan, and under it the columns of its nodes with their types and the versioned status."""
+    """The picture of a plan; below it, the columns of its nodes with their types, and the versioned status."""
     picture = b64encode(_emit(plan, "svg").encode()).decode()  # as an image, so that its styles are its own
     head = "".join(f"<th{_LEFT}>{title}</th>" for title in ("", "kind", "key", "columns", "versioned"))
     rows = "".join(f"<tr>{''.join(_cells(node))}</tr>" for node in plan.nodes if node.part_of is None)
@@ -79,7 +79,7 @@ def _versioned(node: Node) -> str:
 
 
 def _stay_current(status: QueryStatus) -> None:
-    """Shows a status, and keeps what is shown current until the query has ended."""
+    """Shows a status and keeps it current until the query has ended."""
     handle = _shown(status)
     if status.query.isActive:
         threading.Thread(target=keep_current, args=(status.query, handle), daemon=True).start()
@@ -100,7 +100,7 @@ def keep_current(query: RunningQuery, handle: DisplayHandle) -> None:
     from pyspark.errors import StreamingQueryException
 
     while query.isActive:
-        with suppress(StreamingQueryException):  # the status has it
+        with suppress(StreamingQueryException):  # the status shows it
             query.awaitTermination(_SECONDS)
         _update(handle, query)
 

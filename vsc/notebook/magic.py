@@ -1,6 +1,6 @@
 """``%%vsdl``: a cell that holds a topology. It is compiled and shown; ``--run`` runs it.
 
-Guarantees: a mistake stops the cell with the findings as ``vsc check`` shows them, counted by the lines of the cell.
+Guarantees: an error stops the cell and shows the findings as ``vsc check`` does, with the line numbers of the cell.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["TopologyMagics"]
 
 _CELL = "cell"
-"""What messages call a topology without a name."""
+"""The name, in messages, of a topology without a name."""
 
 
 @magics_class
@@ -48,7 +48,7 @@ class TopologyMagics(Magics):  # type: ignore[misc]
     def vsdl(self, line: str, cell: str) -> None:
         """Compiles the topology in the cell and shows its picture; with --run, runs it and shows its status."""
         args = self.vsdl.parser.parse_args(_words(line))
-        text = f"\n{cell}"  # a place is that in the notebook, where the line with %%vsdl is the first
+        text = f"\n{cell}"  # lines count as in the notebook, where the line with %%vsdl is the first
         given = _checked(args, text)
         plan = _compiled(text, args.name or _CELL, given)
         if args.name is not None:
@@ -58,7 +58,7 @@ class TopologyMagics(Magics):  # type: ignore[misc]
             self._run(args, plan, given)
 
     def _run(self, args: argparse.Namespace, plan: Plan, given: Mapping[str, str]) -> None:
-        """Shows the query until it ends; one that does not end by itself goes on behind the cell."""
+        """Shows the query until it ends; one that does not end by itself continues in the background."""
         trigger = args.trigger or "available-now"
         query = _started(plan, args.checkpoint, trigger, given)
         if args.query is not None:
@@ -76,7 +76,7 @@ class TopologyMagics(Magics):  # type: ignore[misc]
 
 
 def _words(line: str) -> list[str]:
-    """The words of a line; IPython itself would leave quotes in them."""
+    """The words of a line, without quotes (IPython would leave them in)."""
     try:
         return shlex.split(line)
     except ValueError as error:
@@ -84,7 +84,7 @@ def _words(line: str) -> list[str]:
 
 
 def _checked(args: argparse.Namespace, text: str) -> dict[str, str]:
-    """The variables, if the arguments make sense."""
+    """Checks the arguments and returns the variables."""
     for option in ("query", "checkpoint", "trigger"):
         if getattr(args, option) is not None and not args.run:
             raise UsageError(f"--{option} is for --run")
@@ -102,7 +102,7 @@ def _checked(args: argparse.Namespace, text: str) -> dict[str, str]:
 
 
 def _compiled(text: str, path: str, given: Mapping[str, str]) -> Plan:
-    """The plan. Warnings are shown, errors raised."""
+    """The plan. Shows warnings and raises errors."""
     result = compile_source(text, path, given)
     if result.plan is None:
         raise TopologyError(result.diagnostics, result.source)

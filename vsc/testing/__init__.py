@@ -1,4 +1,4 @@
-"""Tests of topologies in Python: `TopologyTestDriver` runs one in the process of its test, without a JVM."""
+"""Tests of topologies in Python: `TopologyTestDriver` runs a topology in the test's process, without a JVM."""
 
 from vsc.extras import required
 

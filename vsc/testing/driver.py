@@ -1,7 +1,7 @@
-"""The test driver: a topology in the process of its test, fed record by record. No JVM.
+"""The test driver: runs a topology in the test's process, without a JVM, and feeds it record by record.
 
-It runs the same operators and store as Spark does. Each piped record is fully processed before the next. A source's
-connector is never used: its rows come from the test. Not for measuring, and not for a topology's input.
+It runs the same operators and store as a query on Spark. Each piped record is fully processed before the next. It never
+uses a source's connector: the rows come from the test. Not for measuring, and not for testing how sources are read.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Row = Mapping[str, Any]
 Time = int | str | datetime
 """An event time: ms, ISO text, or an aware datetime."""
 _MOST_PARTITIONS = 1000
-"""Each one opens a RocksDB of its own for every stage."""
+"""A bound because each partition opens its own RocksDB for every stage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of a node. `key` and `value` are dicts of column values; `value` None: a tombstone. Time in ms."""
+    """A record of a node. `key` and `value` are dicts of column values; for a tombstone, `value` is None. Time in ms."""
 
     key: dict[str, Any]
     value: dict[str, Any] | None
@@ -50,7 +50,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class VersionedRecord:
-    """A row of a table and its validity in ms; `valid_to` is None for the newest one."""
+    """A row of a table and its validity in ms; `valid_to` is None for the newest row."""
 
     value: dict[str, Any]
     valid_from: int
@@ -62,9 +62,9 @@ class TopologyTestDriver:
 
     `topology` and `variables` are those of `vsc.compile`: a path or the text itself, and the ``${name}`` in it.
     `partitions` is the number of vsc partitions. `on_bad_row` and `on_error` are those of ``vsc run``. `now` is the
-    run's clock, a time as `pipe` takes it: rows further ahead of it than their source's ``max_ahead`` are dropped;
-    without it no row is, so that a test does not depend on the day it runs. Raises what `vsc.compile` does, and
-    ValueError for any other invalid argument.
+    run's clock, a time as `pipe` takes it: rows further ahead of it than their source's ``max_ahead`` are dropped.
+    Without it, no row is dropped for that reason, so that a test does not depend on the day it runs. Raises what
+    `vsc.compile` does, and ValueError for any other invalid argument.
     """
 
     def __init__(
@@ -94,12 +94,12 @@ class TopologyTestDriver:
     # ---------------------------------------------------------------------------------------------------------- in
 
     def pipe(self, source: str, row: Row, timestamp: Time | None = None) -> None:
-        """Feeds one row to a source. `timestamp` is the record's time, where no timestamp column gives it.
+        """Feeds one row to a source. `timestamp` is the record's time, if no timestamp column gives it.
 
-        Times, those in timestamp columns too, are ms, ISO text (UTC unless it says otherwise) or aware datetimes. A
-        date may be ISO text, and a decimal text. A column that is missing is null. A row with a null in its key, or
-        whose event time is null or negative, is dropped and counted, as in a query. Raises ValueError for an unknown
-        source or column, a value of a wrong type, or no time at all.
+        Times, also those in timestamp columns, are ms, ISO text (UTC unless it says otherwise) or aware datetimes. A
+        date may be ISO text; a decimal may be text. A missing column is null. A row with a null in its key, or with a
+        null or negative event time, is dropped and counted, as in a query. Raises ValueError for an unknown source or
+        column, a value of the wrong type, or a missing time.
         """
         node, operation = self._source(source)
         _check_columns(node, row, operation.columns)
@@ -113,9 +113,9 @@ class TopologyTestDriver:
         self._process(node, operation, filled, time, deleted=False)
 
     def delete(self, source: str, key: Row, timestamp: Time | None = None) -> None:
-        """Feeds a tombstone to a source table, or a record without value to a source stream: its key columns only.
+        """Feeds a tombstone to a source table, or a record without a value to a source stream. `key`: its key columns.
 
-        Raises ValueError as `pipe` does, also where `timestamp` is missing.
+        Raises ValueError as `pipe` does, and if `timestamp` is missing.
         """
         node, operation = self._source(source)
         _check_columns(node, key, node.schema.key)
@@ -129,14 +129,14 @@ class TopologyTestDriver:
     # --------------------------------------------------------------------------------------------------------- out
 
     def read(self, name: str) -> list[Record]:
-        """The records of a node (and of the sinks that write it) since its last `read`, in order."""
+        """The records of a node, which its sinks get too, since the last `read` of it, in order."""
         self._check_open()
         self._node(name)
         found, self._records[name] = self._records[name], []
         return found
 
     def store(self, name: str) -> StoreView:
-        """The store of a table, by the store's name or the table's. ValueError if there is none."""
+        """The store of a table, by the store's name or the table's. Raises ValueError if neither exists."""
         self._check_open()
         _check_name(name)
         stores = [s for s in stores_of(self._plan) if s.is_table and s.canonical]
@@ -224,10 +224,10 @@ class StoreView:
         self._store = store
 
     def get(self, key: Row, as_of: Time | None = None) -> VersionedRecord | None:
-        """The newest row of `key`, or the one valid at `as_of`, a time as `pipe` takes it.
+        """The newest row of `key`, or the row valid at `as_of`, a time as `pipe` takes it.
 
-        None if there is no such row, or `as_of` is older than the history kept. Raises ValueError for a key that is
-        not the table's, and for `as_of` on an unversioned store.
+        None if no such row exists, or if `as_of` is older than the history kept. Raises ValueError for a key that does
+        not fit the table, and for `as_of` on an unversioned store.
         """
         node = self._node
         _check_columns(node, key, node.schema.key)
@@ -259,7 +259,7 @@ def _options(on_bad_row: str, on_error: str, now: Time | None) -> RunOptions:
 
 
 def timestamp_column(source: Source) -> str | None:
-    """The column that the timestamp clause names, if it is nothing but a column (widened, perhaps)."""
+    """The column that the timestamp clause names, if it is only a column, cast or not."""
     expr = None if source.timestamp is None else source.timestamp.expr
     while isinstance(expr, expressions.Cast):
         expr = expr.arg
