@@ -1,8 +1,8 @@
-"""What a change of a topology does to what stands in its stores and sinks: two plans, compared by what they mean.
+"""Compares two plans by meaning: what a change of a topology does to the rows in its stores and sinks.
 
-`nodes` finds which node is which, and whether it means the same; `compare` gives a verdict for every source, store and
-sink; `in_place` finds whether a checkpoint can go on with the new plan as it is; `render` shows them. Names of nodes,
-comments, the order of statements and derived facts are not part of a meaning.
+`nodes` matches nodes and says whether they mean the same; `compare` gives a verdict for every source, store and sink;
+`in_place` decides whether a checkpoint can continue unchanged with the new plan; `render` shows the changes. Names of
+nodes, comments, the order of statements and derived facts are not part of a meaning.
 """
 
 from vsc.changes.compare import compare

@@ -1,4 +1,4 @@
-"""A verdict for every source, store and sink of two plans."""
+"""Gives a verdict for every source, store and sink of two plans."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["compare", "target"]
 
 
 def compare(old: Plan, new: Plan) -> tuple[Change, ...]:
-    """The changes from `old` to `new`: sources, then stores, then sinks, each in the order of the new plan, and behind
-    them those that are gone."""
+    """The changes from `old` to `new`: sources, then stores, then sinks. In each group, the new plan's come first, in
+    its order, then those that are gone."""
     nodes = Nodes(old, new)
     return (*_sources(nodes, old, new), *_stores(nodes, old, new), *_sinks(nodes, old, new))
 
@@ -45,7 +45,7 @@ class _Store(NamedTuple):
     name: str
     node: Node
     beside: str | None
-    """What an operator keeps beside its node's table; None for the table."""
+    """What an operator keeps beside its node's table; None for the table itself."""
 
 
 def _stores_of(plan: Plan) -> list[_Store]:
@@ -96,9 +96,9 @@ def _new_store(nodes: Nodes, new: Plan, store: _Store) -> Change:
 
 
 def _unseen(nodes: Nodes, new: Plan, node: Node) -> Node | None:
-    """The first table behind a new node that holds rows which the node has not seen."""
+    """The first table upstream of a new node that holds rows that the node has not seen."""
     if node.kind == "stream" and node.part_of is None:
-        return None  # it looks into tables when its own records come
+        return None  # it looks rows up when its own records come
     if _fill(nodes, new, node) is not None:
         return None
     inputs = node.inputs[:1] if node.operation.of_all_rows else node.inputs
@@ -114,7 +114,7 @@ def _fill(nodes: Nodes, new: Plan, node: Node) -> Fill | None:
 
 
 def _goes_on(nodes: Nodes, table: Node) -> bool:
-    """Whether it has a store, and had one."""
+    """Whether the table has a store in both plans."""
     return table.store is not None and table.name in nodes.pairs and nodes.pairs[table.name].store is not None
 
 
@@ -137,7 +137,7 @@ def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
 
 def _judged(kind: str, name: str, was: str, at: tuple[Node, int], meaning: Meaning, bounds: Sequence[str],
             notes: Sequence[str] = ()) -> Change:  # fmt: skip
-    """The verdict on what was called `was` and stands at a node and line now: `bounds` have changed, of itself."""
+    """The verdict on what was called `was` and is now at a node and line. `bounds` are its own bounds that changed."""
     before, (node, line) = _other(was, name), at
     if meaning.state == "changed":
         return Change(kind, name, Verdict.REBUILD, meaning.reason, meaning.node.owner, meaning.node.line, before)
@@ -149,7 +149,7 @@ def _judged(kind: str, name: str, was: str, at: tuple[Node, int], meaning: Meani
 
 
 def _of_rows(nodes: Nodes, store: _Store) -> Meaning:
-    """What has become of the meaning of the rows in a store."""
+    """How the meaning of the rows in a store has changed."""
     operation, node = store.node.operation, store.node
     if store.beside is not None and operation.kept == "input" and node.inputs[0] in nodes.pairs:
         return nodes.meanings[node.inputs[0]]
@@ -168,7 +168,7 @@ def _kind(node: Node) -> str:
 
 
 def target(connector: Connector) -> tuple[object, ...]:
-    """Where a sink writes: its kind, and the folder, topic or table as it is written."""
+    """Where a sink writes: its kind, and the folder, topic or table as the topology writes it."""
     options = dict(connector.options)
     return (connector.kind, *(options.get(name) for name in ("path", "topic", "table")))
 

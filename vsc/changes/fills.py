@@ -1,8 +1,8 @@
-"""How a new operator learns of the rows that a table holds already.
+"""How a new operator gets the rows that a table already holds.
 
-An aggregate of a table, and a foreign-key join of its left table, need every row to have come by. Where nothing that
-keeps rows of its own lies between the two, an upgrade can hand them over: the rows, as changes from nothing, take the
-way that changes take, to the new operator alone.
+An aggregate must have seen every row of its table, and a foreign-key join every row of its left table. If nothing
+between the table and the operator keeps rows of its own, an upgrade can hand the rows over: each one takes the path
+that a change takes, as a new row, but only to the new operator.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ["Fill", "fill_of"]
 
 @record
 class Fill:
-    """The rows of `table` reach the operator through `through`, inputs first; the last one moves them to it."""
+    """The rows of `table` reach the operator through these nodes, inputs first; the last one moves them to it."""
 
     table: Node
     through: tuple[Node, ...]
 
 
 def fill_of(plan: Plan, node: Node, keeps: Callable[[Node], bool]) -> Fill | None:
-    """How `node`, which needs all rows of a table, gets those of the first table behind it that `keeps` its rows.
+    """How `node`, if it needs all rows of a table, gets them from the first table upstream that `keeps` its rows.
 
-    None if it needs none, or cannot have them.
+    None if it does not need them, or cannot have them.
     """
     if not node.operation.of_all_rows:
         return None
@@ -35,6 +35,6 @@ def fill_of(plan: Plan, node: Node, keeps: Callable[[Node], bool]) -> Fill | Non
     while not through or (not keeps(at) and at.operation.row_by_row and at.kind == "table" and at.store is None):
         through.append(at)
         at = plan.node(at.inputs[0])
-    # What such a table tells its readers of the rows before is not what it keeps.
+    # The rows before a change that such a table gives its readers are not the rows that it keeps.
     usable = keeps(at) and not at.operation.old_of_inputs
     return Fill(at, tuple(reversed(through))) if usable else None

@@ -1,5 +1,5 @@
-"""Whether a checkpoint can go on with a changed topology as it is: all of its state lies where the new plan looks for
-it, and means the same."""
+"""Whether a checkpoint can continue unchanged with a changed topology: all its state must be where the new plan looks
+for it, and mean the same."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _OF_SINKS = (*_SAME, Verdict.NEW, Verdict.DROPPED)
 
 
 def in_place(old: Plan, new: Plan) -> tuple[Change, ...] | None:
-    """What changes where the checkpoint of `old` goes on with `new`; None if it cannot.
+    """What changes if the checkpoint of `old` continues with `new`; None if it cannot.
 
-    It can if the nodes of each stage are the same, one by one, for a store lies where its node stands; if what waits
-    for a stage does so under the same name; if sources read from where they did, and sinks keep their numbers.
+    It can if the nodes of each stage are the same, one by one, since a node's place decides where its store is; if the
+    records that wait for a stage have the same node names; if sources read from the same place; and if sinks keep their
+    numbers.
     """
     changes, nodes = compare(old, new), Nodes(old, new)
     fits = (
@@ -45,12 +46,12 @@ def _before(name: str, nodes: Nodes) -> str | None:
 
 
 def _from_sources(plan: Plan) -> list[list[str]]:
-    """What can wait in each stage: what comes from stage 0."""
+    """The nodes whose records can wait in each stage: those that come from stage 0."""
     return [[one.node for one in stage.inputs if one.node in plan.stages[0].nodes] for stage in plan.stages]
 
 
 def _sinks_stay(old: Plan, new: Plan, nodes: Nodes) -> bool:
-    """Whether each sink that goes on has the number under which its system knows what it has written."""
+    """Whether each sink that continues keeps its number: by it, the sink's system knows what has been written."""
     numbers: dict[tuple[str | None, object], str] = {(sink.node, target(sink.connector)): sink.id for sink in old.sinks}
     for sink in new.sinks:
         was = numbers.get((_before(sink.node, nodes), target(sink.connector)))

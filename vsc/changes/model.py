@@ -1,4 +1,4 @@
-"""Verdicts."""
+"""Verdicts on the changes between two plans."""
 
 from __future__ import annotations
 
@@ -10,34 +10,35 @@ __all__ = ["Change", "Verdict"]
 
 
 class Verdict(Enum):
-    """What a change means for a source, a store or a sink. The later ones are the weightier ones."""
+    """What a change means for a source, a store or a sink. In order of weight, the heaviest last."""
 
     KEEP = "keep"
-    """It means the same: all that is upstream, whatever its nodes are called."""
+    """It means the same, and so does everything upstream, whatever the nodes' names."""
     RENAMED = "renamed"
-    """It means the same and has another name."""
+    """It means the same, under another name."""
     LIMITS = "limits"
-    """Retention, grace or another bound has changed: from now on; what stands in it stays right."""
+    """Retention, grace or another bound has changed. It applies from now on; existing rows stay valid."""
     WIDENED = "widened"
-    """It has a column more, or one of a wider type: older rows are read as null, or converted."""
+    """It has another column, or one of a wider type. In older rows, that column is read as null, or converted."""
     NEW = "new"
-    """It was not there: it begins with what comes from now on."""
+    """It did not exist: it begins with what comes from now on."""
     DROPPED = "dropped"
-    """It is no longer there."""
+    """It no longer exists."""
     REBUILD = "rebuild"
-    """It means something else: what stands in it was computed by the old text. Or it is new, and cannot be given rows
-    that it needs."""
+    """It means something else: its rows were computed by the old topology. Or it is new and needs rows that it cannot
+    be given."""
     MOVED = "moved"
-    """It reads from another connector: an upgrade needs to know where to begin there. Its meaning is judged apart: the
-    stores that it feeds have verdicts of their own."""
+    """It reads from another connector: an upgrade needs to know where to begin there. This says nothing about its
+    meaning: the stores that it feeds have verdicts of their own."""
 
 
 @record
 class Change:
-    """The verdict on one source, store or sink, called `name`; `was` is its name before, where that was another.
+    """The verdict on the source, store or sink `name`; `was` is its former name, if that was different.
 
-    `reason` says what has changed, empty where nothing has. `node` is the node that decided it, and `line` its line in
-    the new text, or in the old one where it is gone. `fresh`: a store to be rebuilt that was not there before.
+    `reason` says what has changed; it is empty if nothing has. `node` is the node that decided it. `line` is that
+    node's line in the new topology, or in the old one if the node is gone. `fresh`: the store must be rebuilt, but did
+    not exist before.
     """
 
     kind: str

@@ -1,9 +1,8 @@
-"""Which node of a new plan is which of the old one, and whether it means the same.
+"""Matches the nodes of a new plan with those of the old one, and says whether they mean the same.
 
-A node is the old one's successor if it computes the same from successors, under whatever name; else if it has its name;
-else if it is the only new one that is the same but for columns come, gone or widened. So a renamed node is found if
-nothing else about it has changed, or only its columns. Sources are told apart by their names, or by where they read
-from.
+A node is the successor of an old one if it computes the same from successors, under any name; else if it has the same
+name; else if it is the only new one that differs just in columns added, dropped or widened. So a renamed node is found
+if nothing else about it has changed, or only its columns. Sources are matched by name, or by where they read from.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from vsc.plan.words import duration
 __all__ = ["Meaning", "Nodes", "limits"]
 
 _DERIVED = {"source": {"connector", "rank", "columns"}, "filter": {"dedupe"}}
-"""Members that follow from others, or are compared elsewhere."""
+"""Members that follow from other members, or are compared elsewhere."""
 
 
 @record
 class Meaning:
-    """Whether a node means what its predecessor did: ``same``, ``widened`` or ``changed``; why, and who decided it."""
+    """Whether a node means what its predecessor did (``same``, ``widened``, ``changed``), why, and who decided it."""
 
     state: str
     reason: str
@@ -34,9 +33,9 @@ class Meaning:
 
 
 class Nodes:
-    """The nodes of two plans. `pairs`: the predecessor of each node of the new plan that has one, by its name;
-    `successors`: the successor of each node of the old plan that has one. `meanings`: what has become of the meaning
-    of each node of the new plan that has a predecessor."""
+    """The nodes of two plans. `pairs`: by the name of a node in the new plan, its predecessor, if it has one.
+    `successors`: by the name of a node in the old plan, its successor, if it has one. `meanings`: how the meaning of
+    each new node with a predecessor has changed."""
 
     def __init__(self, old: Plan, new: Plan) -> None:
         self._new = {node.name: node for node in new.nodes}
@@ -86,7 +85,7 @@ class Nodes:
         return same_name if same_name.operation.op == node.operation.op else None
 
     def _grown(self, node: Node, among: list[Node]) -> Node | None:
-        """The only one that means the same but for its columns."""
+        """The only node of `among` with the same meaning as `node`, except for columns; None if several have it."""
         same_kind = (one for one in among if one.operation.op == node.operation.op)
         found = [one for one in same_kind if self._judged(node, one).state != "changed"]
         return found[0] if len(found) == 1 else None
@@ -100,7 +99,7 @@ class Nodes:
         )
 
     def _inputs_before(self, new: Node) -> list[str | None]:
-        """The names of the predecessors of its inputs; None for one without."""
+        """The names of the predecessors of its inputs; None for an input without a predecessor."""
         return [self.pairs[name].name if name in self.pairs else None for name in new.inputs]
 
     def _judged(self, new: Node, old: Node) -> Meaning:
@@ -118,7 +117,7 @@ class Nodes:
         return self._of_columns(new, old)
 
     def _of_columns(self, new: Node, old: Node) -> Meaning:
-        """What its columns say, once its operation and its inputs mean the same."""
+        """The meaning by its columns, given that its operation and inputs mean the same."""
         if old.schema.key != new.schema.key:
             reason = f"the key of `{new.owner}` was {_columns(old.schema.key)}, is {_columns(new.schema.key)}"
             return Meaning("changed", reason, new)
@@ -142,7 +141,7 @@ class Nodes:
         return Meaning("widened" if reasons else "same", ", ".join(reasons), decided)
 
     def _is_inherited(self, node: Node, column: Column) -> bool:
-        """Whether a column that the old node did not have is one that its input did not have either."""
+        """Whether a column is new in the node only because it is new in the node's input."""
         if isinstance(node.operation, Source):
             return True
         items: tuple[Item, ...] = getattr(node.operation, "items", ())
@@ -155,7 +154,7 @@ class Nodes:
 
 
 def limits(old: Node, new: Node, kind: str) -> Iterator[str]:
-    """What has changed of how long, how much or how late: of a source, or of a node's store."""
+    """The changes of limits (how long, how much, how late) of a source, or of a node's store."""
     for name in new.operation.limits if (kind == "source") == isinstance(new.operation, Source) else ():
         before, after = _member(old.operation, name), _member(new.operation, name)
         if before != after:
@@ -165,7 +164,7 @@ def limits(old: Node, new: Node, kind: str) -> Iterator[str]:
 
 
 def _of_stores(old: Store, new: Store) -> Iterator[str]:
-    """Grace and segment follow from the retention where they are not given, and are then not told."""
+    """Grace and segment, if not given, follow from the retention; they are then not reported."""
     if old.retention != new.retention:
         yield _from_to("retention", old.retention, new.retention)
     elif old.segment != new.segment:
@@ -188,7 +187,7 @@ def _from_to(name: str, before: object, after: object) -> str:
 
 
 def _differences(old: Node, new: Node) -> Iterator[str]:
-    """How the operations differ in what they mean. A column that only one of them computes is not seen here."""
+    """How the operations differ in meaning. It ignores columns that only one of them computes."""
     if old.kind != new.kind:
         yield f"it was a {old.kind}, is a {new.kind}"
     before, after = old.operation, new.operation
@@ -206,7 +205,7 @@ def _differences(old: Node, new: Node) -> Iterator[str]:
 
 
 def _items(was: tuple[Item, ...], now: tuple[Item, ...]) -> Iterator[str]:
-    """How the items differ that are on both sides; names that are on one side alone are columns come or gone."""
+    """How the items on both sides differ. Names on only one side are columns added or dropped."""
     after = {item.name: item for item in now}
     for item in was:
         if item.name in after and not alike(item, after[item.name]):

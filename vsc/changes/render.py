@@ -1,4 +1,4 @@
-"""Changes as text, JSON, or annotations of a GitHub workflow."""
+"""Renders changes as text, as JSON, or as annotations of a GitHub workflow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LEVELS = {Verdict.REBUILD: "error", Verdict.MOVED: "error", Verdict.DROPPED: "w
 
 
 def render(changes: Sequence[Change], form: str, path: str) -> str:
-    """The changes; `path` is the new topology's, for annotations."""
+    """The changes in the given form. `path` is the new topology's, for annotations."""
     if form == "json":
         return json.dumps({"changes": [_as_dict(change) for change in changes]}, indent=2) + "\n"
     if form == "github":

@@ -1,4 +1,4 @@
-"""Whether two members of operations mean the same, and which types can hold all values of another."""
+"""Whether two members of operations mean the same, and whether a type can hold all values of another."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 
 
 def alike(was: Any, now: Any) -> bool:
-    """Whether two values of a member mean the same: expressions by what they compute, whatever their text.
+    """Whether two values of a member mean the same. Expressions are compared by what they compute, not by their text.
 
-    A column's type counts where it is declared.
+    A column's type counts only where the column is declared.
     """
     match was, now:
         case Item(), Item():
@@ -36,7 +36,7 @@ def alike(was: Any, now: Any) -> bool:
         case exprs.Cast(), exprs.Cast():
             return (was.type, was.safe) == (now.type, now.safe) and alike(was.arg, now.arg)
         case exprs.Cast(), exprs.Column() if wider(was.arg.type, was.type):
-            return was.type == now.type and alike(was.arg, now)  # the column has got the type that it was converted to
+            return was.type == now.type and alike(was.arg, now)  # the column now has the type that it was cast to
         case AggregateCall(), AggregateCall():
             same = (was.function, was.distinct, was.type) == (now.function, now.distinct, now.type)
             return same and was.kept_types == now.kept_types and _all_alike(was.args, now.args)
@@ -73,7 +73,7 @@ def shown(value: Any) -> str:
 
 
 def wider(was: DataType, now: DataType) -> bool:
-    """Whether each value of `was` is one of `now`."""
+    """Whether each value of type `was` is also a value of type `now`."""
     match was, now:
         case ScalarType(), ScalarType():
             return now.name in _WIDER.get(was.name, ())
