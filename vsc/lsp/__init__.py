@@ -1,5 +1,5 @@
-"""``vsc lsp``: what editors ask about topologies, over the Language Server Protocol.
+"""``vsc lsp``: answers editors' questions about topologies over the Language Server Protocol.
 
-Each file answers one kind of question about a `Document`; `server` speaks with the editor. All facts are the
-compiler's. Nothing here starts a JVM or reads data.
+Each module answers one kind of question about a `Document`; `server` talks to the editor. All facts come from the
+compiler. Nothing here starts a JVM or reads data.
 """

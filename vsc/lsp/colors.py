@@ -1,4 +1,4 @@
-"""The colours of a text, for editors that take them from the server: the compiler's rules, and what each name means."""
+"""Semantic colours, for editors that take them from the server: by the compiler's rules and each name's meaning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["TOKEN_TYPES", "colors"]
 
 TOKEN_TYPES = ("comment", "string", "number", "keyword", "operator", "type", "function", "variable", "class",
                "property", "parameter")  # fmt: skip
-"""The protocol's names for what is coloured; a token says which by its index."""
+"""The protocol's names for kinds of token; a token gives an index into them."""
 
 _OF_KINDS: dict[Kind, str] = {
     "comment": "comment", "string": "string", "variable": "variable", "float": "number", "integer": "number",
@@ -26,7 +26,7 @@ _LINE = re.compile(r"[^\r\n]+")
 
 
 def colors(document: Document) -> list[int]:
-    """Five numbers a token: lines and characters since the one before, its length, its type, and 0."""
+    """Five numbers for each token: lines and characters since the previous one, length, type, and 0."""
     data: list[int] = []
     line = character = 0
     for span, token_type in _tokens(document):
@@ -39,7 +39,7 @@ def colors(document: Document) -> list[int]:
 
 
 def _tokens(document: Document) -> Iterator[tuple[Span, str]]:
-    """What is coloured, in order, none of it over a line's end."""
+    """The spans to colour, in order. No span crosses a line end."""
     meant = {one.span: _OF_SYMBOLS[one.symbol.kind] for one in document.names.occurrences}
     for span, kind in _parts(document.text):
         token_type = meant.get(span) or _OF_KINDS.get(kind)
@@ -58,7 +58,7 @@ def _parts(text: str) -> Iterator[tuple[Span, Kind]]:
 
 @cache
 def _pattern() -> tuple[re.Pattern[str], dict[int, list[tuple[int, Kind]]]]:
-    """All rules as one pattern, and for the group of each rule the groups of its kinds."""
+    """All rules as one pattern, and for each rule's group the groups of its kinds."""
     alternatives, kinds, number = [], {}, 1
     for rule in coloring():
         inner = re.compile(rule.pattern).groups

@@ -1,4 +1,4 @@
-"""What can be written at a place: keywords where they fit, nodes, columns, functions, types, connectors, options."""
+"""What can be written at the cursor: keywords that fit, nodes, columns, functions, types, connectors, options."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ __all__ = ["completions"]
 _PREFIX = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _READS = {operation.word: operation.reads for operation in syntax.Operation.__args__}
 _LATER = "~"
-"""Sorts behind all names."""
+"""Sorts after all names."""
 
 
 def completions(document: Document, offset: int) -> list[CompletionItem]:
-    """The items for the cursor at `offset`; what is written of a word already is replaced."""
+    """The items for the cursor at `offset`. They replace the part of the word that is already written."""
     prefix = _PREFIX.search(document.text, 0, offset)
     start = prefix.start() if prefix else offset
     expected = expected_at(document.text, start)
@@ -59,7 +59,7 @@ class _Completer:
         self.last = expected.before[-1] if expected.before else ""
 
     def items(self) -> Iterator[CompletionItem]:
-        """All that can stand here: what only this place knows first, then keywords."""
+        """All items for this place: those specific to it first, then keywords."""
         names, last = self.expected.names, self.last
         if last == ".":
             yield from self._members()

@@ -1,4 +1,4 @@
-"""A topology as an editor holds it: its text, and everything that the compiler knows of it, found out once."""
+"""A topology as an editor holds it: its text, and everything that the compiler knows about it, computed once."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ __all__ = ["Document"]
 
 
 class Document:
-    """One version of a text. `uri` is what the editor calls it, `encoding` how it counts characters."""
+    """One state of a text. `uri` is the editor's name for it; `encoding` is how the editor counts characters."""
 
     def __init__(self, uri: str, text: str, encoding: str = "utf-16") -> None:
         self.uri, self.text, self.encoding = uri, text, encoding
 
     @cached_property
     def known(self) -> Surveyed:
-        """What the compiler knows."""
+        """What the compiler knows about it."""
         return survey_topology(self.text, unquote(urlparse(self.uri).path) or "topology.vdsl")
 
     @cached_property
     def names(self) -> Names:
-        """Which names mean the same."""
+        """Its names, and which of them mean the same."""
         return names_of(self.known)
 
     @cached_property
     def positions(self) -> Positions:
-        """The places."""
+        """Converts between offsets and the editor's positions."""
         return Positions(self.text, self.encoding)
 
     def changed(self, edits: list[tuple[Span, str]]) -> Document:
-        """The document with these replacements, which do not overlap."""
+        """The document with these replacements. They must not overlap."""
         text = self.text
         for span, new in sorted(edits, key=lambda edit: edit[0], reverse=True):
             text = text[: span.start] + new + text[span.end :]

@@ -1,7 +1,7 @@
-"""Does what the help of a finding says: writes, adds or removes what it names.
+"""Fixes that do what the help of a finding says: write, add or remove what it names.
 
-A help is a sentence, so there are several places where its words may go. Each is tried, and the first with which the
-compiler no longer finds the mistake, and no new one, is offered: what is offered is right.
+A help is a sentence, so its words may go to several places. Each place is tried. The first one that removes the finding
+without causing a new error is offered, so an offered fix always works.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _ADD = re.compile(rf"add (?:the )?(?:{_QUOTED})")
 _SYNTAX = "VSC0"
 _BLANK = re.compile(r"\s*")
 _HOLES = re.compile(r"\b[A-Z]{2,}\b|\.\.\.")
-"""What a help leaves for the user to fill in: ``NAME``, ``EXPR``, ``...``."""
+"""The parts of a help that the user has to fill in: ``NAME``, ``EXPR``, ``...``."""
 
 
 @record
 class Fix:
-    """The text `new` in the place of `span` makes an end of `finding`."""
+    """Replacing `span` with `new` resolves `finding`."""
 
     finding: Finding
     title: str
@@ -38,7 +38,7 @@ class Fix:
 
 
 def fixes(document: Document, place: Span) -> list[Fix]:
-    """A fix for each finding that touches `place`, where there is one."""
+    """The fixes for the findings that touch `place`, at most one for each finding."""
     touched = (f for f in document.known.findings if f.span.start <= place.end and place.start <= f.span.end)
     return [fix for finding in touched if (fix := _fix(document, finding)) is not None]
 
@@ -55,9 +55,9 @@ def _fix(document: Document, finding: Finding) -> Fix | None:
 
 
 def _helps(before: Document, after: Document, finding: Finding) -> bool:
-    """Whether there are fewer findings of its code, and no errors of other codes than before.
+    """Whether `after` has fewer findings of the finding's code, and no errors with new codes.
 
-    A text that can be read again may show what is wrong with its meaning.
+    If `finding` is a syntax error, new errors of other kinds are allowed: it may have hidden them.
     """
     old = [one.code for one in before.known.findings]
     new = [one.code for one in after.known.findings]
@@ -71,7 +71,7 @@ def _helps(before: Document, after: Document, finding: Finding) -> bool:
 
 
 def _candidates(text: str, finding: Finding) -> Iterator[tuple[Span, str]]:
-    """What the help may mean, the likeliest first."""
+    """The edits that the help may mean, likeliest first."""
     help = finding.help or ""
     for match in _WRITE.finditer(help):
         new = match[1] or match[2]
@@ -92,14 +92,14 @@ def _candidates(text: str, finding: Finding) -> Iterator[tuple[Span, str]]:
 
 
 def _of_option(text: str, span: Span, new: str) -> Iterator[tuple[Span, str]]:
-    """`name = value` where only the value is the mistake."""
+    """For `name = value`, replaces only the value."""
     name, equals, value = new.partition(" = ")
     if equals and re.search(rf"{re.escape(name)}\s*=\s*\Z", text[: span.start]):
         yield span, value
 
 
 def _with_the_word_before(text: str, span: Span, new: str) -> Iterator[tuple[Span, str]]:
-    """What replaces the word in front of the place as well, as ``n as m`` does for ``n m``."""
+    """Replaces the word before the place as well, as ``n as m`` does for ``n m``."""
     before = text[: span.start].rstrip()
     first = new.split(" ")[0]
     if first and before.endswith(first):
@@ -107,7 +107,7 @@ def _with_the_word_before(text: str, span: Span, new: str) -> Iterator[tuple[Spa
 
 
 def _added(text: str, span: Span, new: str) -> Iterator[tuple[Span, str]]:
-    """Before a closing parenthesis, behind the place, or at the end of the statement."""
+    """Inserts before a closing parenthesis, after the place, or at the end of the statement."""
     if text[span.start : span.end].endswith(")"):
         inside = text[span.start : span.end - 1].rstrip()
         comma = "" if inside.endswith(("(", ",")) else ", "
@@ -120,7 +120,7 @@ def _added(text: str, span: Span, new: str) -> Iterator[tuple[Span, str]]:
 
 
 def _removed(text: str, span: Span) -> Iterator[tuple[Span, str]]:
-    """The place, with the comma that belongs to it."""
+    """Removes the place, with the comma that belongs to it."""
     blank = _BLANK.match(text, span.end)
     end = blank.end() if blank else span.end
     if text[end : end + 1] == ",":

@@ -1,4 +1,4 @@
-"""The text in the one style (``vsc fmt``); a text with a syntax error is left alone."""
+"""Formats the text in the standard style (``vsc fmt``). A text with a syntax error is left alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["formatted"]
 
 
 def formatted(document: Document) -> list[TextEdit]:
-    """The edit that formats a document; none where there is nothing to do."""
+    """The edit that formats a document; none if it is already formatted or cannot be."""
     try:
         text = format_topology(document.text)
     except TopologyError:

@@ -1,4 +1,4 @@
-"""What a name is: of a node its kind, columns, key, versioned status and why, retention; of a column its type."""
+"""Describes a name: a node's kind, columns, key, retention, and versioned status with its reason; a column's type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["column_of", "hover", "node_text"]
 
 
 def hover(document: Document, offset: int) -> Hover | None:
-    """What is shown at a place; None where there is nothing to say."""
+    """What to show at an offset; None for nothing."""
     found = document.names.at(offset)
     if found is not None:
         text = _of_symbol(document, found.symbol)
@@ -59,7 +59,7 @@ def _of_symbol(document: Document, symbol: Symbol) -> str | None:
 
 
 def column_of(document: Document, symbol: Symbol) -> Column | None:
-    """The column with its type; None where that is not known."""
+    """The column with its type; None if the type is not known."""
     shape = document.known.survey.shapes.get(symbol.node)
     if shape is None:
         return None

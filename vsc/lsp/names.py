@@ -1,7 +1,7 @@
-"""Finds the names of a topology: nodes, aliases of inputs, and columns through every statement that hands them on.
+"""Finds the names of a topology: nodes, aliases of inputs, and columns across all statements that hand them on.
 
-It follows the compiler's rules for what a name means (``docs/language.md``), but reports nothing: a name that it cannot
-follow has no occurrence.
+It follows the compiler's rules for what a name means (``docs/language.md``), but reports nothing: it skips a name that
+it cannot resolve.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def names_of(known: Surveyed) -> Names:
 
 @record
 class _Scope:
-    """The inputs that an expression sees, by the name under which it does, and what unqualified key names mean."""
+    """The inputs that an expression sees, by the names that it uses, and what unqualified key names mean."""
 
     inputs: Mapping[str, syntax.Input]
     key: Mapping[str, Symbol]
@@ -97,7 +97,7 @@ class _Finder:
                 self._handed_on(node, operation, scope)
 
     def _handed_on(self, node: str, operation: syntax.Operation, scope: _Scope) -> None:
-        """What keeps its input's columns, but for those that it names anew."""
+        """An operation that keeps its input's columns, except those that it defines itself."""
         new: Mapping[str, Symbol] = {}
         match operation:
             case syntax.Rekey(keys=keys):
@@ -137,7 +137,7 @@ class _Finder:
         self._select(node, join.items, _Scope(scope.inputs, key), stars)
 
     def _keys(self, node: str, items: Sequence[syntax.KeyItem], scope: _Scope) -> dict[str, Symbol]:
-        """The key columns that ``by`` or ``group by`` makes."""
+        """The key columns that ``by`` or ``group by`` defines."""
         key = {}
         for item in items:
             self._expressions((item.expr,), scope)
@@ -157,7 +157,7 @@ class _Finder:
     ) -> None:  # fmt: skip
         """The columns of a `select`.
 
-        `stars` are those that ``*`` stands for; `kept` are key columns of the first input that the result keeps.
+        `stars` are the columns that ``*`` stands for; `kept` are key columns of the first input that the result keeps.
         """
         first = next(iter(scope.inputs.values())).name.text
         key = {**{name: Symbol("column", first, name) for name in kept}, **scope.key}
@@ -199,7 +199,7 @@ class _Finder:
             self._walk(part, scope)
 
     def _walk(self, part: Any, scope: _Scope) -> None:
-        """Follows every column in a part of the tree; calls of aggregates see the rows, not the group's key."""
+        """Finds every column in a part of the tree. Calls of aggregates see the rows, not the group's key."""
         match part:
             case syntax.ColumnRef():
                 self._reference(part, scope)
@@ -230,7 +230,7 @@ class _Finder:
             self._add(parts[1 if qualified else 0], symbol)
 
     def _target(self, expr: syntax.Expression, scope: _Scope, fields: bool = False) -> Symbol | None:
-        """The column that a plain reference means; with `fields`, also the one that a path goes through."""
+        """The column that a plain reference means. With `fields`, also the column in which a path to a field begins."""
         if not isinstance(expr, syntax.ColumnRef):
             return None
         parts = [part.text for part in expr.parts]
@@ -245,7 +245,7 @@ class _Finder:
         return None if owner is None else Symbol("column", owner.name.text, parts[0])
 
     def _input(self, name: syntax.Name, scope: _Scope) -> None:
-        """The name of an input in front of a column."""
+        """The name of an input before a column."""
         read = scope.inputs.get(name.text)
         if read is None:
             return

@@ -1,4 +1,4 @@
-"""Where a name is declared, where else it is, and the statements of a file."""
+"""Where a name is declared and used, and the outline of a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["definition", "outline", "references"]
 
 
 def definition(document: Document, offset: int) -> list[types.Location]:
-    """Where the name at a place is declared."""
+    """Where the name at an offset is declared."""
     found = document.names.at(offset)
     if found is None:
         return []
@@ -22,7 +22,7 @@ def definition(document: Document, offset: int) -> list[types.Location]:
 
 
 def references(document: Document, offset: int, declarations: bool) -> list[types.Location]:
-    """Where what a name stands for is used; with its `declarations` or without."""
+    """The uses of what the name at an offset stands for, with or without its `declarations`."""
     found = document.names.at(offset)
     if found is None:
         return []

@@ -1,4 +1,4 @@
-"""Places as editors count them: lines from 0 that end with LF, CRLF or CR, and units of an encoding in them."""
+"""Places as editors count them: lines from 0 (ending with LF, CRLF or CR), and in a line the units of an encoding."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from vsc.compiler.source import Span
 __all__ = ["Positions"]
 
 _CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
-"""The codec of an encoding, and the bytes of its unit."""
+"""The codec of each encoding, and the size of its unit in bytes."""
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 class Positions:
-    """Turns the places of one text, character offsets, into those of editors and back.
+    """Converts character offsets in a text to editors' positions and back.
 
-    `encoding` is the one whose units the editor counts: UTF-16, unless it has asked for another one.
+    `encoding` is the one whose units the editor counts: UTF-16, unless it has asked for another.
     """
 
     def __init__(self, text: str, encoding: str = "utf-16") -> None:
@@ -42,7 +42,7 @@ class Positions:
         return self.range(Span(0, len(self._text)))
 
     def offset(self, position: Position) -> int:
-        """The offset of a position; of one behind the end of its line that end."""
+        """The offset of a position; for a position past the end of its line, the end's offset."""
         if position.line >= len(self._starts):
             return len(self._text)
         start = self._starts[position.line]

@@ -1,4 +1,4 @@
-"""Another name for a node, a column or an alias, everywhere; refused where the topology would be wrong afterwards."""
+"""Renames a node, a column or an alias everywhere, unless that would cause errors in the topology."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["RenameRefused", "rename", "renamed"]
 
 
 class RenameRefused(Exception):
-    """A name that would make the topology wrong; the message says how."""
+    """The new name would cause an error in the topology; the message says which."""
 
 
 def renamed(document: Document, offset: int) -> tuple[Span, str] | None:
-    """The name at a place that can be renamed, and where it stands."""
+    """The name at an offset, if it can be renamed, and its span."""
     found = document.names.at(offset)
     if found is None or not any(one.definition for one in document.names.same(found.symbol)):
         return None
@@ -23,7 +23,7 @@ def renamed(document: Document, offset: int) -> tuple[Span, str] | None:
 
 
 def rename(document: Document, offset: int, new: str) -> list[tuple[Span, str]]:
-    """The replacements that give a name another one. Raises `RenameRefused`."""
+    """The replacements that rename the name at an offset to `new`. Raises `RenameRefused`."""
     found = document.names.at(offset)
     if found is None or renamed(document, offset) is None:
         raise RenameRefused("there is no name here that the topology declares")

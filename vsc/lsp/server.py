@@ -1,4 +1,4 @@
-"""The server: which question of an editor is answered where. It holds the open documents, whole, and nothing else."""
+"""The server: passes each request of an editor to the module that answers it. It holds only the open documents."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["serve"]
 
 
 class _Server(LanguageServer):
-    """Documents are sent whole: they are small, and an edit at a wrong place would go unnoticed."""
+    """Editors send whole documents: these are small, and an edit at a wrong place would go unnoticed."""
 
     def __init__(self) -> None:
         super().__init__("vsc", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
         self.documents: dict[str, Document] = {}
 
     def put(self, uri: str, text: str, version: int | None) -> None:
-        """Takes a new text, and says what is wrong with it."""
+        """Takes a new text, and publishes its findings."""
         document = self.documents[uri] = Document(uri, text, str(self.workspace.position_encoding))
         self.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(uri, diagnostics(document), version=version)
@@ -51,13 +51,13 @@ _Place = (
 
 
 def serve() -> None:
-    """Answers an editor on standard input and output until it says goodbye."""
-    output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")  # its own: it is closed at the end
+    """Answers an editor on standard input and output until it ends the connection."""
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")  # a copy, since it is closed at the end
     server().start_io(stdout=output)
 
 
 def server() -> LanguageServer:
-    """A server with all that it can do."""
+    """A server with all its features registered."""
     made = _Server()
     _follow(made)
     _navigate(made)
@@ -66,7 +66,7 @@ def server() -> LanguageServer:
 
 
 def _follow(server: _Server) -> None:
-    """Keeps the open documents."""
+    """Keeps track of the open documents."""
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def did_open(ls: _Server, params: types.DidOpenTextDocumentParams) -> None:

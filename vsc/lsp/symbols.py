@@ -1,4 +1,4 @@
-"""What names stand for, and which stand for the same: the raw material of `names`."""
+"""What names stand for, and which of them stand for the same thing; `names` builds these."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Names", "Occurrence", "Symbol"]
 
 @record
 class Symbol:
-    """What a name stands for: a node, the alias of an input, or a column. `node` is whose alias or column it is."""
+    """What a name stands for: a node, the alias of an input, or a column. `node` is the node that it belongs to."""
 
     kind: Choice["node", "alias", "column"]
     node: str
@@ -22,7 +22,7 @@ class Symbol:
 
 @record
 class Occurrence:
-    """A name in the text; `definition` where it is declared."""
+    """A name in the text. `definition`: it is declared here."""
 
     span: Span
     symbol: Symbol
@@ -30,7 +30,7 @@ class Occurrence:
 
 
 class Names:
-    """The names of a text. Columns that are handed on under their name are the same: all of them, or none, are renamed.
+    """The names of a text. A column that is handed on under its name is the same column: a rename renames all of them.
 
     `calls` are the names of functions.
     """
@@ -48,11 +48,11 @@ class Names:
             self._first[self._root(one)] = self._root(other)
 
     def at(self, offset: int) -> Occurrence | None:
-        """The name at a place, its end included."""
+        """The name at an offset, which may be just after it."""
         return next((one for one in self.occurrences if one.span.start <= offset <= one.span.end), None)
 
     def call_at(self, offset: int) -> tuple[Span, str] | None:
-        """The name of a function at a place."""
+        """The name of a function at an offset."""
         return next(((span, name) for span, name in self.calls if span.start <= offset <= span.end), None)
 
     def same(self, symbol: Symbol) -> tuple[Occurrence, ...]:

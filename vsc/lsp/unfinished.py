@@ -1,6 +1,6 @@
-"""What a statement that is being written says so far: its inputs, its declared columns, whose options these are.
+"""What an unfinished statement says so far: its inputs, its declared columns, the options of its open list.
 
-It works on the tokens in front of the cursor, since such a statement has no tree.
+It works on the tokens before the cursor, since an unfinished statement has no syntax tree.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _MODES = ("left", "outer")
 class Unfinished:
     """`name` is the node that the statement declares, empty for a sink; `word` its operation, empty for a source.
 
-    `inputs` are the nodes that it reads, by the names under which it sees them; `columns` what a source declares, with
-    the texts of their types; `options` those that can be added to the open list.
+    `inputs` are the nodes that it reads, by the names that it uses for them; `columns` are the columns that a source
+    declares, with the texts of their types; `options` are those that can be added to the open list.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Unfinished:
 
 
 def read_unfinished(before: Sequence[str], kinds: Mapping[str, str]) -> Unfinished:
-    """What the tokens `before` the cursor say; `kinds` are the kinds of the nodes."""
+    """What the tokens `before` the cursor say. `kinds` are the kinds of the nodes."""
     kind = "global table" if before[:1] == ["global"] else before[0] if before else ""
     place = 2 if kind == "global table" else 1
     name = before[place] if len(before) > place and kind != "sink" else ""
@@ -54,7 +54,7 @@ def read_unfinished(before: Sequence[str], kinds: Mapping[str, str]) -> Unfinish
 
 
 def _inputs(body: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The inputs of an operation: behind its word, behind ``with``, and the others of a `merge`."""
+    """The inputs of an operation: after its word, after ``with``, and the further ones of a `merge`."""
     for index, token in enumerate(body[1:], 1):
         starts = index == 1 or body[index - 1] == "with" or (body[0] == "merge" and body[index - 1] == ",")
         if starts:
@@ -79,7 +79,7 @@ def _columns(before: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _options(before: Sequence[str], stream: bool) -> Mapping[str, OptionSpec]:
-    """The options of the list that is open at the end, without those that it has already."""
+    """The options of the list that is still open, without those that it already has."""
     depth, given = 0, set[str]()
     for index in range(len(before) - 1, -1, -1):
         token = before[index]
@@ -93,7 +93,7 @@ def _options(before: Sequence[str], stream: bool) -> Mapping[str, OptionSpec]:
 
 
 def _owned(before: Sequence[str], stream: bool) -> Mapping[str, OptionSpec]:
-    """The options of what stands in front of a parenthesis."""
+    """The options of what precedes a parenthesis."""
     *_, marker, word = ("", "", *before)
     roles: dict[str, Role] = {"from": "source", "to": "sink"}
     if marker in roles:

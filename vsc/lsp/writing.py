@@ -1,4 +1,4 @@
-"""How names are written into a text."""
+"""Writes names into a text."""
 
 from __future__ import annotations
 
