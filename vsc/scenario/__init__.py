@@ -1,7 +1,7 @@
-"""Scenario files: what goes into a topology, step by step, and what has to come out of it.
+"""Scenario files: what goes into a topology, step by step, and what has to come out.
 
-`load` reads a file and checks it against its topology, `play` runs a scenario on the test driver, `report` shows what
-came of it. Not for measuring, and not for Spark: the project's own tests run the same files there.
+`load` reads a file and checks it against its topology, `play` runs a scenario on the test driver, `report` shows the
+outcome. Not for measuring, and not for Spark: only the project's own tests run the same files there.
 """
 
 from vsc.scenario.document import ScenarioError

@@ -1,10 +1,10 @@
 """A YAML file as nodes that know their places, read strictly.
 
-Guarantees: every error names path, line and column; no tag makes anything but plain values; a key stands in a mapping
-once; aliases neither run in circles nor make a small file large. What a scalar *is* is left open here: it depends on
-the column that it is for (`NO` is a string in a string column), so values keep their text.
+Guarantees: every error names path, line and column; tags give only plain values; a mapping has each key once; aliases
+can neither form cycles nor make a small file large. Values keep their text, since the type of a scalar depends on its
+column (`NO` is a string in a string column).
 
-Not for what a scenario means: that is `vsc.scenario.loader`.
+What a scenario means is in `vsc.scenario.loader`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["Document", "ScenarioError"]
 _TAG = "tag:yaml.org,2002:"
 _SCALARS = frozenset(_TAG + name for name in ("null", "bool", "int", "float", "str", "binary", "timestamp", "value"))
 _DEEPEST = 64
-_LARGEST = 1_000_000  # nodes, each alias counted with all that is behind it
+_LARGEST = 1_000_000  # nodes, each alias counted with everything that it refers to
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 
 
 class ScenarioError(Exception):
-    """A scenario file that cannot be used: where (1-based), what is wrong, and what to do about it."""
+    """A scenario file cannot be used: where (1-based), what is wrong, and what to do about it."""
 
     def __init__(self, path: str, line: int, column: int, message: str, help: str | None = None) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class ScenarioError(Exception):
 
 
 class Document:
-    """The nodes of one file. Raises `ScenarioError` when the text is not one document of plain YAML."""
+    """The nodes of one file. Raises `ScenarioError` if the text is not a single document of plain YAML."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
@@ -64,7 +64,7 @@ class Document:
     # ------------------------------------------------------------------------------------------------------ places
 
     def error(self, node: yaml.Node, message: str, help: str | None = None) -> ScenarioError:
-        """The error at `node`, to be raised."""
+        """An error at `node`, for the caller to raise."""
         return ScenarioError(self.path, *self.place(node), message, help)
 
     def unknown(self, node: yaml.Node, what: str, name: str, known: Iterable[str]) -> ScenarioError:
@@ -76,13 +76,13 @@ class Document:
 
     @staticmethod
     def place(node: yaml.Node) -> tuple[int, int]:
-        """Line and column where `node` begins, from 1 on."""
+        """Line and column where `node` begins, counted from 1."""
         return node.start_mark.line + 1, node.start_mark.column + 1
 
     # ------------------------------------------------------------------------------------------------------ shapes
 
     def mapping(self, node: yaml.Node, what: str) -> dict[str, tuple[yaml.ScalarNode, yaml.Node]]:
-        """The entries of a mapping by their keys' text: the key's node and the value's."""
+        """The entries of a mapping by the text of their keys: the key's node and the value's."""
         if not isinstance(node, yaml.MappingNode):
             raise self.error(node, f"{what} is a mapping, not {_shape(node)}")
         found = {}
@@ -95,7 +95,7 @@ class Document:
     def fields(
         self, node: yaml.Node, what: str, required: tuple[str, ...], optional: tuple[str, ...] = ()
     ) -> dict[str, yaml.Node]:
-        """The values of a mapping that has all of `required`, perhaps some of `optional`, and nothing else."""
+        """The values of a mapping that has all `required` keys, any of the `optional` ones, and no others."""
         entries = self.mapping(node, what)
         for name, (key, _) in entries.items():
             if name not in required and name not in optional:
@@ -118,7 +118,7 @@ class Document:
         return node
 
     def text(self, node: yaml.Node, what: str) -> str:
-        """The text of a single value that is not empty."""
+        """The text of a single non-empty value."""
         text: str = self.scalar(node, f"{what} is text").value
         if not text.strip():
             raise self.error(node, f"{what} is empty")
@@ -139,7 +139,7 @@ class Document:
     # ------------------------------------------------------------------------------------------------------ checks
 
     def _check(self, node: yaml.Node, sizes: dict[int, int | None], depth: int) -> int:
-        """Checks `node` and all below; returns how many nodes that are. `sizes`: those done, None while under way."""
+        """Checks `node` and everything below it; returns the number of nodes. `sizes`: None for a node in progress."""
         if id(node) in sizes:
             done = sizes[id(node)]
             if done is None:

@@ -1,7 +1,7 @@
-"""From the text of a scenario file to scenarios that fit their topology.
+"""Loads scenarios that fit their topology from the text of a scenario file.
 
-Guarantees: whatever is wrong with a file is found here, before anything runs, and named with its place; a scenario that
-was loaded only holds sources, nodes, columns and stores that its topology has, and values of their types.
+Guarantees: everything wrong with a file is found here, before anything runs, and is reported with its place. A loaded
+scenario contains only sources, nodes, columns and stores of its topology, and values of their types.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NO_VARIABLES: Mapping[str, str] = {}
 
 
 class RefusedTopology(ScenarioError):
-    """The file's topology has errors. `topology` is its path, `text` what is in it."""
+    """The file's topology has errors. `topology` is its path, `text` its content."""
 
     def __init__(
         self, document: Document, node: yaml.Node, topology: str, text: str, found: Sequence[Diagnostic]
@@ -39,9 +39,9 @@ class RefusedTopology(ScenarioError):
 
 
 def load(path: str, text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> ScenarioFile:
-    """The scenarios of the file at `path`, whose text is `text`. Raises ScenarioError, also RefusedTopology.
+    """The scenarios of the file at `path`, whose text is `text`. Raises ScenarioError or its subclass RefusedTopology.
 
-    `variables` are for what the file leaves open, before those of the environment.
+    `variables` are for those that the file does not set; they take precedence over the environment.
     """
     document, fields = _open(path, text)
     topology = _Topology(document, fields["topology"])
@@ -59,7 +59,7 @@ def load(path: str, text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> 
 
 
 def topology_path(path: str, text: str) -> Path:
-    """Where the topology of the scenario file at `path` should be. Raises ScenarioError."""
+    """The path of the scenario file's topology. Raises ScenarioError."""
     document, fields = _open(path, text)
     return _beside(document, fields["topology"])
 
@@ -70,7 +70,7 @@ def _open(path: str, text: str) -> tuple[Document, dict[str, yaml.Node]]:
 
 
 def _beside(document: Document, node: yaml.Node) -> Path:
-    """The path that `node` holds, from the file's folder on."""
+    """The path that `node` holds, relative to the file's folder."""
     return Path(os.path.normpath(os.path.join(os.path.dirname(document.path), document.text(node, "a path"))))
 
 
@@ -198,7 +198,7 @@ class _Steps:
     def _check_timed(
         self, key: yaml.ScalarNode, name: str, source: Source, rows: tuple[Mapping[str, Any], ...]
     ) -> None:
-        """Refuses rows that have no time of their own."""
+        """Refuses rows without an event time."""
         if source.timestamp is None:
             message = f"`{name}` has no `timestamp` clause: its rows have no time"
         else:
@@ -285,14 +285,14 @@ class _Steps:
         )
 
     def _value(self, node: yaml.Node, of: Node, what: str) -> dict[str, Any]:
-        """An expected value: as in a row, a column that is left out is null."""
+        """An expected value. As in a row, a missing column is null."""
         written = self._columns(node, of.schema.value, f"the value of {what}", complete=False)
         return {column.name: written.get(column.name) for column in of.schema.value}
 
     def _columns(
         self, node: yaml.Node, columns: tuple[Column, ...], what: str, complete: bool = True
     ) -> dict[str, Any]:
-        """The values of a mapping from columns; `complete`: of every one of `columns`."""
+        """The values of a mapping from columns to values. `complete`: it has to have all of `columns`."""
         document = self._document
         entries = document.mapping(node, what)
         types = {c.name: c.type for c in columns}

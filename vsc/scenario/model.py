@@ -1,4 +1,4 @@
-"""Scenarios as frozen values, checked against their topology. Lines and columns are those of the YAML, from 1 on."""
+"""Scenarios as frozen values, checked against their topology. Lines and columns are the YAML's, counted from 1."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Pipe:
-    """Rows for a source, one after the other; `timestamp` in ms, None: the timestamp column has it."""
+    """Rows for a source, one after the other. `timestamp` is in ms; if None, the timestamp column has it."""
 
     source: str
     rows: tuple[Mapping[str, Any], ...]
@@ -31,7 +31,7 @@ class Pipe:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Tombstones of a source table, or records without value of a source stream: keys and a time in ms."""
+    """Tombstones for a source table, or records without a value for a source stream: keys and a time in ms."""
 
     source: str
     keys: tuple[Mapping[str, Any], ...]
@@ -45,7 +45,7 @@ class Drain:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The records of a node since it was last checked."""
+    """The records expected of a node since it was last checked."""
 
     place: Place
     node: str
@@ -54,7 +54,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a store answers for a key, as of a time in ms (None: the newest); `answer` None: nothing."""
+    """What a store should answer for a key as of a time in ms (None: the newest). An `answer` of None means no row."""
 
     place: Place
     store: str
@@ -65,7 +65,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is done, and what is looked at afterwards. `number` counts from 1."""
+    """What is done, and what is checked afterwards. `number` counts from 1."""
 
     place: Place
     number: int
@@ -76,7 +76,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One run of a topology from its beginning. `now` is its clock in ms, None: no event time is too far ahead."""
+    """One run of a topology from its beginning. `now` is its clock in ms; if None, no event time is too far ahead."""
 
     path: str
     place: Place

@@ -1,7 +1,8 @@
 """Plays a scenario on the test driver.
 
-Guarantees: a scenario ends with the first step that gives something else than expected, with all that is wrong after
-that step. An expression that fails on a row is an outcome, not an exception; a bug of vsc is an exception.
+Guarantees: a scenario ends with the first step whose results differ from what is expected, and reports everything that
+is wrong after that step. An expression that fails on a row is an outcome, not an exception; a bug in vsc is an
+exception.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ __all__ = ["Outcome", "Stopped", "WrongAnswer", "WrongRecords", "play", "same_re
 
 @dataclass(frozen=True, slots=True)
 class WrongRecords:
-    """A node gave other records than expected."""
+    """A node's records differ from the expected ones."""
 
     place: Place
     step: int
@@ -29,7 +30,7 @@ class WrongRecords:
 
 @dataclass(frozen=True, slots=True)
 class WrongAnswer:
-    """A store gave another answer than expected."""
+    """A store's answer differs from the expected one."""
 
     place: Place
     step: int
@@ -39,7 +40,7 @@ class WrongAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A step could not be done: the reason in words."""
+    """A step could not be done, with the reason in words."""
 
     place: Place
     step: int
@@ -48,7 +49,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a scenario: nothing `wrong` is good."""
+    """The outcome of a scenario. It has passed if `wrong` is empty."""
 
     scenario: Scenario
     wrong: tuple[WrongRecords | WrongAnswer | Stopped, ...]

@@ -1,6 +1,6 @@
-"""Shows what came of scenarios: as text with a diff of expected and seen records, and as JUnit XML.
+"""Reports the outcomes of scenarios: as text with a diff of expected and seen records, and as JUnit XML.
 
-Guarantees: the same outcomes give the same text; no clocks in it. The XML is well-formed whatever is in the values.
+Guarantees: the same outcomes give the same text, without any clock times. The XML is well-formed whatever the values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 
 
 def text(outcomes: Sequence[Outcome], color: bool) -> str:
-    """One line a scenario, under its file; below a failed one what differs."""
+    """One line for each scenario, under its file; below a failed scenario, the differences."""
     lines: list[str] = []
     path = None
     for outcome in outcomes:
@@ -47,7 +47,7 @@ def text(outcomes: Sequence[Outcome], color: bool) -> str:
 
 
 def junit(outcomes: Sequence[Outcome]) -> str:
-    """JUnit XML: one suite a file, one case a scenario."""
+    """JUnit XML: one suite for each file, one case for each scenario."""
     files: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         files.setdefault(outcome.scenario.path, []).append(outcome)
@@ -117,7 +117,7 @@ def _told(path: str, wrong: WrongRecords | WrongAnswer | Stopped, color: bool) -
 
 
 def _difference(expected: Sequence[Record], seen: Sequence[Record], color: bool) -> Iterator[str]:
-    """The records of both sides in one order; of a pair that stands for each other, the columns that differ."""
+    """The records of both sides in one order; for a matching pair, the columns that differ."""
     left, right = [_record(r) for r in expected], [_record(r) for r in seen]
     for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if kind == "equal":
@@ -133,7 +133,7 @@ def _difference(expected: Sequence[Record], seen: Sequence[Record], color: bool)
 
 
 def _paired(expected: Sequence[Record], seen: Sequence[Record]) -> Iterator[tuple[Record | None, Record | None]]:
-    """Each expected record beside the next one of its key that was seen; records without partner in their places."""
+    """Each expected record with the next seen record of its key. Records without a partner keep their places."""
     at = 0
     for one in expected:
         found = next((i for i in range(at, len(seen)) if is_same(seen[i].key, one.key)), None)
@@ -172,7 +172,7 @@ def _version(version: VersionedRecord | None) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as a scenario file has it."""
+    """A value as a scenario file writes it."""
     match value:
         case None:
             return "null"

@@ -1,7 +1,7 @@
-"""What a value in a scenario file is: it goes by the type of its column, not by how YAML guesses.
+"""Reads values in a scenario file by the type of their column, not by what YAML guesses.
 
-Guarantees: a value is the very one that the test driver hands out for that column (decimals with their scale, floats
-rounded to 32 bits, aware datetimes in UTC), so it can be compared as it is; `is_same` also takes NaN for NaN.
+Guarantees: a value is exactly the one that the test driver returns for that column (decimals with their scale, floats
+rounded to 32 bits, aware datetimes in UTC), so the two can be compared. For `is_same`, NaN equals NaN.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _BINARY_TAG = "tag:yaml.org,2002:binary"
 
 
 def read_value(document: Document, node: yaml.Node, type: DataType, what: str, complete: bool) -> Any:
-    """The Python value of `node` for a column of `type`; `what` names the column in errors.
+    """The Python value of `node` for a column of `type`. `what` names the column in errors.
 
-    `complete`: every field of a struct has to be there; else those that are missing are null. Raises ScenarioError.
+    `complete`: a struct has to have all its fields; else missing fields are null. Raises ScenarioError.
     """
     if document.is_null(node):
         return None
@@ -129,7 +129,7 @@ def _decimal(scalar: yaml.ScalarNode) -> str:
 
 
 def _timestamp(scalar: yaml.ScalarNode) -> int | str:
-    """What `from_python` and `event_time` take: quotes make an ISO text of a number."""
+    """The value for `from_python` and `event_time`: a number, or ISO text. A number in quotes is ISO text."""
     return int(scalar.value) if scalar.style is None and _INTEGER.fullmatch(scalar.value) else _text(scalar)
 
 

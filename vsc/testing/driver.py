@@ -41,7 +41,7 @@ _MOST_PARTITIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of a node. `key` and `value` are dicts of column values; for a tombstone, `value` is None. Time in ms."""
+    """A record of a node. `key` and `value` are dicts of column values; a tombstone's `value` is None. Time in ms."""
 
     key: dict[str, Any]
     value: dict[str, Any] | None
