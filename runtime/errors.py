@@ -1,9 +1,9 @@
 """The errors of a running query: each has a stable code (``VSC9xx``), a message in the user's names, and often a help.
 
-Guarantees: an error can be pickled (it crosses from a Spark worker to its driver), and its text starts with its code
-in brackets, so that it is still recognised inside a traceback that Spark quotes.
+Guarantees: an error can be pickled (it crosses from a Spark worker to the driver), and its text starts with its code in
+brackets, so that it can be recognised inside a traceback that Spark quotes.
 
-Not for bad topologies (those are diagnostics of the compiler) and not for bugs of vsc (those are ordinary exceptions).
+Not for bad topologies (those are diagnostics of the compiler) and not for bugs in vsc (those are ordinary exceptions).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ __all__ = [
 class VscRuntimeError(Exception):
     """The base of all errors of the runtime.
 
-    `message` is one sentence that names the place; `help` says the one thing to do, or is None. Subclasses differ in
-    `code` only, so that catching one of them is the same as asking for its code.
+    `message` is one sentence that names the place; `help` says the one thing to do, or is None. Subclasses differ only
+    in `code`, so catching one of them is the same as checking its code.
     """
 
     code: ClassVar[str] = "VSC900"
@@ -54,7 +54,7 @@ class VscRuntimeError(Exception):
         self.help = help
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows instead of a traceback: the error is in what was asked for, not in the program."""
+        """What IPython shows instead of a traceback: the error is in the user's request, not in the program."""
         return str(self).splitlines()
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class LocalStoreError(StateError):
 
 
 class CheckpointError(VscRuntimeError):
-    """A checkpoint of another plan, number of partitions or release of vsc, in use by another query, or damaged."""
+    """A checkpoint that is damaged, in use by another query, or of another plan, number of partitions or release."""
 
     code = "VSC904"
 
@@ -97,7 +97,7 @@ class SourceError(VscRuntimeError):
 
 
 class UnusableInputError(SourceError):
-    """A run that had to drop all rows of a source: what the source declares is not what its files hold."""
+    """A run that had to drop all rows of a source: its declaration does not match its files."""
 
 
 class SinkError(VscRuntimeError):
@@ -107,7 +107,7 @@ class SinkError(VscRuntimeError):
 
 
 class ConfigurationError(VscRuntimeError):
-    """A run that cannot start as asked for: an unresolved variable, an invalid trigger, an unknown store."""
+    """A run that cannot start as requested: an unresolved variable, an invalid trigger, an unknown store."""
 
     code = "VSC907"
 
@@ -131,7 +131,7 @@ class EventTimeWarning(VscRuntimeError):
 
 
 class UpgradeError(VscRuntimeError):
-    """A checkpoint that cannot be carried over to another topology as asked for."""
+    """A checkpoint that cannot be upgraded to another topology as requested."""
 
     code = "VSC910"
 
@@ -197,6 +197,6 @@ class LakeStorageError(VscRuntimeError):
 
 
 class LakeChangeError(VscRuntimeError):
-    """A lake table whose newer versions cannot be read: rows were changed, the table was replaced, or they are gone."""
+    """A lake table whose newer commits cannot be read: rows were changed, the table was replaced, or they are gone."""
 
     code = "VSC924"

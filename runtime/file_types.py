@@ -1,4 +1,4 @@
-"""The types of the columns of parquet and ORC files, as vsc declares them: `arrow_type` the other way round."""
+"""The types to declare for the columns of parquet and ORC files: the reverse of `arrow_type`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def declared(type: pa.DataType) -> DataType | None:
     if pa.types.is_dictionary(type):
         return declared(type.value_type)
     if pa.types.is_timestamp(type):
-        return BIGINT if type.unit == "ns" else TIMESTAMP  # Spark reads nanoseconds as the number that they are
+        return BIGINT if type.unit == "ns" else TIMESTAMP  # Spark reads nanoseconds as plain numbers
     if pa.types.is_time64(type) or pa.types.is_duration(type):
         return BIGINT
     if pa.types.is_fixed_size_binary(type):

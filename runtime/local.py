@@ -1,8 +1,8 @@
-"""A plan in one process, without a JVM: the stages of a topology run one after the other, epoch by epoch.
+"""Runs a plan in one process, without a JVM: the stages of a topology run one after the other, epoch by epoch.
 
-Guarantees: for one epoch the records of each stage and partition are processed in D12's order, and what is observed
-comes in that order too; so feeding it the epochs of a Spark query gives what that query gives. Not for reading or
-writing anything: rows are handed in, records are handed back, and the caller opens the stores.
+Guarantees: in each epoch, every stage and partition processes its records in D12's order, and observed records come in
+that order too. So feeding it the epochs of a Spark query gives the results of that query. It reads and writes nothing
+itself: the caller hands rows in, gets records back, and opens the stores.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class LocalRuntime:
     """Runs `plan` with `partitions` vsc partitions.
 
     `open_kv(stage, partition)` opens the state of each. `observe` names the nodes whose records are handed back.
-    `later_stage` makes a stage of a partition, as `LaterStage` does: tests watch it, or put another one there.
+    `later_stage` makes the stage of a partition, as `LaterStage` does: tests use it to watch or replace a stage.
     """
 
     def __init__(
@@ -61,18 +61,18 @@ class LocalRuntime:
         self.metrics = Metrics()
 
     def process(self, rows: Sequence[tuple[str, SourceRows]]) -> dict[str, Batch]:
-        """One epoch: rows of source nodes; those of one source partition by ascending offset, in any number of pieces.
+        """Processes one epoch: rows of source nodes, in any number of pieces. Returns the observed records by node.
 
-        Returns the observed records by node, in order.
+        The rows of a source partition have to come by ascending offset. The observed records are in order.
         """
         return self._run(rows, drain=False)
 
     def drain(self) -> dict[str, Batch]:
-        """The end of the input: everything that waits for stream time to go on comes out."""
+        """Ends the input: emits everything still held."""
         return self._run((), drain=True)
 
     def look_up(self, store: StoreInfo, key: Sequence[object], as_of: int | None) -> Entry:
-        """What a table's store has for `key` (internal values), newest or valid at `as_of`."""
+        """The row that a table's store has for `key` (internal values): the newest, or the one valid at `as_of`."""
         codec = self._partitioned[store.node]
         partition = int(partition_of([codec.encode(key[: len(codec.types)])], self._partitions)[0])
         view = open_view(self._plan, store, self._stores[store.stage, partition])
@@ -108,7 +108,7 @@ class LocalRuntime:
                 continue
             broadcast = is_broadcast(self._plan, name)
             if name in self._emits[stage] and not (broadcast and partition):
-                seen.setdefault(name, []).append(batch)  # each partition gives all of a global table: one is enough
+                seen.setdefault(name, []).append(batch)  # each partition emits a whole global table: one is enough
             for target in self._routes[stage].get(name, ()):
                 for to, part in split(batch, self._partitioned[name], self._partitions, broadcast):
                     queues[target][to].append((name, part))

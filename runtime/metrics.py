@@ -1,8 +1,8 @@
-"""What was dropped and what was not found, counted by node and reason.
+"""Counts, by node and reason, the records that were dropped and the look-ups that found nothing.
 
-A `Metrics` is a small mutable counter that a task fills and hands on; two of them merge by addition (peaks by
-maximum), and one becomes plain JSON and back. The engine guarantees that no data problem is swallowed: whatever is
-left out of a result is counted here. Not for throughput or timing: those belong to the place where a query runs.
+A `Metrics` is a small mutable counter that a task fills and hands on. Two of them merge by addition (peaks by maximum),
+and one converts to plain JSON and back. The engine guarantees that no data problem is hidden: whatever is left out of a
+result is counted here. Not for throughput or timing: those belong to the place where a query runs.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Dropped(StrEnum):
     """Why a record was dropped.
 
     ``in_the_future``: an event time further ahead of the run's clock than the source's ``max_ahead``;
-    ``expired``: refused by the store's grace; ``no_value``: a stream record without value reached an operator that
-    needs one (D14); ``null_join_key``: a part of the key that a join, a `rekey` or a `group by` computed is null;
-    ``out_of_order``: a change of a versioned table that is not its key's newest reached an operator that goes by the
+    ``expired``: refused by the store's grace; ``no_value``: a stream record without a value reached an operator that
+    needs one (D14); ``null_join_key``: part of the key that a join, a `rekey` or a `group by` computed is null;
+    ``out_of_order``: a change of a versioned table that is not its key's newest reached an operator that uses only the
     newest (KIP-914);
     ``window_closed``: a record came too late for a window, counted once for each window that it would have changed.
     """
@@ -65,7 +65,7 @@ class Missed(StrEnum):
     TOMBSTONE = "tombstone"
     """The key was deleted at that time."""
     OLDER_THAN_RETENTION = "older_than_retention"
-    """The time lies before stream time minus the history retention: the store no longer answers for it."""
+    """The time is before stream time minus the history retention: the store no longer answers for it."""
 
 
 def group_of(reason: Dropped | Missed) -> Group:
@@ -74,17 +74,17 @@ def group_of(reason: Dropped | Missed) -> Group:
 
 
 RETENTION_NEEDED = "retention_needed"
-"""Name of the peak that a join reports: the history retention in ms that would have served all its look-ups."""
+"""The peak that a join reports: the history retention in ms that would have served all its look-ups."""
 
 HELD_RECORDS = "held_records"
-"""Name of the peak that windows and `suppress` report: the most windows that were open, or rows held, at one time."""
+"""The peak that windows and `suppress` report: the most windows open, or rows held, at the same time."""
 
 LONGEST_SESSION = "longest_session"
-"""Name of the peak that session windows report: the time in ms that the longest session spanned."""
+"""The peak that session windows report: the length of the longest session, in ms."""
 
 
 class BadRow(NamedTuple):
-    """A row that was dropped at a source: its source partition, its number there, and what is wrong with it."""
+    """A row that was dropped at a source: its source partition, its number in that partition, and what is wrong."""
 
     part: str
     row: int
@@ -98,7 +98,7 @@ class BadRow(NamedTuple):
 class Metrics:
     """Counters by (node, group, reason), maxima by (node, name), and the first bad row by (node, reason).
 
-    The latter are there to be told, and are not part of what is kept and shown as numbers.
+    The bad rows are only for messages: they are not part of the numbers that are kept and shown.
     """
 
     __slots__ = ("_counts", "_examples", "_peaks")
@@ -123,19 +123,19 @@ class Metrics:
         return f"Metrics({self.as_dict()})"
 
     def count(self, node: str, group: Group, reason: Dropped | Missed, n: int = 1) -> None:
-        """Adds `n` to a counter; `n` 0 leaves no trace."""
+        """Adds `n` to a counter. Does nothing if `n` is 0."""
         if n:
             key = (node, group.value, reason.value)
             self._counts[key] = self._counts.get(key, 0) + n
 
     def peak(self, node: str, name: str, value: int) -> None:
-        """Raises a maximum to `value`, if it is lower or not there."""
+        """Raises a maximum to `value` if it is lower or not set."""
         key = (node, name)
         if value > self._peaks.get(key, value - 1):
             self._peaks[key] = value
 
     def example(self, node: str, reason: str, row: BadRow) -> None:
-        """Notes a bad row, unless one before it is known."""
+        """Keeps a bad row, unless an earlier one is known."""
         key = (node, reason)
         self._examples[key] = min(row, self._examples.get(key, row))
 
@@ -148,7 +148,7 @@ class Metrics:
         return self._counts.get((node, group.value, reason.value), 0)
 
     def merge(self, other: Metrics) -> None:
-        """Takes over what `other` counted."""
+        """Adds what `other` counted."""
         for key, n in other._counts.items():
             self._counts[key] = self._counts.get(key, 0) + n
         for (node, name), value in other._peaks.items():
@@ -161,7 +161,7 @@ class Metrics:
         return sum(n for (_, of, _), n in self._counts.items() if of == group.value)
 
     def as_dict(self) -> dict[str, dict[str, dict[str, int] | int]]:
-        """``{group: {node: {reason: n}}, peak name: {node: value}}``, sorted; the groups are always there."""
+        """``{group: {node: {reason: n}}, peak name: {node: value}}``, sorted. Every group is present."""
         found: dict[str, dict[str, dict[str, int] | int]] = {group.value: {} for group in Group}
         for (node, group, reason), n in sorted(self._counts.items()):
             reasons = found[group].setdefault(node, {})
@@ -172,7 +172,7 @@ class Metrics:
         return found
 
     def flat(self) -> dict[str, dict[str, int]]:
-        """The counters alone, as ``{group: {"NODE.REASON": n}}``, sorted."""
+        """Only the counters, as ``{group: {"NODE.REASON": n}}``, sorted."""
         found: dict[str, dict[str, int]] = {group.value: {} for group in Group}
         for (node, group, reason), n in sorted(self._counts.items()):
             found[group][f"{node}.{reason}"] = n
@@ -180,7 +180,7 @@ class Metrics:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Mapping[str, Mapping[str, int] | int]]) -> Metrics:
-        """The metrics that `as_dict` (or the JSON of it) shows."""
+        """The metrics from the result of `as_dict` (or its JSON)."""
         metrics = cls()
         for group, nodes in data.items():
             for node, found in nodes.items():

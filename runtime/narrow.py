@@ -1,7 +1,7 @@
-"""Columns of bigints in as few bytes as they need: a base and small unsigned offsets, or the base alone.
+"""Stores columns of bigints in as few bytes as they need: a base and small unsigned offsets, or only the base.
 
-A record's place in the order is mostly constants and counters; on its way through Spark it is copied many times.
-Exact for every bigint. Not for columns of users: those keep their types.
+A record's place in the order is mostly constants and counters, and is copied many times on its way through Spark.
+Exact for every bigint. Not for users' columns: those keep their types.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _UNSIGNED = ((1 << 8, np.uint8), (1 << 16, np.uint16), (1 << 32, np.uint32))
 
 
 def narrowed(values: npt.NDArray[np.integer]) -> tuple[int, pa.Array | None]:
-    """`values` as a base and what is to be added to it; None for nothing, where all values are the same."""
+    """`values` as a base and the offsets to add to it; the offsets are None if all values are the same."""
     if not len(values):
         return 0, None
     low, high = int(values.min()), int(values.max())
@@ -29,7 +29,7 @@ def narrowed(values: npt.NDArray[np.integer]) -> tuple[int, pa.Array | None]:
 
 
 def widened(base: int, added: pa.Array | None, rows: int) -> npt.NDArray[np.int64]:
-    """What `narrowed` was given: `rows` values."""
+    """The `rows` values that `narrowed` was given."""
     if added is None:
         return np.full(rows, base, dtype=np.int64)
     values: npt.NDArray[np.int64] = added.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)

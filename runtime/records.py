@@ -1,20 +1,20 @@
 """Records in batches, and the order in which they are processed (decision D12).
 
 A `Batch` holds records of *one* node as columns. Each record has an event time, key and value columns, a flag that
-says whether it has a value at all (without: a tombstone), and its place in the `Order`. A batch's rows may stand in any
-order; whoever needs D12's order sorts by it, with `processing_order`.
+says whether it has a value (if not, it is a tombstone), and its place in the `Order`. A batch's rows may be in any
+order; code that needs D12's order sorts by it, with `processing_order`.
 
 The order of a record is (time, origin, offset, path), compared lexicographically:
 
 * ``time``: the highest event time so far in the record's source partition in this epoch, the record's own included;
-* ``origin``: the source partition that the record, or what gave rise to it, was read from: by rank, then partition;
+* ``origin``: the source partition from which the record, or the one that caused it, was read: by rank, then partition;
 * ``offset``: its place in that source partition;
-* ``path``: one counter for each stage, 0 for those that the record's cause has not passed through: a stage pads what
-  enters it to its own depth. A stage numbers what it hands out for one cause **from 1**, so that a shorter path, padded
-  with 0, comes before everything that it gave rise to. The first counter also grows by `MOVED` with each repartition:
-  what has passed through fewer comes first.
+* ``path``: one counter for each stage, 0 for stages that the record's cause has not passed through: a stage pads the
+  paths that enter it to its own depth. A stage numbers the records that it emits for one cause **from 1**, so that a
+  shorter path, padded with 0, comes before everything that it caused. Each repartition also adds `MOVED` to the first
+  counter: records that have passed through fewer repartitions come first.
 
-Two records that enter one stage never compare equal, unless one record of one node enters it twice.
+Two records that enter one stage never compare equal, unless the same record of one node enters it twice.
 Not for single records.
 """
 
@@ -65,17 +65,17 @@ _FIXED = 5
 """System columns beside the path: time, origin, offset, timestamp, present."""
 
 _MOST_PARTS = 1000
-"""System columns with the path: one a stage, so never nearly as many."""
+"""A bound for system columns, the path included: it has one for each stage, so real batches stay far below."""
 
 _MALFORMED = (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError)
-"""What metadata that `Batch.to_ipc` did not write may raise."""
+"""The errors that metadata not written by `Batch.to_ipc` may cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
     """A source partition: the source's node name, its rank (`vsc.plan.nodes.Source.rank`) and the partition's name.
 
-    `part` sorts as text in the order in which partitions come: a file's path, a zero-padded Kafka partition.
+    `part` sorts as text in the order of the partitions: a file's path, or a zero-padded Kafka partition.
     """
 
     source: str
@@ -84,17 +84,17 @@ class Origin:
 
     @property
     def sort_key(self) -> tuple[int, str, str]:
-        """Compares as D12 says: tables before streams and the order of the file are in the rank."""
+        """Sorts as D12 says. The rank puts tables before streams, then follows the order of the file."""
         return (self.rank, self.part, self.source)
 
 
 MOVED = 1 << 48
-"""What the first part of a path grows by with each repartition: far more than one cause gives in a stage."""
+"""What each repartition adds to the first part of a path: far more than the records of one cause in a stage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order of n records, as columns; see the module. `path` has shape (n, stages passed)."""
+    """The order of n records, as columns (see the module). `path` has the shape (n, stages passed)."""
 
     time: Int64s
     origin: Int32s
@@ -106,15 +106,15 @@ class Order:
 
     @property
     def depth(self) -> int:
-        """How many stages the records' causes have passed."""
+        """How many stages the records' causes have passed through."""
         return int(self.path.shape[1])
 
     def take(self, indices: Rows | Mask) -> Order:
-        """The chosen rows, by index, slice or mask."""
+        """The rows that an index array, a slice or a mask selects."""
         return Order(self.time[indices], self.origin[indices], self.offset[indices], self.path[indices])
 
     def padded(self, depth: int) -> Int64s:
-        """The path with at least `depth` columns, the added ones 0."""
+        """The path with at least `depth` columns; added columns are 0."""
         missing = depth - self.depth
         if missing <= 0:
             return self.path
@@ -125,10 +125,11 @@ class Order:
         return self if self.depth >= depth else replace(self, path=self.padded(depth))
 
     def extended(self, counters: Int64s, moved: bool = False) -> Order:
-        """One stage further: `counters` (from 1) is the place among what the stage handed out for the same cause.
+        """The order one stage later. `counters` (from 1) are the places among the stage's records of the same cause.
 
-        `moved`: with another key. In Kafka such records pass through a topic, and are taken from it when all is done
-        that the cause gives rise to without: they come behind whatever has passed through fewer topics.
+        `moved`: the records have another key. In Kafka such records pass through a topic, and are taken from it only
+        after everything that the cause leads to without a topic: they come after records that have passed through fewer
+        topics.
         """
         path = np.column_stack([self.path, counters])
         if moved:
@@ -146,10 +147,10 @@ class Order:
 class Batch:
     """Records of one node, as columns.
 
-    `origins` is what ``order.origin`` points into. `timestamps` are event times in ms. Where `present` is False the
+    ``order.origin`` holds indices into `origins`. `timestamps` are event times in ms. Where `present` is False, the
     record has no value (a tombstone of a table; D14 for streams) and its value columns are null. `keys` and `values`
-    are the columns of `schema`, of the Arrow types of their column types; a key column holds no null. `latest` tells
-    of a table's changes which are their key's newest, where a sink asks; None: all of them. It does not travel.
+    are the columns of `schema`, in the Arrow types of their column types; a key column has no null. `latest` marks the
+    changes of a table that are their key's newest, if a sink needs it; None means all of them. It is not serialized.
     """
 
     schema: Schema
@@ -188,7 +189,7 @@ class Batch:
         )  # fmt: skip
 
     def filter(self, mask: Mask) -> Batch:
-        """The rows where `mask` is true; the batch itself if that is all of them."""
+        """The rows where `mask` is true; the batch itself if all are."""
         if mask.all():
             return self
         chosen = pa.array(mask)
@@ -199,13 +200,13 @@ class Batch:
         )  # fmt: skip
 
     def sorted(self) -> Batch:
-        """The rows in D12's order; the batch itself if they are."""
+        """The rows in D12's order; the batch itself if it is already sorted."""
         order = processing_order([self])
         return self if (order[:-1] < order[1:]).all() else self.take(order)
 
     @staticmethod
     def concat(batches: Sequence[Batch]) -> Batch:
-        """All rows of `batches`, one batch after the other; at least one batch, all of one node."""
+        """All rows of `batches`, one batch after the other. Needs at least one batch; all must be of one node."""
         if len(batches) == 1:
             return batches[0]
         origins, order = orders_together(batches)
@@ -221,7 +222,11 @@ class Batch:
         )
 
     def to_ipc(self) -> bytes:
-        """The batch as one Arrow IPC stream: in the metadata the bases of the system columns, then those that vary."""
+        """The batch as an Arrow IPC stream.
+
+        The metadata has the bases of the system columns; the columns are those system columns that vary, then the
+        batch's own.
+        """
         order = self.order
         system: list[npt.NDArray[np.integer]] = [order.time, order.origin, order.offset, self.timestamps]
         system.append(self.present.astype(np.uint8))
@@ -244,7 +249,7 @@ class Batch:
     def from_ipc(cls, data: bytes, schema: Schema, trusted: bool = True) -> Batch:
         """The batch that `to_ipc` wrote; `schema` is its node's. Raises StateError for anything else.
 
-        Not `trusted`: the bytes come out of a checkpoint, and every offset in them is looked at before it is followed.
+        If not `trusted`, the bytes come from a checkpoint, and every offset in them is validated before it is followed.
         """
         try:
             with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
@@ -286,7 +291,7 @@ def _joined_masks(masks: Sequence[Mask | None], lengths: Sequence[int]) -> Mask 
 
 
 def unified_origins(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], list[Int32s]]:
-    """All origins of `batches`, sorted as D12 compares them, and each batch's ``order.origin`` as indices into them."""
+    """All origins of `batches`, sorted as D12 says, and each batch's ``order.origin`` as indices into them."""
     origins = tuple(sorted({o for b in batches for o in b.origins}, key=lambda o: o.sort_key))
     place = {o: i for i, o in enumerate(origins)}
     mapped = []
@@ -297,7 +302,7 @@ def unified_origins(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], list[
 
 
 def orders_together(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], Order]:
-    """All origins of `batches`, at least one, and the order of all their rows, one batch after the other."""
+    """All origins of `batches` (at least one batch), and the order of all their rows, one batch after the other."""
     origins, indices = unified_origins(batches)
     depth = max(b.order.depth for b in batches)
     return origins, Order(
@@ -309,10 +314,10 @@ def orders_together(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], Order
 
 
 def processing_order(batches: Sequence[Batch]) -> Int64s:
-    """D12's order over the rows of several batches (of any nodes).
+    """D12's order of the rows of several batches (of any nodes).
 
     The result holds indices into the concatenation of the batches, in the order of processing. Rows that compare
-    equal keep the order of the batches and of the rows.
+    equal keep the order of the batches, and in a batch that of its rows.
     """
     _, origins = unified_origins(batches)
     depth = max((b.order.depth for b in batches), default=0)
@@ -335,10 +340,10 @@ def processing_order(batches: Sequence[Batch]) -> Int64s:
 
 
 def _merged_runs(time: npt.NDArray[np.integer], rest: Sequence[npt.NDArray[np.integer]]) -> Int64s | None:
-    """The same order, cheaply, where the rows are few runs, each of one origin, that do not overlap; else None.
+    """The same order, computed cheaply, if the rows form a few runs of one origin each that do not overlap; else None.
 
-    `rest` is origin, offset, path. Blobs of source partitions are such runs: put in order of `rest`, a stable sort by
-    time alone is the whole order.
+    `rest` is origin, offset, path. Blobs of source partitions are such runs: once the runs are in the order of `rest`,
+    a stable sort by time alone gives the whole order.
     """
     ascends = _ascends(rest, slice(None, -1), slice(1, None)) & (rest[0][:-1] == rest[0][1:])
     starts = np.append(0, np.flatnonzero(~ascends) + 1)
@@ -365,7 +370,7 @@ def _ascends(levels: Sequence[npt.NDArray[np.integer]], before: Rows, after: Row
 
 
 def _is_sorted(levels: Sequence[npt.NDArray[np.integer]]) -> bool:
-    """Whether the rows are in lexicographic order of `levels` already."""
+    """Whether the rows are already in lexicographic order of `levels`."""
     undecided: Mask | None = None
     for level in levels:
         before, after = level[:-1], level[1:]
@@ -380,7 +385,7 @@ def _is_sorted(levels: Sequence[npt.NDArray[np.integer]]) -> bool:
 
 
 def partition_of(keys: Sequence[bytes], partitions: int) -> Int32s:
-    """The vsc partition of each encoded key: its CRC-32 modulo `partitions`. The same everywhere and for ever."""
+    """The vsc partition of each encoded key: its CRC-32 modulo `partitions`. This must never change."""
     if partitions == 1:
         return np.zeros(len(keys), dtype=np.int32)
     crc = zlib.crc32

@@ -1,7 +1,7 @@
-"""Times as users give them: milliseconds since 1970, aware datetimes, ISO text (UTC unless it says otherwise); and as
-they are shown.
+"""Reads times as users give them (milliseconds since 1970, aware datetimes, ISO text in UTC unless it says otherwise),
+and shows them.
 
-One reading for the test driver, scenario files and keys of stores. Not for what is in data: sources read that.
+The test driver, scenario files and keys of stores all read times this way. Not for times in data: sources read those.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ __all__ = ["event_time", "from_iso", "microseconds", "time_text"]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LARGEST = 2**53
-"""The latest event time in ms, and with a minus the earliest one."""
+"""The latest event time in ms; its negative is the earliest."""
 
 
 def event_time(value: object) -> int:
-    """An event time in ms; what is below a millisecond is cut.
+    """An event time in ms; fractions of a millisecond are cut off.
 
-    Raises ValueError for what is not a time, OverflowError for one that is too far from 1970.
+    Raises ValueError for a value that is not a time, OverflowError for a time too far from 1970.
     """
     found = value if _is_int(value) else microseconds(value) // 1000
     if not -_LARGEST <= found <= _LARGEST:
@@ -29,7 +29,7 @@ def event_time(value: object) -> int:
 
 
 def microseconds(value: object) -> int:
-    """A value of type timestamp in microseconds since 1970. ValueError if it is not one, or does not fit 64 bits."""
+    """A timestamp in microseconds since 1970. Raises ValueError if it is not one, or does not fit into 64 bits."""
     if _is_int(value) and -(2**63) <= value * 1000 < 2**63:
         return value * 1000
     if isinstance(value, str):
@@ -40,13 +40,13 @@ def microseconds(value: object) -> int:
 
 
 def from_iso(text: str) -> datetime:
-    """The time that ISO text stands for, aware. Raises ValueError for other text."""
+    """The aware datetime that ISO text stands for. Raises ValueError for other text."""
     found = datetime.fromisoformat(text)
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 
 def time_text(ms: int) -> str:
-    """A time in ms as text, in UTC; as its number where Python has no such year."""
+    """A time in ms as text, in UTC; as a number if Python has no such year."""
     try:
         return (_EPOCH + timedelta(milliseconds=ms)).isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
     except OverflowError:

@@ -1,4 +1,4 @@
-"""In which unit a column holds its times: told from how large its numbers are. Not for reading times."""
+"""Guesses the unit of a column's times from the size of its numbers. Not for reading times."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ PER_MILLISECOND = {
     "microseconds": (1, 1000),
     "nanoseconds": (1, 1_000_000),
 }
-"""By what a number of each unit is to be multiplied and divided, to be one of milliseconds."""
+"""For each unit, the factors by which to multiply and to divide a number to get milliseconds."""
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
 def likely_unit(lowest: int, highest: int, latest: int) -> str | None:
-    """The unit in which all numbers from `lowest` to `highest` are times from 1990 to `latest` (ms); None if in none.
+    """The unit in which all numbers from `lowest` to `highest` are times from 1990 to `latest` (ms); None if none is.
 
-    No number is such a time in two units, if `latest` is within the next thousand years.
+    No number is such a time in two units as long as `latest` is within the next thousand years.
     """
     for unit, (times, by) in PER_MILLISECOND.items():
         if lowest * times // by >= YEAR_1990 and highest * times // by <= latest:
@@ -32,15 +32,16 @@ def likely_unit(lowest: int, highest: int, latest: int) -> str | None:
 
 
 def unit_help(timestamp: Item, lowest: int, highest: int, latest: int) -> tuple[str, str] | None:
-    """The unit that a timestamp clause is likely to overlook, and the clause that heeds it.
+    """The unit that a timestamp clause has probably overlooked, and a clause that converts it.
 
-    `lowest` and `highest` are the event times, in ms, that it gives; None if they are plausible, or so in no unit.
+    `lowest` and `highest` are the event times, in ms, that the clause gives. None if they are plausible, or plausible
+    in no unit.
     """
     text, expr = timestamp.text, timestamp.expr
     if expr.type != TIMESTAMP:
         number, of_numbers, current = _grouped(timestamp), 1, "milliseconds"
     elif isinstance(expr, expressions.Cast) and _is_integer(expr.arg):
-        number, of_numbers, current = _bigint(expr.arg), 1000, "seconds"  # as Spark casts
+        number, of_numbers, current = _bigint(expr.arg), 1000, "seconds"  # Spark casts numbers as seconds
     else:
         number, of_numbers, current = f"unix_millis({text})", 1, "milliseconds"
     unit = likely_unit(lowest // of_numbers, highest // of_numbers, latest)
@@ -65,9 +66,9 @@ def _grouped(timestamp: Item) -> str:
 
 
 def in_milliseconds(number: str, unit: str) -> str:
-    """The expression for a number of this unit in milliseconds.
+    """The expression that converts a number of this unit to milliseconds.
 
-    The divisions are by decimals: these are exact, where a quotient of two bigints is a double.
+    It divides by decimals: that is exact, while the quotient of two bigints is a double.
     """
     match unit:
         case "seconds":

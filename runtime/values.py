@@ -1,6 +1,6 @@
 """Values of the language's types: as Arrow columns, as the runtime's own Python values, and as users' Python values.
 
-The *internal value* of a type is what loops over records, the expressions and the codecs work with:
+Loops over records, expressions and codecs work with a type's *internal value*:
 boolean ``bool``; integers ``int``; float and double ``float`` (a float already rounded to 32 bits); decimal ``Decimal``
 with the type's scale; string ``str``; binary ``bytes``; date ``int`` days since 1970-01-01; timestamp ``int``
 microseconds since the epoch in UTC; array ``list``; map ``dict``; struct ``tuple`` in field order; null ``None``.
@@ -170,7 +170,7 @@ def _nulls(values: Sequence[Any]) -> pa.Array | None:
 def to_python(value: Any, type: DataType) -> Any:
     """The internal `value` as users see it: aware ``datetime``, ``date``, ``dict`` for a struct; null is None.
 
-    Raises OverflowError for a date or a timestamp outside of Python's years 1 to 9999.
+    Raises OverflowError for a date or timestamp outside Python's years 1 to 9999.
     """
     if value is None:
         return None
@@ -190,7 +190,7 @@ def to_python(value: Any, type: DataType) -> Any:
 
 
 def displayed(value: Any, type: DataType) -> Any:
-    """As `to_python`; text for what holds a date or a timestamp outside of Python's years 1 to 9999."""
+    """As `to_python`, but gives text for a value with a date or timestamp outside Python's years 1 to 9999."""
     try:
         return to_python(value, type)
     except OverflowError:
@@ -212,9 +212,9 @@ def _no_date(days: int) -> date:
 def from_python(value: Any, type: DataType) -> Any:
     """The internal value of a user's Python `value`; None is null.
 
-    Timestamps are aware ``datetime`` values, ISO text or milliseconds since the epoch; dates also ISO text; decimals
-    also ``int``, ``float`` and text if no digit is lost; a member that is missing in the ``dict`` of a struct is null.
-    Raises ValueError that names the type when `value` is of another type or does not fit.
+    Timestamps are aware ``datetime`` values, ISO text or milliseconds since the epoch. Dates may also be ISO text, and
+    decimals ``int``, ``float`` or text if no digit is lost. A member missing in the ``dict`` of a struct is null.
+    Raises a ValueError that names the type if `value` is of another type or does not fit.
     """
     if value is None:
         return None
@@ -241,7 +241,7 @@ def from_python(value: Any, type: DataType) -> Any:
 
 
 def brief(value: object) -> str:
-    """A value for a message: cut where it is long."""
+    """A value for a message, cut if it is long."""
     text = repr(value)
     return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 3]}..."
 
