@@ -1,8 +1,7 @@
-"""The jars of a Kafka broker, of Spark's connector and of the lake formats, fetched with Maven once and kept in the
-user's cache.
+"""The jars of a Kafka broker, of Spark's connector and of the lake formats. Maven fetches them once into the user's
+cache.
 
-``python -m servers.jars`` fetches them before anything needs them, as CI does. ``VSC_TEST_CACHE`` names another folder
-for them.
+``python -m servers.jars`` fetches them in advance, as CI does. ``VSC_TEST_CACHE`` names another folder for them.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ __all__ = ["BROKER", "CACHE", "broker_jars", "connector_jars", "lake_jars", "mav
 
 CACHE = Path(os.environ.get("VSC_TEST_CACHE") or Path.home() / ".cache/vsc-tests")
 BROKER = "4.3.1"
-_OF_LAKES = ("delta-", "unitycatalog-", "iceberg-")
 """The release of the broker, and of Kafka Streams in the benchmarks."""
+_OF_LAKES = ("delta-", "unitycatalog-", "iceberg-")
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>vsc</groupId><artifactId>tests</artifactId><version>1</version>
@@ -35,7 +34,7 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 def maven(folder: Path, *arguments: str) -> None:
     """Runs Maven on the project in `folder`. MissingProgramError if it is not installed."""
-    # A repository of its own: Spark's Ivy cannot use what Maven leaves in the user's.
+    # A separate repository: Spark's Ivy cannot use what Maven leaves in the user's.
     command = [program("mvn", "install Maven, such as with apt-get install maven"), "-q", "-B", "-Dstyle.color=never"]
     subprocess.run([*command, f"-Dmaven.repo.local={CACHE / 'm2'}", *arguments], cwd=folder, check=True, timeout=600)
 
@@ -46,14 +45,14 @@ def broker_jars() -> Path:
 
 
 def connector_jars() -> list[str]:
-    """Spark's connector and what it needs beside pyspark's own jars, for the pyspark that is installed."""
+    """The jars of Spark's connector for the installed pyspark, and those that it needs besides pyspark's own."""
     artifact, release = JARS[0], connector_release(pyspark.__version__)
     folder = _fetched("org.apache.spark", artifact, release, f"-DincludeArtifactIds={','.join(JARS)}")
     return sorted(map(str, folder.glob("*.jar")))
 
 
 def lake_jars() -> list[str]:
-    """The jars of the lake formats that have a release for the pyspark that is installed, without what pyspark has."""
+    """The jars of the lake formats that have a release for the installed pyspark, except those that pyspark has."""
     found = []
     for coordinates in (DELTA.coordinates(), ICEBERG.coordinates()):
         if coordinates is not None:

@@ -1,4 +1,4 @@
-"""A real Kafka: one broker or several on loopback, their own folder and ports; and topics, written and read."""
+"""A real Kafka: one or several brokers on loopback, with their own folder and ports; writes and reads topics."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ log.retention.ms=-1
 _CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"
 _SECONDS, _SECONDS_TO_START, _SECONDS_TO_STOP = 60, 180, 20
 _SECONDS_TO_SHOW = 10
-"""How long the end of a committed transaction may take to reach its partitions."""
+"""How long the end of a committed transaction may take to become visible in its partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as a topic holds it; `partition` None lets the key decide, and `timestamp` 0 means now."""
+    """A record as a topic holds it. If `partition` is None, the key decides; a `timestamp` of 0 means now."""
 
     key: bytes | None
     value: bytes | None
@@ -77,8 +77,9 @@ class Record:
 
 
 class Broker:
-    """A broker in `folder`; or a cluster of `nodes` of them, in which each partition has a replica on every node and
-    none is lost with one node. `address` takes anybody, `guarded` only user ``vsc`` with the password ``right`` (SASL).
+    """A broker in `folder`, or a cluster of `nodes` brokers. In a cluster, each partition has a replica on every node,
+    so losing one node loses no partition. `address` accepts anybody; `guarded` accepts only the user ``vsc`` with the
+    password ``right`` (SASL).
     """
 
     def __init__(self, folder: Path, nodes: int = 1) -> None:
@@ -95,7 +96,7 @@ class Broker:
         ]  # fmt: skip
 
     def start(self) -> None:
-        """Starts the nodes that do not run, and waits until all answer and have all records of their partitions."""
+        """Starts the nodes that are not running; waits until all answer and have all records of their partitions."""
         for node in self._nodes:
             node.start()
         deadline = time.monotonic() + _SECONDS_TO_START
@@ -106,18 +107,18 @@ class Broker:
             time.sleep(0.1)
 
     def stop(self) -> None:
-        """Ends it in order; as `kill` does if that takes long, which it can when it has just started. A cluster is
-        killed: its last nodes would wait for the others."""
+        """Shuts a single broker down cleanly, or kills it if that takes long, as it can just after a start. A cluster
+        is killed: its last nodes would wait for the others."""
         for node in self._nodes:
             node.end(signal.SIGTERM if len(self._nodes) == 1 else signal.SIGKILL)
 
     def kill(self, node: int = 0) -> None:
-        """Ends one node as ``kill -9`` does."""
+        """Ends one node with ``kill -9``."""
         self._nodes[node].end(signal.SIGKILL)
 
     def create(self, topic: str, partitions: int = 2, **settings: str) -> None:
-        """Makes a topic."""
-        admin = self._admin()  # which must outlive its answer
+        """Creates a topic."""
+        admin = self._admin()  # must outlive its answer
         admin.create_topics([NewTopic(topic, partitions, len(self._nodes), config=settings)])[topic].result(_SECONDS)
 
     def grow(self, topic: str, partitions: int) -> None:
@@ -126,7 +127,7 @@ class Broker:
         admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(_SECONDS)
 
     def write(self, topic: str, records: Iterable[Record]) -> None:
-        """Appends records, in their order."""
+        """Appends records, in order."""
         settings = {"bootstrap.servers": self.address, "partitioner": "murmur2_random"}
         producer = Producer(settings, logger=quiet)
         failed: list[object] = []
@@ -148,10 +149,10 @@ class Broker:
         )
 
     def read(self, topic: str, committed: bool = True) -> list[Record]:
-        """All records of a topic, by partition and offset; only those that are `committed`, unless told otherwise.
+        """All records of a topic, by partition and offset. With `committed`, only committed ones.
 
-        A commit returns before its markers are in the topic's partitions, so this waits for the end of transactions
-        that are still open: `_SECONDS_TO_SHOW` at most, for one may never end."""
+        A commit returns before its markers are in the topic's partitions, so this waits for open transactions to end:
+        `_SECONDS_TO_SHOW` at most, since one may never end."""
         if committed:
             self._wait_for_markers(topic)
         level = "read_committed" if committed else "read_uncommitted"
@@ -209,7 +210,7 @@ class Broker:
             return False
         try:
             found = self._admin().list_topics(timeout=_SECONDS)
-        except KafkaException:  # it listens, and is not ready yet
+        except KafkaException:  # it listens, but is not ready yet
             return False
         partitions = (partition for topic in found.topics.values() for partition in topic.partitions.values())
         return len(found.brokers) == len(self._nodes) and all(len(p.isrs) == len(p.replicas) for p in partitions)
@@ -231,7 +232,7 @@ class _Node:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts it, unless it runs."""
+        """Starts it, unless it is running."""
         if self._process is None:
             with (self._folder / "log").open("ab") as log:
                 self._process = subprocess.Popen(
@@ -240,18 +241,18 @@ class _Node:
                 )  # fmt: skip
 
     def check(self) -> None:
-        """AssertionError if it has ended by itself."""
+        """Raises AssertionError if it has ended by itself."""
         assert self._process is None or self._process.poll() is None, (self._folder / "log").read_text()[-3000:]
 
     def listens(self) -> bool:
-        """Whether something answers at its port."""
+        """Whether something answers on its port."""
         host, port = self._address.split(":")
         with socket.socket() as probe:
             probe.settimeout(1)
             return probe.connect_ex((host, int(port))) == 0
 
     def end(self, number: int) -> None:
-        """Sends it a signal that ends it, and waits until it has."""
+        """Sends it a signal that ends it, and waits for the end."""
         if self._process is not None:
             self._process.send_signal(number)
             try:

@@ -1,4 +1,4 @@
-"""Programs that a machine must have: found, or an error that says what to install."""
+"""Finds programs that a machine must have, or raises an error that says what to install."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class MissingProgramError(Exception):
 
 
 def program(name: str, install: str) -> str:
-    """The path of a program; MissingProgramError, with the advice to `install`, if there is none."""
+    """The path of a program. Raises MissingProgramError, with the advice `install`, if it is not on the machine."""
     found = shutil.which(name)
     if found is None:
         raise MissingProgramError(f"{name} is not installed: {install}")

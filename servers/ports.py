@@ -1,4 +1,4 @@
-"""Ports of loopback."""
+"""Free ports on loopback."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import socket
 __all__ = ["free_port"]
 
 _FIRST, _COUNT, _APART = 10_000, 6_000, 97
-"""Below the ports that systems give to outgoing connections: one of those could take the port of a server that is to
-start, or to start again. Each process begins somewhere else."""
+"""The range is below the ports for outgoing connections: such a connection could take the port of a server that is
+about to start, or to restart. Each process begins at a different port."""
 _offsets = itertools.count(os.getpid() * _APART)
 
 
@@ -21,7 +21,7 @@ def free_port() -> int:
         with socket.socket() as found:
             try:
                 found.bind(("127.0.0.1", port))
-            except OSError:  # somebody has it, or had it a moment ago
+            except OSError:  # the port is in use, or was a moment ago
                 continue
             return port
     raise OSError(f"no port from {_FIRST} to {_FIRST + _COUNT - 1} is free")

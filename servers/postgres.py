@@ -1,4 +1,4 @@
-"""A real PostgreSQL server: Debian's programs, a folder that goes, a free port on loopback."""
+"""A real PostgreSQL server: installed programs, a temporary folder, a free port on loopback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["PostgresServer", "programs"]
 
 
 def programs() -> Path:
-    """The folder of the server's programs, of the newest version that is installed; MissingProgramError if none is."""
+    """The folder of the newest installed server's programs. Raises MissingProgramError if none is installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     initdb = (
         found[-1] if found else Path(program("initdb", "install PostgreSQL, such as with apt-get install postgresql"))
@@ -32,7 +32,7 @@ def programs() -> Path:
 
 @dataclass
 class PostgresServer:
-    """A server with one superuser, `vsc`, who has a password. `crash` and `start` may be called again and again."""
+    """A server with one superuser, `vsc`, who has a password. `crash` and `start` may be called repeatedly."""
 
     programs: Path
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="vsc-postgres-")))
@@ -40,7 +40,7 @@ class PostgresServer:
     password: str = field(default_factory=lambda: "pw-" + secrets.token_hex(8))
 
     def create(self) -> None:
-        """Makes the cluster; its programs refuse root, who hands over to the user of the package."""
+        """Creates the cluster. Its programs refuse to run as root, so root runs them as the package's user."""
         secret = self.folder / "password"
         secret.write_text(self.password)
         if os.getuid() == 0:
@@ -53,7 +53,7 @@ class PostgresServer:
         secret.unlink()
 
     def start(self) -> None:
-        """Returns when it answers."""
+        """Starts the server; returns once it answers."""
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder} -c fsync=off"
         options += " -c log_statement=all -c log_destination=stderr"
         self._run(
@@ -61,17 +61,17 @@ class PostgresServer:
         )
 
     def stop(self) -> None:
-        """Ends it if it runs, and removes what there is of it."""
+        """Stops the server if it runs, and removes its files."""
         if (self.folder / "data/postmaster.pid").exists():
             self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "fast", "-w", "stop")
         shutil.rmtree(self.folder)
 
     def crash(self) -> None:
-        """``kill -9``, of its processes as well: one that lives on would keep the next server from starting."""
+        """``kill -9`` of the server and its children: a surviving child would keep the server from restarting."""
         server = psutil.Process(int((self.folder / "data/postmaster.pid").read_text().splitlines()[0]))
-        server.suspend()  # so that it starts no others meanwhile
+        server.suspend()  # so that it starts no new processes meanwhile
         every = [server, *server.children(recursive=True)]
-        for process in reversed(every):  # it last: its processes would end, and go, when they see that it is gone
+        for process in reversed(every):  # the server last: its processes end when they see it gone
             process.kill()
         _, alive = psutil.wait_procs(every, 30)
         assert not alive
@@ -87,7 +87,7 @@ class PostgresServer:
         )
 
     def query(self, statement: str, parameters: Sequence[Any] = (), database: str = "vsc") -> list[tuple[Any, ...]]:
-        """The rows of a statement; none for one that gives none."""
+        """The rows of a statement; an empty list if it returns none."""
         with self.connect(database) as connection:
             found = connection.execute(statement, parameters or None)  # type: ignore[call-overload]
             return found.fetchall() if found.description else []
