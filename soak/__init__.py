@@ -1,1 +1,1 @@
-"""Runs topologies, kills them with ``kill -9`` at random points, and compares what is left with an undisturbed run."""
+"""Runs topologies, kills them with ``kill -9`` at random points, and compares the results with an undisturbed run."""

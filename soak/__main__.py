@@ -1,8 +1,9 @@
 """``python -m soak [--kills N] [--seed N] [--kinds K,...] [--subjects S,...]``: see `soak`; prints a report.
 
-Exit status: 0 when every round ended as the undisturbed run, 1 when one did not or the kills could not all be done in
-time, 130 or 143 after Ctrl-C or SIGTERM: then all that was started is killed, and the report is of the rounds so far.
-What a failed round left is kept, and named; so is the seed, with which the kills fall at about the same points again.
+Exit status: 0 if every round ended like the undisturbed run; 1 if one did not, or not all kills fitted into the time;
+130 or 143 after Ctrl-C or SIGTERM: everything that was started is then killed, and the report covers the rounds so far.
+The files of a failed round are kept, and the report names them and the seed; with the same seed, the kills come at
+about the same points again.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _stop_on_signals(limit: Limit, signals: list[int]) -> None:
-    """The first Ctrl-C or SIGTERM stops the soak and is put into `signals`; the second one ends it at once."""
+    """The first Ctrl-C or SIGTERM stops the soak and is added to `signals`; the second one ends it at once."""
 
     def handler(number: int, frame: object) -> None:
         if signals:
-            sys.exit(128 + number)  # what was started is killed on the way out
+            sys.exit(128 + number)  # everything that was started is killed on the way out
         signals.append(number)
         limit.stopped = True
 
@@ -78,7 +79,7 @@ def _names(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
 
 def report(plan: Plan, rounds: Sequence[Round], seconds: float, interrupted: bool = False) -> bool:
-    """Prints what happened; whether all was done, and went well."""
+    """Prints what happened; returns whether everything was done and went well."""
     kills = [kill for found in rounds for kill in found.kills]
     counts = Counter((kill.kind, kill.phase) for kill in kills)
     print(f"\n{'killed':12}" + "".join(f"{phase:>16}" for phase in PHASES))

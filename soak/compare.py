@@ -1,4 +1,4 @@
-"""What the sinks of a job hold: content for each key in order, and whether a crash has left anything behind."""
+"""What the sinks of a job hold: each key's rows in order, and anything that a crash has left behind."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from soak.job import Job
 __all__ = ["Content", "content", "differences", "leftovers"]
 
 Content = Mapping[str, pa.Table]
-"""For each sink its rows: sorted by key, and within a key in the order in which they were written."""
+"""The rows of each sink: sorted by key, and within a key in the order in which they were written."""
 
 _NAME = re.compile(r"part-[0-9a-f]+-(\d+)-(\d{10})-(\d{5})\.[a-z.]+")
 _LIST = re.compile(r"(\d+)\._commit|\._?(\d+)\._commit\.crc")
 
 
 def content(job: Job) -> Content:
-    """What the sinks hold."""
+    """The rows that the job's sinks hold."""
     return {sink: _by_key(job.folder / "out" / sink, keys) for sink, keys in job.subject.sinks.items()}
 
 
@@ -38,7 +38,7 @@ def _by_key(folder: Path, keys: Sequence[str]) -> pa.Table:
 
 
 def differences(subject_keys: Mapping[str, Sequence[str]], expected: Content, seen: Content) -> Iterator[str]:
-    """How two contents differ: a line for each sink that does, with the first row that is not the same."""
+    """How two contents differ: a line for each sink that differs, with the first different row."""
     for sink, wanted in expected.items():
         found = seen[sink]
         if wanted.equals(found):
@@ -60,7 +60,7 @@ def _row(table: pa.Table, place: int, keys: Sequence[str]) -> str:
 
 
 def leftovers(job: Job) -> Iterator[str]:
-    """What ought not to be in the sinks' folders once a job has ended: one phrase each."""
+    """What should not be in the sinks' folders once a job has ended: a phrase for each item."""
     for sink in job.subject.sinks:
         folder = job.folder / "out" / sink
         lists = 0

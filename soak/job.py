@@ -1,6 +1,6 @@
-"""One topology in a folder of its own, its ``vsc run`` as a separate process, and what can be seen of it from outside.
+"""One topology in its own folder, its ``vsc run`` as a separate process, and what is visible of it from outside.
 
-Everything that a run makes is below the folder, Spark's local folders and temporary files too.
+Everything that a run creates is below the folder, including Spark's local folders and temporary files.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from soak.subjects import ROOT, Subject
 __all__ = ["KINDS", "Job", "Life"]
 
 KINDS = ("tree", "workers", "executor")
-"""What is killed: every process of the run; its Python workers; one executor (which only a cluster has)."""
+"""What can be killed: every process of the run; its Python workers; one executor (only a cluster has any)."""
 
 LOCAL, CLUSTER = "local[2,3]", "local-cluster[2,1,1024]"
-"""The masters. With three attempts a task outlives a killed worker now and then, else the query fails."""
+"""The masters. With three attempts, a task sometimes survives a killed worker; otherwise the query fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A folder with ``topology.vdsl``, ``in``, after a run ``ck``, ``out``. `master`, `conf` as for ``vsc run``."""
+    """A folder with ``topology.vdsl``, ``in``; after a run also ``ck``, ``out``. `master`, `conf`: see ``vsc run``."""
 
     subject: Subject
     folder: Path
@@ -47,11 +47,11 @@ class Job:
 
     @property
     def log(self) -> Path:
-        """What all lives say, and what was done to them."""
+        """The output of all lives, and what was done to them."""
         return self.folder / "log"
 
     def _spark_home(self) -> Path:
-        """Spark's own folder, but for ``work``, where a local cluster keeps its executors' logs: that is below ours."""
+        """Spark's own folder, except ``work``, where a local cluster keeps its executors' logs: that is below ours."""
         home, installed = self.folder / "spark-home", Path(pyspark.__file__).parent
         home.mkdir(exist_ok=True)
         for entry in installed.iterdir():
@@ -61,12 +61,12 @@ class Job:
 
     @property
     def command(self) -> list[str]:
-        """What a user would type; the same at every start."""
+        """The command that a user would type; the same at every start."""
         here = self.folder
         words = [sys.executable, "-m", "vsc", "run", f"{here}/topology.vdsl", "--checkpoint", f"{here}/ck"]
         words += ["--master", self.master, "--partitions", "2", "--progress", "json", "--local-dir", f"{here}/local"]
         words += ["--var", f"in={here}/in", "--var", f"out={here}/out", "--conf", f"spark.local.dir={here}/spark"]
-        # On a busy machine a worker may need longer to answer than Spark waits for it.
+        # On a busy machine, a worker may take longer to answer than Spark waits by default.
         words += ["--conf", "spark.python.authenticate.socketTimeout=120s"]
         words += [word for setting in self.conf for word in ("--conf", setting)]
         return words + ["--drain"] * self.subject.drain
@@ -77,7 +77,7 @@ class Job:
             log.write(f"-- {datetime.now():%H:%M:%S} {what}\n")
 
     def start(self) -> Life:
-        """Starts the command; what it says goes to ``log``."""
+        """Starts the command; its output goes to ``log``."""
         environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": f"{self.folder}/tmp"}
         environment["SPARK_HOME"] = str(self._spark_home())
         self.note("started")
@@ -90,7 +90,7 @@ class Job:
 
     @property
     def local_folders(self) -> frozenset[str]:
-        """The folders of executors' state; each life makes its own when its first stage works."""
+        """The folders of executors' state. Each life creates its own when its first stage starts to work."""
         folder = self.folder / "local"
         return frozenset(os.listdir(folder)) if folder.is_dir() else frozenset()
 
@@ -101,7 +101,7 @@ class Job:
 
     @property
     def committed(self) -> int:
-        """The newest epoch that Spark calls done; -1 before the first."""
+        """The newest epoch that Spark has committed; -1 before the first."""
         return self._newest("commits")
 
     def _newest(self, log: str) -> int:
@@ -114,7 +114,7 @@ class Job:
 class Life:
     """One process of a job, from its start to its end.
 
-    `offset`: where its lines begin in the job's log; `found`: the local folders that earlier lives left to it.
+    `offset`: where its lines begin in the job's log. `found`: the local folders that earlier lives left behind.
     """
 
     job: Job
@@ -129,24 +129,24 @@ class Life:
 
     @property
     def output(self) -> str:
-        """What it has said."""
+        """Its output so far."""
         with self.job.log.open() as log:
             log.seek(self.offset)
             return log.read()
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """Its progress, so far."""
+        """Its progress so far."""
         return [json.loads(line) for line in self.output.splitlines() if line.startswith('{"event"')]
 
     @property
     def at_work(self) -> bool:
-        """Whether its stages have begun to work."""
+        """Whether its stages have started to work."""
         return not self.job.local_folders <= self.found
 
     @property
     def phase(self) -> str:
-        """What it is at, as far as the checkpoint and the sinks tell."""
+        """What it is doing, as far as the checkpoint and the sinks show."""
         planned, committed = self.job.planned, self.job.committed
         if not self.at_work:
             return "starting"
@@ -156,7 +156,7 @@ class Life:
         return "writing sinks" if next(staged, None) is not None else "computing"
 
     def kill(self, kind: str) -> int:
-        """Sends SIGKILL to what `kind` says; returns to how many processes, 0 where there is none of that kind now."""
+        """Sends SIGKILL to the processes of `kind`; returns their number, 0 if there are none at the moment."""
         found = self._tree() if kind == "tree" else self._some(kind)
         sent = 0
         for victim in found:
@@ -164,9 +164,9 @@ class Life:
                 victim.send_signal(signal.SIGKILL)
                 sent += 1
             except psutil.NoSuchProcess:
-                continue  # it ended by itself in the meantime
+                continue  # it has ended by itself
         if kind == "tree":
-            self.process.wait()  # by us first: psutil would take the exit status away
+            self.process.wait()  # before psutil does: that would consume the exit status
             psutil.wait_procs(found, timeout=30)
         return sent
 

@@ -1,7 +1,7 @@
 """A soak: rounds of a topology, each killed at random points until its kills are used up, then run to its end.
 
-Every kill is followed by the same command. A round ends with a verdict: what its sinks hold beside what an undisturbed
-run wrote. Nothing here waits for ever: a life without progress, and the whole soak, have their limits.
+After every kill, the same command is run again. A round ends with a verdict: what its sinks hold, compared with what an
+undisturbed run wrote. Nothing here waits for ever: a life without progress and the whole soak have time limits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from soak.subjects import SUBJECTS
 __all__ = ["Kill", "Limit", "Pace", "Plan", "Round", "SoakError", "Undisturbed", "by_command", "soak"]
 
 STUCK_SECONDS = 600
-"""A life that commits no epoch for so long is taken for hung."""
+"""A life that commits no epoch for this long counts as hung."""
 _POLL_SECONDS = 0.02
 _KILLS_A_ROUND = 8
 
@@ -29,9 +29,9 @@ _KILLS_A_ROUND = 8
 class Plan:
     """What to do.
 
-    `kills` in all, over all `subjects`, in turn of each of `kinds` (one that is named twice comes twice as often).
-    `epochs` is the input's size, `minutes` bounds everything. `starting` is the share of kills that fall at any time
-    from the start of a life on; the others fall into an epoch.
+    `kills` is the total over all `subjects`; they take turns over `kinds` (one that is named twice comes twice as
+    often). `epochs` is the size of the input, `minutes` bounds everything. `starting` is the share of kills that come
+    at any time after the start of a life; the others come during an epoch.
     """
 
     kills: int
@@ -45,7 +45,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """What was killed, when: the phase as far as it shows from outside, and the newest committed epoch."""
+    """What was killed and when: the phase, as far as it is visible from outside, and the newest committed epoch."""
 
     kind: str
     phase: str
@@ -54,10 +54,9 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One job from its first start to its end; `faults` is empty when it holds what it should.
+    """One job from its first start to its end. `faults` is empty if its sinks hold what they should.
 
-    `ended` is False for a round that the soak's time did not suffice for, or that was interrupted: nothing is known of
-    it.
+    `ended` is False for a round that ran out of time or was interrupted: nothing is known about it.
     """
 
     subject: str
@@ -71,25 +70,25 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long an undisturbed run takes, in seconds: until its first epoch has ended, and for each one after it."""
+    """How long an undisturbed run takes, in seconds: until the end of its first epoch, and for each later epoch."""
 
     start: float
     epoch: float
 
     def whole(self, epochs: int) -> float:
-        """The time for a whole run, and as much again for a machine that gets busier."""
+        """Twice the time for a whole run, in case the machine gets busier."""
         return 2 * (self.start + epochs * self.epoch)
 
 
 @dataclass(slots=True)
 class Limit:
-    """When the soak ends at the latest: at `deadline` (of the monotonic clock), or as soon as it is `stopped`."""
+    """When the soak has to end: at `deadline` (on the monotonic clock), or as soon as it is `stopped`."""
 
     deadline: float
     stopped: bool = False
 
     def leaves(self, seconds: float) -> bool:
-        """Whether there is still that much time."""
+        """Whether that much time is left."""
         return not self.stopped and time.monotonic() + seconds < self.deadline
 
 
@@ -98,26 +97,26 @@ Undisturbed = Callable[[Job, Limit], Pace]
 
 
 class SoakError(Exception):
-    """There is nothing to compare with: the undisturbed run went wrong."""
+    """The undisturbed run failed, so there is nothing to compare with."""
 
 
 class Stuck(Exception):
-    """A life does not get on."""
+    """A life makes no progress."""
 
 
 class OutOfTime(Exception):
-    """The soak's time is up, or it is to stop."""
+    """The soak's time is up, or it was stopped."""
 
 
 def soak(
     plan: Plan, folder: Path, tell: Callable[[str], None], limit: Limit, undisturbed: Undisturbed | None = None
 ) -> list[Round]:
-    """Runs the plan in `folder`, the topologies in turn; `tell` is told of each round as it ends.
+    """Runs the plan in `folder`, the topologies in turn. Reports each round to `tell` as it ends.
 
-    `undisturbed` runs a job that nobody kills (None: by its command). A topology's first bad round is its last. When
-    the time that is left is what a run needs, nothing more is killed: each round is to have its verdict. SoakError
-    when an undisturbed run does not end well. Once `limit` is stopped, what was started is killed, and the rounds so
-    far are all there is.
+    `undisturbed` runs a job that is not killed (None: by its command). A topology's first bad round is its last. Once
+    only the time for one run is left, nothing more is killed, so that each round gets its verdict. Raises SoakError if
+    an undisturbed run fails. Once `limit` is stopped, everything that was started is killed, and the rounds so far are
+    returned.
     """
     chance = random.Random(plan.seed)
     try:
@@ -129,7 +128,7 @@ def soak(
     rounds: list[Round] = []
     while any(left.values()):
         number = len(rounds)
-        name = max(left, key=lambda one: left[one])  # of those with as many kills left, the first
+        name = max(left, key=lambda one: left[one])  # the most kills left; of several, the first
         if not limit.leaves(expected[name][1].whole(plan.epochs)):
             break
         kinds, master = _setting(plan.kinds, sum(r.subject == name for r in rounds))
@@ -147,7 +146,7 @@ def soak(
 def _references(
     plan: Plan, folder: Path, tell: Callable[[str], None], limit: Limit, undisturbed: Undisturbed
 ) -> dict[str, tuple[Content, Pace]]:
-    """What an undisturbed run of each topology writes, and at which pace."""
+    """What an undisturbed run of each topology writes, and its pace."""
     found = {}
     for name in plan.subjects:
         job = Job(SUBJECTS[name], folder / name / "reference")
@@ -162,7 +161,7 @@ def _references(
 
 
 def _setting(kinds: Sequence[str], number: int) -> tuple[tuple[str, ...], str]:
-    """What is killed in a topology's round, and the master: executors need a cluster: every other round has one."""
+    """What is killed in a topology's round, and the master. Only a cluster has executors; every other round has one."""
     if "executor" in kinds and (len(kinds) == 1 or number % 2 == 0):
         return tuple(kinds), CLUSTER
     return tuple(kind for kind in kinds if kind != "executor"), LOCAL
@@ -177,9 +176,9 @@ def _told(found: Round) -> str:
 
 
 def by_command(job: Job, limit: Limit) -> Pace:
-    """Runs a job to its end, and says at which pace.
+    """Runs a job to its end, and returns its pace.
 
-    SoakError when it does not end well, OutOfTime where it is stopped.
+    Raises SoakError if it fails, OutOfTime if it is stopped.
     """
     name = job.subject.name
     life = job.start()
@@ -254,11 +253,11 @@ class _Play:
                     life.kill("tree")
             if life.status == 0:
                 return []
-            if not hurt or "error[VSC" in life.output:  # what a killed worker brings about is Spark's error, not ours
+            if not hurt or "error[VSC" in life.output:  # a killed worker may cause an error of Spark's, but not ours
                 return [f"the command failed unprovoked, with status {life.status}: {life.output[-2000:]}"]
 
     def _in_time(self) -> bool:
-        """Whether the round could still end if the next kill took everything with it."""
+        """Whether the round could still end in time if the next kill destroyed all progress."""
         return self._limit.leaves(self._pace.whole(self._plan.epochs - self._job.committed))
 
     def _kill(self, life: Life) -> bool:
@@ -274,7 +273,7 @@ class _Play:
         return True
 
     def _until_the_moment(self, life: Life) -> bool:
-        """Waits for a random point of this life, or from here on in it; False if it ended before."""
+        """Waits for a random point in this life, or in what is left of it. False if it ended before that."""
         committed = self._job.committed
         if self._chance.random() < self._plan.starting:
             wait = self._chance.uniform(0, self._pace.start)
@@ -287,11 +286,11 @@ class _Play:
         return self._until(life, lambda: time.monotonic() >= moment)
 
     def _in_epoch(self, committed: int) -> bool:
-        """Whether epoch `committed` is done and a later one under way."""
+        """Whether epoch `committed` is done and a later one is in progress."""
         return self._job.planned > self._job.committed >= committed
 
     def _until(self, life: Life, reached: Callable[[], bool]) -> bool:
-        """Waits until `reached`, or until the process ends: then False. May raise Stuck or OutOfTime."""
+        """Waits until `reached` is true. False if the process ends first. May raise Stuck or OutOfTime."""
         committed, since = self._job.committed, time.monotonic()
         while life.status is None:
             if reached():
@@ -304,6 +303,6 @@ class _Play:
             if not self._limit.leaves(0):
                 raise OutOfTime
             time.sleep(_POLL_SECONDS)
-        if self._limit.stopped:  # Ctrl-C reaches the command as well: it may be the first to end
+        if self._limit.stopped:  # Ctrl-C reaches the command too, which may end first
             raise OutOfTime
         return False

@@ -1,13 +1,13 @@
-"""``python -m soak.steady [--epochs N]``: one run through many small epochs; none costs more than the first.
+"""``python -m soak.steady [--epochs N]``: one run through many small epochs, whose cost must not grow.
 
-An epoch reads a file of each source, with a second of event time; the state keeps some twenty of these. Every hundred
-epochs there is a measure: CPU seconds of all processes, their memory, threads and open files, and how many files there
-are in the checkpoint, below the local folders and at the sink. The first hundred epochs after `WARM_UP` are compared
-with the last hundred. Exit status: 0, or 1 when something grew. Wall clock is printed and not judged: the machine may
-have other work.
+An epoch reads a file of each source, with a second of event time; the state keeps about twenty such seconds. Every
+hundred epochs it measures the CPU seconds of all processes, their memory, threads and open files, and the number of
+files in the checkpoint, below the local folders and at the sink. It compares the first hundred epochs after `WARM_UP`
+with the last hundred. Exit status: 0, or 1 if something grew. Wall-clock time is printed but not judged: the machine
+may have other work.
 
-The run has a JVM of 512 MiB, so that what it does not let go shows, and Spark forgets what it has compacted of its log
-of files after 20 seconds instead of ten minutes, so that there is something to be seen of that.
+The run has a JVM of 512 MiB, so that a memory leak shows. Spark removes compacted parts of its file log after 20
+seconds instead of ten minutes, so that the removal happens during the run.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ EPOCHS, HUNDRED, WARM_UP = 1000, 100, 200
 _CONF = ("spark.driver.memory=512m", "spark.sql.streaming.fileSource.log.cleanupDelay=20s")
 _STUCK_SECONDS = 300
 _MORE = 5
-"""Epochs after the last that counts: the run is at work when it is measured."""
+"""Epochs after the last one that counts, so that the run is still at work when it is measured."""
 _RATES, _PAYMENTS, _ACCOUNTS = 8, 40, 20
 _MIB = 1 << 20
 
 ALLOWED = {"CPU s": (1.25, 1.0), "MiB": (1.2, 64.0), "threads": (1.2, 10.0), "open files": (1.2, 20.0)}
-"""How many times as much the last measure may be as the first, and how much more than that; by unit."""
+"""By unit: the factor by which the last measure may exceed the first, and an allowance on top of that."""
 _FILES = (1.2, 20.0)
 """The same for numbers of files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a hundred epochs took (their seconds), and what there is after them: numbers by name, the unit in front."""
+    """What a hundred epochs took (in seconds), and the numbers after them, by name; the name begins with the unit."""
 
     epoch: int
     seconds: tuple[float, ...]
@@ -59,7 +59,7 @@ class Measure:
 
 
 def _grown(first: Measure, last: Measure) -> list[str]:
-    """What is more in `last` than it may be after `first`, a phrase each."""
+    """What has grown from `first` to `last` by more than is allowed: a phrase for each."""
     found = []
     for name, number in last.numbers.items():
         times, more = next((bound for unit, bound in ALLOWED.items() if name.startswith(unit)), _FILES)
@@ -70,7 +70,7 @@ def _grown(first: Measure, last: Measure) -> list[str]:
 
 
 def verdict(measures: Sequence[Measure], epochs: int, status: int | None) -> list[str]:
-    """What is wrong with a run of so many epochs that ended with `status`, a phrase each."""
+    """What is wrong with a run of `epochs` epochs that ended with `status`: a phrase for each problem."""
     done = measures[-1].epoch if measures else 0
     if status or done < epochs - epochs % HUNDRED:
         return [f"the run ended with status {status} after {done:,} epochs and some, not {epochs:,}"]
@@ -78,7 +78,7 @@ def verdict(measures: Sequence[Measure], epochs: int, status: int | None) -> lis
 
 
 def lines(measures: Sequence[Measure]) -> list[str]:
-    """The table, a column for each measure."""
+    """The table, with a column for each measure."""
     names = sorted({name for measure in measures for name in measure.numbers})
     rows = [
         ["p50 s", *(f"{median(measure.seconds):.2f}" for measure in measures)],
@@ -95,7 +95,7 @@ def lines(measures: Sequence[Measure]) -> list[str]:
 
 
 def _write(folder: Path, epochs: int, seed: int) -> None:
-    """A file of each source for each epoch, a second of event time after the other."""
+    """Writes a file of each source for each epoch; each file covers the next second of event time."""
     shutil.copy(Path(__file__).with_suffix(".vdsl"), folder / "topology.vdsl")
     chance = np.random.default_rng(seed)
     for name in ("rates", "payments"):
@@ -141,7 +141,7 @@ def _measures(life: Life) -> Iterator[Measure]:
 
 
 def _epochs(life: Life) -> Iterator[dict[str, Any]]:
-    """What the run says of each epoch, as it says it. TimeoutError when it says nothing more, and yet goes on."""
+    """What the run reports about each epoch, as it does. Raises TimeoutError if it reports nothing but does not end."""
     text, since = "", time.monotonic()
     with life.job.log.open() as log:
         log.seek(life.offset)

@@ -1,7 +1,7 @@
-"""What is soaked: a topology, its input as files of several epochs, and which columns of a sink say what is one key.
+"""The subjects of a soak: a topology, its input as files for several epochs, and the key columns of its sinks.
 
-All subjects are such that the records of a key do not depend on how many files an epoch takes: a kill between two of
-Spark's logs may put the files of two epochs into one. The same seed makes the same input.
+In all subjects, the records of a key do not depend on how many files an epoch takes: a kill between two of Spark's log
+writes may put the files of two epochs into one. The same seed makes the same input.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _STEP_MS = 100
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A topology with what it needs. `sinks`: the key columns of each one's rows; `write` makes so many epochs' input.
+    """A topology with what it needs. `sinks`: the key columns of each sink's rows.
 
-    `write(folder, epochs, seed)` puts ``topology.vdsl`` and the input into `folder`; the topology's variables are
-    ``in`` and ``out``.
+    `write(folder, epochs, seed)` puts ``topology.vdsl`` and the input for `epochs` epochs into `folder`. The topology's
+    variables are ``in`` and ``out``.
     """
 
     name: str
@@ -40,7 +40,8 @@ class Subject:
 
 
 def _write_flights(folder: Path, epochs: int, seed: int) -> None:
-    """The example's own data; its flights in pieces, as they landed. The first two epochs read only the weather."""
+    """The example's own data, with the flights split up in the order of landing. The first two epochs read only the
+    weather."""
     example = ROOT / "examples" / "flights"
     text = (example / "topology.vdsl").read_text()
     one_file = "'${data}/flights.parquet', format = 'parquet'"
@@ -59,7 +60,7 @@ def _write_flights(folder: Path, epochs: int, seed: int) -> None:
 
 
 def _write_departures(folder: Path, epochs: int, seed: int) -> None:
-    """The flights with one sink alone, which computes an epoch in its own job."""
+    """The flights with a single sink, which computes an epoch in its own job."""
     _write_flights(folder, epochs, seed)
     topology = folder / "topology.vdsl"
     lines = topology.read_text().splitlines(keepends=True)
@@ -72,7 +73,7 @@ def _pieces(table: pa.Table, count: int) -> list[pa.Table]:
 
 
 def _write_shop(folder: Path, epochs: int, seed: int) -> None:
-    """Two files an epoch."""
+    """Two files for each epoch."""
     shutil.copy(Path(__file__).parent / "shop.vdsl", folder / "topology.vdsl")
     (folder / "in/events").mkdir(parents=True)
     chance = random.Random(seed)
@@ -83,7 +84,7 @@ def _write_shop(folder: Path, epochs: int, seed: int) -> None:
 
 
 def _events(chance: random.Random, number: int) -> Iterable[dict[str, object]]:
-    """Some 60 events within the event time of file `number`, in any order; a file's times follow those of the last."""
+    """About 60 events within the event time of file `number`, in any order. A file's times follow the last file's."""
     for row in range(chance.randint(40, 80)):
         kind = chance.choices(("order", "payment", "customer"), (5, 6, 2))[0]
         if kind == "customer":
@@ -98,7 +99,7 @@ def _events(chance: random.Random, number: int) -> Iterable[dict[str, object]]:
 
 
 def dated(path: Path, number: int) -> None:
-    """Spark takes files by their age."""
+    """Sets a file's modification time: Spark reads files by age."""
     os.utime(path, (_BASE_SECONDS + number, _BASE_SECONDS + number))
 
 
