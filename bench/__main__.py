@@ -1,8 +1,8 @@
 """``python -m bench [--quick] [--output FILE] [COMPARISON ...]``: measures everything, prints the page and writes it.
 
-With names of comparisons: measures and prints these alone.
+With names of comparisons, it measures and prints only these.
 
-The exit status is 1 when a floor is missed. ``--quick`` is to see that the benchmarks run: its figures mean nothing.
+The exit status is 1 if a floor is missed. ``--quick`` only shows that the benchmarks run: its figures mean nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a comparison is: one workload, vsc, and the peers that do the same on the same files.
+"""A comparison: one workload, vsc, and the peers that do the same on the same files.
 
-A comparison is a package in `bench.comparisons`. Its ``__init__`` holds `COMPARISON`; its module ``rows`` has
-``write(folder, workload)``, which makes the files; each peer is a module with ``measure(folder, workload)``, which
-gives a `bench.measuring.Measured`. Its name in `bench.comparisons.NAMES` does the rest: it is run, its table is on the
-page, and its floors are held.
+A comparison is a package in `bench.comparisons`. Its ``__init__`` has `COMPARISON`. Its module ``rows`` has
+``write(folder, workload)``, which writes the files. Each peer is a module with ``measure(folder, workload)``, which
+returns a `bench.measuring.Measured`. Its name in `bench.comparisons.NAMES` does the rest: it is run, its table is on
+the page, and its floors are checked.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["Comparison", "Floor", "Peer"]
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """One way to do it: its module in the comparison's package, and its row of the table.
+    """One way to do it: its module in the comparison's package, and its title in the table.
 
-    `least`: vsc must be at least so many times as fast. `few`: what a slow one is measured over instead of all.
+    `least`: vsc must be at least this many times as fast. `few`: for a slow peer, the workload instead of the whole.
     """
 
     module: str
@@ -30,9 +30,10 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`name` is the package, `about` says in a sentence what the rows are. The first of `peers` is vsc.
+    """`name` is the package; `about` describes the rows in a sentence. The first of `peers` is vsc.
 
-    In each of the `rounds` every peer that takes the whole workload runs once; its figures are those of its median run.
+    Every peer that takes the whole workload runs once in each of `rounds` rounds. Its figures are those of its median
+    run.
     """
 
     name: str
@@ -43,14 +44,14 @@ class Comparison:
     rounds: int = 1
 
     def workload_of(self, peer: Peer, quick: bool) -> Workload:
-        """What `peer` is measured over; with `quick` very little."""
+        """The workload of `peer`; with `quick`, very little."""
         found = peer.few or self.workload
         return found.quick() if quick else found
 
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """A ratio that must not be fallen below."""
+    """The least value that a ratio must have."""
 
     name: str
     least: float
@@ -58,5 +59,5 @@ class Floor:
 
     @property
     def held(self) -> bool:
-        """Whether it was not."""
+        """Whether the ratio reaches it."""
         return self.ratio >= self.least

@@ -1,7 +1,7 @@
-"""The defaults of ``vsc run`` beside other values, one at a time: a backlog of JSON, joined with a versioned table.
+"""The defaults of ``vsc run`` against other values, one at a time: a backlog of JSON, joined with a versioned table.
 
-``python -m bench.defaults [--rounds N]``. Each run is a process of its own, from its start to its end; all take turns,
-the table has medians, beside those of the defaults. CPU seconds and memory (PSS, the peak) are those of all processes.
+``python -m bench.defaults [--rounds N]``. Each run is a separate process, measured from start to end. All take turns;
+the table has medians, relative to the defaults. CPU seconds and peak memory (PSS) are those of all processes.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _RUN = (
     "import sys; from vsc.runtime.spark import session; session.ROWS_A_BATCH = int(sys.argv.pop(1)); "
     "from vsc.cli import main; sys.exit(main(sys.argv[1:]))"
 )
-"""``vsc run`` with another number of rows in the Arrow batches that Spark hands to Python, which is not an option."""
+"""``vsc run`` with another number of rows in the Arrow batches that Spark hands to Python; no option sets that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One way to run: what is not said is the default."""
+    """One way to run; anything not set has its default."""
 
     partitions: int = 4
     bytes: int = MAX_BYTES
@@ -71,7 +71,7 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Seconds, CPU seconds, and MiB at the peak."""
+    """Seconds, CPU seconds, and peak MiB."""
 
     seconds: float
     cpu: float
@@ -116,7 +116,7 @@ def _memory(pid: int) -> float:
         for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
             found += process.memory_full_info().pss
     except psutil.NoSuchProcess:
-        return 0.0  # it has just ended: the next look has it
+        return 0.0  # it has just ended: the next check sees that
     return found / (1 << 20)
 
 
@@ -142,7 +142,7 @@ def main() -> None:
         folder = Path(name)
         _write(folder)
         for number in range(arguments.rounds):
-            order.rotate(3)  # none is the first of a round, or the one after another, each time
+            order.rotate(3)  # so that none always comes first in a round, or always after the same one
             for what in order:
                 with tempfile.TemporaryDirectory(prefix="vsc-bench-") as own:
                     found[what].append(_measured(_command(SETTINGS[what], folder, Path(own)), Path(own) / "log"))

@@ -1,4 +1,4 @@
-"""Expressions over whole columns, in this process: nanoseconds a row, and which have no kernel.
+"""Expressions over whole columns, in this process: nanoseconds a row, and which expressions have no kernel.
 
 ``python -m bench.expressions [--rows N] [EXPRESSION ...]``. The columns are ``n bigint``, ``i int``, ``x double``,
 ``m decimal(12, 2)``, ``s string``, ``t timestamp``, ``d date``, ``b boolean``, ``a array<string>`` and texts of a

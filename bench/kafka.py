@@ -1,8 +1,9 @@
 """``python -m bench.kafka [--quick] [--rows N] [--output FILE] [PEER ...]``: the versioned join from Kafka to Kafka.
 
-vsc beside Kafka Streams and Quix Streams, on one broker in one run; also beside vsc from files to files. A rate is
-rows by the CPU time of the application's processes, without the broker's. All results are checked before there is a
-figure. Exit status 1: a floor is missed. ``--quick`` is to see that everything runs: its figures mean nothing.
+It compares vsc with Kafka Streams and Quix Streams, on one broker in one run, and with vsc from files to files. A rate
+is rows divided by the CPU time of the application's processes, without the broker's. All results are checked before a
+figure is given. Exit status 1: a floor is missed. ``--quick`` only shows that everything runs: its figures mean
+nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _FLOORS = ((DEFAULT, 2.0, "floor"), (ONE, 2.0, "goal"), (FILES, 1 / 1.5, "floor"
 
 
 def main() -> int:
-    """Measures, prints the page, and writes it where all have been measured in full."""
+    """Measures, prints the page, and writes it if all peers have been measured in full."""
     names = [peer.name for peer in PEERS]
     parser = argparse.ArgumentParser(prog="python -m bench.kafka", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="PEER", help=f"only these, and no page: {', '.join(names)}")
@@ -60,7 +61,7 @@ def main() -> int:
 
 
 def floors(found: Mapping[str, Measured]) -> list[Floor]:
-    """vsc beside those of its peers that were measured."""
+    """The floors of vsc relative to those of its peers that were measured."""
     rate = found[VSC.name].rate
     return [
         Floor(f"{kind}: vsc from Kafka to Kafka beside {peer.title}", round(least, 2), rate / found[peer.name].rate)

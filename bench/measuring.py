@@ -1,4 +1,4 @@
-"""A Spark session for a measurement, and what is measured in it: a topology of vsc, or a query of Spark's own."""
+"""A Spark session for a measurement, and the measurement of a topology of vsc or a plain Spark query in it."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _SETTINGS = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
-"""For everyone: what vsc asks of Spark's state store for itself, its peers have as well."""
+"""Settings for everyone: vsc's peers get the same settings of Spark's state store as vsc."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Rows of the measured batches, the seconds that they took, each batch's rate, and all processes' CPU seconds.
 
-    `result`: how many rows the whole result has, warm-up included, and how many of them found a partner; None where
-    that is not counted.
+    `result`: how many rows the whole result has, warm-up included, and how many of them found a partner; None if that
+    is not counted.
     """
 
     rows: int
@@ -54,7 +54,7 @@ class Measured:
 
     @classmethod
     def load(cls, text: str) -> Measured:
-        """What the JSON of `dataclasses.asdict` shows."""
+        """The value whose `dataclasses.asdict` is this JSON."""
         data = json.loads(text)
         result = data["result"] and tuple(data["result"])
         return cls(**{**data, "batches": tuple(data["batches"]), "result": result})
@@ -71,7 +71,7 @@ class Measured:
 
 
 def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """``local[2]`` with two shuffle partitions and RocksDB for state; Spark's defaults otherwise."""
+    """A session on ``local[2]`` with two shuffle partitions and RocksDB for state; otherwise Spark's defaults."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -84,7 +84,7 @@ def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSessio
 
 
 def vsc_session(name: str) -> SparkSession:
-    """The same with what ``vsc run`` gives its sessions."""
+    """The same session with the settings that ``vsc run`` gives its sessions."""
     from vsc.runtime.spark.local_files import use_local_files
     from vsc.runtime.spark.session import local_jvm, local_settings
 
@@ -100,7 +100,7 @@ def stream(spark: SparkSession, folder: Path, schema: str, files: int = FILES_A_
 
 
 def measure_frame(frame: DataFrame, checkpoint: Path, workload: Workload, mode: str = "append") -> Measured:
-    """Runs a query of Spark's to the end of its files, and stops the session. `mode` is its output mode."""
+    """Runs a plain Spark query to the end of its files, and stops the session. `mode` is its output mode."""
     writer = frame.writeStream.outputMode(mode).format("noop").option("checkpointLocation", str(checkpoint))
     found = _rate_of(writer.trigger(availableNow=True).start(), workload)
     frame.sparkSession.stop()
@@ -110,9 +110,9 @@ def measure_frame(frame: DataFrame, checkpoint: Path, workload: Workload, mode: 
 def measure_topology(text: str, folder: Path, fed: Sequence[str], workload: Workload) -> Measured:
     """Compiles a topology, runs it to the end of its files, and stops the session.
 
-    In `text`, ``${folder}`` is the folder of the comparison's files, ``${files}`` how many of them are a batch, and
-    ``${stream}`` holds the folders `fed`. Where the workload has a table, a run of its own loads it, so that it is
-    there before the stream; then the stream's files are put into their folders and the same checkpoint goes on.
+    In `text`, ``${folder}`` is the folder of the comparison's files, ``${files}`` the number of files in a batch, and
+    ``${stream}`` holds the folders `fed`. If the workload has a table, a separate run loads it before the stream; then
+    the stream's files are put into their folders, and a second run continues with the same checkpoint.
     """
     from vsc.compiler import compile_topology
     from vsc.runtime.metrics import Group
@@ -146,9 +146,9 @@ def measure_topology(text: str, folder: Path, fed: Sequence[str], workload: Work
 
 
 def measure_library(load: Callable[[], None], join: Callable[[], tuple[int, int]], workload: Workload) -> Measured:
-    """Runs a library's join of all files in this process, once: batch, no state. `load` gets it warm.
+    """Runs a library's join of all files in this process, once: batch, no state. `load` warms it up.
 
-    `join` gives the rows of the result, and how many of them found a partner.
+    `join` returns the number of rows in the result, and how many of them found a partner.
     """
     load()
     cpu, started = cpu_seconds(os.getpid()), time.perf_counter()
@@ -159,10 +159,10 @@ def measure_library(load: Callable[[], None], join: Callable[[], tuple[int, int]
 
 
 def _rate_of(query: StreamingQuery, workload: Workload, reports: Mapping[int, EpochReport] | None = None) -> Measured:
-    """Waits for the end; the rate over all full batches but those that warm up.
+    """Waits for the end; measures all full batches except those of the warm-up.
 
     A batch's time is Spark's own ``triggerExecution``: planning, logs and commit included. `reports` have the rows of
-    each batch; None: Spark has them.
+    each batch; if None, Spark's progress has them.
     """
     used: dict[int, float] = {}
     while query.isActive:
@@ -171,7 +171,7 @@ def _rate_of(query: StreamingQuery, workload: Workload, reports: Mapping[int, Ep
             used[done["batchId"]] = cpu_seconds(os.getpid())
         time.sleep(0.05)
     query.awaitTermination()
-    used.setdefault(query.recentProgress[-1]["batchId"], cpu_seconds(os.getpid()))  # it ended between two looks
+    used.setdefault(query.recentProgress[-1]["batchId"], cpu_seconds(os.getpid()))  # it ended between two checks
     rows = workload.batch // workload.files * workload.files
     spent = []
     for p in query.recentProgress:

@@ -1,7 +1,7 @@
-"""Every operator's stage alone, in one process without Spark: rows a CPU-second over ten epochs, beside the plain join.
+"""Every operator's stage alone, in one process without Spark: rows a CPU-second over ten epochs, and the plain join's.
 
 ``python -m bench.operators [--rows N] [NAME ...]``. As on Spark, an epoch's writes stay in an overlay above RocksDB and
-become one changelog behind it. The clock is that of this process's CPU, so other work on the machine counts little.
+become one changelog at its end. It measures this process's CPU time, so other work on the machine matters little.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ SPAN_MS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Rows a CPU-second: over all epochs but the first two, and of the third and the tenth."""
+    """Rows a CPU-second: over all epochs except the first two, and of the third and the tenth."""
 
     rows: float
     third: float
@@ -92,7 +92,7 @@ def plan_of(name: str) -> Plan:
 
 
 def measure(name: str, rows: int) -> Rates:
-    """Runs ten epochs of `rows` rows (a tenth of them of tables, where a stream is joined), of rows / 10 keys."""
+    """Runs ten epochs of `rows` rows with rows / 10 keys. Tables beside a stream have a tenth as many rows."""
     plan = plan_of(name)
     spent = []
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as folder:
@@ -112,7 +112,7 @@ def measure(name: str, rows: int) -> Rates:
 
 
 def columns_of(epoch: int, count: int, rows: int, seed: tuple[int, ...]) -> dict[str, list[Any]]:
-    """The columns of `count` rows of an epoch of `rows` rows."""
+    """The columns of `count` of the `rows` rows of an epoch."""
     rng = np.random.default_rng((epoch, *seed))
     late = np.where(rng.random(count) < 0.05, rng.integers(0, 3000, count), 0)
     at = epoch * SPAN_MS + np.sort(rng.integers(0, SPAN_MS, count)) - late

@@ -1,11 +1,11 @@
 """Every operator on Spark, in one session with the plain versioned join: rows a second, growth, and floors.
 
 ``python -m bench.operators_on_spark [--rows N] [--json FILE] [NAME ...]``. The rows are those of `bench.operators`, in
-parquet files; every operator has a checkpoint of its own and a noop sink. A rate is of the median epoch but the first
-two, by Spark's `triggerExecution`. Whether an operator slows down is seen in the CPU time of all processes, which other
-work disturbs less: the median of epochs 3 to 11 beside that of the last nine, since a single epoch of this
-size is off by a fifth either way. (A median leaves out the epoch in which the state protocol or Spark writes a
-snapshot, which is every eighth or so.)
+parquet files; every operator has its own checkpoint and a noop sink. A rate is that of the median epoch without the
+first two, by Spark's `triggerExecution`. Whether an operator slows down is judged by the CPU time of all processes,
+which other work disturbs less. It compares the median of epochs 3 to 11 with that of the last nine, since a single
+epoch of this size varies by a fifth either way. (A median leaves out the epochs in which the state protocol or Spark
+writes a snapshot, about every eighth.)
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ BESIDE = {
     "unrelated branch alone": BRANCH,
     "plain versioned join with an unrelated branch": f"{OPERATORS[PLAIN]} {BRANCH}",
 }
-"""What shows that a statement does not slow another one: apart, and together."""
+"""Statements that show that one does not slow another down: apart, and together."""
 NOT_SLOWER = 0.9
 EPOCHS = 27
-"""As many as it takes to compare nine of them with nine, sixteen epochs later; three span a minute of the windows."""
+"""Enough to compare nine epochs with nine others sixteen epochs later. Three epochs span a minute of event time."""
 GROWING = ("collect_list", "collect_set")
 """Their results grow with every epoch."""
 _FILES = {"s": 1.0, "r": 1.0, "t": 1.0, "u": 0.1, "gt": 0.1}
-"""The sources, and how many of an epoch's rows each has."""
+"""The sources, and each one's share of an epoch's rows."""
 _SCHEMA = "k string, n bigint, x double, g string, at bigint"
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The milliseconds of each epoch, and its milliseconds of CPU; `rows` are those of all sources in one epoch."""
+    """The milliseconds of each epoch, and its CPU milliseconds. `rows`: those of all sources in one epoch."""
 
     rows: int
     epochs: tuple[int, ...]
@@ -77,12 +77,12 @@ class Timed:
 
     @property
     def last(self) -> float:
-        """How much CPU epochs 3 to 11 take beside the last nine."""
+        """The CPU time of epochs 3 to 11 divided by that of the last nine."""
         return median(self.cpu[2:11]) / median(self.cpu[-9:])
 
 
 def measure_all(rows: int, names: Sequence[str], tell: Callable[[str], None]) -> dict[str, Timed]:
-    """Measures the named operators, and the plain join, which also comes first of all, to warm Spark up."""
+    """Measures the named operators and the plain join, which also runs first, to warm Spark up."""
     found: dict[str, Timed] = {}
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as name:
         folder = Path(name)
@@ -98,7 +98,7 @@ def measure_all(rows: int, names: Sequence[str], tell: Callable[[str], None]) ->
 
 
 def in_process(quick: bool) -> tuple[dict[str, Timed], float]:
-    """Measures all operators in a process of its own; also gives the load average before."""
+    """Measures all operators in a separate process; also returns the load average before."""
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as name:
         result = Path(name) / "operators.json"
         command = [sys.executable, "-m", "bench.operators_on_spark", "--json", str(result)]
@@ -109,7 +109,7 @@ def in_process(quick: bool) -> tuple[dict[str, Timed], float]:
 
 
 def floors(found: Mapping[str, Timed]) -> list[Floor]:
-    """What every operator has to reach beside the plain join, and its last epochs beside its first ones."""
+    """The floors of every operator: its rate relative to the plain join, its last epochs relative to its first."""
     held, plain = [], found[PLAIN].rate
     for name in [n for n in OPERATORS if n in found and n != PLAIN]:
         least = FLOORS.get(name, 0.4)

@@ -1,4 +1,4 @@
-"""The results as one page of Markdown: what was measured, where, with which versions, and which floors hold."""
+"""Renders the results as a page of Markdown: what was measured, where, with which releases, and which floors hold."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Compared", "comparison_lines", "floor_lines", "machine", "ratios", "
 _PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "rocksdict", "duckdb", "polars")
 
 Compared = tuple[Comparison, Mapping[str, Measured]]
-"""A comparison and what was measured, by peer."""
+"""A comparison and its measurements by peer."""
 
 
 def ratios(compared: Sequence[Compared]) -> list[Floor]:
@@ -89,7 +89,7 @@ def comparison_lines(compared: Sequence[Compared]) -> list[str]:
 
 
 def floor_lines(floors: Sequence[Floor]) -> list[str]:
-    """The table of the floors; nothing if there are none."""
+    """The table of the floors; empty without floors."""
     if not floors:
         return []
     rows = [f"| {f.name} | {f.least} | {f.ratio:.2f} | {'held' if f.held else '**missed**'} |" for f in floors]
@@ -129,7 +129,7 @@ def _amount(comparison: Comparison) -> str:
 
 
 def machine() -> str:
-    """The machine and the versions, in two sentences."""
+    """The machine and the releases, in two sentences."""
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (

@@ -1,4 +1,4 @@
-"""Runs a comparison: its peers one after the other, each in a process of its own, on the same files."""
+"""Runs a comparison: its peers one after the other, each in its own process, on the same files."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["check", "run"]
 
 
 def run(compared: Comparison, quick: bool) -> dict[str, Measured]:
-    """Measures every peer; with `quick` over a few rows. The result is by the peer's module.
+    """Measures every peer, with `quick` over a few rows. Returns the measurements by the peer's module.
 
-    Raises subprocess.CalledProcessError when one fails; what it printed has been seen then. ValueError when two give
-    different results.
+    Raises subprocess.CalledProcessError if a peer fails; its output has been shown by then. Raises ValueError if two
+    peers give different results.
     """
     found: dict[str, list[Measured]] = {peer.module: [] for peer in compared.peers}
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as name:
@@ -45,20 +45,20 @@ def run(compared: Comparison, quick: bool) -> dict[str, Measured]:
 
 
 def check(found: Mapping[str, Measured]) -> None:
-    """ValueError if peers that count their results have different ones."""
+    """Raises ValueError if peers that count their results disagree."""
     results = {peer: measured.result for peer, measured in found.items() if measured.result is not None}
     if len(set(results.values())) > 1:
         raise ValueError(f"the peers have different results (rows, with a partner): {results}")
 
 
 def _turns(compared: Comparison, quick: bool) -> list[Peer]:
-    """The peers in the order in which they run: one after the other in each round, the slow ones in the first only."""
+    """The peers in the order in which they run: one after the other in each round, slow ones only in the first."""
     again = [peer for peer in compared.peers if peer.few is None]
     return [*compared.peers, *again * (0 if quick else compared.rounds - 1)]
 
 
 def _in_process(name: str, peer: str, rows: Path, workload: Workload) -> Measured:
-    """Measures one peer in a process of its own; `rows` is as before when it returns."""
+    """Measures one peer in its own process. Leaves `rows` as it was."""
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as at:
         folder = Path(at)
         for written in rows.iterdir():
@@ -75,7 +75,7 @@ def _in_process(name: str, peer: str, rows: Path, workload: Workload) -> Measure
 
 
 def main() -> None:
-    """Measures one peer: the child of `run`."""
+    """Measures one peer, in a child process of `run`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("comparison", choices=NAMES)
     parser.add_argument("peer")

@@ -1,4 +1,4 @@
-"""The join's stage alone, in one process without Spark: how fast one core works on whole columns, and on what.
+"""The join's stage alone, in one process without Spark: how fast one core processes columns, and what takes the time.
 
 The stage is the one that runs on Spark: encoded keys, RocksDB, rows decoded, results as columns.
 """
@@ -38,7 +38,7 @@ sink priced to memory ();
 
 @dataclass(frozen=True, slots=True)
 class StageRates:
-    """Rows a second of loading the table, of the stream's batches, and where a batch's time goes (share by place)."""
+    """Rows a second of loading the table and of the stream's batches; where a batch's time goes (share by place)."""
 
     load: float
     stream: float
@@ -47,7 +47,7 @@ class StageRates:
 
 
 def measure(workload: Workload) -> StageRates:
-    """Loads the table into a fresh RocksDB and joins `workload.measured` batches, after one to warm up."""
+    """Loads the table into a fresh RocksDB and joins `workload.measured` batches, after one that warms up."""
     plan = compile_topology(TOPOLOGY, path="bench.vdsl")
     rng = np.random.default_rng(5)
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as folder:
@@ -91,7 +91,7 @@ def _batch(plan: Plan, node: str, times: np.ndarray, values: tuple[pa.Array, ...
 
 
 def _places(profile: cProfile.Profile) -> tuple[tuple[str, float], ...]:
-    """The functions that take the most time by themselves, as shares of the whole."""
+    """The functions that take the most time themselves, as shares of the total."""
     stats = pstats.Stats(profile)
     whole = stats.total_tt  # type: ignore[attr-defined]
     own = [(f"{Path(file).name} {name}", tt / whole) for (file, _, name), (_, _, tt, _, _) in stats.stats.items()]  # type: ignore[attr-defined]

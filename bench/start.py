@@ -1,8 +1,7 @@
-"""From the start of ``vsc run`` to its result: the payments example, beside a count of Spark's own on the same files.
+"""From the start of ``vsc run`` to its result: the payments example, compared with Spark's own count on the same files.
 
-``python -m bench.start [--rounds N] [--conf K=V,K=V ...]``. Each run is a process of its own with a JVM of its own;
-each ``--conf`` is one more way to run vsc, with these settings. All take turns; the table has medians. CPU seconds are
-those of all processes.
+``python -m bench.start [--rounds N] [--conf K=V,K=V ...]``. Each run has its own process and JVM; each ``--conf`` adds
+a way to run vsc, with these settings. All take turns; the table has medians. CPU seconds are those of all processes.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _COLUMNS = "id string, account string, currency string, amount decimal(12, 2), p
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Seconds from start to end of the process, of its first epoch, and CPU seconds."""
+    """Seconds from start to end of the process, seconds of its first epoch, and CPU seconds."""
 
     whole: float
     first: float
@@ -60,7 +59,7 @@ def _vsc(folder: Path, conf: Sequence[str]) -> list[str]:
 
 
 def _measured(command: Sequence[str], folder: Path) -> Start:
-    """Runs a command; the last line of what it says with ``batch`` 0 has the duration of the first epoch."""
+    """Runs a command. The last line of its output with ``batch`` 0 has the duration of the first epoch."""
     log, cpu, started = folder / "log", 0.0, time.monotonic()
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out)
@@ -76,7 +75,7 @@ def _measured(command: Sequence[str], folder: Path) -> Start:
 
 
 def _count(folder: Path) -> None:
-    """The peer: what ``vsc run`` does for a session, in so far as Spark does it by itself, and a count by key."""
+    """The peer: a count by key, in a session set up as ``vsc run`` does it, as far as Spark can do that by itself."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable

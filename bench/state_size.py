@@ -1,9 +1,10 @@
-"""What a big state costs: an epoch beside it, a restore of it, bytes of it.
+"""What a large state costs: the time of an epoch, the time of a restore, bytes.
 
-The stream-table join's stage through the state protocol, in one process, with Spark's state store simulated by a
-dictionary: local RocksDB, changelogs, snapshots, manifest are the real ones. An epoch is the same everywhere, so many
-rows of the stream and of the table over so many keys, chosen anew each time among all keys. Time is the process's CPU
-time, which other work on the machine does not change; a folded snapshot is not part of an epoch, but stands beside it.
+It runs the stage of the stream-table join through the state protocol, in one process. A dictionary simulates Spark's
+state store; local RocksDB, changelogs, snapshots and manifest are the real ones. Epochs are the same for every size: a
+fixed number of stream and table rows over a fixed number of keys, newly chosen each time from all keys. Time is the
+process's CPU time, which other work on the machine does not change. A folded snapshot does not count as part of an
+epoch; it is reported separately.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ KEYS, VERSIONS = 1_000, 20
 """Keys of the smallest state, and versions of each key."""
 
 STREAM_ROWS, TABLE_ROWS, TOUCHED = 40_000, 500, 1_000
-"""Rows of an epoch, and how many keys they have."""
+"""Rows of an epoch, and the number of their keys."""
 
 WARM, EPOCHS = 2, 30
 LOADED = 100_000
-"""Versions that are loaded in one epoch."""
+"""Versions to load in one epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class Query:
         return Batch(schema, (Origin(node, 0, ""),), order, times, present, (self.names.take(pa.array(keys)),), values)
 
     def load(self) -> int:
-        """Every key gets its versions, in order of time; returns the last time."""
+        """Gives every key its versions, in order of time; returns the last time."""
         keys = np.tile(np.arange(len(self.names)), VERSIONS)
         for start in range(0, len(keys), LOADED):
             part = keys[start : start + LOADED]
@@ -122,7 +123,7 @@ class Query:
         return len(keys)
 
     def touch(self, now: int) -> tuple[float, bool]:
-        """An epoch like all others, at event time `now`."""
+        """Runs an epoch like all others, at event time `now`."""
         touched = self.rng.choice(len(self.names), TOUCHED, replace=False)
         table = self.batch("rates", self.rng.choice(touched, TABLE_ROWS), np.full(TABLE_ROWS, now, np.int64))
         times = self.rng.integers(0, now, STREAM_ROWS)
@@ -132,7 +133,7 @@ class Query:
 
 
 def measure(quick: bool) -> list[Size]:
-    """All states at once: their epochs take turns, so that whatever else the machine does, it does to each of them."""
+    """Measures all sizes at once: their epochs take turns, so that other work on the machine affects all equally."""
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as folder:
         queries = [Query(Path(folder) / str(factor), KEYS * factor) for factor in (FACTORS[:1] if quick else FACTORS)]
         times = [query.load() for query in queries]
@@ -164,7 +165,7 @@ def _size(query: Query, epoch: float) -> Size:
 
 
 def floors(sizes: list[Size]) -> list[Floor]:
-    """An epoch must not be slower beside a big state."""
+    """The floor: a large state must not slow an epoch down."""
     return [
         Floor(f"An epoch beside {size.factor} x the state, beside 1 x", 0.9, sizes[0].epoch / size.epoch)
         for size in sizes[1:]

@@ -1,6 +1,6 @@
-"""The versioned store beside raw rocksdict, in the same run: ``python bench/store.py [--versions N] [--keys N]``.
+"""The versioned store against raw rocksdict, in the same run: ``python bench/store.py [--versions N] [--keys N]``.
 
-Raw is what a plain loop of ``db[key] = value`` and ``db[key]`` reaches, one row a version: an upper bound that keeps no
+Raw is a plain loop of ``db[key] = value`` and ``db[key]``, with one row for each version: an upper bound that keeps no
 order, no history and no stream time. Prints a table in Markdown; the numbers are rows a second, best of three rounds.
 """
 
@@ -31,7 +31,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Versions to write and look-ups to make; `index` and `asked` count into `names`."""
+    """Versions to write and look-ups to make. `index` and `asked` are indices into `names`."""
 
     names: list[bytes]
     index: Ints
@@ -67,7 +67,7 @@ def make_data(versions: int, keys: int) -> Data:
 
 
 class Table:
-    """Rates by name; the best of the rounds counts."""
+    """The rates by name. The best round counts."""
 
     def __init__(self) -> None:
         self.rates: dict[str, float] = {}
@@ -100,7 +100,7 @@ def batches(rows: int, size: int) -> list[slice]:
 
 
 def bench_raw(table: Table, data: Data, folder: Path) -> None:
-    """One row a version, put and got in plain loops."""
+    """One row for each version, written and read in plain loops."""
     db = Rdict(str(folder / "raw"), Options(raw_mode=True))
     rows = [key + moment.to_bytes(8, "big") for key, moment in zip(data.keys, data.times.tolist(), strict=True)]
 
@@ -128,7 +128,7 @@ def bench_raw(table: Table, data: Data, folder: Path) -> None:
 
 
 def bench_store(table: Table, name: str, store: VersionedStore, data: Data, size: int) -> None:
-    """Load in batches of `size`, then read."""
+    """Loads in batches of `size`, then reads."""
 
     def put_many() -> None:
         for s in batches(data.rows, size):
@@ -181,7 +181,7 @@ def bench_hot(table: Table, data: Data, folder: Path, size: int) -> None:
 
 
 def bench_overlay(table: Table, data: Data, folder: Path) -> None:
-    """What a micro-batch on Spark does: write above a store, make the changelog, apply it."""
+    """What an epoch on Spark does: write to an overlay above a store, make the changelog, apply it."""
     with RocksKV(folder / "overlay", durable=False) as rocks:
         overlay = OverlayKV(rocks)
         values = pa.array(data.values, pa.binary())
@@ -196,7 +196,7 @@ def bench_overlay(table: Table, data: Data, folder: Path) -> None:
 
 
 def bench_open(folder: Path) -> None:
-    """Opening and closing a folder that has data."""
+    """Opens and closes a folder that has data."""
     spent = []
     for _ in range(15):
         start = time.perf_counter()

@@ -1,8 +1,8 @@
-"""Three ways to lay versions out in RocksDB, measured: ``python bench/store_layouts.py``.
+"""Measures three layouts of versions in RocksDB: ``python bench/store_layouts.py``.
 
-The pattern of the runtime: versions come in batches, then a batch asks for all versions of many keys. The first two
-only move bytes (no order within a row, no outcomes, nothing decoded), so what they cost is a lower bound; the third is
-the store as it is. Prints a table in Markdown; docs/state-store.md has the numbers that decided.
+The access pattern is the runtime's: versions come in batches, then a batch reads all versions of many keys. The first
+two layouts only move bytes (no order within a row, no outcomes, nothing decoded), so their cost is a lower bound. The
+third is the real store. Prints a table in Markdown; docs/state-store.md has the numbers that decided.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HOT_VERSIONS = 100_000
 
 
 class Data:
-    """Versions in nearly ascending time, as `bench/store.py` makes them."""
+    """Versions in nearly ascending order of time, as `bench/store.py` makes them."""
 
     def __init__(self, versions: int, keys: int) -> None:
         random = np.random.default_rng(7)
@@ -45,7 +45,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def row_a_version(kv: RocksKV, data: Data) -> tuple[float, float]:
-    """key, time -> value; read by a scan a key."""
+    """key, time -> value; read by one scan for each key."""
 
     def put() -> None:
         for s in data.batches():
@@ -60,7 +60,7 @@ def row_a_version(kv: RocksKV, data: Data) -> tuple[float, float]:
 
 
 def blob_a_segment(kv: RocksKV, data: Data) -> tuple[float, float]:
-    """segment, key -> all its versions; read by one get for each segment there is."""
+    """segment, key -> all its versions; read by one get for each segment."""
 
     def put() -> None:
         for s in data.batches():
@@ -80,7 +80,7 @@ def blob_a_segment(kv: RocksKV, data: Data) -> tuple[float, float]:
 
 
 def head_and_chunks(kv: RocksKV, data: Data) -> tuple[float, float]:
-    """The versioned store: outcomes worked out, everything decoded into columns."""
+    """The versioned store: outcomes determined, everything decoded into columns."""
     store = VersionedStore(kv, b"", 2 * SPAN)
     values = pa.array(data.values, pa.binary())
 

@@ -1,8 +1,8 @@
-"""Epochs of ten rows: what each costs beside the rows, with vsc and with Spark's own count.
+"""Epochs of ten rows: what an epoch costs apart from its rows, with vsc and with Spark's own count.
 
-``python -m bench.tiny_epochs [--epochs N] [--partitions P ...]``. A query reads files of ten rows, one an epoch. vsc's
-session has the settings that ``vsc run`` gives it, Spark's has its defaults and RocksDB for state. The two take turns,
-each in a JVM of its own, in which its count runs twice: the JIT needs many small epochs, so the first only warms up.
+``python -m bench.tiny_epochs [--epochs N] [--partitions P ...]``. A query reads files of ten rows, one for each epoch.
+vsc's session has the settings of ``vsc run``; Spark's has its defaults and RocksDB for state. The two take turns, each
+in its own JVM. Each count runs twice: the JIT needs many small epochs, so the first run only warms up.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WARM_UP = 10
 PARTITIONS = (1, 2, 4)
 ROWS = 10
 SLOWER, STAGE = 1.3, 0.25
-"""How many times as long as Spark's count an epoch may take, and how much of it a second stage may add."""
+"""How many times as long as Spark's count an epoch may take, and what share of that count a second stage may add."""
 
 COUNT = "Spark's `groupBy.count`"
 _SOURCE = (
@@ -77,7 +77,7 @@ class Tiny:
 
 
 def measure_all(epochs: int = EPOCHS, partitions: Sequence[int] = PARTITIONS) -> dict[tuple[str, int], Tiny]:
-    """By query and number of partitions."""
+    """The measurements by query and number of partitions."""
     found = {}
     with tempfile.TemporaryDirectory(prefix="vsc-bench-") as name:
         folder = Path(name)
@@ -95,7 +95,7 @@ def measure_all(epochs: int = EPOCHS, partitions: Sequence[int] = PARTITIONS) ->
 
 
 def floors(found: Mapping[tuple[str, int], Tiny]) -> list[Floor]:
-    """Spark's time beside vsc's."""
+    """The floors: Spark's time relative to vsc's."""
     held = []
     for count in sorted({count for _, count in found}):
         spark, one, two = (found[query, count] for query in (COUNT, _ONE, _TWO))
@@ -147,7 +147,7 @@ def _child(peer: str, folder: Path, partitions: int) -> dict[str, Tiny]:
         variables = {"folder": str(folder)}
         plan = compile_topology(f"topology tiny; {TOPOLOGIES[query]}", path="bench.vdsl", variables=variables)
         checkpoint = str(folder / f"vsc-{partitions}-{number}")
-        job = Run(plan, checkpoint, variables, partitions, observe=False)  # as `vsc run` does, where nothing listens
+        job = Run(plan, checkpoint, variables, partitions, observe=False)  # as `vsc run` does if nothing listens
         run = _times(start_query(Opened.of(job, spark), spark, None).query)
         found[query] = replace(run, first=found[query].first) if query in found else run
     spark.stop()
@@ -179,7 +179,7 @@ def _progress(query: StreamingQuery) -> dict[int, int]:
 
 
 def main() -> None:
-    """Measures and prints the table and the floors; with ``--child`` the part of one process, as JSON."""
+    """Measures and prints the table and the floors; with ``--child``, measures one process's part as JSON."""
     parser = argparse.ArgumentParser(prog="python -m bench.tiny_epochs", description=__doc__)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--partitions", type=int, nargs="+", default=PARTITIONS)

@@ -1,7 +1,7 @@
-"""An upgrade of a big state: ``python -m bench.upgrade [--versions N] [--partitions N]``.
+"""An upgrade of a large state: ``python -m bench.upgrade [--versions N] [--partitions N]``.
 
-A versioned table takes versions from files; an upgrade spreads them over twice as many partitions, under another name;
-then the new query begins.
+A versioned table reads versions from files. An upgrade spreads them over twice as many partitions, under another name.
+Then the new query starts.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ sink {name} to noop ();
 
 @dataclass(frozen=True, slots=True)
 class Upgraded:
-    """What was carried over, from how many partitions to twice as many: versions, in how many rows of the store, bytes
-    of seeds; seconds of the job that moved them, of the whole upgrade, and of the first batch, which takes them in."""
+    """What was carried over from `partitions` partitions to twice as many: versions, rows of the store, bytes of seeds.
+
+    `moving`, `whole` and `first` are the seconds of the job that moved them, of the whole upgrade, and of the first
+    batch, which takes them in.
+    """
 
     versions: int
     partitions: int
@@ -49,12 +52,12 @@ class Upgraded:
 
     @property
     def mb_a_second(self) -> float:
-        """Of seeds, in the job that writes them."""
+        """MB of seeds a second, in the job that writes them."""
         return self.bytes / 1e6 / self.moving
 
 
 def measure(quick: bool, partitions: int = PARTITIONS, versions: int = VERSIONS) -> Upgraded:
-    """In a process of its own; `quick`: few versions."""
+    """Measures in a separate process. `quick`: only few versions."""
     many = ["--partitions", str(partitions), "--versions", str(20_000 if quick else versions)]
     command = [sys.executable, "-m", "bench.upgrade", "--child", *many]
     print("an upgrade ...", flush=True)
@@ -118,7 +121,7 @@ def main() -> None:
 
 
 def _write(folder: Path, versions: int) -> None:
-    """Versions of keys at random, a second apart."""
+    """Writes versions of random keys, a second apart."""
     random = np.random.default_rng(7)
     for number in range(FILES):
         rows = versions // FILES

@@ -1,7 +1,7 @@
-"""How many rows there are, and the keys and event times that they have in all comparisons.
+"""How many rows a comparison has, and the keys and event times that rows have in all comparisons.
 
-All peers of a comparison read the same parquet files. A batch is `FILES_A_BATCH` files, unless its workload says
-otherwise, so that two cores have something to read.
+All peers of a comparison read the same parquet files. A batch is `FILES_A_BATCH` files by default, so that two cores
+have something to read.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _QUICK = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """How much there is.
+    """The amount of data.
 
-    `table`: rows that are there before the stream (0: there is none); `batch`: rows of a batch of the stream;
-    `warm_up` and `measured`: how many batches are not counted, and how many are; `files`: those of a batch.
+    `table`: rows of the table, loaded before the stream (0: no table); `batch`: rows in a batch of the stream;
+    `warm_up` and `measured`: how many batches do not count, and how many do; `files`: files in a batch.
     """
 
     table: int = 0
@@ -40,7 +40,7 @@ class Workload:
 
     @property
     def batches(self) -> int:
-        """The stream's batches, those that warm up included."""
+        """The stream's batches, including the warm-up."""
         return self.warm_up + self.measured
 
     @property
@@ -49,7 +49,7 @@ class Workload:
         return self.batch * self.measured
 
     def quick(self) -> Workload:
-        """Enough to see that everything runs."""
+        """A workload just large enough to show that everything runs."""
         return replace(self, table=min(self.table, _QUICK), batch=min(self.batch, _QUICK), warm_up=1, measured=1)
 
 
@@ -64,6 +64,6 @@ def stamps(milliseconds: np.ndarray[Any, Any]) -> pa.Array:
 
 
 def write_file(folder: Path, number: int, columns: Mapping[str, Any]) -> None:
-    """The file `number` of a folder, which is made if it is not there."""
+    """Writes the file `number` of a folder, which is created if necessary."""
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(dict(columns)), folder / f"{number:04d}.parquet")

@@ -1,4 +1,4 @@
-"""All comparisons, in the order of the page. See `bench.comparison` for what makes one."""
+"""All comparisons, in the order of the page. `bench.comparison` says what makes one."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ NAMES = (
 
 
 def comparison(name: str) -> Comparison:
-    """The comparison of a package; nothing that needs Spark is imported."""
+    """The comparison of a package. Imports nothing that needs Spark."""
     found: Comparison = import_module(f"{__name__}.{name}").COMPARISON
     return found

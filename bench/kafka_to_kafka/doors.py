@@ -22,7 +22,7 @@ _SECONDS = 120
 
 
 class Door(Protocol):
-    """What is published is seen at once as a whole. `results` gives the results that are new, waiting a moment."""
+    """Everything published at once becomes visible at once. `results` gives new results, after waiting a moment."""
 
     def rates(self, rows: Rates) -> None: ...
 
@@ -34,7 +34,7 @@ class Door(Protocol):
 
 
 class Topics:
-    """Topics of the application's own, with a `prefix`."""
+    """The application's own topics, with a `prefix`."""
 
     def __init__(self, broker: Broker, prefix: str) -> None:
         self._prefix = prefix
@@ -98,7 +98,7 @@ class Files:
         return [line for path in new for line in path.read_bytes().splitlines()]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
     def _put(self, name: str, keys: Sequence[int], values: Sequence[str], times: Sequence[int]) -> None:
         rows = [f'{{"key":"key-{k:06d}","at":{t},{v[1:]}\n' for k, v, t in zip(keys, values, times, strict=True)]

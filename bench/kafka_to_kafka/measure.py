@@ -1,4 +1,4 @@
-"""Measures one peer: CPU time of all its processes, over the rows that come when it is warm; results are checked."""
+"""Measures one peer: the CPU time of all its processes, over the rows after the warm-up. It checks the results."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from servers.kafka import Broker
 __all__ = ["Measured", "measure"]
 
 _IDLE = 0.3
-"""CPU-seconds a second: an application that uses less has done its work, commits and compactions included."""
+"""CPU-seconds a second. An application that uses less has finished its work, commits and compactions included."""
 _SECONDS = 1800
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The rows, the CPU-seconds for them, and the seconds until the last result was there."""
+    """The rows, the CPU-seconds for them, and the seconds until the last result arrived."""
 
     rows: int
     cpu: float
@@ -38,7 +38,7 @@ class Measured:
 
 
 def measure(peer: Peer, broker: Broker, every: Amount, folder: Path) -> Measured:
-    """Runs one peer. RuntimeError if its results are not the right ones, or if it ends before its time."""
+    """Runs one peer. Raises RuntimeError if its results are wrong, or if it ends too early."""
     amount = peer.amount(every)
     rates, payments = Rates.of(amount), Payments.of(amount)
     place = Place(broker.address, f"{peer.name}-", folder)
@@ -64,13 +64,13 @@ class _Run:
     log: Path
 
     def take(self, count: int) -> list[bytes]:
-        """Waits for so many results."""
+        """Waits for `count` results."""
         found: list[bytes] = []
         self._until(lambda: found.extend(self.door.results()) or len(found) >= count)
         return found
 
     def settled(self) -> float:
-        """Its CPU-seconds, once it does no more."""
+        """Its CPU-seconds so far, once it is idle."""
         used = self.cpu()
 
         def idle() -> bool:
@@ -95,7 +95,7 @@ class _Run:
 
 def _measured(run: _Run, rates: Rates, payments: Payments, amount: Amount) -> Measured:
     run.door.rates(rates)
-    run.door.payments(payments.part(0, GATE))  # later than all versions: when they are out, the table is in
+    run.door.payments(payments.part(0, GATE))  # later than all versions: their results show that the table is loaded
     run.take(GATE)
     run.door.payments(payments.part(GATE, GATE + amount.warm_up))
     run.take(amount.warm_up)

@@ -1,4 +1,4 @@
-"""Who is measured: the command of each, and what is fetched or built before."""
+"""The peers to measure: the command of each, and what has to be fetched or built first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HERE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a command is for: the brokers, the prefix of its topics, a folder of its own."""
+    """Where a command runs: the brokers, the prefix of its topics, its own folder."""
 
     brokers: str
     prefix: str
@@ -30,7 +30,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """One way to do it. `few`: what a slow one is measured over, of the same rows. `files`: from files to files."""
+    """One way to do it. `few`: for a slow peer, the rows to measure instead of all. `files`: from files to files."""
 
     name: str
     title: str
@@ -39,7 +39,7 @@ class Peer:
     files: bool = False
 
     def amount(self, every: Amount) -> Amount:
-        """What this one is measured over."""
+        """The rows over which this peer is measured."""
         if self.few is None:
             return every
         return every.of_stream(min(self.few[0], every.warm_up), min(self.few[1], every.measured))

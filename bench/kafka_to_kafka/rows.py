@@ -1,4 +1,4 @@
-"""The rows: a table's versions, a stream whose event times lie all over that history, and what has to come out."""
+"""The rows: a table's versions, a stream with event times spread over that history, and the expected results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 START = 1_700_000_000_000
 _SPAN_MS = 100_000_000
-"""The table's history, a little more than a day."""
+"""The span of the table's history, a little more than a day."""
 RETENTION_MS = 28 * 3_600_000
 """The retention of the table's history."""
 GATE = 1_000
@@ -23,7 +23,7 @@ GATE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How much there is: the table's keys and versions of each, the stream's rows to warm up and those measured."""
+    """The amount of data: the table's keys and versions of each, the stream's warm-up rows and measured rows."""
 
     keys: int = 10_000
     versions: int = 20
@@ -32,17 +32,18 @@ class Amount:
 
     @property
     def rows(self) -> int:
-        """All rows of the stream; `GATE` come first, later than all versions: they are out when the table is in."""
+        """All rows of the stream. The first `GATE` are later than all versions: their results show that the table is
+        loaded."""
         return GATE + self.warm_up + self.measured
 
     def of_stream(self, warm_up: int, measured: int) -> Amount:
-        """As much of the table, and so much of the stream."""
+        """The same table with another amount of the stream."""
         return replace(self, warm_up=warm_up, measured=measured)
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What tells one set of results from another, in whatever order: how many, and a sum of their hashes."""
+    """Identifies a set of results in any order: their number, and the sum of their hashes."""
 
     count: int
     total: int
@@ -50,7 +51,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The versions, in the order of their event times."""
+    """The versions, in order of event time."""
 
     key: Array
     rate: Array
@@ -58,7 +59,7 @@ class Rates:
 
     @classmethod
     def of(cls, amount: Amount) -> Rates:
-        """Each key has its versions all over the history; no two of one time."""
+        """Spreads each key's versions over the whole history. No two versions have the same time."""
         rng = np.random.default_rng(1)
         count = amount.keys * amount.versions
         key = np.concatenate([rng.permutation(amount.keys) for _ in range(amount.versions)])
@@ -80,7 +81,7 @@ class Payments:
 
     @classmethod
     def of(cls, amount: Amount) -> Payments:
-        """The gate's rows, those that warm up, those that are measured."""
+        """The gate's rows, then those of the warm-up, then those that are measured."""
         rng = np.random.default_rng(2)
         at = START + rng.integers(0, _SPAN_MS, amount.rows)
         at[:GATE] = START + _SPAN_MS
@@ -106,7 +107,7 @@ class Payments:
 
 
 def digest_of(values: Iterable[bytes]) -> Digest:
-    """The digest of results as JSON; members other than ``id``, ``amount`` and ``rate`` do not matter."""
+    """The digest of results given as JSON. Members other than ``id``, ``amount`` and ``rate`` are ignored."""
     rows = [json.loads(value) for value in values]
     if not rows:
         return Digest(0, 0)

@@ -1,4 +1,4 @@
-"""vsc's commands: the same join from topics to topics, and from files to files."""
+"""vsc's commands: the join from topics to topics, and from files to files."""
 
 from __future__ import annotations
 

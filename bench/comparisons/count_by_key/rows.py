@@ -1,4 +1,4 @@
-"""A stream (``payments``): id, currency, amount, paid_at. Event times go on, a little out of order."""
+"""A stream (``payments``): id, currency, amount, paid_at. Event times advance, a little out of order."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from bench.workload import FILES_A_BATCH, Workload, keys, stamps, write_file
 __all__ = ["LATE_MS", "write"]
 
 _SPAN_MS = 300_000
-"""From the beginning of one batch to that of the next: five minutes."""
+"""Event time from the start of one batch to the start of the next: five minutes."""
 LATE_MS = 30_000
-"""A row is up to that much later than the newest one before it."""
+"""A row is at most this far behind the newest row before it."""
 
 
 def write(folder: Path, workload: Workload) -> None:
-    """The files of a batch all lie in the same span, as partitions of a topic do."""
+    """Writes the files. All files of a batch cover the same span, as partitions of a topic do."""
     count = workload.batch // FILES_A_BATCH
     for number in range(workload.batches * FILES_A_BATCH):
         rng = np.random.default_rng(100 + number)

@@ -1,4 +1,4 @@
-"""Spark's own streaming aggregate: the count of each key of a batch, once a batch (update mode)."""
+"""Spark's own streaming aggregate: it sends the count of each key of a batch, once for each batch (update mode)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""vsc: the topology below, compiled and started as a user would. The stream has the key that it is counted by."""
+"""vsc: the topology below, compiled and started as a user would. The stream already has the key to count by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Foreign-key join: orders, each of which refers to a product; both tables change all the time."""
+"""Foreign-key join: each order refers to a product; both tables change all the time."""
 
 from __future__ import annotations
 

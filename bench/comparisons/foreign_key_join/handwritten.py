@@ -1,8 +1,8 @@
-"""The same join as a user would write it by hand: two ``transformWithState``, one behind the other.
+"""The same join as a user would write it by hand: two chained ``transformWithState``.
 
-The first, by order, knows to which product the order belonged and tells that product when it leaves; the second, by
-product, keeps the product's orders and its price. It knows no deletions of rows, and results of one order that come
-from two products are in no order: vsc brings them into one, in a third step.
+The first, by order, knows to which product the order belonged, and tells that product when the order leaves. The
+second, by product, keeps the product's orders and its price. It handles no deletions, and leaves the results of one
+order that come from two products unordered: vsc orders them in a third step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Moves(StatefulProcessor):
         self._product = handle.getValueState("product", "product string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
-        """A change without quantity tells a product that the order has left it."""
+        """Sends a change without a quantity to tell a product that the order has left it."""
         found = self._product.get()
         before = product = None if found is None else found[0]
         for row in sorted(rows, key=lambda row: row.at):
@@ -42,7 +42,7 @@ class Moves(StatefulProcessor):
             self._product.update((product,))
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
 
 class Priced(StatefulProcessor):
@@ -53,7 +53,7 @@ class Priced(StatefulProcessor):
         self._orders = handle.getMapState("orders", "id string", "quantity bigint")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
-        """The orders and the price are read once, and what has changed is written once."""
+        """Reads the orders and the price once, and writes what has changed once."""
         found = self._price.get()
         before = price = None if found is None else found[0]
         orders = {order[0]: quantity[0] for order, quantity in self._orders.iterator()}
@@ -80,7 +80,7 @@ class Priced(StatefulProcessor):
             self._price.update((price,))
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
 
 def measure(folder: Path, workload: Workload) -> Measured:

@@ -1,4 +1,4 @@
-"""Changes of ``orders`` (id, product, quantity, at) and of ``products`` (product, price, at); event times go on."""
+"""Changes of ``orders`` (id, product, quantity, at) and ``products`` (product, price, at); event times advance."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ __all__ = ["write"]
 
 _ORDERS = 200_000
 _SPAN_MS = 300_000
-"""From the beginning of one batch to that of the next: five minutes."""
+"""Event time from the start of one batch to the start of the next: five minutes."""
 
 
 def write(folder: Path, workload: Workload) -> None:
-    """A batch has `KEYS` changes of products, the first one all of them, as far as it is not all too small."""
+    """Writes the files. A batch has `KEYS` changes of products, and the first batch has all products, unless the
+    workload is too small for that."""
     rows = workload.batch // FILES_A_BATCH
     products = min(KEYS // FILES_A_BATCH, rows // 2)
     names = pa.array([f"key-{i:06d}" for i in range(KEYS)])

@@ -1,4 +1,4 @@
-"""Primary-key join: two tables of one key, both of which change all the time."""
+"""Primary-key join: two tables with the same key; both change all the time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The same join as a user would write it by hand: ``transformWithState``, grouped by the key.
 
-Both sides' newest rows are read once and written once a batch and key, and the rows of a batch are put in the order of
-their times. It knows no deletions.
+In each batch, it reads and writes the newest rows of a key's two sides once, and sorts the batch's rows by time. It
+handles no deletions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Balance(StatefulProcessor):
         self._newest = handle.getValueState("newest", "amount double, paid double")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
-        """Each change is joined with what the other side has by then."""
+        """Joins each change with the other side's row at that time."""
         amount, paid = self._newest.get() or (None, None)
         for row in sorted(rows, key=lambda row: row.at):
             if row.amount is not None:
@@ -40,7 +40,7 @@ class Balance(StatefulProcessor):
         self._newest.update((amount, paid))
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
 
 def measure(folder: Path, workload: Workload) -> Measured:

@@ -1,4 +1,4 @@
-"""Changes of two tables (``orders`` and ``payments``): id, a number, and the time of the change, which goes on."""
+"""Changes of two tables (``orders`` and ``payments``): id, a number, and the time of the change, which advances."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bench.workload import FILES_A_BATCH, Workload, keys, stamps, write_file
 __all__ = ["write"]
 
 _SPAN_MS = 300_000
-"""From the beginning of one batch to that of the next: five minutes."""
+"""Event time from the start of one batch to the start of the next: five minutes."""
 
 
 def write(folder: Path, workload: Workload) -> None:
-    """Half of a batch is orders (id, amount, at), half payments (id, paid, at)."""
+    """Writes the files: half of a batch is orders (id, amount, at), half payments (id, paid, at)."""
     count = workload.batch // FILES_A_BATCH // 2
     for number in range(workload.batches * FILES_A_BATCH):
         rng = np.random.default_rng(100 + number)

@@ -1,4 +1,4 @@
-"""Stream-table join: each row of a stream with the version of its key that was valid at the row's event time."""
+"""Stream-table join: joins each row of a stream with the version of its key that was valid at its event time."""
 
 from __future__ import annotations
 

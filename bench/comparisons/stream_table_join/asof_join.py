@@ -1,7 +1,7 @@
 """Spark's own ``ASOF JOIN`` of a stream with a static table: stateless, the table is read again in every batch.
 
-It does less than a versioned table does: it keeps no state, cannot follow a table that changes, knows no stream time,
-no retention, no order of arrival. It is the fastest thing that Spark itself has for the same rows.
+It does less than a versioned table: it keeps no state, cannot follow a table that changes, and has no stream time, no
+retention and no order of arrival. It is the fastest way that Spark itself has for the same rows.
 """
 
 from __future__ import annotations

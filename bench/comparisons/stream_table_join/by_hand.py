@@ -1,4 +1,4 @@
-"""What both ways of writing the join by hand with ``transformWithState`` share: the two inputs as one, by key."""
+"""What both joins by hand with ``transformWithState`` share: the two inputs as one, by key."""
 
 from __future__ import annotations
 

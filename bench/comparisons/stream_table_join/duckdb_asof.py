@@ -20,7 +20,7 @@ asof left join read_parquet($rates) as t on s.currency = t.currency and s.paid_a
 
 
 def measure(folder: Path, workload: Workload) -> Measured:
-    """Rows a second, read and joined; the result is handed over as Arrow and dropped."""
+    """Rows a second, read and joined; the result is returned as Arrow and dropped."""
     connection = duckdb.connect(config={"threads": 2})
 
     def join(payments: str = "*.parquet") -> tuple[int, int]:

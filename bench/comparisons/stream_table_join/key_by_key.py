@@ -1,7 +1,7 @@
-"""The join by hand, for speed: all rows that a batch has for a key are joined with one look at its versions.
+"""The join by hand, written for speed: all rows of a key in a batch are joined with one read of its versions.
 
-A list of versions a key; table rows are added to it, each stream row searches it. It has no stream time, no retention
-and no order between the two inputs beyond "the batch's table rows first", which is not what Kafka Streams does.
+Each key has a list of versions: table rows are added to it, stream rows search it. It has no stream time, no retention
+and no order between the two inputs except "the batch's table rows first", which is not what Kafka Streams does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class AsOfJoin(StatefulProcessor):
         self._versions = handle.getListState("versions", STATE)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
-        """The table rows of the batch are added first."""
+        """Adds the table rows of the batch first."""
         incoming = list(rows)
         added = [(row.at, row.rate) for row in incoming if row.is_rate]
         if added:
@@ -42,7 +42,7 @@ class AsOfJoin(StatefulProcessor):
                 yield Row(id=row.id, currency=key[0], amount=row.amount, paid_at=row.at, rate=rate)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
 
 def measure(folder: Path, workload: Workload) -> Measured:

@@ -12,8 +12,8 @@ __all__ = ["measure"]
 
 
 def measure(folder: Path, workload: Workload) -> Measured:
-    """Rows a second, read, sorted by time, which is what it asks for, and joined."""
-    os.environ["POLARS_MAX_THREADS"] = "2"  # read when it is imported
+    """Rows a second, read, sorted by time as ``join_asof`` requires, and joined."""
+    os.environ["POLARS_MAX_THREADS"] = "2"  # Polars reads it on import
     import polars
 
     def join(payments: str = "*.parquet") -> tuple[int, int]:

@@ -1,7 +1,7 @@
-"""The join by hand, as it is written first: each record is seen to as it comes, a look at the state for each of them.
+"""The join by hand, as one writes it first: it handles each record as it comes, with one read of the state for each.
 
-So a row of the table changes what the rows of the stream behind it find, as in vsc; rows of the two inputs are in no
-order that one could count on, though, and there is no stream time and no retention.
+So a row of the table changes what later rows of the stream find, as in vsc. But the order of the two inputs' rows is
+not reliable, and it has no stream time and no retention.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class AsOfJoin(StatefulProcessor):
         self._versions = handle.getListState("versions", STATE)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
-        """One record after the other."""
+        """Handles one record after the other."""
         for row in rows:
             if row.is_rate:
                 self._versions.appendValue((row.at, row.rate))
@@ -37,7 +37,7 @@ class AsOfJoin(StatefulProcessor):
                 yield Row(id=row.id, currency=key[0], amount=row.amount, paid_at=row.at, rate=rate)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
 
 def measure(folder: Path, workload: Workload) -> Measured:

@@ -1,4 +1,4 @@
-"""A table's history (``rates``), then a stream whose event times lie all over it (``payments``)."""
+"""A table's history (``rates``), then a stream with event times spread over all of it (``payments``)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bench.workload import FILES_A_BATCH, Workload, keys, stamps, write_file
 __all__ = ["write"]
 
 _SPAN_MS = 100_000_000
-"""The table's history in ms, a little more than a day."""
+"""The span of the table's history in ms, a little more than a day."""
 
 
 def write(folder: Path, workload: Workload) -> None:
-    """The versions in the order of their event times (currency, rate, valid_at); the stream (id, currency, ...)."""
+    """Writes the versions in order of event time (currency, rate, valid_at), and the stream (id, currency, ...)."""
     rng = np.random.default_rng(1)
     count = workload.table // FILES_A_BATCH
     times = np.sort(rng.integers(0, _SPAN_MS, count * FILES_A_BATCH))

@@ -1,4 +1,4 @@
-"""The stream-table join with one file a batch: a single task reads, whoever does it."""
+"""The stream-table join with one file a batch: for every peer, a single task reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark's own ``ASOF JOIN``: as with four files a batch."""
+"""Spark's own ``ASOF JOIN``, as with four files a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""vsc: as with four files a batch."""
+"""vsc, as with four files a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tumbling windows, final results: rows counted and added up by key and minute, each window's result sent once."""
+"""Tumbling windows, final results: rows counted and summed by key and minute, each window's result sent once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stream of `bench.comparisons.count_by_key`: its event times go on, so windows close."""
+"""The stream of `bench.comparisons.count_by_key`: its event times advance, so windows close."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark's own windows: a watermark that is moved between batches, and each window once, when that has passed it."""
+"""Spark's own windows: the watermark moves between batches; each window is sent once, after the watermark passed it."""
 
 from __future__ import annotations
 
