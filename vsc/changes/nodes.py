@@ -85,7 +85,7 @@ class Nodes:
         return same_name if same_name.operation.op == node.operation.op else None
 
     def _grown(self, node: Node, among: list[Node]) -> Node | None:
-        """The only node of `among` with the same meaning as `node`, except for columns; None unless there is just one."""
+        """The only one of `among` that means the same as `node`, except for columns; None for several or none."""
         same_kind = (one for one in among if one.operation.op == node.operation.op)
         found = [one for one in same_kind if self._judged(node, one).state != "changed"]
         return found[0] if len(found) == 1 else None
