@@ -1,11 +1,11 @@
 """Every operator on Spark, in one session with the plain versioned join: rows a second, growth, and floors.
 
 ``python -m bench.operators_on_spark [--rows N] [--json FILE] [NAME ...]``. The rows are those of `bench.operators`, in
-parquet files; every operator has its own checkpoint and a noop sink. A rate is that of the median epoch without the
-first two, by Spark's `triggerExecution`. Whether an operator slows down is judged by the CPU time of all processes,
-which other work disturbs less. It compares the median of epochs 3 to 11 with that of the last nine, since a single
-epoch of this size varies by a fifth either way. (A median leaves out the epochs in which the state protocol or Spark
-writes a snapshot, about every eighth.)
+parquet files; every operator has a checkpoint of its own and a noop sink. A rate is that of the median epoch without
+the first two, by Spark's `triggerExecution`. `bench.growth` shows whether an operator slows down, in the CPU time of
+all processes, which other work disturbs less: the median of eighteen pairs of epochs, in two rounds, since a single
+epoch of this size is off by a fifth either way. (A median leaves out the epoch in which the state protocol or Spark
+writes a snapshot, which is every eighth or so.)
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bench.comparison import Floor
+from bench.growth import AHEAD, EPOCHS, WARM_UP, Fed, growth
 from bench.measuring import PARTITIONS, stream, vsc_session
 from bench.operators import FLOORS, OPERATORS, PLAIN, columns_of, topology
 from bench.processes import cpu_seconds
@@ -48,8 +49,8 @@ BESIDE = {
 }
 """Statements that show that one does not slow another down: apart, and together."""
 NOT_SLOWER = 0.9
-EPOCHS = 27
-"""Enough to compare nine epochs with nine others sixteen epochs later. Three epochs span a minute of event time."""
+_GROWTH = f"CPU of an epoch, beside {AHEAD} epochs later"
+_ROUNDS = 2
 GROWING = ("collect_list", "collect_set")
 """Their results grow with every epoch."""
 _FILES = {"s": 1.0, "r": 1.0, "t": 1.0, "u": 0.1, "gt": 0.1}
@@ -64,21 +65,23 @@ class Timed:
     rows: int
     epochs: tuple[int, ...]
     cpu: tuple[int, ...]
+    pairs: tuple[float, ...] = ()
+    """What `growth` found, where it was looked for."""
 
     @property
     def of_cpu(self) -> float:
         """Rows a second of CPU time in the median epoch."""
-        return self.rows / median(self.cpu[2:]) * 1000
+        return self.rows / median(self.cpu[WARM_UP:]) * 1000
 
     @property
     def rate(self) -> float:
         """Rows a second in the median epoch."""
-        return self.rows / median(self.epochs[2:]) * 1000
+        return self.rows / median(self.epochs[WARM_UP:]) * 1000
 
     @property
-    def last(self) -> float:
-        """The CPU time of epochs 3 to 11 divided by that of the last nine."""
-        return median(self.cpu[2:11]) / median(self.cpu[-9:])
+    def last(self) -> float | None:
+        """The CPU time of an epoch divided by that of a later one; None where that was not measured."""
+        return median(self.pairs) if self.pairs else None
 
 
 def measure_all(rows: int, names: Sequence[str], tell: Callable[[str], None]) -> dict[str, Timed]:
@@ -90,8 +93,12 @@ def measure_all(rows: int, names: Sequence[str], tell: Callable[[str], None]) ->
             _write(folder, source, int(rows * share))
         spark = vsc_session("operators")
         for number, operator in enumerate(["warming up", PLAIN, *names, *BESIDE, *_SPARK]):
-            timed = found[operator] = _timed(spark, operator, folder, folder / f"checkpoint-{number}", rows)
-            tell(f"{operator}: {timed.rate:,.0f} rows/s, epochs {timed.epochs} ms, CPU {timed.cpu} ms")
+            timed = _timed(spark, operator, folder, folder / f"checkpoint-{number}", rows)
+            if operator in OPERATORS and operator not in GROWING:
+                pairs = [_grown(spark, operator, folder, f"{number}-{one}", rows) for one in range(_ROUNDS)]
+                timed = replace(timed, pairs=tuple(chain(*pairs)))
+            found[operator] = timed
+            tell(f"{operator}: {timed.rate:,.0f} rows/s, {timed}")
         spark.stop()
     found.pop("warming up")
     return found
@@ -104,8 +111,7 @@ def in_process(quick: bool) -> tuple[dict[str, Timed], float]:
         command = [sys.executable, "-m", "bench.operators_on_spark", "--json", str(result)]
         subprocess.run([*command, "--rows", "2000"] if quick else command, check=True)
         written = json.loads(result.read_text())
-    found = {name: Timed(t["rows"], tuple(t["epochs"]), tuple(t["cpu"])) for name, t in written["found"].items()}
-    return found, written["load"]
+    return {name: Timed(**timed) for name, timed in written["found"].items()}, written["load"]
 
 
 def floors(found: Mapping[str, Timed]) -> list[Floor]:
@@ -114,11 +120,12 @@ def floors(found: Mapping[str, Timed]) -> list[Floor]:
     for name in [n for n in OPERATORS if n in found and n != PLAIN]:
         least = FLOORS.get(name, 0.4)
         held.append(Floor(f"{name} beside the plain versioned join", least, found[name].rate / plain))
-        if name not in GROWING:
-            held.append(Floor(f"{name}: CPU of epochs 3 to 11, beside 19 to 27", NOT_SLOWER, found[name].last))
+        last = found[name].last
+        if last is not None:
+            held.append(Floor(f"{name}: {_GROWTH}", NOT_SLOWER, last))
     branch, both = BESIDE
-    apart = sum(median(found[name].epochs[2:]) for name in (PLAIN, branch))
-    together = median(found[both].epochs[2:])
+    apart = sum(median(found[name].epochs[WARM_UP:]) for name in (PLAIN, branch))
+    together = median(found[both].epochs[WARM_UP:])
     held.append(Floor("join and unrelated branch together, beside apart", NOT_SLOWER, apart / together))
     return held
 
@@ -127,7 +134,7 @@ def lines(found: Mapping[str, Timed], load: float) -> list[str]:
     """The table."""
     plain = found[PLAIN]
     rows = [
-        f"| {name} | {timed.rate:,.0f} | {timed.rate / plain.rate:.2f} | {_floor(name)} | {timed.last:.2f} | "
+        f"| {name} | {timed.rate:,.0f} | {timed.rate / plain.rate:.2f} | {_floor(name)} | {_last(timed)} | "
         f"{timed.of_cpu:,.0f} | {timed.of_cpu / plain.of_cpu:.2f} |"
         for name, timed in found.items()
     ]
@@ -135,13 +142,13 @@ def lines(found: Mapping[str, Timed], load: float) -> list[str]:
     return [
         "## Every operator",
         "",
-        f"{EPOCHS} epochs of each, one after the other in one Spark session. The plain join reads {plain.rows:,} rows "
+        f"{EPOCHS} epochs of each, one after the other in one Spark session; then two queries that take "
+        f"turns, one {AHEAD} epochs ahead, {_ROUNDS} times: they show growth. The plain join reads {plain.rows:,} rows "
         "an epoch, a tenth of them its table's. CPU time is that of all processes: it says more where the machine is "
         f"busy. Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, load average {load:.1f} "
         f"before and {after:.1f} after.",
         "",
-        "| operator | rows/s | of the plain join | floor | CPU of epochs 3 to 11, beside 19 to 27 | rows a CPU-second "
-        "| of the plain join |",
+        f"| operator | rows/s | of the plain join | floor | {_GROWTH} | rows a CPU-second | of the plain join |",
         "|---|---:|---:|---:|---:|---:|---:|",
         *rows,
         "",
@@ -150,6 +157,10 @@ def lines(found: Mapping[str, Timed], load: float) -> list[str]:
 
 def _floor(name: str) -> str:
     return "" if name == PLAIN or name not in OPERATORS else str(FLOORS.get(name, 0.4))
+
+
+def _last(timed: Timed) -> str:
+    return "" if timed.last is None else f"{timed.last:.2f}"
 
 
 def _write(folder: Path, source: str, rows: int) -> None:
@@ -167,41 +178,63 @@ def _timed(spark: SparkSession, operator: str, folder: Path, checkpoint: Path, r
     if operator in _SPARK:
         frame, mode = _SPARK[operator](spark, folder)
         writer = frame.writeStream.outputMode(mode).format("noop").option("checkpointLocation", str(checkpoint))
-        return _times(writer.trigger(availableNow=True).start(), rows)
-    from vsc.runtime.spark import start
+        return _times(writer.trigger(availableNow=True).start(), checkpoint / "commits", rows)
+    text, sources = _topology(operator)
+    query = _start(spark, text, folder, checkpoint)
+    return _times(query, checkpoint / "commits", int(rows * sum(_FILES[source] for source in sources)))
 
+
+def _grown(spark: SparkSession, operator: str, folder: Path, name: str, rows: int) -> tuple[float, ...]:
+    text, sources = _topology(operator)
+    of_file = {source: int(rows * _FILES[source]) // FILES_A_BATCH for source in sources}
+    early, late = (Fed(folder, folder / f"{one}-{name}", of_file) for one in ("early", "late"))
+    return growth(
+        early, late,
+        lambda fed: _start(spark, text, fed.into, fed.into / "checkpoint", trigger="500 ms", on_epoch=fed.heard),
+    )  # fmt: skip
+
+
+def _topology(operator: str) -> tuple[str, list[str]]:
+    """The topology, with a folder of files for each source and noop sinks; and its sources."""
     name = operator if operator in OPERATORS or operator in BESIDE else PLAIN
     statements = BESIDE.get(name) or OPERATORS[name]
     sinks = "".join(f" sink {of} to noop ();" for of in ("o", "b") if f" {of} = " in statements)
-    text, sources = re.subn(
+    text, count = re.subn(
         r"(\w+) (\([^()]*\)) from memory \(\)",
         r"\1 \2 from files (path = '${folder}/\1', format = 'parquet', 'maxFilesPerTrigger' = '${files}')",
         topology(name, statements),
     )
-    assert sources
-    read = sum(share for source, share in _FILES.items() if f" {source} (" in text)
+    sources = [source for source in _FILES if f" {source} (" in text]
+    assert len(sources) == count
+    return text + sinks, sources
+
+
+def _start(spark: SparkSession, text: str, folder: Path, checkpoint: Path, **more: Any) -> StreamingQuery:
+    from vsc.runtime.spark import start
+
     variables = {"folder": str(folder), "files": str(FILES_A_BATCH)}
-    plan = compile_topology(text + sinks, path="bench.vdsl", variables=variables)
-    query = start(plan, spark, checkpoint=str(checkpoint), variables=variables, partitions=PARTITIONS)
-    return _times(query, int(rows * read))
+    plan = compile_topology(text, path="bench.vdsl", variables=variables)
+    return start(plan, spark, checkpoint=str(checkpoint), variables=variables, partitions=PARTITIONS, **more)
 
 
-def _times(query: StreamingQuery, rows: int) -> Timed:
-    began, marks = cpu_seconds(os.getpid()), list[float]()
+def _times(query: StreamingQuery, commits: Path, rows: int) -> Timed:
+    """Notes the CPU time at each commit. The query's progress is read once, at the end: it grows with every epoch."""
+    began, marks = cpu_seconds(os.getpid()), dict[int, float]()
     while query.isActive:
-        if len(_ended(query)) > len(marks):
-            marks.append(cpu_seconds(os.getpid()))
+        for epoch in _committed(commits) - marks.keys():
+            marks[epoch] = cpu_seconds(os.getpid())
         time.sleep(0.02)
     query.awaitTermination()
-    epochs = tuple(int(p["durationMs"]["triggerExecution"]) for p in _ended(query))
-    marks += [cpu_seconds(os.getpid())] * (len(epochs) - len(marks))
-    if len(epochs) != EPOCHS or len(marks) != EPOCHS:
-        raise RuntimeError(f"{len(epochs)} epochs instead of {EPOCHS}, {len(marks)} of them seen: {epochs}")
-    return Timed(rows, epochs, tuple(round((b - a) * 1000) for a, b in pairwise([began, *marks])))
+    ended = [p for p in query.recentProgress if p["numInputRows"]]
+    if len(ended) != EPOCHS or any(p["batchId"] not in marks for p in ended[:-1]):
+        raise RuntimeError(f"{len(ended)} epochs instead of {EPOCHS}, of which {sorted(marks)} were seen")
+    used = [began, *(marks.get(p["batchId"], cpu_seconds(os.getpid())) for p in ended)]
+    epochs = tuple(int(p["durationMs"]["triggerExecution"]) for p in ended)
+    return Timed(rows, epochs, tuple(round((b - a) * 1000) for a, b in pairwise(used)))
 
 
-def _ended(query: StreamingQuery) -> list[Mapping[str, Any]]:
-    return [p for p in query.recentProgress if p["numInputRows"]]
+def _committed(commits: Path) -> set[int]:
+    return {int(name) for name in (os.listdir(commits) if commits.is_dir() else ()) if name.isdigit()}
 
 
 def _events(spark: SparkSession, folder: Path) -> DataFrame:
