@@ -196,6 +196,7 @@ WRONG_FILES = [
     ("topology: no.vdsl\nscenarios: []\n", 1, 11, "there is no file no.vdsl"),
     (HEAD.replace("- name: a", "- name: ''") + "      - drain: true\n", 4, 11, "`name` is empty"),
     (HEAD.replace("- name: a", "- name: a\n    partitions: 0") + "      - drain: true\n", 5, 17, "`partitions`"),
+    (HEAD.replace("- name: a", "- name: a\n    partitions: 1001") + "      - drain: true\n", 5, 17, "from 1 to 1000"),
     (
         HEAD + "      - drain: true\n  - {name: a, steps: [{drain: true}]}\n",
         7,

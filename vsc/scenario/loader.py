@@ -20,6 +20,7 @@ from vsc.scenario.document import Document, ScenarioError
 from vsc.scenario.model import Delete, Drain, Expectation, Pipe, Place, Question, Scenario, ScenarioFile, Step
 from vsc.scenario.values import read_time, read_value
 from vsc.testing import Record, VersionedRecord, timestamp_column
+from vsc.testing.driver import MOST_PARTITIONS
 
 __all__ = ["RefusedTopology", "load", "topology_path"]
 
@@ -116,8 +117,8 @@ def _scenario(document: Document, node: yaml.Node, topology: _Topology, shared: 
     fields = document.fields(node, "a scenario", ("name", "steps"), ("variables", "partitions", "now"))
     variables = {**shared, **_variables(document, fields.get("variables"))}
     partitions = document.integer(fields["partitions"], "`partitions`") if "partitions" in fields else 1
-    if not 1 <= partitions <= 1024:
-        raise document.error(fields["partitions"], "`partitions` is a number from 1 to 1024")
+    if not 1 <= partitions <= MOST_PARTITIONS:
+        raise document.error(fields["partitions"], f"`partitions` is a number from 1 to {MOST_PARTITIONS}")
     reader = _Steps(document, topology.plan(variables))
     steps = document.sequence(fields["steps"], "`steps`")
     if not steps:

@@ -30,12 +30,12 @@ from vsc.runtime.state.kv import OrderedKV, RocksKV
 from vsc.runtime.times import event_time
 from vsc.runtime.values import brief, from_python, to_array, to_python, to_values
 
-__all__ = ["Record", "StoreView", "TopologyTestDriver", "VersionedRecord", "timestamp_column"]
+__all__ = ["MOST_PARTITIONS", "Record", "StoreView", "TopologyTestDriver", "VersionedRecord", "timestamp_column"]
 
 Row = Mapping[str, Any]
 Time = int | str | datetime
 """An event time: ms, ISO text, or an aware datetime."""
-_MOST_PARTITIONS = 1000
+MOST_PARTITIONS = 1000
 """A bound because each partition opens its own RocksDB for every stage."""
 
 
@@ -277,8 +277,8 @@ def _check_columns(node: Node, row: object, columns: tuple[Column, ...]) -> None
 
 
 def _check_partitions(count: object) -> None:
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MOST_PARTITIONS:
-        raise ValueError(f"partitions is a number from 1 to {_MOST_PARTITIONS}, not {brief(count)}")
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_PARTITIONS:
+        raise ValueError(f"partitions is a number from 1 to {MOST_PARTITIONS}, not {brief(count)}")
 
 
 def _check_name(name: object) -> None:
