@@ -264,7 +264,7 @@ class Batch:
     @classmethod
     def _of_record(cls, record: pa.RecordBatch, metadata: Mapping[bytes, bytes], schema: Schema) -> Batch:
         if metadata.get(b"vsc") != BATCH_FORMAT.encode():
-            raise StateError("a batch of records has another format version", "run one version of vsc only")
+            raise StateError("a batch of records has another format version", "use the same release of vsc everywhere")
         rows, parts = int(metadata[b"rows"]), json.loads(metadata[b"system"])
         head = sum(varies for _, varies in parts)
         if not _FIXED <= len(parts) <= _MOST_PARTS or rows != (record.num_rows if record.num_columns else min(rows, 1)):

@@ -295,7 +295,7 @@ def _opening_failed(path: str, error: Exception) -> StateError:
 def _broken(path: str, what: str, error: Exception) -> StateError:
     if any(sign in str(error) for sign in _NO_SPACE):
         return StateError(
-            f"the store {path!r} cannot be {what}: there is no space left for it ({error})",
+            f"the store {path!r} cannot be {what}: no space is left on the device ({error})",
             "free some space there, or keep it elsewhere (vsc run --local-dir), then run again",
         )
     help = "the folder is damaged: remove it and restore it" if "Corruption" in str(error) else None

@@ -140,7 +140,7 @@ def test_a_store_that_a_filter_did_not_have_begins_empty_and_what_reads_it_too()
     old = TABLE + "table f = filter t where w > 0;\ntable sums = aggregate f group by w select count(*) as n;\n"
     new = old.replace("w > 0;", "w > 0 materialize unversioned;")
     message, _ = refused(old, new)
-    assert "sums: `f` had no store: its rows from before are not in the new one" in message
+    assert "sums: `f` had no store: its earlier rows are missing from the new one" in message
     first, second = [("t", "a", 5, 1), ("t", "b", 5, 2)], [("t", "a", 6, 3), ("t", "c", 6, 4)]
     found = changed(old, new, first, second, reset=["sums", "sums#groups"])
     assert found.sent["sums"] == {"(6,)": [(3, "(1,)"), (4, "(2,)")]}
@@ -218,8 +218,8 @@ def test_a_new_aggregate_that_cannot_be_given_the_rows_has_to_be_reset() -> None
     message, _ = refused(old, new)
     assert message == (
         "decide what becomes of these stores: "
-        "sums: it has not seen the rows that `t` holds, and goes wrong when they change; "
-        "sums#groups: it has not seen the rows that `t` holds, and goes wrong when they change"
+        "sums: it has not seen the rows that `t` holds, and would give wrong results when they change; "
+        "sums#groups: it has not seen the rows that `t` holds, and would give wrong results when they change"
     )
     both = ["sums", "sums#groups"]
     assert refused(old, new, accept=both) == ("store 'sums' cannot be kept: it is new", "--reset sums")

@@ -291,8 +291,8 @@ def test_a_wider_column_is_another_meaning_only_where_it_is_kept_as_such() -> No
     distinct = OF_STREAM + "table a = aggregate s group by k select count(distinct v) as n;"
     assert verdicts(distinct, distinct.replace("v int", "v bigint")) == {
         "source s": "widened: `v` was int, is bigint",
-        "store a": "rebuild: `a`: there are other types in `count(distinct v)`",
-        "store a#groups": "rebuild: `a`: there are other types in `count(distinct v)`",
+        "store a": "rebuild: `a`: the types in `count(distinct v)` differ",
+        "store a#groups": "rebuild: `a`: the types in `count(distinct v)` differ",
     }
 
 
@@ -300,9 +300,9 @@ def test_a_store_that_is_new_to_a_node_lacks_its_rows_and_so_does_what_reads_the
     old = OF_TABLE + "table f = filter t where w > 0; table a = aggregate f group by w select count(*) as n;"
     new = old.replace("w > 0", "w > 0 materialize unversioned")
     assert verdicts(old, new) == {
-        "store f": "new: `f` had no store: its rows from before are not in the new one",
-        "store a": "rebuild: `f` had no store: its rows from before are not in the new one",
-        "store a#groups": "rebuild: `f` had no store: its rows from before are not in the new one",
+        "store f": "new: `f` had no store: its earlier rows are missing from the new one",
+        "store a": "rebuild: `f` had no store: its earlier rows are missing from the new one",
+        "store a#groups": "rebuild: `f` had no store: its earlier rows are missing from the new one",
     }
 
 

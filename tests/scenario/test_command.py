@@ -99,7 +99,7 @@ def test_one_that_fails_shows_expected_and_seen_by_place(folder: Path, capsys: p
         "      + seen     key: {id: a}, value: {amount: 2, part: 6.0, pieces: null}, timestamp: 15",
         "          part: 7.0 expected, 6.0 seen",
         "          timestamp: 16 expected, 15 seen",
-        "    ./failing/b.scenario.yaml:12:13: after step 1 the store `stock` answers otherwise for {id: a}",
+        "    ./failing/b.scenario.yaml:12:13: after step 1 the store `stock` gave another answer for {id: a}",
     ]
     assert lines[9:11] == [
         "      - expected value: {pieces: 1, at: 1}, valid_from: 1, valid_to: null",

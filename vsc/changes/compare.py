@@ -89,7 +89,7 @@ def _new_store(nodes: Nodes, new: Plan, store: _Store) -> Change:
     if unseen is None:
         return Change("store", store.name, Verdict.NEW, "", node.owner, node.line)
     if node.operation.of_all_rows:
-        reason = f"it has not seen the rows that `{unseen.owner}` holds, and goes wrong when they change"
+        reason = f"it has not seen the rows that `{unseen.owner}` holds, and would give wrong results when they change"
         return Change("store", store.name, Verdict.REBUILD, reason, node.owner, node.line, fresh=True)
     reason = f"the rows that `{unseen.owner}` holds are not in it"
     return Change("store", store.name, Verdict.NEW, reason, node.owner, node.line)

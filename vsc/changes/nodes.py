@@ -113,7 +113,7 @@ class Nodes:
         if own is not None:
             return Meaning("changed", f"`{new.owner}`: {own}", new)
         if old.store is None and new.store is not None and not isinstance(new.operation, Source):
-            return Meaning("changed", f"`{new.owner}` had no store: its rows from before are not in the new one", new)
+            return Meaning("changed", f"`{new.owner}` had no store: its earlier rows are missing from the new one", new)
         return self._of_columns(new, old)
 
     def _of_columns(self, new: Node, old: Node) -> Meaning:
@@ -201,7 +201,7 @@ def _differences(old: Node, new: Node) -> Iterator[str]:
             yield from _items(was, now)
         elif not alike(was, now):
             told, told_now = shown(was), shown(now)
-            yield f"{name} was {told}, is {told_now}" if told != told_now else f"there are other types in {told}"
+            yield f"{name} was {told}, is {told_now}" if told != told_now else f"the types in {told} differ"
 
 
 def _items(was: tuple[Item, ...], now: tuple[Item, ...]) -> Iterator[str]:

@@ -35,7 +35,7 @@ _FORMS = ("plan", "topology", "graph", *_PICTURES, "spark")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument("file", metavar="FILE", help="a topology (.vdsl)")
-    parser.add_argument("-o", "--output", metavar="OUT", help="write there instead of to standard output")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write to this file instead of standard output")
     parser.add_argument(
         "--emit",
         choices=_FORMS,

@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metrics",
         metavar="prometheus:[HOST:]PORT",
-        help="serve the run's numbers for Prometheus there (default host: 127.0.0.1)",
+        help="serve the run's metrics for Prometheus at this address (default host: 127.0.0.1)",
     )
 
 

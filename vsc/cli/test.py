@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", metavar="PATH", nargs="+", help=f"a scenario file (*{_SUFFIX}), or a folder to look for them in"
     )
     parser.add_argument("--format", choices=("text", "junit"), default="text", help="default: text")
-    parser.add_argument("-o", "--output", metavar="OUT", help="write there instead of to standard output")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write to this file instead of standard output")
     add_watch(parser)
     add_variables(parser)
 

@@ -41,10 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument("file", metavar="NEW", help="the new topology (.vdsl), or a plan (.json) of it")
     parser.add_argument(
-        "--from", dest="old", required=True, metavar="OLD", help="the checkpoint to go on from; it is only read"
+        "--from", dest="old", required=True, metavar="OLD", help="the checkpoint to continue from; it is only read"
     )
     parser.add_argument("--checkpoint", required=True, metavar="DIR", help="the folder of the new checkpoint")
-    parser.add_argument("--partitions", type=int, metavar="N", help="partitions of the new one (default: as the old)")
+    parser.add_argument("--partitions", type=int, metavar="N", help="partitions of the new one (default: as before)")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
     parser.add_argument(
         "--reset", nargs="+", action="extend", default=[], metavar="STORE",

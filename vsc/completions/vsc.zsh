@@ -60,7 +60,7 @@ _shtab_vsc_check_defaults_added=0
 
 _shtab_vsc_compile_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  {-o,--output}"[write there instead of to standard output]:OUT:_files"
+  {-o,--output}"[write to this file instead of standard output]:OUT:_files"
   "--emit[plan (default)\: JSON for vsc run\; topology\: nodes, keys, types and versioned status, to read\; graph\: the same as JSON\; spark\: Spark\'s own plan (starts Spark)\; the others are pictures]:emit:(plan topology graph mermaid dot svg spark)"
   "--physical[draw the plan as it runs\: its stages, repartitions and added nodes]"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
@@ -165,7 +165,7 @@ _shtab_vsc_run_options=(
   "--on-error[what to do with records on which an expression fails (default\: fail)]:on_error:(fail drop)"
   "--progress[what to show on stderr (default\: auto, a bar on a terminal, else lines)]:progress:(auto bar lines json none)"
   "--log-format[json\: everything on stderr is one JSON object a line (default\: text)]:log_format:(text json)"
-  "--metrics[serve the run\'s numbers for Prometheus there (default host\: 127.0.0.1)]:prometheus:[HOST:]PORT:"
+  "--metrics[serve the run\'s metrics for Prometheus at this address (default host\: 127.0.0.1)]:prometheus:[HOST:]PORT:"
   ":a topology (.vdsl), or a plan (.json) that vsc compile has made:_files"
 )
 
@@ -249,7 +249,7 @@ _shtab_vsc_store_scan_defaults_added=0
 _shtab_vsc_test_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--format[default\: text]:format:(text junit)"
-  {-o,--output}"[write there instead of to standard output]:OUT:_files"
+  {-o,--output}"[write to this file instead of standard output]:OUT:_files"
   "--watch[run again whenever a file changes, until Ctrl-C]"
   "*--var[a value for \$\{NAME\}\; can be repeated]:NAME=VALUE:"
   "(*):a scenario file (\*.scenario.yaml), or a folder to look for them in:_files"
@@ -260,9 +260,9 @@ _shtab_vsc_test_defaults_added=0
 
 _shtab_vsc_upgrade_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--from[the checkpoint to go on from\; it is only read]:OLD:"
+  "--from[the checkpoint to continue from\; it is only read]:OLD:"
   "--checkpoint[the folder of the new checkpoint]:DIR:_files -/"
-  "--partitions[partitions of the new one (default\: as the old)]:N:"
+  "--partitions[partitions of the new one (default\: as before)]:N:"
   "--dry-run[only say what would be done]"
   "*--reset[stores to empty, of those that would be rebuilt\; they are refilled from a table if possible]:STORE:"
   "*--accept[stores to keep as the old topology computed them, of those that would have to be rebuilt]:STORE:"

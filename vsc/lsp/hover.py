@@ -100,4 +100,4 @@ def _store(store: Store) -> Iterator[str]:
             f"retention {duration(store.retention)}, grace {duration(store.grace)}, segment {duration(store.segment)}"
         )
     elif store.implied:
-        yield "keeps its newest rows in a store, for what looks into it"
+        yield "keeps its newest rows in a store, for look-ups"

@@ -28,7 +28,7 @@ def rename(document: Document, offset: int, new: str) -> list[tuple[Span, str]]:
     if found is None or renamed(document, offset) is None:
         raise RenameRefused("there is no name here that the topology declares")
     if not new.strip() or "\n" in new:
-        raise RenameRefused("a name is not empty, and stands on one line")
+        raise RenameRefused("a name must be one non-empty line")
     edits = [(one.span, written(new)) for one in document.names.same(found.symbol)]
     before, after = _errors(document), _errors(document.changed(edits))
     added = [message for code, message in after if code not in [one for one, _ in before]]

@@ -156,7 +156,7 @@ class _Steps:
             else:
                 told, place = "; there is no source here", node
             raise document.error(
-                place, f"a step is for one source{told}", "each step has a source's name, `pipe`, `delete` or `drain`"
+                place, f"a step takes one source{told}", "each step has a source's name, `pipe`, `delete` or `drain`"
             )
         key, value = entries[inputs[0]]
         time_node = entries["timestamp"][1] if "timestamp" in entries else None

@@ -111,7 +111,7 @@ def _told(path: str, wrong: WrongRecords | WrongAnswer | Stopped, color: bool) -
         case WrongAnswer(_, step, question, seen):
             as_of = "" if question.as_of is None else f" as of {question.as_of}"
             asked = f"{_shown(question.key)}{as_of}"
-            yield f"{where} after step {step} the store `{question.store}` answers otherwise for {asked}"
+            yield f"{where} after step {step} the store `{question.store}` gave another answer for {asked}"
             yield _line("-", "expected", _version(question.answer), color)
             yield _line("+", "seen", _version(seen), color)
 
