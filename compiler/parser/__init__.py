@@ -1,9 +1,11 @@
-"""Text to syntax tree: `parse` for a file, `parse_expression` for one expression; `variables_in` for the names of
-its variables; `read_statements` for a tree of one's own.
+"""Turns text into a syntax tree.
 
-Every text gives a tree and findings, never an exception: a statement that cannot be read is reported where it goes
-wrong and left out, and reading goes on behind its ``;``. The language is `vsc.grammar`'s; lark has turned it into
-tables beforehand, so nothing of lark is loaded here.
+`parse` reads a file and `parse_expression` one expression. `variables_in` lists the variables of a text.
+`read_statements` builds a tree with the caller's own builder.
+
+Every text gives a tree and findings, never an exception. A statement that cannot be read is reported where it goes
+wrong and left out; reading continues after its ``;``. `vsc.grammar` defines the language. Its tables are built in
+advance, so lark is not loaded here.
 """
 
 from __future__ import annotations

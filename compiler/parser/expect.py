@@ -1,6 +1,6 @@
-"""What can stand at a place of a text that is being written: which keywords, and what a name would be there.
+"""For completion in an unfinished text: which keywords can stand at a place, and what a name would mean there.
 
-It reads only what stands before the place, with the tables of the parser, so it knows exactly what the grammar knows.
+It reads only the text before the place, with the parser's tables, so it knows exactly what the grammar knows.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ _MARK = "x"
 
 @record
 class Expected:
-    """`before` are the tokens of the statement in front of the place, `keywords` the words that can stand there.
+    """`before` holds the statement's tokens before the place, `keywords` the keywords that can stand there.
 
-    `names`: what a name there may be, as rules of the grammar that it completes (``column_name``, ``node``, ``input``,
-    ``plain_type``, ``option_name``, ``*`` for a list of names); empty where it would be a new name, or none can stand.
+    `names` says what a name could be there, as the grammar rules that it would complete: ``column_name``, ``node``,
+    ``input``, ``plain_type``, ``option_name``, or ``*`` for a list of names. It is empty where the name would be a new
+    one, or where a name cannot stand.
     """
 
     before: tuple[str, ...]
@@ -29,7 +30,7 @@ class Expected:
 
 
 def expected_at(text: str, offset: int) -> Expected | None:
-    """What can stand at `offset`; None inside of strings, comments and numbers."""
+    """What can stand at `offset`; None inside strings, comments and numbers."""
     tokens, _ = tokenize(text[:offset] + _MARK)
     tables, mark = load_tables(), len(tokens.kinds) - 2
     if mark < 0 or tokens.starts[mark] != offset or tokens.kinds[mark] != tables.name or mark in tokens.damaged:
@@ -44,7 +45,7 @@ def expected_at(text: str, offset: int) -> Expected | None:
 
 
 def _read(tables: Tables, tokens: Tokens, mark: int) -> tuple[Machine, int, bool]:
-    """The machine in front of the mark, where its statement begins, and whether it got stuck before."""
+    """The machine just before the mark, the first token of its statement, and whether it got stuck earlier."""
     from vsc.compiler.parser.mistakes import starts_statement
 
     semicolon = tables.number["SEMICOLON"]
@@ -64,7 +65,7 @@ def _machine(tables: Tables, tokens: Tokens) -> Machine:
 
 
 def _roles(tables: Tables, machine: Machine) -> frozenset[str]:
-    """The rules that a name would complete, by all that may follow it."""
+    """The rules that a name would complete here, over all terminals that could follow it."""
     return frozenset(
         role for terminal in range(len(tables.names)) if (role := machine.completed_by(tables.name, terminal))
     )

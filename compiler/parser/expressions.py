@@ -1,6 +1,6 @@
 """Builds the expressions of the syntax tree.
 
-One method for each rule of the grammar, called with the place and the children of what was read.
+It has one method for each grammar rule, called with the place and the children of what was read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TypePart = tuple[syntax.Name | None, DataType]
 
 @record
 class _Labelled:
-    """An argument with ``as``: the field of a struct, or the type of ``try_cast``; the call decides."""
+    """An argument with ``as``. The call decides what `label` is: a struct's field name or the type of ``try_cast``."""
 
     expr: syntax.Expression
     label: syntax.Name | syntax.WrittenType
@@ -37,8 +37,8 @@ class _Labelled:
 class ExpressionBuilder:
     """Builds expressions, literals, names and types from the tokens of one text.
 
-    `findings` collects what is wrong; `flawed` says that the statement being built holds something that stands for
-    what was reported, and must not be used.
+    `findings` collects what is wrong. `flawed` is true once the statement being built contains a placeholder for
+    something already reported; such a statement must not be used.
     """
 
     def __init__(
@@ -52,16 +52,16 @@ class ExpressionBuilder:
         self.flawed = False
 
     def build(self, action: str, span: Span, children: list[Any]) -> Any:
-        """The piece of the tree that the rule with this `action` stands for."""
+        """Builds the part of the tree for the rule with this `action`."""
         return getattr(self, f"_on_{action}")(span, *children)
 
     def report(self, code: str, span: Span, message: str, help: str | None = None) -> None:
-        """Adds a finding; what is built here is not to be used."""
+        """Adds a finding and marks the statement as flawed."""
         self.findings.append(Finding(code, span, message, (), help))
         self.flawed = True
 
     def word(self, token: int) -> str:
-        """The text of a token; what stands for reported text makes the statement flawed."""
+        """The text of a token. A token that was already reported makes the statement flawed."""
         if token in self.tokens.damaged:
             self.flawed = True
         return self.tokens.word(token)
@@ -78,7 +78,7 @@ class ExpressionBuilder:
         return syntax.Literal(self.integer(token), span)
 
     def integer(self, token: int) -> int:
-        """The value of a whole number."""
+        """The value of an integer token; 0 if the token was already reported."""
         written = self.word(token)
         return 0 if token in self.tokens.damaged else int(written)
 
@@ -125,7 +125,7 @@ class ExpressionBuilder:
         return self.value_of(self.word(token)[2:-1], span)
 
     def value_of(self, name: str, span: Span) -> syntax.Literal | syntax.Duration:
-        """The value of a variable in place of a whole literal: a literal if its text is one, else that text."""
+        """The value of a variable that replaces a whole literal: parsed if it reads as a literal, else a string."""
         value = self.variables.get(name)
         if value is None:
             self.findings.append(missing_variable(name, span))

@@ -1,4 +1,4 @@
-"""Signs of other languages that people write out of habit, and the right form for each."""
+"""Signs from other languages that people write out of habit, and the right form for each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ __all__ = ["FOREIGN", "Foreign", "describe_character"]
 
 
 class Foreign(NamedTuple):
-    """What to say about a sign, the text it stands for, and for a comment what ends it."""
+    """What to report about a sign.
+
+    `meant` is the text to read in its place. `comment_end` is what ends the comment, if the sign begins one.
+    """
 
     message: str
     help: str
@@ -26,7 +29,7 @@ FOREIGN = {
     "//": Foreign("`//` does not start a comment", "start a comment with `--`", comment_end="\n"),
     "#": Foreign("`#` does not start a comment", "start a comment with `--`", comment_end="\n"),
 }
-"""By their sign. (``||`` is the language's own: it joins strings.)"""
+"""By sign. (``||`` is missing because it is part of the language: it joins strings.)"""
 
 _NAMES = {
     "\0": "a NUL character",
@@ -40,7 +43,7 @@ _DASHES = "‐‑‒–—−"
 
 
 def describe_character(run: str, first: str) -> tuple[str, str]:
-    """Message and help for characters of which `first` is the one that nothing of the language starts with."""
+    """Message and help for `run`, whose character `first` cannot begin any token."""
     point = f"U+{ord(first):04X}"
     if first in _NAMES:
         return f"{_NAMES[first]} ({point}) is not allowed here", "remove it, or write a plain space"

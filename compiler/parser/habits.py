@@ -1,6 +1,6 @@
-"""Clauses of SQL that the language has in another form: each is answered with the statement to write.
+"""SQL clauses that this language writes differently. The help for each shows the statement to write.
 
-The statement is made of the user's own words, so that it can be pasted; where they do not tell enough, it has ``...``.
+The statement is built from the user's own words, so that it can be pasted. Parts that cannot be derived are ``...``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SORTING = "remove it: a stream never ends, so it cannot be sorted; an aggregate
 
 
 def sql_clause(place: Place) -> Explanation | None:
-    """A clause that only SQL has, or an expression as the key of a source."""
+    """Explains a clause that only SQL has, or an expression as the key of a source."""
     word, following = place.word.lower(), place.word_at(place.index + 1).lower()
     called = place.word_at(place.index - 1) == ")" and following == "("
     if place.index == place.first:
@@ -45,7 +45,7 @@ def _refused(place: Place, message: str, help: str) -> Explanation:
 
 
 def _having(place: Place) -> str:
-    """A filter of the aggregate's table; calls of aggregates in its condition become the columns that hold them."""
+    """A filter on the aggregate's table. Aggregate calls in its condition become the columns of their results."""
     condition, index, missing = [], place.index + 1, ""
     while (word := place.word_at(index)) and word.lower() not in _CLAUSE_ENDS:
         if word.lower() in AGGREGATES and place.word_at(index + 1) == "(":
@@ -62,7 +62,7 @@ def _having(place: Place) -> str:
 
 
 def _column_of(place: Place, call: str) -> str:
-    """The column that the statement selects `call` as; empty if it does not."""
+    """The alias under which the statement selects `call`; empty if it does not select it."""
     for index in range(place.first, len(place.tokens.kinds)):
         word = place.word_at(index)
         if word == ";":
@@ -75,7 +75,7 @@ def _column_of(place: Place, call: str) -> str:
 
 
 def _over(place: Place) -> str:
-    """The aggregate, joined back; one row of each key for functions that number rows."""
+    """The aggregate, joined back to its input; for functions that number rows, aggregates that keep one row per key."""
     start = _opening(place, place.index - 1) - 1
     call, end = _text(place, start, place.index - 1), _closing(place, place.index + 1)
     inside = [place.word_at(index).lower() for index in range(place.index + 2, end)]
@@ -91,7 +91,7 @@ def _over(place: Place) -> str:
 
 
 def _input(place: Place) -> str:
-    """The name of the statement's first input, which stands behind the operation."""
+    """The name of the statement's first input, which follows the operation."""
     for index in range(place.first, place.index):
         if place.word_at(index) == "=":
             return place.word_at(index + 2)
@@ -99,7 +99,7 @@ def _input(place: Place) -> str:
 
 
 def _filter(place: Place) -> str:
-    """The aggregate of a `case`, where nulls do not count; else a filter of the input."""
+    """An aggregate of a ``case`` if the function ignores nulls, else a filter on the input."""
     start = _opening(place, place.index - 1) - 1
     name, argument = place.word_at(start), _text(place, start + 2, place.index - 2)
     condition = _text(place, place.index + 3, _closing(place, place.index + 1) - 1)
@@ -110,7 +110,7 @@ def _filter(place: Place) -> str:
 
 
 def _in_key(place: Place) -> bool:
-    """Whether this is behind a word of a source's ``key``."""
+    """Whether this place follows a column of a source's ``key`` clause."""
     index = place.index - 1
     if "TIMESTAMP" not in place.expected or not place.word_at(index).isidentifier():
         return False
@@ -131,7 +131,7 @@ def _rekey(place: Place) -> str:
 
 
 def _closing(place: Place, index: int) -> int:
-    """The token that closes the parenthesis at `index`, or the last one of the statement."""
+    """The token that closes the parenthesis at `index`; the statement's last token if nothing closes it."""
     depth = 0
     while (word := place.word_at(index)) and word != ";":
         depth += (word == "(") - (word == ")")
@@ -142,7 +142,7 @@ def _closing(place: Place, index: int) -> int:
 
 
 def _opening(place: Place, index: int) -> int:
-    """The token that opens the parenthesis which closes at `index`."""
+    """The token that opens the parenthesis closed at `index`."""
     depth = 0
     while index > place.first:
         word = place.word_at(index)
@@ -154,7 +154,7 @@ def _opening(place: Place, index: int) -> int:
 
 
 def _text(place: Place, first: int, last: int) -> str:
-    """The text from one token to another, in one line."""
+    """The text from one token to another, on one line."""
     if last < first:
         return ""
     return " ".join(place.tokens.text[place.tokens.starts[first] : place.tokens.ends[last]].split())

@@ -1,8 +1,8 @@
-"""Text to tokens: words, signs, names, numbers, strings, durations, variables; blanks and comments are left out.
+"""Splits text into tokens: words, signs, names, numbers, strings, durations, variables. Drops blanks and comments.
 
-Every character is accounted for: what is not of the language is reported once, with the way to write it, and the
-tokens go on behind it. A word is a token NAME here unless it is reserved; which of the others are keywords is for the
-parser to say. Durations (``1 hour 30 minutes``) are put together here, since their units are not reserved words.
+Every character is accounted for. Text that is not part of the language is reported once, with the right way to write
+it, and reading continues after it. A word is a NAME token here unless it is reserved; the parser decides which of the
+others are keywords. Durations (``1 hour 30 minutes``) are assembled here because their units are not reserved words.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNITS = {
     "h": 3_600_000, "hour": 3_600_000, "hours": 3_600_000,
     "d": 86_400_000, "day": 86_400_000, "days": 86_400_000,
 }  # fmt: skip
-"""Units of a duration, in milliseconds."""
+"""The units of durations, in milliseconds."""
 
 MAX_MILLISECONDS = 2**63 - 1
 _MAX_DIGITS = 38  # the widest decimal
@@ -33,12 +33,10 @@ _MAX_DIGITS = 38  # the widest decimal
 
 @dataclass(slots=True)
 class Tokens:
-    """Tokens in order, the last one the end of the text.
+    """The tokens in order; the last one is the end of the text.
 
-    `kinds` are terminals, `starts` and `ends` character offsets.
-
-    `durations` holds the milliseconds of the durations, by their place in the lists. `damaged` are the places of tokens
-    that stand for something that was reported already.
+    `kinds` holds terminals, `starts` and `ends` hold character offsets. `durations` maps the index of a duration token
+    to its milliseconds. `damaged` holds the indexes of tokens that replace text that was already reported.
     """
 
     text: str
@@ -64,7 +62,7 @@ class Tokens:
 
 
 def tokenize(text: str) -> tuple[Tokens, list[Finding]]:
-    """The tokens of `text`, and what is wrong with its spelling. Never raises."""
+    """The tokens of `text`, and findings for text that is not a token. Never raises."""
     lexer = _Lexer(text, load_tables())
     lexer.run()
     return lexer.tokens, lexer.findings
@@ -93,7 +91,7 @@ class _Lexer:
         self.text, self.tables = text, tables
         self.tokens = Tokens(text)
         self.findings: list[Finding] = []
-        self.long_string: Span | None = None  # the last string that goes over several lines
+        self.long_string: Span | None = None  # the last string that spans several lines
 
     def run(self) -> None:
         match_at, text, names = _pattern().match, self.text, self.tables.words
@@ -132,7 +130,7 @@ class _Lexer:
     # numbers and durations
 
     def _number(self, start: int, end: int) -> int:
-        """Adds the number, or reports one that runs into a word; returns where to go on."""
+        """Adds a number, or reports one that is malformed or runs into a word. Returns where to continue."""
         written, patterns = self.text[start:end], self.tables.patterns
         for kind in ("DOUBLE", "DECIMAL", "INTEGER"):
             if re.fullmatch(patterns[kind], written):
@@ -160,7 +158,7 @@ class _Lexer:
         return end
 
     def _unit_follows(self, start: int) -> bool:
-        """Whether the word at `start` comes behind a whole number, as a unit would."""
+        """Whether the word at `start` follows an integer, as a unit would."""
         kinds = self.tokens.kinds
         return bool(kinds) and kinds[-1] == self.tables.number["INTEGER"] and len(kinds) - 1 not in self.tokens.damaged
 
@@ -185,14 +183,14 @@ class _Lexer:
             tokens.durations[index] = 0
             tokens.damaged.add(index)
 
-    # what is not of the language
+    # text that is not part of the language
 
     def _damaged(self, kind: str, start: int, end: int) -> None:
         self.tokens.damaged.add(len(self.tokens.kinds))
         self.tokens.add(self.tables.number[kind], start, end)
 
     def _foreign(self, sign: str, start: int, end: int) -> int:
-        """A sign or comment of another language: reported, then read as what was meant."""
+        """Reports a sign or comment from another language and reads it as what was meant. Returns where to continue."""
         foreign = FOREIGN[sign]
         if foreign.comment_end is not None:
             stop = self.text.find(foreign.comment_end, end)
@@ -220,7 +218,7 @@ class _Lexer:
         return end
 
     def _strange(self, start: int) -> int:
-        """An open string or name, or characters that nothing starts with; returns where to go on."""
+        """Reports an unclosed string or name, or characters that cannot begin a token. Returns where to continue."""
         text, character = self.text, self.text[start]
         if character in "'`":
             return self._unclosed(character, start)
@@ -236,7 +234,7 @@ class _Lexer:
         while end < len(text) and text[end] not in "'`$" and pattern.match(text, end) is None:
             end += 1
         tokens = self.tokens
-        if character.isalpha():  # the whole word, with what was taken for a name before it
+        if character.isalpha():  # report the whole word, including a part that was already read as a name
             if tokens.kinds and tokens.ends[-1] == start and tokens.kinds[-1] == self.tables.name:
                 start = tokens.starts.pop()
                 tokens.kinds.pop(), tokens.ends.pop()

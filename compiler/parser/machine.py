@@ -1,11 +1,11 @@
-"""The LALR machine: runs the tables over the tokens of one statement and has its tree built.
+"""The LALR machine: runs the tables over the tokens of one statement and calls the builder for its tree.
 
-It works without recursion, so no input can overflow Python's stack. What is not in any textbook:
+It does not recurse, so no input can overflow Python's stack. Two things differ from the textbook:
 
-* **Contextual words.** A word like ``key`` is a keyword where the tables take only the keyword, a name where they take
-  only a name. Where they take both (behind the comma of a list, which may be a trailing one), the statement's next
-  tokens decide: the reading that can go on longer. If neither fails before the statement ends, it is a name.
-* **Depth.** The tree of a statement is at most `MAX_DEPTH` levels deep, so whoever walks it may recurse.
+* **Contextual words.** A word like ``key`` is a keyword where the tables accept only the keyword, and a name where
+  they accept only a name. Where they accept both (after a comma in a list, which may be a trailing one), the following
+  tokens decide: the reading that can continue longer wins. If neither fails before the statement ends, it is a name.
+* **Depth.** The tree of a statement is at most `MAX_DEPTH` levels deep, so code that walks it may recurse.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["MAX_DEPTH", "Failure", "Machine", "Part", "TooDeep"]
 
 MAX_DEPTH = 128
 _MAX_STACK = 8 * MAX_DEPTH
-_MAX_READINGS = 64  # stacks that are followed at once to tell a keyword from a name
+_MAX_READINGS = 64  # the most stacks followed at the same time to tell a keyword from a name
 
 
 class Part(NamedTuple):
@@ -36,7 +36,7 @@ class Part(NamedTuple):
 
 @record
 class Failure:
-    """The token at `index`, read as `terminal`, cannot stand where it does."""
+    """The token at `index`, read as `terminal`, is not allowed at its place."""
 
     index: int
     terminal: int
@@ -44,7 +44,7 @@ class Failure:
 
 @record
 class TooDeep:
-    """The statement is nested too deeply; `index` is where this was seen."""
+    """The statement is nested too deeply; `index` is the token at which this was detected."""
 
     index: int
 
@@ -52,7 +52,7 @@ class TooDeep:
 class Machine:
     """Parses from one start symbol.
 
-    `build(action, span, children)` is called for each rule, inner ones first.
+    `build(action, span, children)` is called for each rule, inner rules first.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class Machine:
         self._parts: list[Part] = []
 
     def value(self) -> Any:
-        """The tree, once the end of the text was taken."""
+        """The tree. Call it after the end of the text was read."""
         return self._parts[0].value
 
     def take(self, terminal: int, index: int, inserted: bool = False) -> Failure | TooDeep | None:
-        """Reads the token at `index` as `terminal`, or `terminal` as if it stood before that token.
+        """Reads the token at `index` as `terminal`; with `inserted`, reads `terminal` as if it stood before that token.
 
         A token that is not allowed here changes nothing.
         """
@@ -109,25 +109,25 @@ class Machine:
         return depth <= MAX_DEPTH
 
     def last(self, steps: int = 1) -> Span:
-        """The place of the last piece that was read, or of the one so many steps before it."""
+        """The place of the last part read; with `steps` n, of the nth from the end."""
         part = self._parts[-steps]
         return Span(part.start, part.end)
 
-    # what can stand where
+    # what is allowed here
 
     def takes(self, terminal: int) -> bool:
-        """Whether `terminal` can stand here."""
+        """Whether `terminal` is allowed here."""
         return self._simulate(self.stack, terminal) is not None
 
     def expected(self) -> list[int]:
-        """The terminals that can stand here."""
+        """The terminals that are allowed here."""
         return [terminal for terminal in self.tables.states[self.stack[-1]]
                 if terminal < len(self.tables.names) and self.takes(terminal)]  # fmt: skip
 
     def completed_by(self, terminal: int, following: int) -> str:
-        """The rule that `terminal`, read here, completes on its own in front of `following`; empty if none.
+        """The rule that `terminal` alone would complete here if `following` came next; empty if it completes none.
 
-        Rules that only say how a name is written do not count.
+        Rules that only describe how a name is written do not count.
         """
         stack = self._after(tuple(self.stack), terminal)
         while stack is not None:
@@ -141,7 +141,7 @@ class Machine:
         return ""
 
     def terminal(self, index: int) -> int:
-        """What the token at `index` is here: a keyword or a name."""
+        """The terminal as which to read the token at `index` here. Decides between keyword and name."""
         kind, tables = self.tokens.kinds[index], self.tables
         if kind != tables.name:
             return kind
@@ -153,7 +153,7 @@ class Machine:
         return self._decide(index, keyword)
 
     def _decide(self, index: int, keyword: int) -> int:
-        """Where both can stand: the reading that goes on longer, else a name (but not ``distinct``)."""
+        """Where both are allowed: the reading that continues longer, else a name (``distinct``: the keyword)."""
         tables, stack = self.tables, tuple(self.stack)
         usual = keyword if tables.names[keyword] == "DISTINCT" else tables.name
         readings = {}
@@ -185,7 +185,7 @@ class Machine:
         return result
 
     def _after(self, stack: tuple[int, ...], terminal: int) -> tuple[int, ...] | None:
-        """The stack behind `terminal`, or None if it cannot stand on `stack`."""
+        """The stack after `terminal`, or None if `terminal` is not allowed on `stack`."""
         found = self._simulate(stack, terminal)
         if found is None:
             return None
@@ -193,7 +193,10 @@ class Machine:
         return (*stack[:depth], *pushed)
 
     def _simulate(self, stack: Sequence[int], terminal: int) -> tuple[int, list[int]] | None:
-        """What reading `terminal` makes of `stack`: how much of it stays, and what comes upon that. None: it cannot."""
+        """The effect of reading `terminal`: how many entries of `stack` remain, and the states pushed on top of them.
+
+        None if `terminal` is not allowed.
+        """
         states, rules = self.tables.states, self.tables.rules
         pushed: list[int] = []
         depth = len(stack)
@@ -214,7 +217,7 @@ class Machine:
 
 
 def _children(found: list[Part], children: list[int]) -> list[Any]:
-    """The values that a rule hands to its parent; lists are put in place."""
+    """The values that a rule passes to its builder, with nested lists flattened into them."""
     if len(children) == 1 and children[0] > 0 and children[0] & 1:
         return list(found[children[0] >> 1].value)
     values: list[Any] = []
@@ -224,7 +227,7 @@ def _children(found: list[Part], children: list[int]) -> list[Any]:
         elif child & 1:
             part = found[child >> 1].value
             if position == 0:
-                values = part  # a list is read once, so that it can grow in place
+                values = part  # each list is used only once, so it can grow in place
             else:
                 values.extend(part)
         else:

@@ -1,8 +1,8 @@
-"""What to say about a token that cannot stand where it does, and how to read on.
+"""Explains a token that is not allowed at its place, and says how to continue reading.
 
-Most such places are habits from SQL or slips of the finger; each of them gets the sentence that shows the right form,
-and a repair under which the rest of the statement can still be checked. What is left is said in the words of the
-language: what was expected, and what was found.
+Most such tokens are SQL habits or typing errors. Each of these gets a sentence that shows the right form, and if
+possible a repair, so that the rest of the statement can still be checked. For all others the finding says, in the
+language's own words, what was expected and what was found.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _OTHER_JOINS = {
 
 
 def starts_statement(tokens: Tokens, index: int) -> bool:
-    """Whether the token at `index` is the first of its line and clearly begins a statement."""
+    """Whether the token at `index` is the first on its line and clearly begins a statement."""
     start = tokens.starts[index]
     if tokens.text[tokens.text.rfind("\n", 0, start) + 1 : start].strip():
         return False
@@ -66,9 +66,10 @@ def starts_statement(tokens: Tokens, index: int) -> bool:
 
 
 def broken_off(tokens: Tokens, first: int, index: int) -> Explanation | None:
-    """For a token that cannot stand, if the one before it begins a statement: the statement at `first` just ends there.
+    """Explains an unexpected token right after a word that begins a new statement; None if there is no such word.
 
-    The word that begins the next one was read as a name, since most words can be names.
+    The statement at `first` is then incomplete. The word that begins the next statement was read as a name, since most
+    words can be names.
     """
     if index - 1 <= first or not starts_statement(tokens, index - 1):
         return None
@@ -81,8 +82,9 @@ def broken_off(tokens: Tokens, first: int, index: int) -> Explanation | None:
 
 
 def explain(machine: Machine, failure: Failure, first: int) -> Explanation:
-    """The finding for a token that is not allowed here (None: reported before), and how to read on (None: not at all).
+    """The finding for a token that is not allowed here, and the repair with which to continue.
 
+    The finding is None if the token was already reported. The repair is None if the statement cannot be read further.
     `first` is the first token of the statement.
     """
     place = Place(machine, failure, first)
@@ -96,7 +98,7 @@ def explain(machine: Machine, failure: Failure, first: int) -> Explanation:
 
 
 def _upper_case(place: Place) -> Explanation | None:
-    """A keyword that is not in lower case, here or as the name just before."""
+    """A keyword that is not in lower case, here or just before (where it was read as a name)."""
     lower = place.word.lower()
     keyword = place.tables.words.get(lower)
     if keyword is not None and lower != place.word and place.tables.names[keyword] in place.expected:
@@ -155,7 +157,7 @@ def _reserved_name(place: Place) -> Explanation | None:
     if place.terminal not in place.tables.reserved or "NAME" not in place.expected:
         return None
     if "LPAR" in place.expected and place.word_at(place.index + 1) not in (",", ")", ";", "."):
-        return None  # in the place of an expression; more likely a part of it is missing
+        return None  # where an expression is expected; a part of it is more likely missing
     message = f"`{place.word}` is a reserved word"
     finding = place.finding("VSC017", message, f"to use it as a name, put it in backticks: `` `{place.word}` ``")
     return finding, Repair(place.tables.name, consumes=True)
@@ -168,7 +170,7 @@ def _misspelled(place: Place) -> Explanation | None:
     words = {place.tables.texts[place.tables.number[name]]: name for name in place.expected
              if name in place.tables.number and name.lower() in place.tables.words}  # fmt: skip
     near = nearest(place.word, words)
-    if near is None or ("AS" in place.expected and len(near) < 4):  # rather a new name whose `as` is missing
+    if near is None or ("AS" in place.expected and len(near) < 4):  # more likely a new name whose `as` is missing
         return None
     finding = place.finding("VSC005", f"{one_of(place.expected, place.tables)}, found {found(place.name, place.word)}",
                             f"did you mean `{near}`?")  # fmt: skip
@@ -176,7 +178,7 @@ def _misspelled(place: Place) -> Explanation | None:
 
 
 def _window(place: Place) -> Explanation | None:
-    """`emit` without a window, and a window with nothing before it that is grouped by."""
+    """`emit` without a window, or a window right after `group by`, with no expression to group by."""
     if "WINDOW" not in place.expected or "AS" not in place.expected:
         return None
     if place.word == "emit":
@@ -202,7 +204,7 @@ def _missing_as(place: Place) -> Explanation | None:
 
 
 def _other_dialect(place: Place) -> Explanation | None:
-    """Forms that SQL has and the language writes in another way."""
+    """Forms of SQL and other dialects that this language writes differently."""
     if "JOIN" in place.expected and place.word.lower() in _OTHER_JOINS:
         help = _OTHER_JOINS[place.word.lower()]
     elif place.word.lower() == "select" and "FILTER" in place.expected:
@@ -237,7 +239,7 @@ def _other_dialect(place: Place) -> Explanation | None:
 
 
 def _as_of(place: Place) -> bool:
-    """Whether it is ``join ... as of TIME``, or SQL's ``for system_time as of TIME``."""
+    """Whether this is ``join ... as of TIME`` or SQL's ``for system_time as of TIME``."""
     if place.word.lower() == "for":
         return place.word_at(place.index + 1).lower() == "system_time"
     return "GRACE" in place.expected and [place.word_at(place.index - i) for i in (2, 1)] == ["as", "of"]

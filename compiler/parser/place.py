@@ -1,4 +1,4 @@
-"""Where a token cannot stand, and what is said about it: what the makers of messages look at and what they give."""
+"""What a function that explains a mistake gets and returns: the place of the unexpected token, and its explanation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ __all__ = ["Explanation", "Place", "Repair"]
 
 
 class Repair(NamedTuple):
-    """Read `terminal`: in the place of the token, or (not `consumes`) before it. None: that is done."""
+    """How to continue: read `terminal` in place of the token if `consumes`, else before it.
+
+    With `terminal` None, the machine has already read what was missing.
+    """
 
     terminal: int | None
     consumes: bool
@@ -22,7 +25,7 @@ Explanation = tuple[Finding | None, Repair | None]
 
 
 class Place:
-    """A token that cannot stand where it does, with all that is looked at to tell why."""
+    """A token that is not allowed at its place, with everything needed to explain why."""
 
     def __init__(self, machine: Machine, failure: Failure, first: int) -> None:
         self.machine, self.tokens, self.tables = machine, machine.tokens, machine.tables
@@ -34,7 +37,7 @@ class Place:
         self.before = self.tables.names[self.tokens.kinds[self.index - 1]] if self.index > first else ""
 
     def damaged(self) -> bool:
-        """Whether the token, or the one before it, was reported when it was read."""
+        """Whether the token or the one before it was already reported by the lexer."""
         damaged = self.tokens.damaged
         return self.index in damaged or (self.index > self.first and self.index - 1 in damaged)
 
@@ -43,7 +46,7 @@ class Place:
         return self.word[:1].isalpha() or self.word.startswith(("_", "`"))
 
     def word_at(self, index: int) -> str:
-        """The text of another token of the statement; empty where there is none."""
+        """The text of another token of the statement; empty if `index` is outside it."""
         return self.tokens.word(index) if self.first <= index < len(self.tokens.kinds) else ""
 
     def finding(self, code: str, message: str, help: str | None, span: Span | None = None) -> Finding:

@@ -1,4 +1,4 @@
-"""The way from text to tree: tokens, statement by statement, with recovery."""
+"""Reads text into a tree, statement by statement, and recovers from mistakes."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = [
 ]
 
 MAX_CHARACTERS = 4_000_000
-"""Longer texts are refused: no one has written them by hand, and reading them would take minutes."""
+"""Longer texts are refused: nobody writes them by hand, and reading them would take minutes."""
 
 _NO_VARIABLES: Mapping[str, str] = {}
 
 
 @record
 class Parsed:
-    """A file's tree and what is wrong with its text, in the order of the places."""
+    """A file's tree and its syntax findings, in the order of their places."""
 
     file: syntax.File
     findings: tuple[Finding, ...]
@@ -42,25 +42,25 @@ class Parsed:
 
 @record
 class ParsedExpression:
-    """An expression, None if it could not be read, and the findings."""
+    """An expression (None if it could not be read) and its findings."""
 
     expression: syntax.Expression | None
     findings: tuple[Finding, ...]
 
 
 class Builder(Protocol):
-    """What the tree is made by: see `vsc.compiler.parser.expressions` for the members."""
+    """What builds the tree. The members are described in `vsc.compiler.parser.expressions`."""
 
     findings: list[Finding]
     flawed: bool
 
     def build(self, action: str, span: Span, children: list[Any]) -> Any:
-        """The piece of the tree that the rule with this `action` stands for."""
+        """Builds the part of the tree for the rule with this `action`."""
 
 
 @record
 class Read:
-    """The tokens of a file, its statements as a builder has made them, and what is wrong with its text."""
+    """The tokens of a file, its statements as the builder made them, and its syntax findings."""
 
     tokens: Tokens
     statements: tuple[Any, ...]
@@ -68,7 +68,7 @@ class Read:
 
 
 def parse(text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> Parsed:
-    """The tree of a file. `variables` are the values for ``${name}`` outside of connector options."""
+    """The tree of a file. `variables` holds the values for ``${name}`` outside connector options."""
     refused = _refused(text)
     if refused is not None:
         return Parsed(syntax.File((), ()), (refused,))
@@ -83,7 +83,7 @@ def parse(text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> Parsed:
 
 
 def read_statements(text: str, builder: Callable[[Tokens], Builder]) -> Read:
-    """The statements of a file as another `builder` makes them; the findings are those of `parse`."""
+    """The statements of a file as `builder` makes them; the findings are the same as those of `parse`."""
     refused = _refused(text)
     if refused is not None:
         return Read(Tokens(text), (), (refused,))
@@ -101,14 +101,14 @@ def parse_expression(text: str, variables: Mapping[str, str] = _NO_VARIABLES) ->
 
 
 def variables_in(text: str) -> frozenset[str]:
-    """The names of the variables that a text refers to, strings and connector options included."""
+    """The names of the variables that a text uses, including those in strings and connector options."""
     tokens, _ = tokenize(text)
     words = map(tokens.word, range(len(tokens.kinds)))
     return frozenset(name for word in words for name in REFERENCE.findall(word))
 
 
 def _refused(text: str) -> Finding | None:
-    """Why the text is not read at all, if so."""
+    """The finding for a text that is not read at all; None if it can be read."""
     if len(text) > MAX_CHARACTERS:
         message = f"the file has {len(text):,} characters; more than {MAX_CHARACTERS:,} are not read"
         return Finding("VSC015", Span(0, 0), message, (), "split the topology into several files")
@@ -133,7 +133,7 @@ def _is_json(text: str) -> bool:
 
 
 def _read_literal(text: str) -> syntax.Literal | syntax.Duration | None:
-    """The literal that `text` is, or None."""
+    """`text` as a literal; None if it is not exactly one literal."""
     reader = _Reader(text, _building(_NO_VARIABLES))
     value = reader.whole("option_value")
     if reader.findings or not isinstance(value, syntax.Literal | syntax.Duration):
@@ -151,14 +151,14 @@ class _Reader:
         self.semicolon = self.tables.number["SEMICOLON"]
 
     def whole(self, start: str) -> Any:
-        """The value of the whole text, read from a start symbol; None if it cannot be read."""
+        """The value of the whole text, read from the start symbol `start`; None if it cannot be read."""
         machine = Machine(self.tables, self.tokens, start, self.builder.build)
         value, _ = self._read(machine, 0)
         self.findings += self.builder.findings
         return value
 
     def file(self) -> tuple[list[Any], list[syntax.Name]]:
-        """The statements, and the names that the unreadable ones would have declared."""
+        """The statements, and the names that unreadable statements would have declared."""
         tokens, statements, broken = self.tokens, [], []
         index = 0
         while tokens.kinds[index] != self.tables.end:
@@ -177,8 +177,10 @@ class _Reader:
         return statements, broken
 
     def _read(self, machine: Machine, first: int) -> tuple[Any, int]:
-        """Reads a statement (or the whole text) from token `first` on: its value, None if it is unreadable, and where
-        to go on."""
+        """Reads a statement (or the whole text) from token `first` on.
+
+        Returns its value (None if it is unreadable) and the token at which to continue.
+        """
         end, index = self.tables.end, first
         while True:
             terminal = machine.terminal(index)
@@ -196,7 +198,7 @@ class _Reader:
                 help = "split it: compute a part in a separate `map`"
                 self.findings.append(Finding("VSC015", self.tokens.span(index), message, (), help))
                 return None, self._recover(first, index)
-            from vsc.compiler.parser.mistakes import broken_off, explain  # not needed for a text without mistakes
+            from vsc.compiler.parser.mistakes import broken_off, explain  # a text without mistakes does not need it
 
             cut = broken_off(self.tokens, first, index)
             index -= cut is not None
@@ -213,7 +215,7 @@ class _Reader:
                 return machine.value(), index
 
     def _recover(self, first: int, index: int) -> int:
-        """Where the next statement begins: behind the next `;`, or at a line that clearly begins one."""
+        """Where the next statement begins: after the next `;`, or at a line that clearly begins one."""
         from vsc.compiler.parser.mistakes import starts_statement
 
         tokens = self.tokens
@@ -227,7 +229,7 @@ class _Reader:
 
 
 def _declared(tokens: Tokens, index: int) -> list[syntax.Name]:
-    """The name that the statement at `index` would have declared, if that much can be read."""
+    """The name that the statement at `index` would have declared; empty if it cannot be read."""
     index += tokens.word(index).lower() == "create"
     words = [tokens.word(i) for i in range(index, min(index + 3, len(tokens.kinds)))]
     place = index + (2 if words[:2] == ["global", "table"] else 1)

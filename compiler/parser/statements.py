@@ -1,4 +1,4 @@
-"""Builds statements, operations and their clauses: one method a rule of the grammar, as in `expressions`."""
+"""Builds statements, operations and their clauses, with one method for each grammar rule, as in `expressions`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from vsc.compiler.source import Span
 __all__ = ["StatementBuilder"]
 
 _COMPILED = {"max_ahead"}
-"""Options of connectors that are facts of the plan: a variable in them needs its value now."""
+"""Connector options that become part of the plan, so a variable in them needs its value at compile time."""
 
 
 class _Clause(NamedTuple):
-    """A source clause: which one, what it says, where it stands."""
+    """A source clause: its keyword, its value and its place."""
 
     word: str
     value: Any
@@ -238,7 +238,7 @@ class StatementBuilder(ExpressionBuilder):
         return syntax.Join(mode[0], left, right, on or (), grace, items, clause, span, mode[1])
 
     def _check_on(self, key: syntax.KeyItem, left: syntax.Input, right: syntax.Input) -> None:
-        """Refuses SQL's ``on a.x = b.x``: here the right side is always the table's key."""
+        """Refuses SQL's ``on a.x = b.x``. In this language the right side is always the table's key."""
         sides = _equated(key.expr, (left.alias or left.name).text, (right.alias or right.name).text)
         if sides:
             written = ", ".join(self.tokens.text[side.span.start : side.span.end] for side in sides)
@@ -291,7 +291,7 @@ class StatementBuilder(ExpressionBuilder):
 
 
 def _equated(expression: syntax.Expression, left: str, right: str) -> list[syntax.Expression]:
-    """The left input's sides of ``a.x = b.x and a.y = b.y``; empty if the expression is not such a condition."""
+    """The left input's side of each equation in ``a.x = b.x and a.y = b.y``; empty for any other expression."""
     pending, sides = [expression], []
     while pending:
         part = pending.pop()

@@ -1,4 +1,4 @@
-"""The LALR tables as the parser uses them, loaded once from ``vsc.grammar``'s ``tables.json``."""
+"""The LALR tables that the parser uses, loaded once from ``tables.json`` in `vsc.grammar`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from vsc.grammar import read_tables
 __all__ = ["Rule", "Tables", "load_tables"]
 
 Rule = tuple[int, int, str, list[int]]
-"""Nonterminal, length, action, children: as `vsc.grammar.build` describes them."""
+"""Nonterminal, length, action, children, as described in `vsc.grammar.build`."""
 
 
 class Tables:
-    """Parse tables of the grammar; symbols and states are numbers.
+    """The parse tables of the grammar. Symbols and states are numbers.
 
-    `names`: the terminals' names. `texts`: what words and signs look like. `patterns`: regular expressions of the other
-    terminals. `words`: terminals of the keywords, by their text; `reserved`: those that are never names.
+    `names` holds the names of the terminals, `texts` the text of words and signs, `patterns` the regular expressions of
+    all other terminals. `words` maps each keyword to its terminal; `reserved` holds the keywords that are never names.
     """
 
     def __init__(self, text: str) -> None:

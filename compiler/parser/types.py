@@ -1,4 +1,4 @@
-"""Types as they are written: Spark SQL's DDL names, in lower case, with the members of structs."""
+"""Reads written types: Spark SQL's DDL names in lower case, with named struct members."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _PLAIN: dict[str, DataType] = {
 }
 _NESTED = ("array", "map", "struct")
 TYPE_NAMES = (*_PLAIN, "decimal", *_NESTED)
-"""What types are called."""
+"""The names of all types."""
 _MAX_PRECISION = 38
-_MAX_LEVELS = 32  # of types inside types
+_MAX_LEVELS = 32  # of types nested in types
 _OTHER_NAMES = {
     "bool": "boolean", "byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float",
     "int2": "smallint", "int4": "int", "int8": "bigint", "int64": "bigint", "int32": "int", "float4": "float",
@@ -47,7 +47,7 @@ _OTHER_NAMES = {
 
 
 class TypeProblem(Exception):
-    """A type that does not exist; carries the finding."""
+    """The written type does not exist. Carries the finding."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -80,7 +80,7 @@ def sized_type(name: Name, sizes: list[int], span: Span) -> DataType:
 
 
 def nested_type(name: Name, parts: list[tuple[Name | None, DataType]], span: Span) -> DataType:
-    """``array<T>``, ``map<K, V>``, ``struct<a: T, ...>``; `parts` are the types, in a struct with their names."""
+    """``array<T>``, ``map<K, V>``, ``struct<a: T, ...>``; `parts` holds the types, for a struct with their names."""
     named = [part for part in parts if part[0] is not None]
     types = [part[1] for part in parts]
     if max(map(_levels, types)) >= _MAX_LEVELS:
@@ -112,7 +112,7 @@ def _struct(parts: list[tuple[Name | None, DataType]]) -> StructType:
 
 
 def _levels(type: DataType) -> int:
-    """How many types lie inside one another; at most `_MAX_LEVELS`, since deeper ones are never made."""
+    """How deeply types are nested; at most `_MAX_LEVELS`, since deeper types are never built."""
     if isinstance(type, ArrayType):
         return 1 + _levels(type.element)
     if isinstance(type, MapType):

@@ -1,4 +1,4 @@
-"""Mistakes in durations, and which unit of time a word was meant to be. Not for reading durations: the lexer does."""
+"""Explains mistakes in durations and guesses the intended unit of time. The lexer is what reads durations."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _HABITS = {
     **dict.fromkeys(("min", "mins"), "minutes"),
     **dict.fromkeys(("hr", "hrs"), "hours"),
 }
-"""Short forms that other languages have."""
+"""Abbreviations from other languages."""
 _DAYS = {"week": 7, "weeks": 7, "w": 7}
 
 
 def duration_mistake(place: Place) -> Explanation | None:
-    """A number that should be a duration: without a unit, with a wrong one, broken, negative, in quotes."""
+    """A number that should be a duration but has no unit, a wrong unit, a fraction, a minus sign or quotes."""
     index = place.index
     word = place.before == "INTEGER" and place.is_word() and place.word not in place.tables.words
     if word and (_nearest(place.word) is not None or "AS" not in place.expected):
@@ -58,13 +58,13 @@ def _fraction(place: Place, index: int) -> Finding:
 
 
 def _nearest(word: str) -> str | None:
-    """The unit of time that a word is most likely meant to be; None if it is like none."""
+    """The unit of time that a word most likely means; None if no unit is similar."""
     plural = [unit for unit in UNITS if unit.endswith("s") and unit != "s"]
     return _HABITS.get(word.lower()) or nearest(word, plural) or nearest(word, UNITS)
 
 
 def _unit_help(word: str, number: str) -> str:
-    """What to write for a `word` behind the whole `number`, which is not a unit of time."""
+    """What to write in place of `word`, which follows the integer `number` but is not a unit of time."""
     if word.lower() in _DAYS and number.isdigit():
         return f"write `{int(number) * _DAYS[word.lower()]} days`"
     near = _nearest(word)

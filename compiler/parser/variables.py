@@ -1,4 +1,4 @@
-"""``${name}``: putting the values of variables where the text asks for them."""
+"""Replaces ``${name}`` by the variable's value."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def expand(written: str, start: int, variables: Mapping[str, str]) -> tuple[str, list[Finding]]:
-    """The inside of a string literal, which stands at offset `start`: its meaning, with its variables replaced.
+    """Unescapes the inside of a string literal, which begins at offset `start`, and replaces its variables.
 
-    A value is taken as it is: what looks like a variable or a doubled quotation mark in it stays. A variable without
-    a value is reported, and stays as well.
+    A value is inserted as is: text in it that looks like a variable or a doubled quotation mark stays. A variable
+    without a value is reported and stays in the text.
     """
     findings: list[Finding] = []
     pieces: list[str] = []

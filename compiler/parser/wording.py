@@ -1,4 +1,4 @@
-"""Tokens and what can stand in a place, in the words of the language."""
+"""Names tokens, found or expected, in the words of the language."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LONGEST = 40
 
 
 def one_of(expected: Sequence[str], tables: Tables) -> str:
-    """``expected a name, `,` or `)` ``, for terminals that can stand in a place."""
+    """``expected a name, `,` or `)` ``, for the terminals that are allowed at a place."""
     left = set(expected)
     parts: list[str] = []
     if {"NAME", "CASE", "LPAR"} <= left:
@@ -61,7 +61,7 @@ def one_of(expected: Sequence[str], tables: Tables) -> str:
 
 
 def found(name: str, word: str) -> str:
-    """What was read, for the end of a sentence."""
+    """What was found, for the end of a sentence."""
     if name == "$END":
         return "the end of the text"
     shown = word if len(word) <= _LONGEST and "\n" not in word else word[:_LONGEST].split("\n")[0] + "..."
