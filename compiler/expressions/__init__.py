@@ -1,7 +1,7 @@
-"""Expressions at compile time: what names mean, which types go together, and what the plan gets.
+"""Expressions at compile time: resolves names, checks types, and builds the plan's expressions.
 
-`type_expression` turns a syntax tree into a plan expression in which nothing is left to decide but values; the other
-names are what passes need to make scopes and to compare types.
+`type_expression` turns a syntax tree into a plan expression in which everything but the values is decided. Passes use
+the other names to build scopes and to compare types.
 """
 
 from vsc.compiler.expressions.aggregates import AggregateCalls

@@ -1,7 +1,7 @@
-"""The calls that only an `aggregate` may select: what they take, what type they have, which of them there are.
+"""The aggregate calls of one `aggregate` statement: checks their arguments, types them and collects them.
 
-The types are Spark SQL's in ANSI mode. A sum of integers is a bigint, an average of numbers a double, a decimal has
-ten (``sum``) or four (``avg``) digits more. Narrower than Spark: strings are not read as numbers.
+The types are Spark SQL's in ANSI mode. A sum of integers is a bigint, and an average of numbers is a double. A decimal
+result has ten (``sum``) or four (``avg``) more digits. Stricter than Spark: strings are not read as numbers.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _MOST_DIGITS = 38
 
 
 class AggregateCalls:
-    """Collects the calls of one `select`. `row` is what their arguments see: the rows that are aggregated.
+    """Collects the calls of one `select`. `row` is the scope of their arguments: the rows that are aggregated.
 
-    Equal calls are one. The result of the call with the number n is the column ``#n`` of input 0.
+    Equal calls are collected once. The result of call number n is the column ``#n`` of input 0.
     """
 
     def __init__(self, source: SourceFile, row: Scope) -> None:
@@ -35,11 +35,11 @@ class AggregateCalls:
 
     @property
     def calls(self) -> tuple[AggregateCall, ...]:
-        """The calls so far, each once."""
+        """The calls collected so far, without duplicates."""
         return tuple(self._found)
 
     def take(self, call: syntax.FunctionCall) -> Typed:
-        """The column that holds the result of `call`, or what is wrong with it."""
+        """The column that holds the result of `call`, or the findings about it."""
         name = call.name.text
         typed = [type_expression(arg, self._row) for arg in call.args]
         findings = tuple(finding for one in typed for finding in one.findings)

@@ -1,6 +1,7 @@
 """Types calls of the functions in `vsc.plan.functions`, by Spark SQL's rules in ANSI mode.
 
-Here stand the rules of those whose types depend on their arguments; a record there has the types of the others.
+This module has the rules for functions whose types depend on their arguments. For all others, `vsc.plan.functions`
+records the types.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ __all__ = ["RULES", "CallSite", "typed_call"]
 
 @record
 class CallSite:
-    """A call to be typed: the function's name, its place, and its typed arguments (as many as it takes).
+    """A call to type: the function's name, its place, and its typed arguments (their number is already checked).
 
-    `names` are the names that arguments of ``struct`` were given, one an argument; empty if none was.
+    `names` has the name of each argument of ``struct``, None for those without; it is empty if no argument has a name.
     """
 
     name: str
@@ -66,15 +67,15 @@ class CallSite:
         return self.args[i].type
 
     def wrong(self, i: int, wanted: str, help: str | None = None) -> Refused:
-        """The refusal of argument `i`, which should have been `wanted`."""
+        """The exception to raise if argument `i` is not `wanted`."""
         message = f"`{self.name}` takes {wanted} here, not a value of type {self.type(i)}"
         return refuse("VSC221", self.args[i].span, message, help or f"write `{FUNCTIONS[self.name].signature}`")
 
     def implied(self, i: int, target: ScalarType) -> Expr:
-        """Argument `i` as `target`, where Spark casts an argument without being asked to.
+        """Argument `i` as `target`, where Spark casts arguments implicitly.
 
-        Everything becomes text, and text everything; numbers become another numeric type, dates and timestamps each
-        other.
+        Simple values are cast to text, and text to anything. Numbers are cast to any numeric type. Dates and timestamps
+        are cast to each other.
         """
         arg, source = self.args[i].expr, self.type(i)
         simple = isinstance(source, ScalarType | DecimalType) and source != INTERVAL
@@ -86,7 +87,7 @@ class CallSite:
         raise self.wrong(i, names.get(target, f"a {target}"))
 
     def constant(self, i: int, what: str) -> str:
-        """The text of argument `i`, which has to be a constant."""
+        """The text of argument `i`, which must be a string literal."""
         arg = self.args[i].expr
         if isinstance(arg, Literal) and isinstance(arg.value, str) and arg.type == STRING:
             return arg.value
@@ -94,22 +95,22 @@ class CallSite:
         raise refuse("VSC225", self.args[i].span, message, f"write `{FUNCTIONS[self.name].signature}`")
 
     def bad_constant(self, i: int, message: str, help: str) -> Refused:
-        """The refusal of a constant argument."""
+        """The exception to raise for a constant argument with a wrong value."""
         return refuse("VSC225", self.args[i].span, message, help)
 
     def result(self, args: tuple[Expr, ...], type: DataType) -> Expr:
-        """The plan's call."""
+        """The call for the plan."""
         return Call(self.name, args, type)
 
 
 Rule = Callable[[CallSite], Expr]
 
 RULES: dict[str, Rule] = {}
-"""The rules, by name; ``event_time`` has none: its argument is not an expression."""
+"""The rules, by function name. ``event_time`` has no rule, since its argument is not an expression."""
 
 
 def _types(*names: str) -> Callable[[Rule], Rule]:
-    """The decorator of the rule that types calls of `names`."""
+    """Decorator: registers the function as the rule for calls of `names`."""
 
     def add(rule: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, rule))
@@ -130,7 +131,7 @@ def typed_call(call: CallSite) -> Expr:
 
 
 def _number(call: CallSite) -> Expr:
-    """The first argument as a number: texts and null as a double."""
+    """The first argument as a number; text and null become a double."""
     if call.type(0) in (STRING, VOID):
         return convert(call.args[0].expr, DOUBLE)
     if not is_numeric(call.type(0)):
@@ -146,7 +147,7 @@ def _abs(call: CallSite) -> Expr:
 
 @_types("ceil", "floor")
 def _whole(call: CallSite) -> Expr:
-    """ceil and floor: decimals lose their fraction, everything else becomes a bigint."""
+    """``ceil`` and ``floor``: a decimal loses its fraction, everything else becomes a bigint."""
     arg = _number(call)
     if isinstance(arg.type, DecimalType):
         p, s = arg.type.precision, arg.type.scale
@@ -264,7 +265,7 @@ def _split(call: CallSite) -> Expr:
 
 
 def _unlike_java(pattern: str) -> str | None:
-    """What in a regular expression could mean another thing in Java than in Python; None if nothing does."""
+    """The part of a regular expression that could mean something else in Java than in Python; None if all agrees."""
     at, in_class = 0, False
     while at < len(pattern):
         letter, after = pattern[at], pattern[at + 1 : at + 2]
@@ -422,7 +423,7 @@ def _struct(call: CallSite) -> Expr:
 
 
 def _own_name(expr: Expr) -> str | None:
-    """The name that a struct's field takes over from a plain column or field."""
+    """The name that a struct's field inherits from a plain column or field; None for any other expression."""
     if isinstance(expr, Column):
         return expr.name
     if isinstance(expr, Call) and expr.function == "get_field":

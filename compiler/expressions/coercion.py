@@ -1,7 +1,7 @@
-"""Which types go together: Spark SQL's ANSI rules (4.x), decided before anything runs.
+"""Which types are compatible, by Spark SQL's ANSI rules (4.x), decided at compile time.
 
-Guarantees: total functions over types; nothing here knows about names or places. Not here: the operators' and
-functions' own rules, which say what to do with the types that this module finds.
+Guarantees: the functions are total over types, and know nothing of names or places. The rules of the operators and
+functions, which use the types found here, are in other modules.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def is_orderable(type: DataType) -> bool:
 
 
 def decimal_of(type: DataType, value: object = None) -> DecimalType | None:
-    """The decimal that holds every value of the integer `type` (or just the constant `value`); None for floats."""
+    """The decimal that holds every value of the integer `type` (or only the constant `value`); None for floats."""
     if isinstance(type, DecimalType):
         return type
     if isinstance(value, int) and not isinstance(value, bool):
@@ -90,9 +90,9 @@ def decimal_of(type: DataType, value: object = None) -> DecimalType | None:
 
 
 def adjusted(precision: int, scale: int) -> DecimalType:
-    """``decimal(precision, scale)`` cut to 38 digits as Spark does when precision loss is allowed.
+    """``decimal(precision, scale)``, cut to 38 digits as Spark does when precision loss is allowed.
 
-    Digits before the point are kept at the cost of those behind it, of which at least six (or all) stay.
+    Digits after the point are given up for digits before it, but at least six of them (or all, if fewer) are kept.
     """
     if precision <= _MAX_PRECISION:
         return DecimalType(precision, scale)
@@ -101,7 +101,10 @@ def adjusted(precision: int, scale: int) -> DecimalType:
 
 
 def wider_decimal(a: DecimalType, b: DecimalType, *, keep_fraction: bool) -> DecimalType:
-    """The decimal for values of both; beyond 38 digits the fraction wins (comparisons) or gives way (all else)."""
+    """The decimal that holds the values of both.
+
+    Beyond 38 digits, the fraction is kept in full with `keep_fraction` (comparisons), else it is shortened.
+    """
     scale = max(a.scale, b.scale)
     precision = max(a.precision - a.scale, b.precision - b.scale) + scale
     excess = precision - _MAX_PRECISION
@@ -114,21 +117,21 @@ def wider_decimal(a: DecimalType, b: DecimalType, *, keep_fraction: bool) -> Dec
 
 
 def tightest_type(a: DataType, b: DataType) -> DataType | None:
-    """The least type that both widen to, strings never becoming something else; None if there is none."""
+    """The narrowest type that both widen to, without converting strings; None if no such type exists."""
     return _common(a, b, strings=False)
 
 
 def common_type(a: DataType, b: DataType) -> DataType | None:
-    """The least common type of two branches (``coalesce``, ``case``, ``in``, ...); None if there is none.
+    """The least common type of two branches (``coalesce``, ``case``, ``in``, ...); None if no such type exists.
 
-    As in Spark's ANSI mode a string gives way to any other atomic type.
+    As in Spark's ANSI mode, a string is converted to the other type if that is atomic.
     """
     return _common(a, b, strings=True)
 
 
 def common_type_of(types: Iterable[DataType], *, strings: bool = True) -> DataType | None:
-    """The least common type of all `types` (``void`` for none); None if there is none."""
-    ordered = sorted(types, key=lambda t: not _holds_string(t))  # Spark's order: the rule is not associative
+    """The least common type of all `types` (``void`` if `types` is empty); None if no such type exists."""
+    ordered = sorted(types, key=lambda t: not _holds_string(t))  # in Spark's order, because the rule is not associative
     found: DataType | None = VOID
     for type in ordered:
         found = None if found is None else _common(found, type, strings=strings)
@@ -160,7 +163,7 @@ def _common_number(a: DataType, b: DataType) -> DataType:
         left, right = decimal_of(a), decimal_of(b)
         return DOUBLE if left is None or right is None else wider_decimal(left, right, keep_fraction=False)
     wider = max(a, b, key=_NUMBERS.index)
-    return DOUBLE if wider == FLOAT else wider  # a float and an integer: the integer would lose digits in a float
+    return DOUBLE if wider == FLOAT else wider  # an integer would lose digits in a float
 
 
 def _instead_of_string(other: DataType) -> DataType | None:
@@ -214,7 +217,7 @@ def can_cast(source: DataType, target: DataType) -> bool:
 
 
 def coerce(expr: Expr, to: DataType) -> Expr | None:
-    """`expr` as a value of type `to`, if no value of its type loses anything by it; None otherwise."""
+    """`expr` as a value of type `to` if the cast is lossless for every value of its type; None otherwise."""
     return convert(expr, to) if _is_lossless(expr.type, to) else None
 
 
@@ -242,7 +245,7 @@ def _is_lossless(source: DataType, target: DataType) -> bool:
 
 
 def convert(expr: Expr, to: DataType) -> Expr:
-    """`expr` cast to `to`; constants whose cast cannot fail become constants of that type."""
+    """`expr` cast to `to`. A constant whose cast cannot fail becomes a constant of that type."""
     if expr.type == to:
         return expr
     if isinstance(expr, Literal):

@@ -1,4 +1,4 @@
-"""What to write in the place of a function that the language does not have: a near name, or another form."""
+"""What to write instead of a function that the language does not have: a similar name, or another form."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _ELSEWHERE = {
     "ucase": "`upper(x)`",
     "window": "`aggregate ... group by ... window tumbling (size = 1 hour)`",
 }
-"""Functions of Spark SQL, and what means the same here."""
+"""Spark SQL functions, with what to write for them here."""
 
 
 def instead_of(name: str) -> str:
-    """The one thing to do about a call of `name`, which is not a function."""
+    """The help for a call of `name`, which is not a function of the language."""
     if name.lower() in _CLOCKS:
         return "use `event_time()`: a result does not depend on when it is computed"
     if name.lower() in _ELSEWHERE:

@@ -1,8 +1,11 @@
-"""Types an expression: from the syntax tree to the plan's expression, or to findings.
+"""Types an expression: turns the syntax tree into the plan's expression, or into findings.
 
-Guarantees: never raises on any syntax tree; an expression without a finding has a plan, one with a finding has none;
-every part of an expression is looked at, so that one run shows all that is wrong with it. Nesting is bounded, so deep
-input is a finding and not a crash, here and in everything that walks the plan afterwards.
+Guarantees:
+
+* It never raises, whatever the syntax tree.
+* An expression without a finding has a plan; one with a finding has no plan.
+* Every part of an expression is checked, so one run shows everything that is wrong with it.
+* Nesting is bounded, so deep input is a finding and not a crash, here and in all code that walks the plan later.
 """
 
 from __future__ import annotations
@@ -53,21 +56,21 @@ from vsc.plan.words import article
 __all__ = ["MAX_DEPTH", "MAX_SIZE", "is_aggregate_call", "type_expression"]
 
 MAX_DEPTH = 100
-"""How deep expressions may be nested; a chain of operators of one level counts once, however long."""
+"""How deep expressions may be nested. A chain of operators of the same precedence counts once, however long it is."""
 
 MAX_PLAN_DEPTH = 3 * MAX_DEPTH
-"""How deep a plan expression may be, so that who walks it may recurse: a call counts two levels, as in the plan's JSON,
-a cast one. In a chain, each change of the operator (``a + b - c``) is a call of its own."""
+"""How deep a plan expression may be, so that code that walks it may recurse. A call counts as two levels, as in the
+plan's JSON, and a cast as one. In a chain, each change of operator (``a + b - c``) is a separate call."""
 
 MAX_SIZE = 100_000
-"""How many parts a plan expression may have, counting what ``between`` and ``case x when`` repeat."""
+"""How many parts a plan expression may have. Parts that ``between`` and ``case x when`` repeat count each time."""
 
 _IN_PARTS = "compute parts of it in an earlier `map`"
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
 
 
 def type_expression(expr: syntax.Expression, scope: Scope) -> Typed:
-    """The plan of `expr` in `scope`, or all that is wrong with it."""
+    """The plan of `expr` in `scope`, or all findings about it."""
     if _depth(expr) > MAX_DEPTH:
         return _refused(
             expr, "the expression is nested too deeply", f"nest at most {MAX_DEPTH} levels deep: {_IN_PARTS}"
@@ -89,7 +92,7 @@ def _refused(expr: syntax.Expression, message: str, help: str) -> Typed:
 
 
 def is_aggregate_call(expr: syntax.Expression) -> bool:
-    """Whether `expr` is itself a call of an aggregate function (``sum(x)``), not just one that holds one."""
+    """Whether `expr` itself is a call of an aggregate function (``sum(x)``). Containing such a call is not enough."""
     return isinstance(expr, syntax.FunctionCall) and expr.name.text in AGGREGATES
 
 
@@ -106,7 +109,7 @@ def _children(expr: syntax.Expression | syntax.When | syntax.Link) -> list[synta
 
 
 def _depth(root: syntax.Expression) -> int:
-    """The deepest nesting, found without recursion."""
+    """The depth of the deepest nesting, found without recursion. Stops counting just above `MAX_DEPTH`."""
     deepest, open_parts = 0, [(root, 1)]
     while open_parts:
         expr, depth = open_parts.pop()
@@ -118,7 +121,7 @@ def _depth(root: syntax.Expression) -> int:
 
 
 def _measures(root: Expr) -> tuple[int, int]:
-    """How many parts the expression has, counting one that is repeated each time, and how deep it is."""
+    """How many parts the expression has, counting a repeated part each time, and how deep it is."""
     known: dict[int, tuple[int, int]] = {}
     waiting = [root]
     while waiting:
@@ -144,7 +147,7 @@ class _Typer:
         self.findings: list[Finding] = []
 
     def type(self, expr: syntax.Expression) -> Expr | None:
-        """The plan of `expr`; None if it, or a part of it, has been found wrong."""
+        """The plan of `expr`; None if it or a part of it is wrong."""
         try:
             return self._one(expr)
         except Refused as refused:
@@ -152,7 +155,7 @@ class _Typer:
             return None
 
     def operands(self, *exprs: syntax.Expression) -> list[Operand] | None:
-        """All of `exprs` typed; None if any is wrong (the others are looked at nevertheless)."""
+        """All of `exprs`, typed; None if any is wrong (the others are checked anyway)."""
         typed = [(self.type(expr), expr.span) for expr in exprs]
         found = [Operand(expr, span) for expr, span in typed if expr is not None]
         return found if len(found) == len(exprs) else None
@@ -211,7 +214,7 @@ class _Typer:
         return Call("not", (condition(found[0], "`not`"),), BOOLEAN)
 
     def _chain(self, expr: syntax.Chain) -> Expr | None:
-        """From left to right, a run of one operator at a time."""
+        """Types the chain from left to right, one run of the same operator at a time."""
         found = self.operands(expr.first, *(link.operand for link in expr.rest))
         if found is None:
             return None
@@ -314,7 +317,7 @@ class _Typer:
 
 
 def _run(op: str, operands: list[Operand], places: list[Span]) -> Expr:
-    """Operands joined by one operator, which stands at `places`."""
+    """Joins `operands` with the operator `op`, which stands at `places`."""
     if op == "||":
         return concatenate(operands)
     if op in ("and", "or"):

@@ -1,7 +1,7 @@
-"""The typing rules of the operators: which operands they take, how those are cast, and what comes out.
+"""The typing rules of the operators: which operands they take, how they cast them, and the type of the result.
 
-Every function takes operands that are typed already and gives the plan's call, or raises Refused with a finding that
-names the types. The rules are Spark SQL's in ANSI mode; where this module is narrower than Spark, it says so.
+Every function takes typed operands and returns the plan's call, or raises Refused with a finding that names the types.
+The rules are Spark SQL's in ANSI mode. Where this module is stricter than Spark, it says so.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Operand:
 
 
 def arithmetic(function: str, left: Operand, right: Operand, span: Span) -> Expr:
-    """``+ - * %`` (`function`: add, subtract, multiply, modulo). `span` is the operator's own place."""
+    """``+ - * %`` (`function`: add, subtract, multiply, modulo). `span` is the place of the operator itself."""
     timed = _with_time(function, left, right, span)
     if timed is not None:
         return timed
@@ -94,8 +94,11 @@ def arithmetic(function: str, left: Operand, right: Operand, span: Span) -> Expr
 
 
 def joined(before: Expr, step: Expr) -> Expr:
-    """`step`, which calculates on with the result of `before`, as one call with it where that means the same: where
-    the operator and all types are the same, so that nothing is cast in between. Keeps a long chain flat."""
+    """Merges `step`, whose left argument is `before`, with `before` into one call, to keep a long chain flat.
+
+    Merges only calls with the same operator and the same result type, where nothing is cast in between, so that the
+    result is the same. Otherwise returns `step` unchanged.
+    """
     match before, step:
         case Call(("add" | "subtract" | "multiply") as first, args, type), Call(second, (left, right), result):
             if first == second and left is before and type == result and is_numeric(right.type):
@@ -104,7 +107,7 @@ def joined(before: Expr, step: Expr) -> Expr:
 
 
 def divide(left: Operand, right: Operand, span: Span, function: str = "divide") -> Expr:
-    """``/``: decimals give a decimal, everything else a double. `function` is also ``try_divide``."""
+    """``/``: decimals give a decimal, everything else a double. `function` can also be ``try_divide``."""
     a, b = _numbers(function, left, right, span)
     if isinstance(a.type, DecimalType) and isinstance(b.type, DecimalType):
         return Call(function, (a, b), _decimal_result("divide", a.type, b.type))
@@ -121,7 +124,7 @@ def negate(arg: Operand, span: Span) -> Expr:
 
 
 def _with_time(function: str, left: Operand, right: Operand, span: Span) -> Expr | None:
-    """Timestamp and duration, date and days; None where neither operand has to do with time."""
+    """Arithmetic on a timestamp and a duration, or a date and days; None if neither operand is about time."""
     kinds = {left.type, right.type}
     if not kinds & {INTERVAL, DATE, TIMESTAMP}:
         return None
@@ -146,7 +149,7 @@ def _bad_time(function: str, left: Operand, right: Operand, span: Span) -> Refus
 
 
 def _numbers(function: str, left: Operand, right: Operand, span: Span) -> tuple[Expr, Expr]:
-    """Both operands cast to one type, or each to a decimal of its own."""
+    """Both operands, cast to a common type or each to its own decimal type."""
     a, b = left.expr, right.expr
     if left.type == VOID and right.type == VOID:
         return convert(a, DOUBLE), convert(b, DOUBLE)
@@ -201,7 +204,7 @@ def _decimal_result(function: str, a: DecimalType, b: DecimalType) -> DecimalTyp
 
 
 def compare(operator: str, left: Operand, right: Operand, span: Span) -> Expr:
-    """``= <> < <= > >=``; `operator` as written."""
+    """``= <> < <= > >=``; `operator` is the sign as written."""
     a, b = _comparable(left, right, span)
     return Call(_COMPARISONS[operator], (a, b), BOOLEAN)
 
@@ -227,12 +230,12 @@ def _comparable(left: Operand, right: Operand, span: Span) -> tuple[Expr, Expr]:
 
 
 def combine(function: str, operands: Sequence[Operand]) -> Expr:
-    """``and``, ``or`` of two or more."""
+    """``and`` or ``or`` of two or more operands."""
     return Call(function, tuple(condition(operand, f"`{function}`") for operand in operands), BOOLEAN)
 
 
 def condition(arg: Operand, where: str) -> Expr:
-    """`arg` as a condition; Spark would also read some texts as booleans, vsc wants that written."""
+    """`arg` as a condition. Spark also reads some text as booleans; vsc requires an explicit cast."""
     if arg.type == VOID:
         return convert(arg.expr, BOOLEAN)
     if arg.type != BOOLEAN:
@@ -241,7 +244,7 @@ def condition(arg: Operand, where: str) -> Expr:
 
 
 def is_in(arg: Operand, options: Sequence[Operand], span: Span) -> Expr:
-    """``x in (a, b)``: all of them as their least common type."""
+    """``x in (a, b)``, with all values cast to their least common type."""
     operands = [arg, *options]
     exprs = unify(operands, "`in`", span)
     if exprs[0].type == VOID:
@@ -252,7 +255,7 @@ def is_in(arg: Operand, options: Sequence[Operand], span: Span) -> Expr:
 
 
 def like(arg: Operand, pattern: Operand) -> Expr:
-    """``x like pattern``; ``\\`` in front of ``%``, ``_`` or itself takes their meaning away."""
+    """``x like pattern``; ``\\`` escapes ``%``, ``_`` and itself."""
     if isinstance(pattern.expr, Literal) and isinstance(pattern.expr.value, str):
         _check_pattern(pattern.expr.value, pattern.span)
     return Call("like", (_text(arg, "`like`"), _text(pattern, "`like`")), BOOLEAN)
@@ -279,7 +282,7 @@ def _text(arg: Operand, where: str) -> Expr:
 
 
 def concatenate(operands: Sequence[Operand]) -> Expr:
-    """``||`` and ``concat``: binaries give a binary, arrays an array, everything else is cast to text."""
+    """``||`` and ``concat``: binaries give a binary, arrays an array, and everything else is cast to text."""
     types = [operand.type for operand in operands]
     if any(isinstance(type, ArrayType) for type in types):
         common = common_type_of(types)
@@ -297,7 +300,7 @@ def concatenate(operands: Sequence[Operand]) -> Expr:
 
 
 def unify(operands: Sequence[Operand], where: str, span: Span, *, strings: bool = True) -> list[Expr]:
-    """All operands as their least common type; the finding names the first that does not go with those before it."""
+    """All operands, cast to their least common type. The finding names the first that does not fit those before it."""
     common = common_type_of([o.type for o in operands], strings=strings)
     if common is None:
         for count in range(2, len(operands) + 1):
@@ -312,7 +315,7 @@ def unify(operands: Sequence[Operand], where: str, span: Span, *, strings: bool 
 
 
 def case(conditions: Sequence[Expr], values: Sequence[Operand], span: Span) -> Expr:
-    """``case``: one value more than conditions, the last for ``else``."""
+    """``case``. `values` has one more entry than `conditions`; the last is for ``else``."""
     exprs = unify(values, "`case`", span)
     args: list[Expr] = []
     for when, value in zip(conditions, exprs, strict=False):
@@ -321,7 +324,7 @@ def case(conditions: Sequence[Expr], values: Sequence[Operand], span: Span) -> E
 
 
 def element(base: Operand, index: Operand) -> Expr:
-    """``a[i]`` (from 0; an error at run time when there is no such element) and ``m['k']`` (null without the key)."""
+    """``a[i]`` (from 0; a missing element is an error at run time) and ``m['k']`` (a missing key gives null)."""
     match base.type:
         case ArrayType(item):
             if index.type != VOID and index.type not in INTEGERS:
@@ -336,7 +339,7 @@ def element(base: Operand, index: Operand) -> Expr:
 
 
 def map_key(base: Operand, index: Operand) -> Expr:
-    """`index` as a key of the map `base`, widened losslessly at most."""
+    """`index` as a key of the map `base`. Only lossless casts are allowed."""
     assert isinstance(base.type, MapType)
     key = base.type.key
     common = tightest_type(key, index.type)

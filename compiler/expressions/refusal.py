@@ -1,4 +1,4 @@
-"""How the modules of this package say that an expression cannot be: an exception that carries the finding.
+"""The exception with which the modules of this package refuse an expression. It carries the finding.
 
 It never leaves the package: `type_expression` collects the findings of all parts of an expression.
 """
@@ -12,7 +12,7 @@ __all__ = ["Refused", "refuse"]
 
 
 class Refused(Exception):
-    """A part of an expression has no meaning; `finding` says why."""
+    """A part of an expression is not valid; `finding` says why."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -20,5 +20,5 @@ class Refused(Exception):
 
 
 def refuse(code: str, span: Span, message: str, help: str) -> Refused:
-    """The exception to raise for one finding; `help` is the one thing to do."""
+    """The exception to raise for a new finding; `help` is the one thing to do."""
     return Refused(Finding(code, span, message, (), help))

@@ -12,7 +12,7 @@ _COLUMN = re.compile(r"\s*(`(?:[^`]|``)+`|[A-Za-z_][A-Za-z0-9_]*)\s*(?::|\s)\s*(
 
 
 def parse_schema(text: str) -> DataType:
-    """The type that `text` means. Raises ValueError if it means none, or one that no column may have."""
+    """The type that `text` describes. Raises ValueError if it describes no type, or one that a column cannot have."""
     try:
         found = parse_type(text)
     except ValueError:
@@ -30,7 +30,7 @@ def _member(text: str) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """The pieces between the commas that stand outside of brackets and backticks."""
+    """`text`, split at the commas outside brackets and backticks."""
     parts, depth, start, quoted = [], 0, 0, False
     for i, letter in enumerate(text):
         if letter == "`":

@@ -1,8 +1,12 @@
-"""What the names in an expression mean: the inputs that an expression sees, and how a name finds its column.
+"""What the names in an expression mean: the inputs that an expression sees, and how a name resolves to a column.
 
-Rules (``docs/language.md``): the first part of ``a.b`` is an input if one is called so, else a column; an alias hides
-its input's name; a bare name that several inputs have is an error unless it is the result's key, which is what an
-unqualified key name means; a qualified name is that input's own value.
+The rules, from ``docs/language.md``:
+
+* The first part of ``a.b`` is an input if one has that name, else a column.
+* An alias hides its input's name.
+* The unqualified name of a key column means the result's key. Any other unqualified name that several inputs have is
+  an error.
+* A qualified name means that input's own value.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ __all__ = ["Scope", "ScopeInput", "Typed", "field_of"]
 
 @record
 class Typed:
-    """A typed expression: `expr` is None iff `findings` has an error."""
+    """A typed expression. `expr` is None if and only if `findings` contains an error."""
 
     expr: Expr | None
     findings: tuple[Finding, ...] = ()
@@ -34,9 +38,9 @@ class Typed:
 class ScopeInput:
     """An input as an expression sees it.
 
-    `name` is its alias, or the node's name without one; `hides` is the node's name behind an alias. `index` is the
-    number that plan columns carry. `physical` maps a column's name to its name in the plan's schema of that input
-    where the two differ (a re-keyed input keeps a column of its own beside the key of the same name).
+    `name` is its alias, or the node's name if it has none. `hides` is the node's name if an alias hides it. `index` is
+    the input's number in plan columns. `physical` maps a column's name to its name in the plan's schema of that input,
+    where the two differ: a re-keyed input can keep its own column beside the key of the same name.
     """
 
     name: str
@@ -46,14 +50,14 @@ class ScopeInput:
     physical: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, name: str) -> Column | None:
-        """The column called `name`, as the plan refers to it; None if there is none."""
+        """The column called `name`, as the plan refers to it; None if it does not exist."""
         for column in (*self.schema.key, *self.schema.value):
             if column.name == name:
                 return Column(self.index, self.physical.get(name, name), column.type)
         return None
 
     def names(self) -> list[str]:
-        """The names of all columns, the key's first."""
+        """The names of all columns, key columns first."""
         return [column.name for column in (*self.schema.key, *self.schema.value)]
 
 
@@ -61,10 +65,10 @@ class ScopeInput:
 class Scope:
     """The inputs of an expression.
 
-    `key` are the names of the result's key columns and what they are; None: the key columns of the first input.
-    `no_event_time` is there where `event_time` has no meaning: the message that says why, and what to do. `aggregate`
-    types the call of an aggregate function; without it there is no such call. `grouped` are the columns of the rows of
-    a group, of which only those that are grouped by mean anything outside of such a call.
+    `key` has the names of the result's key columns and the expressions that they mean; None means the key columns of
+    the first input. `no_event_time` is set where `event_time` is not allowed: the message that says why, and the help.
+    `aggregate` types calls of aggregate functions; if it is None, such calls are not allowed. `grouped` has the columns
+    of the grouped rows; outside an aggregate call, only those that are grouped by can be used.
     """
 
     inputs: tuple[ScopeInput, ...]
@@ -74,11 +78,11 @@ class Scope:
     grouped: frozenset[str] = frozenset()
 
     def input(self, name: str) -> ScopeInput | None:
-        """The input called `name`; None if there is none."""
+        """The input called `name`; None if it does not exist."""
         return next((i for i in self.inputs if i.name == name), None)
 
     def key_column(self, name: str) -> Expr | None:
-        """What the unqualified `name` means if it is a column of the result's key; None otherwise."""
+        """The expression that the unqualified `name` means if it is a column of the result's key; None otherwise."""
         if self.key is not None:
             return dict(self.key).get(name)
         if not self.inputs or name not in {column.name for column in self.inputs[0].schema.key}:
@@ -131,7 +135,7 @@ class Scope:
         raise self._unknown(name, rest)
 
     def _refuse_misspelt(self, first: syntax.Name, rest: list[syntax.Name], found: Expr) -> None:
-        """Raises Refused for ``rate.rate`` where `rate` is a column that has no fields, and ``rates.rate`` is one."""
+        """Raises Refused for ``rate.rate`` if `rate` is a column without fields and ``rates.rate`` is a column."""
         if not rest or isinstance(found.type, StructType | ArrayType | MapType):
             return
         near = nearest(first.text, [i.name for i in self.inputs])
@@ -162,7 +166,10 @@ class Scope:
 
 
 def field_of(base: Expr, name: syntax.Name) -> Expr:
-    """The field `name` of the struct `base`; of an array of structs it is an error, unlike in Spark. Raises Refused."""
+    """The field `name` of the struct `base`. Raises Refused if it has no such field or is not a struct.
+
+    Unlike in Spark, an array of structs is refused as well.
+    """
     if not isinstance(base.type, StructType):
         help = "only a struct has fields"
         if isinstance(base.type, ArrayType):
