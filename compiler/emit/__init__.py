@@ -1,4 +1,4 @@
-"""A compiled topology in other forms: listings for people, graphs for tools, pictures. All come from the plan alone."""
+"""Other forms of a compiled topology: listings for people, graphs for tools, pictures. All use only the plan."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ PICTURES: dict[str, Callable[[Drawing], str]] = {"mermaid": mermaid, "dot": dot,
 
 
 def emit(plan: Plan, form: str, as_it_runs: bool = False) -> str:
-    """What ``vsc compile --emit`` writes: equal plans give equal text, which ends with a line feed.
+    """The text that ``vsc compile --emit`` writes. Equal plans give equal text. The text ends with a line feed.
 
-    A picture shows what the user wrote, or the plan `as_it_runs`: stages, repartitions, and the nodes that vsc added.
+    A picture shows what the user wrote or, with `as_it_runs`, the plan: stages, repartitions and the nodes that vsc
+    added.
     """
     if form in TEXTS:
         return TEXTS[form](plan)

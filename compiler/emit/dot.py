@@ -1,4 +1,4 @@
-"""A drawing for Graphviz: bands as clusters, top to bottom."""
+"""Renders a drawing for Graphviz: bands as clusters, top to bottom."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["dot"]
 _STYLES = {"repartition": "bold", "broadcast": "dotted", "lookup": "dashed", "lost": "dashed"}
 _NODE = 'shape=box, style="rounded,filled", fontname=monospace, fontsize=12'
 _WIDTH = "14.5,1000"
-"""The most inches, of 96 pixels: Graphviz shrinks what is wider."""
+"""The maximum size, in inches of 96 pixels. Graphviz shrinks a wider picture."""
 
 
 def dot(drawing: Drawing) -> str:

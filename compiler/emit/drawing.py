@@ -1,5 +1,6 @@
-"""A picture before it is drawn: boxes and arrows, whatever draws them. What is shown is decided in `logical` and
-`physical`, how it looks in `svg`, `dot` and `mermaid`.
+"""A picture before it is drawn: boxes and arrows, independent of the output format.
+
+`logical` and `physical` decide what it shows; `svg`, `dot` and `mermaid` decide how it looks.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ NOTES: dict[Look, str] = {
     "lookup": "looked up",
     "lost": "what it loses",
 }
-"""What an arrow that is not plain says."""
+"""The labels of arrows that are not plain."""
 FILLS = {"stream": "#e8f1fb", "table": "#fdf3e0", "global table": "#f3e8fb", "sink": "#eeeeee"}
-"""The colours of boxes, by their kind."""
+"""The colours of boxes, by kind."""
 
 
 @record
 class Box:
-    """A node or a sink. `id` is made of letters and digits, so that no name can break a picture.
+    """A node or a sink. `id` has only letters, digits and `_`, so that no name can break a picture.
 
-    `lines` are its text, the name first. `band` is an index into `Drawing.bands`.
+    `lines` is its text, the name first. `band` is an index into `Drawing.bands`.
     """
 
     id: str
@@ -67,10 +68,10 @@ class Arrow:
 
 @record
 class Drawing:
-    """`boxes` come after all boxes that have arrows to them.
+    """A whole picture. In `boxes`, each box comes after all boxes that have arrows to it.
 
-    `bands` are the titles of the parts that boxes are grouped in, first to last; a part without a title has no frame.
-    Arrows go from a band to the same or a later one.
+    `bands` has the titles of the groups of boxes, first to last; a group without a title has no frame. Arrows go from a
+    band to the same or a later band.
     """
 
     name: str
@@ -80,36 +81,36 @@ class Drawing:
 
 
 def sink_lines(connector: Connector) -> tuple[str, ...]:
-    """A sink in a few words: its connector, and where it writes."""
+    """A short description of a sink: its connector, and where it writes."""
     place = where(connector)
     return (connector.kind, "sink") if place is None else (connector.kind, "sink", place)
 
 
 def lost_by(node: Node) -> str | None:
-    """The node whose lost records are those of `node`; None if they are all nodes', or if they are not lost."""
+    """The node whose lost records `node` holds; None if it holds those of all nodes, or no lost records."""
     return node.operation.of if isinstance(node.operation, DeadLetters) else None
 
 
 def where(connector: Connector) -> str | None:
-    """The path, topic or table of a connector; of a long one the end."""
+    """The path, topic or table of a connector; only the end of a long one."""
     options = dict(connector.options)
     found = next((str(options[name]) for name in ("path", "topic", "table") if name in options), None)
     return "..." + found[3 - _LONGEST :] if found is not None and len(found) > _LONGEST else found
 
 
 def columns_of(text: str) -> int:
-    """How many columns of a monospaced font a text takes."""
+    """How many columns a text takes in a monospaced font."""
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def narrow(drawing: Drawing) -> Drawing:
-    """The drawing with long lines of text wrapped, for what does not wrap them itself."""
+    """The drawing with long lines of text wrapped, for formats that do not wrap text."""
     boxes = (replace(box, lines=tuple(part for line in box.lines for part in _wrapped(line))) for box in drawing.boxes)
     return replace(drawing, boxes=tuple(boxes))
 
 
 def _wrapped(text: str) -> Iterator[str]:
-    """As many lines as the text needs, all but the first indented; words that are too long are cut."""
+    """Wraps the text into lines. All lines but the first are indented; words that are too long are cut."""
     lines = [""]
     for word in text.split():
         rest = word

@@ -11,7 +11,7 @@ __all__ = ["emit_graph"]
 
 
 def emit_graph(plan: Plan) -> str:
-    """An object with `name`, `nodes`, `edges`, `sinks`, `stages`; names of nodes are what edges refer to."""
+    """A JSON object with `name`, `nodes`, `edges`, `sinks`, `stages`. Edges refer to nodes by name."""
     stages = {node.name: [s.id for s in plan.stages if node.name in s.nodes] for node in plan.nodes}
     edges = [
         {"from": name, "to": node.name, "repartition": not set(stages[node.name]) <= set(stages[name])}

@@ -1,4 +1,4 @@
-"""The topology as a listing to read, and to compare with the one before: one block a node, in the order of the plan."""
+"""The topology as a listing, to read and to diff with an earlier one: one block per node, in the plan's order."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def emit_topology(plan: Plan) -> str:
-    """Nodes with kind, key, columns, types, versioned status and its reason, store, stage; then the sinks."""
+    """The nodes with kind, key, columns, types, versioned status and its reason, store and stage; then the sinks."""
     blocks = [f"topology {_name(plan.name)}"]
     for node in plan.nodes:
         if node in plan.dead_letters:
@@ -57,7 +57,7 @@ def emit_topology(plan: Plan) -> str:
 
 
 def _written(plan: Plan, sink: Sink) -> str:
-    """What a sink writes: a node, or lost records, as the user says it."""
+    """What a sink writes, a node or lost records, in the language's words."""
     match plan.node(sink.node).operation:
         case DeadLetters(lost=lost, of=of):
             return lost if of is None else f"{lost} of {_name(of)}"
@@ -111,7 +111,7 @@ def _operation(node: Node) -> Iterator[tuple[str, str]]:
 
 
 def _join(node: Node, inputs: list[str]) -> Iterator[tuple[str, str]]:
-    """The joins, and the steps of a foreign-key join and of a table's aggregate that the lowering adds."""
+    """The lines of joins, and of the steps that the lowering adds for foreign-key joins and aggregates of tables."""
     match node.operation:
         case StreamTableJoin(left=left, as_of=as_of, grace=grace, items=items):
             how = "as of the record's time" if as_of else "as it is"
@@ -136,7 +136,7 @@ def _join(node: Node, inputs: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _members(operation: Operation) -> Iterator[str]:
-    """The members of an operation that has no words of its own; numbers are durations."""
+    """The members of an operation without wording of its own; numbers are durations."""
     for field in fields(operation)[:-1]:
         value = getattr(operation, field.name)
         if value is not False:

@@ -1,5 +1,6 @@
-"""The topology as the user wrote it: one box a statement, under the user's names. What the lowering has added is part
-of the node that it was added for.
+"""Draws the topology as the user wrote it: one box per statement, with the user's names.
+
+Nodes that the lowering added are part of the box of the node for which they were added.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = ["logical"]
 
 
 def logical(plan: Plan) -> Drawing:
-    """Nodes and sinks, and which reads which."""
+    """Draws the nodes and sinks, with an arrow from each to what reads it."""
     parts: dict[str, list[Node]] = {}
     for node in plan.nodes:
         parts.setdefault(node.owner, []).append(node)
@@ -71,7 +72,7 @@ def _lines(node: Node, kind: str, parts: Sequence[Node]) -> Iterator[str]:
 
 
 def _operation(node: Node, kind: str, parts: Sequence[Node]) -> Iterator[str]:
-    """What the statement says: its operation in the language's words, and what that is given."""
+    """The statement's operation in the language's words, with its arguments."""
     added = [part.operation for part in parts if part is not node]
     match [*added, node.operation]:
         case [Source(connector=connector)]:
@@ -116,7 +117,7 @@ def _given(operation: Operation, added: Sequence[Operation]) -> Iterator[str]:
 
 
 def _moved(added: Sequence[Operation]) -> tuple[Item, ...]:
-    """What an ``on`` or ``by`` computes: the key of the `Rekey` that it became."""
+    """What an ``on`` or ``by`` computes: the key of the `Rekey` that the lowering made of it."""
     return next((operation.items for operation in added if isinstance(operation, Rekey)), ())
 
 

@@ -1,4 +1,4 @@
-"""A drawing as a Mermaid flowchart: bands as subgraphs, tooltips on hover."""
+"""Renders a drawing as a Mermaid flowchart: bands as subgraphs, tooltips on hover."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WAYS = {
 
 
 def mermaid(drawing: Drawing) -> str:
-    """The text of a flowchart; whatever a name holds, it stays a label."""
+    """The text of a flowchart. Names are escaped, so that they can only be labels."""
     lines = ["flowchart TD"]
     for number, title in enumerate(drawing.bands):
         lines.extend(_band(number, title, drawing))
@@ -48,5 +48,5 @@ def _label(lines: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Mermaid's way of writing a character by its number; letters, digits, spaces and what is harmless stay."""
+    """`text` with characters written by number, as Mermaid does; letters, digits and harmless characters stay."""
     return "".join(c if c.isalnum() or c in " _-.,:()/=" else f"#{ord(c)};" for c in text)

@@ -1,4 +1,4 @@
-"""The plan as it runs: every node in every stage that lists it, those that the lowering has added as well."""
+"""Draws the plan as it runs: every node in every stage that lists it, including nodes that the lowering added."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["physical"]
 
 
 def physical(plan: Plan) -> Drawing:
-    """Stages as bands, repartitions and broadcasts as arrows of their own look, the reason of a status as tooltip."""
+    """Draws stages as bands, repartitions and broadcasts as distinct arrows, and the reason of a status as tooltip."""
     numbers = {node.name: number for number, node in enumerate(plan.nodes)}
     boxes = [_box(plan.nodes[numbers[name]], numbers[name], stage) for stage in plan.stages for name in stage.nodes]
     last = len(plan.stages)
@@ -32,7 +32,7 @@ def _box(node: Node, number: int, stage: Stage) -> Box:
 
 
 def _lines(node: Node, kind: str) -> Iterator[str]:
-    """Its name, what it is, its key, its window, what it waits for, its status and store."""
+    """The box's text: name, operation, key, window, grace or wait, status and store."""
     yield node.name
     yield f"{node.operation.op} ({kind})".replace("_", " ")
     if key := ", ".join(column.name for column in node.schema.key):
@@ -55,7 +55,7 @@ def _lines(node: Node, kind: str) -> Iterator[str]:
 
 
 def _arrows(plan: Plan, numbers: dict[str, int]) -> Iterator[Arrow]:
-    """All ways of records: inside a stage, from stage to stage, to the sinks."""
+    """All paths of records: inside a stage, between stages, and to the sinks."""
     emitting = {name: f"n{numbers[name]}_{stage.id}" for stage in plan.stages for name in stage.emits}
     for stage in plan.stages:
         for name in stage.nodes:

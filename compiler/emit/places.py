@@ -1,5 +1,6 @@
-"""Where the slots of rows stand: from left to right as near as can be to what they are linked with, without overlaps
-and never beyond the width of a picture. Ways that pass several rows are kept straight.
+"""Places the slots of each row: as close as possible to the slots that they are linked with.
+
+Slots do not overlap and stay within the width of the picture. Arrows that pass several rows are kept straight.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ __all__ = ["middles"]
 
 _ROUNDS = 24
 _LANE_WEIGHT = 8
-"""How much more a lane pulls than a box."""
+"""The weight of a lane, where a box has weight 1."""
 
 
 def middles(rows: Rows) -> dict[Slot, float]:
-    """The middle of every slot, in pixels from the left edge of the rows."""
+    """The centre of every slot, in pixels from the left edge of the rows."""
     above: dict[Slot, list[Slot]] = {slot: [] for row in rows.rows for slot in row}
     below: dict[Slot, list[Slot]] = {slot: [] for slot in above}
     for start, end in dict.fromkeys(pair for way in rows.ways for pair in pairwise(way)):
@@ -38,7 +39,7 @@ def middles(rows: Rows) -> dict[Slot, float]:
 
 
 def _mean(slot: Slot, near: Sequence[Slot], at: Mapping[Slot, float], widths: Mapping[Slot, float]) -> float:
-    """The mean of what a slot is linked with; a lane goes on from a lane."""
+    """The weighted mean position of the slots that a slot is linked with; lanes weigh more, so that they line up."""
     weights = [_weight(slot, widths) * _weight(other, widths) for other in near]
     return sum(at[o] * w for o, w in zip(near, weights, strict=True)) / sum(weights) if near else at[slot]
 
@@ -48,18 +49,19 @@ def _weight(slot: Slot, widths: Mapping[Slot, float]) -> int:
 
 
 def _packed(row: Sequence[Slot], widths: Mapping[Slot, float]) -> tuple[list[float], float]:
-    """The middles of slots that are packed to the left, and where the last one ends."""
+    """The centres of the slots when packed to the left, and where the last one ends."""
     ends = list(accumulate(widths[slot] + GAP for slot in row))
     return [end - GAP - widths[slot] / 2 for slot, end in zip(row, ends, strict=True)], ends[-1] - GAP
 
 
 def _spread(row: Sequence[Slot], wanted: Sequence[float], widths: Mapping[Slot, float], widest: float) -> list[float]:
-    """The middles nearest to `wanted` (by weighted least squares) that keep the order, the gaps and the bounds.
+    """The centres closest to `wanted` (by weighted least squares) that keep the order, the gaps and the bounds.
 
-    Measured from where the slots are packed, keeping order and gaps means not to fall: pool adjacent violators, clip.
+    Measured as offsets from the packed positions, order and gaps are kept if the offsets never decrease. So this is an
+    isotonic regression: pool adjacent violators, then clip.
     """
     packed, total = _packed(row, widths)
-    pools: list[tuple[float, int, int]] = []  # the mean of each pool, its weight, how many are in it
+    pools: list[tuple[float, int, int]] = []  # per pool: the mean, the weight, the number of slots
     for slot, want, least in zip(row, wanted, packed, strict=True):
         mean, weight, count = want - least, _weight(slot, widths), 1
         while pools and pools[-1][0] > mean:

@@ -1,8 +1,8 @@
-"""Which row each box of a drawing stands in, and in which order: rows from top to bottom.
+"""Assigns the boxes of a drawing to rows, from top to bottom, and orders each row.
 
-A box stands below all that it reads, and what has no inputs as near as can be above what reads it. A row that would be
-wider than `WIDEST` is made into several. An arrow that passes a row has a *lane* in it, which arrows of one look from
-the same box share. Then the rows are ordered so that few ways cross.
+A box stands below everything that it reads. A box without inputs stands as close as possible above its readers. A row
+wider than `WIDEST` is split. An arrow that passes a row has a *lane* in it; arrows of the same look from the same box
+share a lane. Then the rows are ordered so that few arrows cross.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from vsc.plan.record import record
 __all__ = ["GAP", "LANE", "LINE", "MARGIN", "PADDING", "WIDEST", "Rows", "Slot", "height", "in_rows", "room", "width"]
 
 WIDEST = 1400
-"""How many pixels a picture is wide at most, unless hundreds of arrows pass one row."""
+"""The maximum width of a picture in pixels, unless hundreds of arrows pass one row."""
 GAP = 22
 """Pixels between the slots of a row."""
 LINE, PADDING, _CHARACTER, LANE, MARGIN = 15, 10, 7.3, 2, 24
 _SWEEPS = 6
 
 Slot = str
-"""The id of a box, or of a lane: the box that it comes from, the look and the row."""
+"""The id of a box, or of a lane (made of the box where its arrows start, their look, and the row)."""
 
 
 @record
 class Rows:
-    """`rows` hold the slots from left to right, `bands` the band of each row.
+    """`rows` has the slots of each row from left to right, `bands` the band of each row.
 
-    `ways` are, arrow by arrow, the slots that it goes through, one a row. `widths` are those of all slots.
+    `ways` has, for each arrow, the slots that it passes, one per row. `widths` has the width of every slot.
     """
 
     rows: tuple[tuple[Slot, ...], ...]
@@ -42,17 +42,17 @@ class Rows:
 
 
 def width(box: Box) -> float:
-    """In pixels, by the longest line."""
+    """The width in pixels that the longest line needs."""
     return max(map(columns_of, box.lines)) * _CHARACTER + 2 * PADDING
 
 
 def height(box: Box) -> float:
-    """In pixels, by the number of lines."""
+    """The height in pixels that the lines need."""
     return len(box.lines) * LINE + PADDING
 
 
 def in_rows(drawing: Drawing) -> Rows:
-    """The rows of a drawing."""
+    """Arranges a drawing in rows."""
     band = {box.id: box.band for box in drawing.boxes}
     widths = {box.id: width(box) for box in drawing.boxes}
     ranks = _ranks(drawing, band)
@@ -72,7 +72,7 @@ def in_rows(drawing: Drawing) -> Rows:
 
 
 def room() -> float:
-    """The pixels that a row has."""
+    """The width that a row can use, in pixels."""
     return WIDEST - 2 * MARGIN
 
 
@@ -87,7 +87,7 @@ def _split(row: list[str], widths: Mapping[Slot, float]) -> list[list[str]]:
 
 
 def _ranks(drawing: Drawing, band: Mapping[str, int]) -> dict[str, int]:
-    """How far down in its band each box stands."""
+    """How far down each box stands in its band."""
     inside = [arrow for arrow in drawing.arrows if band[arrow.start] == band[arrow.end]]
     read: dict[str, list[str]] = {box.id: [] for box in drawing.boxes}
     readers: dict[str, list[str]] = {box.id: [] for box in drawing.boxes}
@@ -121,7 +121,7 @@ def _with_lanes(
 
 
 def _ordered(rows: list[list[Slot]], ways: Sequence[Sequence[Slot]]) -> tuple[tuple[Slot, ...], ...]:
-    """The rows with few crossings: each slot as near as can be to the mean of those that it is linked with."""
+    """Reorders the rows for few crossings: each slot moves close to the mean place of the slots it is linked with."""
     links = set(pair for way in ways for pair in pairwise(way))
     above: dict[Slot, list[Slot]] = {}
     below: dict[Slot, list[Slot]] = {}
@@ -144,7 +144,7 @@ def _ordered(rows: list[list[Slot]], ways: Sequence[Sequence[Slot]]) -> tuple[tu
 
 
 def _nearest(row: list[Slot], links: Mapping[Slot, list[Slot]], place: Mapping[Slot, int]) -> list[Slot]:
-    """The row by the mean place of what its slots are linked with; those linked with nothing stay where they are."""
+    """The row, sorted by the mean place of the slots that each is linked with; slots without links stay in place."""
     means = {slot: sum(place[other] for other in links[slot]) / len(links[slot]) for slot in row if slot in links}
     moving = iter(sorted(means, key=lambda slot: means[slot]))
     return [next(moving) if slot in means else slot for slot in row]

@@ -1,7 +1,7 @@
-"""A drawing as SVG, without Graphviz: rows from top to bottom, as `rows` and `places` find them.
+"""Renders a drawing as SVG, without Graphviz: rows from top to bottom, laid out by `rows` and `places`.
 
-Bands with a title have a frame. Nothing in it is loaded from anywhere. Not for topologies of hundreds of nodes: ways
-may cross.
+Bands with a title have a frame. The image loads nothing from elsewhere. It is not meant for topologies of hundreds of
+nodes, where arrows may cross.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Point = tuple[float, float]
 
 @record
 class _Sheet:
-    """What stands where: the middles of slots, and of each row its band, its upper and its lower edge."""
+    """The layout: the centre of each slot, and the band, upper edge and lower edge of each row."""
 
     rows: Rows
     middle: Mapping[Slot, float]
@@ -41,12 +41,12 @@ class _Sheet:
 
     @property
     def right(self) -> float:
-        """Where the last slot ends."""
+        """The right edge of the rightmost slot."""
         return max((self.middle[slot] + self.rows.widths[slot] / 2 for slot in self.middle), default=0.0)
 
 
 def svg(drawing: Drawing) -> str:
-    """The text of an SVG image with a background of its own."""
+    """The text of an SVG image with its own background."""
     drawing = narrow(drawing)
     boxes = {box.id: box for box in drawing.boxes}
     sheet = _sheet(drawing, boxes)
@@ -91,7 +91,7 @@ def _sheet(drawing: Drawing, boxes: Mapping[str, Box]) -> _Sheet:
 
 
 def _routes(sheet: _Sheet, boxes: Mapping[str, Box]) -> Iterator[list[_Point]]:
-    """The points of each way: pairs between which it bends, and beyond which it goes straight."""
+    """The points of each arrow: its start, then pairs. It bends inside a pair and runs straight between pairs."""
     row_of = {slot: number for number, row in enumerate(sheet.rows.rows) for slot in row}
     leaving, entering = _ports(sheet)
     for way in sheet.rows.ways:
@@ -106,7 +106,7 @@ def _routes(sheet: _Sheet, boxes: Mapping[str, Box]) -> Iterator[list[_Point]]:
 
 
 def _ports(sheet: _Sheet) -> tuple[dict[tuple[Slot, Slot], float], dict[tuple[Slot, Slot], float]]:
-    """Where ways leave and enter slots, side by side in the order of where they go and come from."""
+    """The x positions at which arrows leave and enter slots: side by side, in the order of their other ends."""
     after: dict[Slot, list[Slot]] = {}
     before: dict[Slot, list[Slot]] = {}
     for start, end in dict.fromkeys(pair for way in sheet.rows.ways for pair in pairwise(way)):
@@ -118,7 +118,7 @@ def _ports(sheet: _Sheet) -> tuple[dict[tuple[Slot, Slot], float], dict[tuple[Sl
 
 
 def _side_by_side(sheet: _Sheet, slot: Slot, others: list[Slot]) -> Iterator[tuple[Slot, float]]:
-    room = max(sheet.rows.widths[slot] - PADDING, 0.0)  # none in a lane
+    room = max(sheet.rows.widths[slot] - PADDING, 0.0)  # 0 in a lane
     step, first = min(_PORT, room / len(others)), (len(others) - 1) / 2
     for number, other in enumerate(sorted(others, key=lambda other: sheet.middle[other])):
         yield other, sheet.middle[slot] + (number - first) * step
@@ -177,6 +177,6 @@ def _drawn(box: Box, x: float, y: float) -> str:
 
 
 def _text(text: str) -> str:
-    """`text` as the content of an element, without what XML cannot hold."""
+    """`text` as the content of an element, without characters that XML does not allow."""
     kept = (c if c.isprintable() or c == "\N{NO-BREAK SPACE}" else "\N{REPLACEMENT CHARACTER}" for c in text)
     return escape("".join(kept))

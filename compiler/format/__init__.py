@@ -1,8 +1,8 @@
-"""``vsc fmt``: a topology in the one style, with every comment where it was.
+"""``vsc fmt``: formats a topology in the standard style and keeps every comment where it was.
 
-`format_topology` guarantees: the same statements, the same comments in the same order, and a text that it would not
-change again. It checks the first two itself before it gives a text away. It knows the grammar, not the operators: a
-new statement needs nothing here unless it has a clause that should begin a line (`vsc.compiler.format.style`).
+`format_topology` guarantees the same statements, the same comments in the same order, and a text that formatting again
+does not change. It checks the first two before it returns. It knows the grammar, not the operators: a new statement
+needs no change here unless it has a clause that should begin a line (`vsc.compiler.format.style`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["format_topology"]
 
 
 def format_topology(text: str, path: str = "topology.vdsl") -> str:
-    """The text in the one style. Raises `TopologyError` for a text with a syntax error; `path` is what it shows."""
+    """The text in the standard style. Raises `TopologyError` for a syntax error; its diagnostics show `path`."""
     read = _read(text, path)
     formatted = render_file(read)
     if formatted != text and not read.same_as(_read(formatted, path)):

@@ -1,8 +1,8 @@
-"""A topology as the formatter sees it: statements as trees of grammar rules over tokens, and comments between tokens.
+"""A topology as the formatter sees it: statements as trees of grammar rules over tokens, with comments between tokens.
 
-Nothing is interpreted: a form is the name of a rule, the tokens it covers and the forms inside. Two things are set
-right here, so that every layout agrees: a trailing comma and a stray ``;`` are dropped, and a comment before a ``,``
-or ``;`` comes to stand behind it.
+Nothing is interpreted: a form is the name of a rule, the tokens it covers, and the forms inside it. Two things are
+normalized here for every layout: trailing commas and stray ``;`` are dropped, and a comment before a ``,`` or ``;``
+moves after it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CLOSING = (")", "]", ">", ";")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a rule of the grammar has matched: the tokens `start` to `end` (exclusive), and the forms inside."""
+    """What a grammar rule matched: the tokens from `start` to `end` (exclusive), and the forms inside."""
 
     rule: str
     start: int
@@ -34,12 +34,12 @@ class Form:
 
 
 Piece = int | Form
-"""A token that stands in a form itself, or a form inside it."""
+"""Part of a form: one of its own tokens, or a form inside it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment; `inline` if it stands behind a token on its line, `blank` if an empty line comes before it."""
+    """A comment; `inline` if it follows a token on the same line, `blank` if an empty line comes before it."""
 
     text: str
     inline: bool
@@ -48,10 +48,11 @@ class Comment:
 
 @dataclass(slots=True)
 class Forms:
-    """A file. Lists go by token; the last token is the end of the text.
+    """A file. The lists have one entry per token; the last token is the end of the text.
 
-    `words`: how each token is written. `comments`: those before it. `blank`: whether an empty line comes right before
-    it. `rules`: the rule of the form in which it stands itself. `dropped`: tokens that are not written.
+    `words` is the text of each token. `comments` has the comments before it. `blank` says whether an empty line comes
+    right before it. `rules` is the rule of the innermost form around it. `keywords`, `numbers` and `dropped` are sets
+    of tokens; dropped tokens are not written.
     """
 
     words: list[str]
@@ -64,7 +65,7 @@ class Forms:
     dropped: set[int] = field(default_factory=set)
 
     def pieces(self, form: Form) -> list[Piece]:
-        """The form's own tokens and the forms inside it, in order, without dropped tokens."""
+        """The form's own tokens and its inner forms, in order, without dropped tokens."""
         found: list[Piece] = []
         at = form.start
         for inside in form.inside:
@@ -75,7 +76,7 @@ class Forms:
         return [piece for piece in found if isinstance(piece, Form) or piece not in self.dropped]
 
     def same_as(self, other: Forms) -> bool:
-        """Whether both say the same, with the same comments."""
+        """Whether both have the same statements and the same comments."""
         return self._said() == other._said()
 
     def _said(self) -> tuple[list[str], list[str], list[str]]:
@@ -85,7 +86,7 @@ class Forms:
 
 
 def read_forms(text: str) -> tuple[Forms, tuple[Finding, ...]]:
-    """The file and its syntax errors; with any, the forms are not to be used."""
+    """The file and its syntax errors. If it has any, the forms must not be used."""
     read = read_statements(text, _Recorder)
     tokens, tables = read.tokens, load_tables()
     count = len(tokens.kinds)
@@ -127,7 +128,7 @@ class _Recorder:
 
 
 def _assign(forms: Forms, form: Form) -> None:
-    """Notes the rule of each token, which words are names, and which commas are trailing."""
+    """Records the rule of each token, which words are names, and which commas are trailing."""
     pieces = forms.pieces(form)
     for place, piece in enumerate(pieces):
         if isinstance(piece, Form):
@@ -143,7 +144,7 @@ def _assign(forms: Forms, form: Form) -> None:
 
 
 def _read_gaps(forms: Forms, tokens: Tokens) -> None:
-    """Finds the comments, and writes durations with single spaces; a comment inside one comes behind it."""
+    """Collects the comments, and writes durations with single spaces. A comment inside a duration moves after it."""
     duration = load_tables().number["DURATION"]
     end, inside = 0, ""
     for index, start in enumerate(tokens.starts):
@@ -161,7 +162,7 @@ def _read_gaps(forms: Forms, tokens: Tokens) -> None:
 
 
 def _comments(between: str) -> tuple[list[Comment], bool]:
-    """The comments in what stands between two tokens, and whether an empty line ends it."""
+    """The comments in the text between two tokens, and whether that text ends with an empty line."""
     comments: list[Comment] = []
     at = 0
     for match in _COMMENT.finditer(between):
@@ -172,14 +173,14 @@ def _comments(between: str) -> tuple[list[Comment], bool]:
 
 
 def _joined(before: list[Comment], after: list[Comment]) -> list[Comment]:
-    """Comments that come to stand between the same two tokens: only the first can be on the line of a token."""
+    """Joins comments that end up between the same two tokens. Only the first can stay on the line of a token."""
     if not before:
         return after
     return before + [Comment(comment.text, False, comment.blank) for comment in after]
 
 
 def _settle(forms: Forms) -> None:
-    """Moves the comments before what is dropped, and before ``,`` and ``;``, behind it."""
+    """Moves comments before dropped tokens, and before ``,`` and ``;``, after them."""
     comments, words = forms.comments, forms.words
     for index in range(len(words) - 1):
         before = comments[index]

@@ -1,7 +1,7 @@
-"""Text with places where it may break, and how it is laid out: groups stand on one line where they fit (Wadler 2003).
+"""Lays out text that has possible line breaks: a group stands on one line if it fits (Wadler 2003).
 
-A `Line` breaks if the innermost `Group` around it does not fit into the width; a comment breaks every group around it,
-and the line after itself.
+A `Line` breaks if the innermost `Group` around it does not fit into the width. A comment breaks every group around it,
+and ends its line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ INDENT = "  "
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """On one line it is `flat`; otherwise a line break, or `broken` where that is given."""
+    """A possible line break: `flat` if its group is on one line, else a line break, or `broken` if that is given."""
 
     flat: str
     broken: str | None = None
@@ -23,7 +23,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment: behind what stands on the line, or on a line of its own."""
+    """A comment: `inline` at the end of a line, otherwise on its own line."""
 
     text: str
     inline: bool
@@ -31,21 +31,21 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Parts, one after the other."""
+    """Parts in sequence."""
 
     parts: tuple[Doc, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Indent:
-    """Lines that begin inside are indented once more."""
+    """Lines that begin inside it are indented by one more level."""
 
     inner: Doc
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Breaks at all of its lines or at none; `breaks` if it cannot stand on one line."""
+    """Breaks at all of its lines or at none of them. `breaks` is true if it can never stand on one line."""
 
     inner: Doc
     breaks: bool
@@ -84,7 +84,7 @@ def layout(doc: Doc, width: int) -> str:
 
 
 def _fits(doc: Doc, after: _Waiting, room: int) -> bool:
-    """Whether `doc`, on one line, and what follows up to the next break fit into `room` columns."""
+    """Whether `doc` on one line, and the text after it up to the next break, fit into `room` columns."""
     parts: list[tuple[bool, Doc]] = [(True, doc)]
     place = len(after)
     while room >= 0:
@@ -96,7 +96,7 @@ def _fits(doc: Doc, after: _Waiting, room: int) -> bool:
         flat, part = parts.pop()
         if isinstance(part, str):
             first, newline, _ = part.partition("\n")
-            if newline:  # a string over several lines
+            if newline:  # a string that spans several lines
                 return place < len(after) and len(first) <= room
             room -= len(part)
         elif isinstance(part, Line):
@@ -113,13 +113,13 @@ def _fits(doc: Doc, after: _Waiting, room: int) -> bool:
 
 
 class _Output:
-    """The lines so far; blanks are written only before something."""
+    """The output so far. Blanks are written only before other text, never at the end of a line."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.space = ""
-        self._column = 0  # 0: nothing stands on this line
-        self._ended = False  # a comment ends the line
+        self._column = 0  # 0: the line is empty
+        self._ended = False  # the line ends with a comment
 
     def column(self, depth: int) -> int:
         return self._column + len(self.space) if self._column else len(INDENT) * depth

@@ -1,7 +1,7 @@
-"""The style: how the pieces of a statement are spaced, and where it breaks when it is longer than a line.
+"""The style: how the pieces of a statement are spaced, and where a statement that is longer than a line breaks.
 
 A statement stands on one line if it fits. If not, each of its clauses begins a line, and so does each column of a
-source; a clause that is still too long breaks at its commas, its operators, or inside its last brackets.
+source. A clause that is still too long breaks at its commas, at its operators, or inside its last brackets.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _CLAUSES = (
     frozenset({"with", "on", "by", "group", "window", "within", "until"}),
     frozenset({"emit"}),
 )
-"""Words that begin a line of a statement that is too long, of a clause that still is, and of a part of that."""
+"""Words that begin a line, by level: in a statement that is too long, in a clause that still is, and in its parts."""
 _GLUED = frozenset({"call", "call_star", "call_distinct", "cast", "sized_type"})
-"""Rules that have no blank before their bracket."""
+"""Rules without a blank before their bracket."""
 _BRACKETS = {"(": ")", "[": "]", "<": ">"}
 _BREAK = Line(" ")
 
@@ -45,7 +45,7 @@ class _Style:
         self.comments = [list(comments) for comments in forms.comments]
 
     def before(self, token: int) -> Iterable[str]:
-        """Takes the comments between statements before a token, with the empty lines."""
+        """Removes the comments between statements before a token and returns them, with their empty lines."""
         for comment in self.comments[token]:
             if not comment.inline:
                 yield "\n" * comment.blank + comment.text + "\n"
@@ -56,7 +56,7 @@ class _Style:
     # statements and clauses
 
     def statement(self, form: Form) -> Doc:
-        """A statement, and the comment behind it."""
+        """A statement and the comment after it."""
         *pieces, end = self.forms.pieces(form)
         signs = [self.words[piece] if isinstance(piece, int) else "" for piece in pieces]
         if "=" in signs:
@@ -69,7 +69,7 @@ class _Style:
         return _sequence(_group(body, Indent(_sequence(*self.own(end))), closing), *behind)
 
     def clauses(self, pieces: list[Piece], level: int = 0) -> Doc:
-        """Clauses, each on a line if the group around does not fit; inside each, those of the next level."""
+        """Clauses, each on its own line if the group around them does not fit; then those of the next level inside."""
         pieces = self.opened(pieces)
         if level == len(_CLAUSES):
             return self.clause(pieces)
@@ -86,12 +86,12 @@ class _Style:
         return _group(first, Indent(_sequence(*(one for other in others for one in (_BREAK, other)))))
 
     def begins(self, piece: Piece, level: int) -> bool:
-        """Whether a clause begins with the piece."""
+        """Whether the piece begins a clause."""
         token = self.first(piece)
         return self.words[token] in _CLAUSES[level] and token in self.forms.keywords
 
     def opened(self, pieces: list[Piece]) -> list[Piece]:
-        """The pieces of a clause that is one form."""
+        """The pieces inside, if `pieces` is a single form that begins a clause; else `pieces`."""
         while (
             len(pieces) == 1
             and isinstance(pieces[0], Form)
@@ -101,7 +101,7 @@ class _Style:
         return pieces
 
     def clause(self, pieces: list[Piece]) -> Doc:
-        """A clause without clauses inside: its words, and behind them a list, an expression or brackets."""
+        """A clause without inner clauses: its words, followed by a list, an expression or brackets."""
         if self.rules[self.last(pieces[-1])] == "source":
             return self.columns(pieces)
         words = 0
@@ -117,7 +117,7 @@ class _Style:
         return _group(self.sequence(pieces[:words]), Indent(_sequence(_BREAK, self.content(body))))
 
     def columns(self, pieces: list[Piece]) -> Doc:
-        """The columns of a source: below each other where the statement breaks, the types in one column."""
+        """The columns of a source. If the statement breaks, each stands on its own line, with the types aligned."""
         open = next(n for n, piece in enumerate(pieces) if isinstance(piece, int) and self.words[piece] == "(")
         inner, close = pieces[open + 1 : -1], pieces[-1]
         names = [self.forms.pieces(piece)[0] for piece in inner if isinstance(piece, Form)]
@@ -148,13 +148,13 @@ class _Style:
         return self.sequence(pieces)
 
     def links(self, pieces: list[Piece]) -> Doc:
-        """The operators of a chain with their right operands, each pair on a line where the chain breaks."""
+        """The operators of a chain with their right operands. If the chain breaks, each pair is on its own line."""
         return _sequence(
             *(part for n, piece in enumerate(pieces) for part in ((SPACE if n % 2 else _BREAK), self.piece(piece)))
         )
 
     def case(self, pieces: list[Piece]) -> Doc:
-        """``case ... end``: each ``when`` on a line where it breaks."""
+        """``case ... end``. If it breaks, each ``when`` is on its own line."""
         parts: list[Doc] = []
         for piece in pieces[1:-1]:
             value = isinstance(piece, Form) and piece.rule not in ("when", "otherwise")
@@ -164,7 +164,7 @@ class _Style:
         )
 
     def sequence(self, pieces: list[Piece]) -> Doc:
-        """Pieces on one line, apart from what is in brackets."""
+        """Pieces on one line, except that brackets among them may break."""
         parts: list[Doc] = []
         place = 0
         while place < len(pieces):
@@ -181,7 +181,7 @@ class _Style:
         return _sequence(*parts)
 
     def bracketed(self, open: int, inner: list[Piece], close: Piece) -> Doc:
-        """Brackets and what is in them. Brackets around nothing but brackets break as those do."""
+        """Brackets and their content. Brackets whose only content is brackets add no break of their own."""
         opening, own = self.token(open), self.own(close)
         if not own and (not inner or (isinstance(opening, str) and self.is_bracketed(inner))):
             return _sequence(opening, *map(self.piece, inner), *self.bare(close))
@@ -189,7 +189,7 @@ class _Style:
         return _group(opening, Indent(_sequence(*content, *own)), SOFT, *self.bare(close))
 
     def content(self, pieces: list[Piece]) -> Doc:
-        """A list or an expression that stands on lines of its own where it breaks."""
+        """A list or an expression that stands on its own lines if it breaks."""
         if _chained(pieces):
             (chain,) = pieces
             assert isinstance(chain, Form)
@@ -201,7 +201,7 @@ class _Style:
     # tokens
 
     def token(self, token: int) -> Doc:
-        """A token with the comments before it on lines of their own, and the one behind it on its line."""
+        """A token, with the comments before it on their own lines and the one after it on the token's line."""
         return _sequence(*self.own(token), *self.bare(token))
 
     def own(self, piece: Piece) -> list[Doc]:
@@ -231,14 +231,14 @@ class _Style:
         return isinstance(piece, int) and self.words[piece] == _BRACKETS[self.words[open]]
 
     def is_bracketed(self, pieces: list[Piece]) -> bool:
-        """Whether there is one piece, and it ends with a bracket in which it can break."""
+        """Whether `pieces` is a single piece that ends with a bracket inside which it can break."""
         return len(pieces) == 1 and not _chained(pieces) and self.words[self.last(pieces[0])] in _BRACKETS.values()
 
     def is_keyword(self, piece: Piece) -> bool:
         return isinstance(piece, int) and piece in self.forms.keywords
 
     def commas(self, pieces: list[Piece]) -> list[int]:
-        """The places of the commas that stand in no bracket among the pieces."""
+        """The places of the commas among the pieces that are outside brackets."""
         places, depth = [], 0
         for place, piece in enumerate(pieces):
             if isinstance(piece, int):
@@ -248,7 +248,7 @@ class _Style:
         return places
 
     def is_apart(self, left: int, right: int) -> bool:
-        """Whether a blank stands between two tokens."""
+        """Whether a blank separates two tokens."""
         before, after = self.words[left], self.words[right]
         rules = self.rules
         if before == "-" and rules[left] in ("minus", "negative"):
@@ -272,14 +272,14 @@ def _sequence(*parts: Doc) -> Doc:
 
 
 def _group(*parts: Doc) -> Doc:
-    """A group; comments before its first token stand before the group."""
+    """A group. Comments before its first token are moved in front of the group."""
     before, inner = _parted(_sequence(*parts))
     group = Group(inner, _has_comment(inner))
     return _sequence(*before, group) if before else group
 
 
 def _parted(doc: Doc) -> tuple[list[Doc], Doc]:
-    """The comments at the beginning, and the rest."""
+    """The comments at the beginning of `doc`, and the rest."""
     if isinstance(doc, Comment):
         return [doc], _sequence()
     before: list[Doc] = []
