@@ -1,8 +1,8 @@
-"""The syntax tree: what was written, with the place of every part; nothing is resolved yet.
+"""The syntax tree: what was written, with the place of every part. Nothing is resolved yet.
 
-One frozen class a form, named as in ``docs/language.md``. Names are as meant (without backticks), strings are
-unescaped, durations are milliseconds. A variable ``${name}`` that was not given stays a `Variable`, or stays inside
-the text of a connector option's string.
+There is one frozen class per form, named as in ``docs/language.md``. Names have no backticks, strings are unescaped,
+durations are milliseconds. A variable ``${name}`` that was not given stays a `Variable`, or stays inside the text of a
+connector option's string.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from vsc.plan.types import DataType
 
 @record
 class Name:
-    """An identifier; `quoted` if it stood in backticks."""
+    """An identifier; `quoted` if it was written in backticks."""
 
     text: str
     span: Span
@@ -37,7 +37,7 @@ class Literal:
 
 @record
 class Duration:
-    """A duration in milliseconds. Negative only where an option's literal was written with ``-``."""
+    """A duration in milliseconds. It is negative only if an option's literal was written with ``-``."""
 
     milliseconds: int
     span: Span
@@ -45,7 +45,7 @@ class Duration:
 
 @record
 class Variable:
-    """``${name}`` in the place of a whole literal."""
+    """``${name}`` in place of a whole literal."""
 
     name: str
     span: Span
@@ -53,7 +53,7 @@ class Variable:
 
 @record
 class WrittenType:
-    """A type and where it stands."""
+    """A type and its place."""
 
     type: DataType
     span: Span
@@ -72,7 +72,7 @@ class ColumnRef:
 
 @record
 class FieldOf:
-    """``(e).f``: a member of a struct that is not a plain path."""
+    """``(e).f``: a member of a struct that is given by an expression other than a plain path."""
 
     base: Expression
     name: Name
@@ -92,7 +92,7 @@ class Element:
 class FunctionCall:
     """``f(a, b)``, ``count(*)`` (`star`), ``count(distinct e)`` (`distinct`).
 
-    `names` are those of ``struct(a, b as c)``, one an argument, None where there is none; no other call has names.
+    `names` has one entry per argument of ``struct(a, b as c)``, None without ``as``. No other call has names.
     """
 
     name: Name
@@ -114,7 +114,7 @@ class Unary:
 
 @record
 class Link:
-    """An operator of a chain with its right operand. `op_span` is the operator's own place."""
+    """An operator of a chain with its right operand. `op_span` is the place of the operator itself."""
 
     op: Choice["or", "and", "+", "-", "||", "*", "/", "%"]
     op_span: Span
@@ -123,7 +123,7 @@ class Link:
 
 @record
 class Chain:
-    """Operators of one level, to be read from left to right: ``a + b - c``. However long, it is one level deep."""
+    """Operators of the same precedence, read from left to right: ``a + b - c``. Any chain is one level deep."""
 
     first: Expression
     rest: tuple[Link, ...]
@@ -132,7 +132,7 @@ class Chain:
 
 @record
 class Comparison:
-    """Two values compared; ``!=`` is read as ``<>``. `op_span` is the operator's own place."""
+    """A comparison of two values; ``!=`` is read as ``<>``. `op_span` is the place of the operator itself."""
 
     op: Choice["=", "<>", "<", "<=", ">", ">="]
     left: Expression
@@ -183,7 +183,7 @@ class Like:
 
 @record
 class When:
-    """One branch of a case."""
+    """One branch of a ``case``."""
 
     condition: Expression
     value: Expression
@@ -220,7 +220,7 @@ Expression = (
 
 @record
 class Option:
-    """``name = literal`` in an options list; `quoted` names (in ``'...'``) are Spark's own."""
+    """``name = literal`` in an options list; `quoted` names (in ``'...'``) are Spark options."""
 
     name: Name
     value: Literal | Duration | Variable
@@ -250,7 +250,7 @@ class ColumnDecl:
 class MaterializeClause:
     """``materialize [as STORE] [versioned (...) | unversioned]``.
 
-    `kind` is None where neither word was written; `kind_span` is that of the word and its options.
+    `kind` is None if neither word was written. `kind_span` covers the word and its options.
     """
 
     store: Name | None
@@ -271,7 +271,7 @@ class SelectItem:
 
 @record
 class StarItem:
-    """``*``, ``a.*``, each with ``except (c, ...)``."""
+    """``*`` or ``a.*``, each optionally with ``except (c, ...)``."""
 
     qualifier: Name | None
     excluded: tuple[Name, ...]
@@ -292,7 +292,7 @@ class KeyItem:
 
 @record
 class Input:
-    """An input node, with the alias that hides its name."""
+    """An input node, with its alias, if any. The alias hides the node's name."""
 
     name: Name
     alias: Name | None
@@ -309,7 +309,7 @@ class Grace:
 
 @record
 class Window:
-    """``window KIND (options)`` and the emit clause behind it (None: not written)."""
+    """``window KIND (options)`` and the emit clause after it (None: not written)."""
 
     kind: Name
     options: tuple[Option, ...]
@@ -322,11 +322,11 @@ class Window:
 
 
 class Facts:
-    """What an operation says of itself to the passes.
+    """What the passes need to know about an operation.
 
-    `word` is what it begins with, `reads` the only kind of node that it takes (None: not one only), `makes` the kind
-    that it makes (None: it depends on its inputs). The table that it makes has the windows of its input where it
-    `keeps_windows`, and is a function of the input's rows where it goes `row_by_row`.
+    `word` is the keyword that it begins with. `reads` is the only kind of node that it takes (None: more than one).
+    `makes` is the kind of node that it makes (None: this depends on its inputs). With `keeps_windows`, the table that
+    it makes has the windows of its input. With `row_by_row`, each of its rows is computed from one row of the input.
     """
 
     __slots__ = ()
@@ -447,7 +447,7 @@ class Join(Facts):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """Its left and its right side."""
+        """Its left and its right input."""
         return self.left, self.right
 
 
@@ -468,7 +468,7 @@ class Aggregate(Facts):
 
 @record
 class Suppress(Facts):
-    """``suppress T until window closes`` (`limit` None) or ``until time limit D``, with its bounds."""
+    """``suppress T until window closes`` (`limit` is None) or ``until time limit D``, with its bounds."""
 
     word = "suppress"
     reads = makes = "table"
@@ -482,7 +482,7 @@ class Suppress(Facts):
 
 @record
 class Materialize(Facts):
-    """``materialize T [as NAME] [versioned (...) | unversioned]`` as a node of its own."""
+    """``materialize T [as NAME] [versioned (...) | unversioned]`` as a separate node."""
 
     word = "materialize"
     reads = makes = "table"
@@ -525,7 +525,7 @@ class TopologyName:
 
 @record
 class SourceDecl:
-    """``stream|table|global table NAME (columns) from CONNECTOR ...;``. `kind_span` is that of the first words."""
+    """``stream|table|global table NAME (columns) from CONNECTOR ...;``. `kind_span` covers the words of the kind."""
 
     kind: Choice["stream", "table", "global table"]
     name: Name
@@ -541,7 +541,7 @@ class SourceDecl:
 
 @record
 class DerivedDecl:
-    """``stream|table NAME = OPERATION;``. `kind_span` is that of the word ``stream`` or ``table``."""
+    """``stream|table NAME = OPERATION;``. `kind_span` covers the word ``stream`` or ``table``."""
 
     kind: Choice["stream", "table"]
     name: Name
@@ -551,14 +551,14 @@ class DerivedDecl:
 
 
 LOST = ("dropped", "missed")
-"""What a sink can write instead of a node: the records that were dropped, or that found no partner."""
+"""What a sink can write instead of a node: the records that were dropped, or that found no row."""
 
 
 @record
 class SinkDecl:
     """``sink NAME to CONNECTOR;``, or ``sink dropped|missed of NODE to CONNECTOR;``.
 
-    Without `of` the name may be that of a node or one of `LOST`: `Topology.lost` decides.
+    Without `of`, the name can be that of a node or one of `LOST`; `Topology.lost` decides.
     """
 
     name: Name
@@ -572,10 +572,10 @@ Statement = TopologyName | SourceDecl | DerivedDecl | SinkDecl
 
 @record
 class File:
-    """A parsed file: its statements in order. Statements that could not be parsed are missing.
+    """A parsed file: its statements in order, without those that could not be parsed.
 
-    `broken` are the names that those would have declared, as far as they can be read: nothing is to be said about a use
-    of them.
+    `broken` has the names that the missing statements would have declared, if they can be read. Uses of these names
+    must not be reported.
     """
 
     statements: tuple[Statement, ...]

@@ -1,8 +1,8 @@
 """The grammar of the language, as data.
 
-`vsc.lark` is the language, for people and for lark; ``tables.json`` is the same as the LALR tables that the compiler
-loads, so that no grammar is compiled when ``vsc`` starts. ``python -m vsc.grammar`` makes the second from the first.
-This package knows nothing of the compiler.
+``vsc.lark`` defines the language, for people and for lark. ``tables.json`` holds the LALR tables built from it; the
+compiler loads these, so that no grammar is compiled when ``vsc`` starts. ``python -m vsc.grammar`` rebuilds them.
+This package does not depend on the compiler.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ def read() -> str:
 
 
 def read_tables() -> str:
-    """The text of ``tables.json`` (its form: see `vsc.grammar.build`)."""
+    """The text of ``tables.json``. `vsc.grammar.build` describes its format."""
     return _read("tables.json")
 
 
 def _read(name: str) -> str:
-    data = pkgutil.get_data(__name__, name)  # the package may lie in a zip file
+    data = pkgutil.get_data(__name__, name)  # the package may be in a zip file
     assert data is not None, name
     return data.decode("utf-8")

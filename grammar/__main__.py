@@ -1,4 +1,4 @@
-"""``python -m vsc.grammar``: builds ``tables.json`` anew from ``vsc.lark``."""
+"""``python -m vsc.grammar``: rebuilds ``tables.json`` from ``vsc.lark``."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""From ``vsc.lark`` to the LALR tables of ``tables.json``. The only user of lark.
+"""Builds the LALR tables of ``tables.json`` from ``vsc.lark``. The only module that uses lark.
 
 The tables depend on the grammar alone: states are numbered in the order in which they are reached from the start
 symbols, so the same grammar gives the same bytes with every version of lark and every hash seed.
 
-The form of ``tables.json``, version 1:
+The format of ``tables.json``, version 1:
 
 * ``terminals``: ``[name, "word" or "sign" or "pattern", text, reserved]``, sorted by name; ``$END`` has no text. A
-  terminal's number is its place here; the numbers of nonterminals follow on.
+  terminal's number is its index in this list; the numbers of nonterminals follow.
 * ``nonterminals``: their names, sorted.
-* ``rules``: ``[nonterminal, length, action, children]``. The action is the name of a builder's function, ``""`` (hand
-  the one child through) or ``"*"`` (a list). A child is ``2 * position``, or one more if it is a list to be put in
-  place, or -1 for an optional part that was not written.
-* ``start``: for each start symbol its first state. A text is read when ``$END`` was shifted.
-* ``states``: for each state ``symbol, action, symbol, action, ...``, sorted. An action of 0 or more is the state to go
-  to, -1 - n means: reduce by rule n.
+* ``rules``: ``[nonterminal, length, action, children]``. The action is the name of a builder's function, ``""`` (pass
+  on the only child) or ``"*"`` (a list). A child is ``2 * position``, plus one if it is a list to flatten, or -1 for an
+  optional part that was not written.
+* ``start``: the first state of each start symbol. Reading is complete when ``$END`` has been shifted.
+* ``states``: for each state ``symbol, action, symbol, action, ...``, sorted. An action of 0 or more is the next state;
+  -1 - n means: reduce by rule n.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from lark.lexer import PatternStr
 __all__ = ["START", "build_tables"]
 
 START = ("expression", "option_value", "statement")
-"""The symbols that parsing can start from."""
+"""The symbols with which parsing can start."""
 
 
 def build_tables(grammar: str) -> str:
-    """The text of ``tables.json`` for `grammar`. Raises lark's `GrammarError` for one that is not LALR(1)."""
+    """The text of ``tables.json`` for `grammar`. Raises lark's `GrammarError` if the grammar is not LALR(1)."""
     lark = Lark(grammar, parser="lalr", lexer="contextual", start=list(START), maybe_placeholders=True)
     parse_table: Any = lark.parser.parser._parse_table
     terminals = _terminals(lark)
@@ -45,7 +45,7 @@ def build_tables(grammar: str) -> str:
     order = _order(parse_table, numbers)
     ends = set(parse_table.end_states.values())
     states = [_state(parse_table.states[state], order, numbers, rule_numbers, state in ends) for state in order]
-    states.append([])  # where all is read
+    states.append([])  # the final state: everything is read
     tables = {
         "version": 1,
         "terminals": terminals,
@@ -70,10 +70,10 @@ def _terminals(lark: Lark) -> list[list[Any]]:
 
 
 def _order(parse_table: Any, numbers: dict[str, int]) -> dict[Any, int]:
-    """The states, each with its number: in breadth, by symbol, from the start symbols on."""
+    """The number of each state: breadth-first from the start symbols, by symbol."""
     order: dict[Any, int] = {}
     waiting = [parse_table.start_states[name] for name in START]
-    for state in waiting:  # grows while it is read
+    for state in waiting:  # the list grows during the loop
         if state in order:
             continue
         order[state] = len(order)
@@ -118,7 +118,7 @@ def _state(
 
 
 def _text(tables: dict[str, Any]) -> str:
-    """JSON with one line for each row, so that a change can be read as a difference."""
+    """JSON with one line per row, so that changes are readable in a diff."""
     parts = []
     for key, value in tables.items():
         if isinstance(value, list):

@@ -1,1 +1,1 @@
-"""Diagnostics: what the compiler has to say, as values, and how it is shown."""
+"""Diagnostics: the compiler's findings as values, and how they are shown."""

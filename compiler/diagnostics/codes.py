@@ -1,8 +1,8 @@
-"""Every diagnostic code: how serious it is, and its title. A code is never used for anything else again.
+"""Every diagnostic code, with its severity and title. A code is never reused with another meaning.
 
-By their first digit: 0 syntax, 1 names, kinds and structure, 2 schemas, types and keys, 3 versioning, 4 time,
-5 connectors, 9 run time. Each has a page, ``docs/diagnostics/VSCnnn.md``, which `vsc explain` prints.
-VSC190, once "a form that is not there yet", is used up.
+The first digit is the area: 0 syntax, 1 names, kinds and structure, 2 schemas, types and keys, 3 versioning, 4 time,
+5 connectors, 9 run time. Each code has a page, ``docs/diagnostics/VSCnnn.md``, which `vsc explain` prints.
+VSC190 is retired; it meant "a form that is not supported yet".
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["CODES", "Code"]
 
 
 class Code(NamedTuple):
-    """How serious findings of a code are, and what they are about, in a line."""
+    """The severity of a code's findings, and a one-line title."""
 
     severity: Severity
     title: str

@@ -14,7 +14,7 @@ Severity = Choice["error", "warning"]
 
 @record
 class Label:
-    """A second place that explains a finding."""
+    """A second place that helps to explain a finding."""
 
     span: Span
     message: str
@@ -22,7 +22,10 @@ class Label:
 
 @record
 class Finding:
-    """What a pass reports: a code, a span, a sentence in the user's names, causes as labels, one action as help."""
+    """What a pass reports.
+
+    It has a code, a span, a sentence with the user's names, labels for the causes, and one action as help.
+    """
 
     code: str
     span: Span
@@ -33,7 +36,7 @@ class Finding:
 
 @record
 class Related:
-    """A label with its place worked out (1-based)."""
+    """A label with its lines and columns (1-based; the end is exclusive)."""
 
     message: str
     line: int
@@ -44,7 +47,7 @@ class Related:
 
 @record
 class Diagnostic:
-    """A finding with its place worked out, as users and scripts see it (1-based; the end is exclusive)."""
+    """A finding with its lines and columns, as users and scripts see it (1-based; the end is exclusive)."""
 
     code: str
     severity: Severity
@@ -59,9 +62,9 @@ class Diagnostic:
 
 
 class TopologyError(Exception):
-    """A topology was refused. `diagnostics` holds every finding, warnings too, in the order of their places.
+    """A topology was refused. `diagnostics` has all findings, including warnings, in the order of their places.
 
-    `source` is the topology they are in, if it is known.
+    `source` is the topology that they are about, if it is known.
     """
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...], source: SourceFile | None = None) -> None:
@@ -73,11 +76,11 @@ class TopologyError(Exception):
         super().__init__(f"{first.path}:{first.line}:{first.column}: {first.code}: {first.message}{more}")
 
     def __reduce__(self) -> tuple[type[TopologyError], tuple[tuple[Diagnostic, ...], SourceFile | None]]:
-        """Pickled by its findings, so that it survives the way out of another process."""
+        """Pickles the diagnostics, so that the error can be passed between processes."""
         return type(self), (self.diagnostics, self.source)
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows instead of a traceback: what ``vsc check`` shows."""
+        """The text that IPython shows instead of a traceback: the same as ``vsc check`` shows."""
         from vsc.compiler.diagnostics.render import render_text
 
         sources = {} if self.source is None else {self.source.path: self.source}

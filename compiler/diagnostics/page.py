@@ -1,4 +1,4 @@
-"""The pages of the codes, as they stand in ``docs/diagnostics``: the folder ``pages`` is a link to it."""
+"""The documentation pages of the codes. The folder ``pages`` is a link to ``docs/diagnostics``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["read_page"]
 
 
 def read_page(code: str) -> str:
-    """The page of `code` as Markdown. Raises FileNotFoundError if it has none."""
+    """The page of `code` as Markdown. Raises FileNotFoundError if the code has no page."""
     data = pkgutil.get_data("vsc.compiler.diagnostics", f"pages/{code}.md")
     if data is None:
         raise FileNotFoundError(code)

@@ -1,4 +1,4 @@
-"""Diagnostics for people: the source line, a mark under the place, the cause, and the one thing to do."""
+"""Renders diagnostics for people: the source line, a mark under the place, the cause, and the one thing to do."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from vsc.compiler.source import SourceFile
 __all__ = ["MOST", "render_problem", "render_text", "summary", "visible"]
 
 MOST = 20
-"""Most diagnostics shown of one file: the rest mostly share a cause with these, or the file is not a topology."""
+"""How many diagnostics of one file are shown. More usually share a cause with these, or the file is not a topology."""
 
 _TAB = 4
 _WIDE = 160
-"""Characters of a line that are shown; of a longer one, those around the mark."""
+"""How many characters of a line are shown. A longer line is cut around the mark."""
 _BEFORE = 40
-"""Characters that are shown in front of the mark if the line is cut there."""
+"""How many characters are shown before the mark if the line is cut there."""
 _RED, _YELLOW, _BLUE, _CYAN, _BOLD = "31", "33", "34", "36", "1"
 _HUES: dict[Severity, str] = {"error": _RED, "warning": _YELLOW}
 
 
 class _Mark(NamedTuple):
-    """Something to show under a line: from `start` to `end` (columns, 1-based, exclusive)."""
+    """Something to show under a line, from column `start` to `end` (1-based, the end is exclusive)."""
 
     start: int
     end: int
@@ -32,11 +32,11 @@ class _Mark(NamedTuple):
 
 
 def render_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, SourceFile], color: bool = False) -> str:
-    """All diagnostics, one after the other. `sources` are the files by the paths that the diagnostics show.
+    """Renders all diagnostics in order. `sources` maps the paths in the diagnostics to the files.
 
-    Marks stand under what they mean whatever the width of the characters before; tabs are shown as four columns.
-    With `color` the text holds ANSI escapes; none come from the source itself. Of a file with more than `MOST`
-    diagnostics those come first that are errors, and a line says how many there are besides.
+    Marks stand under the right characters even after wide ones; tabs are shown as four columns. With `color` the text
+    contains ANSI escapes, but never any from the source itself. If a file has more than `MOST` diagnostics, errors are
+    shown in preference to warnings, and a line says how many more there are.
     """
     found: dict[str, list[Diagnostic]] = {}
     for diagnostic in diagnostics:
@@ -45,7 +45,7 @@ def render_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, SourceF
 
 
 def render_problem(severity: Severity, code: str | None, message: str, help: str | None, color: bool = False) -> str:
-    """What is wrong without a place in a topology, in the same form."""
+    """Renders, in the same form, a problem without a place in a topology."""
     paint = _Paint(color)
     lines = [_head(severity, code, "\n".join(map(visible, message.splitlines())), paint)]
     if help is not None:
@@ -67,7 +67,7 @@ def _of_file(diagnostics: Sequence[Diagnostic], source: SourceFile | None, paint
 
 
 def summary(diagnostics: Iterable[Diagnostic]) -> str:
-    """``2 errors, 1 warning``; ``no findings``."""
+    """The number of findings, such as ``2 errors, 1 warning`` or ``no findings``."""
     counts = {"error": 0, "warning": 0}
     for diagnostic in diagnostics:
         counts[diagnostic.severity] += 1
@@ -76,7 +76,7 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def visible(text: str) -> str:
-    """`text` without characters that would do something to a terminal; they are shown as their code points."""
+    """`text` with unprintable characters, which could control a terminal, replaced by their code points."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\t" else f"<U+{ord(c):04X}>" for c in text)
@@ -123,7 +123,7 @@ def _help(help: str, paint: _Paint) -> str:
 
 
 def _marks(diagnostic: Diagnostic, source: SourceFile) -> dict[int, list[_Mark]]:
-    """What to show under which line; a place over several lines is shown by its first."""
+    """The marks for each line. A place that spans several lines is marked on its first."""
     marks: dict[int, list[_Mark]] = {}
     places = [(diagnostic.line, diagnostic.column, diagnostic.end_line, diagnostic.end_column, "^", "")]
     places += [(r.line, r.column, r.end_line, r.end_column, "-", r.message) for r in diagnostic.related]
@@ -134,7 +134,7 @@ def _marks(diagnostic: Diagnostic, source: SourceFile) -> dict[int, list[_Mark]]
 
 
 def _marked_line(text: str, number: int, marks: list[_Mark], width: int, hue: str, paint: _Paint) -> list[str]:
-    if len(text) > _WIDE and len(marks) > 1:  # each with what stands around it
+    if len(text) > _WIDE and len(marks) > 1:  # show each mark with its own part of the line
         return [line for mark in marks for line in _marked_line(text, number, [mark], width, hue, paint)]
     if len(text) > _WIDE:
         text, marks = _cut(text, marks[0])
@@ -150,7 +150,7 @@ def _marked_line(text: str, number: int, marks: list[_Mark], width: int, hue: st
 
 
 def _cut(text: str, mark: _Mark) -> tuple[str, list[_Mark]]:
-    """The part of a long line around a mark, and the mark in it."""
+    """The part of a long line around a mark, and the mark moved to fit it."""
     start = max(0, min(mark.start - 1 - _BEFORE, len(text) - _WIDE))
     end = min(start + _WIDE, len(text))
     head, tail = "..." * (start > 0), "..." * (end < len(text))
@@ -160,7 +160,7 @@ def _cut(text: str, mark: _Mark) -> tuple[str, list[_Mark]]:
 
 
 def _layout(text: str) -> tuple[str, list[int]]:
-    """The line as it is shown, and the screen column at which each of its characters begins (and the end)."""
+    """The line as shown, and the screen column at which each character begins, plus the column of the end."""
     if text.isascii() and text.isprintable():
         return text, list(range(len(text) + 1))
     shown, columns, at = [], [], 0
@@ -173,7 +173,7 @@ def _layout(text: str) -> tuple[str, list[int]]:
 
 
 def _width(character: str) -> int:
-    """How many columns a printable character takes on a screen."""
+    """How many screen columns a printable character takes."""
     if character.isascii():
         return 1
     import unicodedata  # rarely needed
@@ -184,6 +184,6 @@ def _width(character: str) -> int:
 
 
 def _column(columns: list[int], column: int) -> int:
-    """The screen column of a 1-based source column, which may lie one behind the end of the line."""
+    """The screen column of a 1-based source column, which may be one past the end of the line."""
     index = column - 1
     return columns[index] if index < len(columns) else columns[-1] + index - (len(columns) - 1)

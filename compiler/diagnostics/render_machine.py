@@ -1,4 +1,4 @@
-"""Diagnostics for programs: one line each, JSON, SARIF 2.1.0, GitHub's workflow commands."""
+"""Renders diagnostics for programs: one line each, JSON, SARIF 2.1.0, or GitHub's workflow commands."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sche
 
 
 def render_concise(diagnostics: Sequence[Diagnostic]) -> str:
-    """``path:line:column: code severity: message``, one line each."""
+    """One line per diagnostic: ``path:line:column: code severity: message``."""
     return "".join(
         f"{visible(d.path)}:{d.line}:{d.column}: {d.code} {d.severity}: {visible(d.message)}\n" for d in diagnostics
     )
 
 
 def render_json(diagnostics: Sequence[Diagnostic]) -> str:
-    """An array of objects; lines and columns are 1-based, ends exclusive."""
+    """A JSON array of objects. Lines and columns are 1-based, ends are exclusive."""
     return json.dumps([_as_object(diagnostic) for diagnostic in diagnostics], indent=2) + "\n"
 
 
@@ -52,7 +52,7 @@ def _as_object(d: Diagnostic) -> dict[str, Any]:
 
 
 def render_sarif(diagnostics: Sequence[Diagnostic]) -> str:
-    """A SARIF 2.1.0 log with one run; the rules are those of the codes that were found."""
+    """A SARIF 2.1.0 log with one run. It lists a rule for each code that occurs."""
     from vsc import __version__
 
     codes = sorted({d.code for d in diagnostics})
@@ -114,7 +114,7 @@ def _uri(path: str) -> str:
 
 
 def render_github(diagnostics: Sequence[Diagnostic]) -> str:
-    """GitHub's workflow commands, which show each finding beside its line in a pull request."""
+    """GitHub's workflow commands, with which each finding is shown at its line in a pull request."""
     return "".join(_command(diagnostic) for diagnostic in diagnostics)
 
 
@@ -146,4 +146,4 @@ RENDERERS: dict[str, Callable[[Sequence[Diagnostic]], str]] = {
     "sarif": render_sarif,
     "github": render_github,
 }
-"""By the name of the format."""
+"""The renderers, by the name of the format."""

@@ -1,4 +1,4 @@
-"""The nearest known name to one that is not known: what a person most likely meant to write."""
+"""Finds the known name nearest to an unknown one: what the user most likely meant to write."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 __all__ = ["distance", "nearest"]
 
-_LONGEST = 100  # letters; nobody mistypes a longer name, and comparing takes the square of its length
+_LONGEST = 100  # letters; nobody mistypes a longer name, and comparing takes time quadratic in the length
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The name of `known` that `name` is most likely a slip of; None if none is near.
+    """The name in `known` that `name` most likely misspells; None if no name is near enough.
 
-    A slip is a missing, surplus, wrong or swapped letter, one in each three letters of the longer name, or a
-    difference in case only. Of equally near names the first in the alphabet is taken.
+    A misspelling is a missing, extra, wrong or swapped letter, at most one for every three letters of the longer name
+    (but always one), or a difference in case. Of equally near names, the alphabetically first is taken.
     """
     if len(name) > _LONGEST:
         return None
@@ -34,7 +34,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def distance(a: str, b: str) -> int:
-    """How many letters have to be put in, taken out, changed or swapped with the next one to get from `a` to `b`."""
+    """How many letters must be inserted, deleted, changed or swapped with the next one to turn `a` into `b`."""
     before: list[int] = []
     last = list(range(len(b) + 1))
     for i, x in enumerate(a, start=1):
