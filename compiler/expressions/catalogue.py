@@ -265,7 +265,7 @@ def _split(call: CallSite) -> Expr:
 
 
 def _unlike_java(pattern: str) -> str | None:
-    """The part of a regular expression that could mean something else in Java than in Python; None if all agrees."""
+    """The part of a regular expression that could mean something else in Java than in Python; None if nothing could."""
     at, in_class = 0, False
     while at < len(pattern):
         letter, after = pattern[at], pattern[at + 1 : at + 2]
