@@ -16,13 +16,26 @@ from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.versioned_layout import Block, RowKeys, decode_block, encode_block
 
-__all__ = ["CHUNK_BYTES", "CHUNK_VERSIONS", "HEAD_BYTES", "HEAD_VERSIONS", "Found", "KeyHistory", "Writes", "needs_due"]
+__all__ = [
+    "CHUNKS_AT_ONCE",
+    "CHUNK_BYTES",
+    "CHUNK_VERSIONS",
+    "HEAD_BYTES",
+    "HEAD_VERSIONS",
+    "Found",
+    "KeyHistory",
+    "Writes",
+    "needs_due",
+]
 
 HEAD_VERSIONS: Final = 32
 HEAD_BYTES: Final = 8 << 10
 CHUNK_VERSIONS: Final = 512
 CHUNK_BYTES: Final = 64 << 10
 """A block with more than so many versions or bytes is split (one version alone may be of any size)."""
+
+CHUNKS_AT_ONCE: Final = 16
+"""A new chunk takes in older ones only if the directory would then have a multiple of so many."""
 
 Found = tuple[bytes | None, int, int | None]
 """A version: value or None for a tombstone, valid from, valid to (None: the newest)."""
@@ -135,18 +148,19 @@ class KeyHistory:
         uppers[at : bisect_right(uppers, upper)] = bounds
 
     def _spill(self, head: Block, horizon: int, writes: Writes) -> None:
-        """Move the older half of a head that has grown too long into chunks.
+        """Move the older half of a head that has grown too long into a chunk.
 
-        It takes in the youngest chunks that are less than twice as long, so that their lengths at least halve towards
-        the head: a version is rewritten O(log `CHUNK_VERSIONS`) times, and the directory stays short.
+        If the directory would then have a multiple of `CHUNKS_AT_ONCE`, the new chunk takes in as many of the youngest
+        as it may hold: so a version is rewritten once or twice, and the directory stays short.
         """
         keep = _kept(head)
         cut = len(head.times) - keep
         spilled = Block(head.times[:cut], head.values[:cut], [], head.times[cut])
         del head.times[:cut], head.values[:cut]
-        while head.uppers:
+        merges = (len(head.uppers) + 1) % CHUNKS_AT_ONCE == 0
+        while merges and head.uppers:
             youngest = self._chunk(head.uppers[-1])
-            if len(youngest.times) >= min(2 * len(spilled.times), CHUNK_VERSIONS - len(spilled.times) + 1):
+            if len(youngest.times) + len(spilled.times) > CHUNK_VERSIONS:
                 break
             if youngest.size() + spilled.size() > CHUNK_BYTES:
                 break

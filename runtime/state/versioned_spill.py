@@ -17,7 +17,14 @@ import pyarrow.compute as pc
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.versioned_columns import Blocks, Ints, compose, decode_blocks, encode_blocks, spread
-from vsc.runtime.state.versioned_key import CHUNK_BYTES, CHUNK_VERSIONS, HEAD_BYTES, HEAD_VERSIONS, Writes
+from vsc.runtime.state.versioned_key import (
+    CHUNK_BYTES,
+    CHUNK_VERSIONS,
+    CHUNKS_AT_ONCE,
+    HEAD_BYTES,
+    HEAD_VERSIONS,
+    Writes,
+)
 from vsc.runtime.state.versioned_layout import RowKeys
 
 __all__ = ["Heads", "sizes_of", "spill"]
@@ -104,7 +111,7 @@ def _to_chunks(
     kv: OrderedKV, rows: RowKeys, heads: Heads, gone: Ints, spilled: Ints, until: Ints, horizon: int, writes: Writes
 ) -> Ints:
     """Write the oldest `gone` versions of the `spilled` heads, which end at `until`, together with the youngest chunks
-    that are less than twice as long. Return how many chunks are left in each directory before the new one."""
+    that they take in. Return how many chunks are left in each directory before the new one."""
     names = [heads.names[head] for head in spilled.tolist()]
     at = spread((np.cumsum(heads.counts) - heads.counts)[spilled], gone[spilled])
     values = heads.values.take(pa.array(at))
@@ -113,12 +120,12 @@ def _to_chunks(
     count = gone[spilled]
     size = np.bincount(head, weights=sizes_of(values)).astype(np.int64)
     first, left = _firsts(heads)[spilled], heads.directories[spilled]
-    asking = np.flatnonzero(left)
+    asking = np.flatnonzero((left > 0) & ((left + 1) % CHUNKS_AT_ONCE == 0))
     while len(asking):
         uppers = heads.uppers[first[asking] + left[asking] - 1]
         row_keys = [rows.chunk_key(u, names[h]) for u, h in zip(uppers.tolist(), asking.tolist(), strict=True)]
         chunks = _chunks(kv, row_keys)
-        fits = chunks.counts < np.minimum(2 * count[asking], CHUNK_VERSIONS - count[asking] + 1)
+        fits = chunks.counts + count[asking] <= CHUNK_VERSIONS
         fits &= chunks.sizes + size[asking] <= CHUNK_BYTES
         taken = np.flatnonzero(fits[chunks.block])
         parts.append(

@@ -105,7 +105,7 @@ def place(kind: str) -> Iterator[Place]:
 def _small_blocks() -> Iterator[None]:
     """Blocks of a few versions, so that short runs already have chunks, splits and merges of chunks."""
     patch = pytest.MonkeyPatch()
-    limits = {"HEAD_VERSIONS": 4, "HEAD_BYTES": 150, "CHUNK_VERSIONS": 6, "CHUNK_BYTES": 250}
+    limits = {"HEAD_VERSIONS": 4, "HEAD_BYTES": 150, "CHUNK_VERSIONS": 6, "CHUNK_BYTES": 250, "CHUNKS_AT_ONCE": 2}
     for module in (versioned_key, versioned_put, versioned_spill, invariants):
         for name in limits.keys() & vars(module).keys():
             patch.setattr(module, name, limits[name])
