@@ -3,9 +3,7 @@
 ``python -m bench.operators_on_spark [--rows N] [--json FILE] [NAME ...]``. The rows are those of `bench.operators`, in
 parquet files; every operator has a checkpoint of its own and a noop sink. A rate is that of the median epoch without
 the first two, by Spark's `triggerExecution`. `bench.growth` shows whether an operator slows down, in the CPU time of
-all processes, which other work disturbs less: the median of eighteen pairs of epochs, in two rounds, since a single
-epoch of this size is off by a fifth either way. (A median leaves out the epoch in which the state protocol or Spark
-writes a snapshot, which is every eighth or so.)
+all processes, which other work disturbs less, in two rounds.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -29,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bench.comparison import Floor
-from bench.growth import AHEAD, EPOCHS, WARM_UP, Fed, growth
+from bench.growth import AHEAD, EPOCHS, PAIRS, WARM_UP, Fed, growth
 from bench.measuring import PARTITIONS, stream, vsc_session
 from bench.operators import FLOORS, OPERATORS, PLAIN, columns_of, topology
 from bench.processes import cpu_seconds
@@ -49,7 +47,7 @@ BESIDE = {
 }
 """Statements that show that one does not slow another down: apart, and together."""
 NOT_SLOWER = 0.9
-_GROWTH = f"CPU of an epoch, beside {AHEAD} epochs later"
+_GROWTH = f"CPU of {PAIRS} epochs, beside {AHEAD} epochs later"
 _ROUNDS = 2
 GROWING = ("collect_list", "collect_set")
 """Their results grow with every epoch."""
@@ -65,8 +63,8 @@ class Timed:
     rows: int
     epochs: tuple[int, ...]
     cpu: tuple[int, ...]
-    pairs: tuple[float, ...] = ()
-    """What `growth` found, where it was looked for."""
+    growth: tuple[float, ...] = ()
+    """What `growth` found in each round, where it was looked for."""
 
     @property
     def of_cpu(self) -> float:
@@ -80,8 +78,8 @@ class Timed:
 
     @property
     def last(self) -> float | None:
-        """The CPU time of an epoch divided by that of a later one; None where that was not measured."""
-        return median(self.pairs) if self.pairs else None
+        """The CPU time of early epochs divided by that of later ones; None where that was not measured."""
+        return median(self.growth) if self.growth else None
 
 
 def measure_all(rows: int, names: Sequence[str], tell: Callable[[str], None]) -> dict[str, Timed]:
@@ -95,8 +93,8 @@ def measure_all(rows: int, names: Sequence[str], tell: Callable[[str], None]) ->
         for number, operator in enumerate(["warming up", PLAIN, *names, *BESIDE, *_SPARK]):
             timed = _timed(spark, operator, folder, folder / f"checkpoint-{number}", rows)
             if operator in OPERATORS and operator not in GROWING:
-                pairs = [_grown(spark, operator, folder, f"{number}-{one}", rows) for one in range(_ROUNDS)]
-                timed = replace(timed, pairs=tuple(chain(*pairs)))
+                rounds = [_grown(spark, operator, folder, f"{number}-{one}", rows) for one in range(_ROUNDS)]
+                timed = replace(timed, growth=tuple(rounds))
             found[operator] = timed
             tell(f"{operator}: {timed.rate:,.0f} rows/s, {timed}")
         spark.stop()
@@ -184,7 +182,7 @@ def _timed(spark: SparkSession, operator: str, folder: Path, checkpoint: Path, r
     return _times(query, checkpoint / "commits", int(rows * sum(_FILES[source] for source in sources)))
 
 
-def _grown(spark: SparkSession, operator: str, folder: Path, name: str, rows: int) -> tuple[float, ...]:
+def _grown(spark: SparkSession, operator: str, folder: Path, name: str, rows: int) -> float:
     text, sources = _topology(operator)
     of_file = {source: int(rows * _FILES[source]) // FILES_A_BATCH for source in sources}
     early, late = (Fed(folder, folder / f"{one}-{name}", of_file) for one in ("early", "late"))
