@@ -50,7 +50,7 @@ _SYNTAX = {
     "VSC018": "a computed global table",
     "VSC019": "chained comparisons",
     "VSC020": "a number or a duration that is too large",
-    "VSC021": "`of` behind a sink's node",
+    "VSC021": "`of` after a sink's node",
 }
 
 _STRUCTURE = {
@@ -68,7 +68,7 @@ _STRUCTURE = {
     "VSC113": "a name that is used as something else",
     "VSC114": "an unknown field of a struct",
     "VSC115": "an aggregate of a single row",
-    "VSC116": "`event_time` where there is none",
+    "VSC116": "`event_time` without an event time",
     "VSC117": "a column that is not in `group by`",
     "VSC118": "an aggregate inside an aggregate",
     "VSC120": "a global table is not allowed here",
@@ -156,7 +156,7 @@ _RUN_TIME = {
     "VSC906": "a sink that cannot be written to",
     "VSC907": "a run that cannot start as requested",
     "VSC908": "a `suppress` that is full",
-    "VSC909": "event times that cannot be",
+    "VSC909": "impossible event times",
     "VSC910": "an upgrade that cannot be done as requested",
     "VSC911": "a declared column that no file has",
     "VSC913": "a Spark without the jars of a connector",
@@ -168,7 +168,7 @@ _RUN_TIME = {
     "VSC921": "a Spark without a lake format",
     "VSC922": "a lake table that does not fit",
     "VSC923": "a lake table that cannot be opened",
-    "VSC924": "a lake table that cannot be read on",
+    "VSC924": "a lake table that cannot be read further",
 }
 
 _WARNINGS = {

@@ -88,13 +88,12 @@ def _wrong_types(call: syntax.FunctionCall, args: tuple[Expr, ...]) -> Finding |
     name = call.name.text
     if name in ("sum", "avg") and not is_numeric(args[0].type):
         return _refused(name, call.args[0].span, args[0].type, "a number", "cast it to a number")
-    ordered = {"min": args[:1], "max": args[:1], "min_by": args[1:], "max_by": args[1:], "collect_set": args}
-    distinct = args if call.distinct else ()
-    for arg in ordered.get(name, distinct):
+    pairs = tuple(zip(args, call.args, strict=True))
+    ordered = {"min": pairs[:1], "max": pairs[:1], "min_by": pairs[1:], "max_by": pairs[1:], "collect_set": pairs}
+    for arg, written in ordered.get(name, pairs if call.distinct else ()):
         if not is_orderable(arg.type):
-            place = call.args[args.index(arg)].span
-            return _refused(name, place, arg.type, "values that can be compared", "choose another expression")
-    for arg, written in zip(args, call.args, strict=True):
+            return _refused(name, written.span, arg.type, "values that can be compared", "choose another expression")
+    for arg, written in pairs:
         if arg.type in (INTERVAL, VOID):
             return _refused(name, written.span, arg.type, "the value of a column", "choose another expression")
     return None

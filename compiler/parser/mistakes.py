@@ -183,7 +183,7 @@ def _window(place: Place) -> Explanation | None:
         return None
     if place.word == "emit":
         help = "write the window in front of it, as in `window tumbling (size = 1 hour) emit final`, or remove it"
-        return place.finding("VSC005", "`emit` belongs to a window, but there is no window", help), None
+        return place.finding("VSC005", "`emit` needs a window", help), None
     if place.word_at(place.index - 1) == "window" and place.word_at(place.index + 1) == "(":
         span, help = place.tokens.span(place.index - 1), "write it in front, as in `group by account window ...`"
         return place.finding("VSC005", "`group by` needs an expression", help, span), None

@@ -312,7 +312,7 @@ FORMS = [
     ("filter s where !(n > 1);", "`!` is not an operator here", "write `not`"),
     ("map s select n::string as o;", "expected `as`, `materialize`, `,`, `;` or an operator, found `:`",
      "write `cast(... as TYPE)`"),
-    ("aggregate s group by k emit final select count(*) as o;", "`emit` belongs to a window, but there is no window",
+    ("aggregate s group by k emit final select count(*) as o;", "`emit` needs a window",
      "write the window in front of it, as in `window tumbling (size = 1 hour) emit final`, or remove it"),
     ("aggregate s group by window tumbling (size = 1 hour) select count(*) as o;",
      "`group by` needs an expression", "write it in front, as in `group by account window ...`"),
@@ -391,3 +391,9 @@ def test_max_ahead_is_a_fact_of_the_plan() -> None:
     found = one("stream m (k string) from memory (max_ahead = 7);", "VSC505")
     assert found.message == "`max_ahead` is a duration, a number with its unit, or `none`"
     assert found.help == "write `max_ahead = 1 day`"
+
+
+def test_of_two_equal_arguments_the_wrong_one_is_shown() -> None:
+    text = "\nstream w (k string, m map<string, int>) from memory () key k;\n"
+    found = one(text + "table a = aggregate w group by k select max_by(m, m) as o;", "VSC221")
+    assert found.column == 1 + "table a = aggregate w group by k select max_by(m, m)".rindex("m")
