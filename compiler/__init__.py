@@ -1,7 +1,7 @@
 """The compiler: text to plan, without Spark, JVM or numerical libraries.
 
-`compile_topology` gives a plan or raises `TopologyError`; `check_topology` gives the findings. They are loaded when
-they are first asked for, so that importing a part of the compiler does not load all of it.
+`compile_topology` gives a plan or raises `TopologyError`; `check_topology` gives the findings. They are loaded on first
+use, so that importing a part of the compiler does not load all of it.
 """
 
 from __future__ import annotations

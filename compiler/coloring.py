@@ -1,7 +1,7 @@
 """How the text of a topology is coloured: rules made from the compiler's own lists of words.
 
-Everything that colours takes them from here: the lexer for Pygments (`vsc.highlight`) and the grammar of the extension
-for VS Code (``python -m tests.editors.textmate`` writes it). The patterns mean the same in Python and in TextMate.
+Both users take them from here: the lexer for Pygments (`vsc.highlight`) and the grammar of the extension for VS Code
+(``python -m tests.editors.textmate`` writes it). The patterns mean the same in Python and in TextMate.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _PUNCTUATION = ("(", ")", "[", "]", ",", ";", ".", ":")
 
 @record
 class Rule:
-    """What matches `pattern` is of a kind; with several kinds, each is that of a group, and the rest is blank."""
+    """Text that matches `pattern` has a kind; with several kinds, each is that of a group, and the rest is blank."""
 
     pattern: str
     kinds: tuple[Kind, ...]
 
 
 def coloring() -> tuple[Rule, ...]:
-    """The rules: the first one that matches decides. What none matches is blank."""
+    """The rules: the first one that matches decides. Text that matches none is blank."""
     tables = load_tables()
     pattern = tables.patterns
     quoted, plain = pattern["QUOTED"], pattern["NAME"]
@@ -65,5 +65,5 @@ def coloring() -> tuple[Rule, ...]:
 
 
 def _any(words: Iterable[str]) -> str:
-    """A pattern for one of these words, a longer one before its own beginning."""
+    """A pattern for any of these words, longer ones before their own prefixes."""
     return "|".join(re.escape(word) for word in sorted(set(words), key=lambda word: (-len(word), word)))

@@ -1,7 +1,7 @@
 """The whole compiler on one page: text, tree, topology, facts, plan.
 
-Nothing here decides anything: each step is a function elsewhere that takes values and gives values and findings. A
-plan exists exactly when no finding is an error.
+No step is defined here: each is a function elsewhere that takes values and returns values and findings. A plan exists
+exactly when no finding is an error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_VARIABLES: Mapping[str, str] = {}
 
 @record
 class Result:
-    """What compiling came to: every diagnostic, in the order of the places, and the plan if none is an error."""
+    """The outcome of compiling: all diagnostics in the order of their places, and the plan if none is an error."""
 
     source: SourceFile
     diagnostics: tuple[Diagnostic, ...]
@@ -37,7 +37,7 @@ class Result:
 
 @record
 class Surveyed:
-    """All that there is to know about a text, right or wrong; the findings are in the order of the places."""
+    """Everything known about a text, valid or not; the findings are in the order of their places."""
 
     source: SourceFile
     file: syntax.File
@@ -61,13 +61,13 @@ def compile_topology(text: str, path: str = "topology.vdsl", variables: Mapping[
 def check_topology(
     text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES
 ) -> tuple[Diagnostic, ...]:
-    """All that there is to say about a topology, warnings too; see `compile_topology` for the arguments."""
+    """All diagnostics of a topology, warnings too; see `compile_topology` for the arguments."""
     source = SourceFile(path, text)
     return _located(_check(source, variables)[1], source)
 
 
 def compile_source(text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES) -> Result:
-    """Everything that compiling a topology comes to; see `compile_topology` for the arguments."""
+    """The outcome of compiling a topology; see `compile_topology` for the arguments."""
     source = SourceFile(path, text)
     checked, findings = _check(source, variables)
     plan = None
@@ -79,7 +79,7 @@ def compile_source(text: str, path: str = "topology.vdsl", variables: Mapping[st
 
 
 def survey_topology(text: str, path: str = "topology.vdsl", variables: Mapping[str, str] = _NO_VARIABLES) -> Surveyed:
-    """What editors ask about: facts of a topology that may be half written; see `compile_topology`."""
+    """The facts of a topology that may be half written, for editors; see `compile_topology`."""
     source = SourceFile(path, text)
     file, topology, before = _resolved(source, variables)
     found, of_passes = survey(source, topology)
@@ -87,7 +87,7 @@ def survey_topology(text: str, path: str = "topology.vdsl", variables: Mapping[s
 
 
 def _check(source: SourceFile, variables: Mapping[str, str]) -> tuple[CheckedTopology | None, tuple[Finding, ...]]:
-    """The checked topology, None if there is an error, and everything that was found."""
+    """The checked topology (None if there is an error), and all findings."""
     _, topology, before = _resolved(source, variables)
     return check(source, topology, before)
 
@@ -109,7 +109,7 @@ def _texts(variables: object) -> dict[str, str]:
 
 
 def _located(findings: tuple[Finding, ...], source: SourceFile) -> tuple[Diagnostic, ...]:
-    """The findings as users see them: each once, in the order of the places."""
+    """The findings as users see them: each once, in the order of their places."""
     return tuple(locate(finding, CODES[finding.code].severity, source) for finding in _unique(findings))
 
 

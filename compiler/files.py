@@ -1,6 +1,7 @@
 """Where a topology is: in a file, or in a string.
 
-Guarantees: a string is told apart in one way everywhere (`source_file`), and a file is read in one way (`read_text`).
+Guarantees: one rule decides everywhere which of them a string is (`source_file`), and files are read in one way
+(`read_text`).
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from vsc.compiler.source import SourceFile
 __all__ = ["FileError", "MissingFileError", "decode", "holds_plan", "read_text", "source_file"]
 
 _UNNAMED = "topology.vdsl"
-"""What messages call a topology that is in no file."""
+"""The path that messages show for a topology that is not in a file."""
 
 
 class FileError(OSError):
-    """A file that cannot be read as text. `message` says why; `help` says what to do, or is None."""
+    """The file cannot be read as text. `message` says why; `help` says what to do, or is None."""
 
     def __init__(self, message: str, help: str | None = None) -> None:
         super().__init__(message if help is None else f"{message}; {help}")
@@ -25,16 +26,15 @@ class FileError(OSError):
 
 
 class MissingFileError(FileError, FileNotFoundError):
-    """There is no such file."""
+    """The file does not exist."""
 
 
 def source_file(given: str | os.PathLike[str]) -> SourceFile:
     """The topology that `given` names or is.
 
     A path object is a path. A string with a line break or a ``;`` is the text itself, as is one that begins with ``{``
-    (a plan). Any other string is a path if it ends in ``.vdsl`` or ``.json`` or names what is there, else text.
-
-    Raises `FileError` for a file that cannot be read, ValueError for what is neither a string nor a path.
+    (a plan). Any other string is a path if it ends in ``.vdsl`` or ``.json`` or names an existing file, else text.
+    Raises `FileError` for a file that cannot be read, ValueError for anything but a string or a path.
     """
     path: object = os.fspath(given) if isinstance(given, os.PathLike) else given
     if not isinstance(path, str):
@@ -45,7 +45,7 @@ def source_file(given: str | os.PathLike[str]) -> SourceFile:
 
 
 def holds_plan(path: str, text: str) -> bool:
-    """Whether a file is a plan that ``vsc compile`` has made. No topology begins with a brace."""
+    """Whether a file is a plan made by ``vsc compile``. No topology begins with a brace."""
     return path.endswith(".json") or text.startswith("{")
 
 

@@ -1,7 +1,7 @@
-"""Names to nodes: which statement declares what, and which node each input and sink means.
+"""From names to nodes: which statement declares what, and which node each input and sink means.
 
-The result is a `Topology` whatever was written. What is reported here: a name declared twice, `topology` twice or not
-first, and every use of a name that is not declared.
+The result is always a `Topology`. Reported here are a name declared twice, `topology` twice or not first, and every use
+of an undeclared name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def resolve(file: syntax.File, stem: str, complete: bool = True) -> tuple[Topolo
     """The topology of `file`; `stem` is its name if it does not name itself.
 
     `complete` is false if some of the text could not be read. A name that an unreadable statement would have declared
-    is no finding of its own.
+    is not reported.
     """
     findings: list[Finding] = []
     name = _topology_name(file, stem, findings)
@@ -84,7 +84,7 @@ def _references(topology: Topology) -> list[syntax.Name]:
 
 
 def _unknown(name: syntax.Name, nodes: dict[str, Declaration], others: tuple[str, ...]) -> Finding:
-    """`others` are words that can stand in place of a node."""
+    """`others` are words that are allowed in place of a node."""
     near = nearest(name.text, (*nodes, *others))
     if near in others:
         return Finding("VSC103", name.span, f"there is no node `{name.text}`", (), f"write `{near}`")

@@ -1,7 +1,7 @@
 """The compiler's one graph: the declared nodes, and which reads which.
 
-A `Topology` may be wrong: it may hold cycles, inputs that are not declared, statements of the wrong kind. It is what
-the passes look at; what they find out stays beside it. The only module of the compiler that knows networkx.
+A `Topology` may be invalid: with cycles, undeclared inputs, statements of the wrong kind. The passes examine it; their
+facts are kept separately. The only module of the compiler that knows networkx.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Declaration = syntax.SourceDecl | syntax.DerivedDecl
 class Topology:
     """The statements of one file, by node name.
 
-    `nodes` holds the first declaration of every name, in the order of the file; `sinks` every sink statement, of
-    unknown nodes too. `complete` is false where a statement, a name or an input is known to be missing, so that what
-    is not there proves nothing.
+    `nodes` holds the first declaration of every name, in the order of the file; `sinks` every sink statement, also of
+    unknown nodes. `complete` is false if a statement, a name or an input is known to be missing: then the absence of
+    something proves nothing.
     """
 
     name: str
@@ -36,14 +36,14 @@ class Topology:
     def lost(self, sink: syntax.SinkDecl) -> str | None:
         """Which lost records a sink writes, ``dropped`` or ``missed``; None if it writes a node.
 
-        A node of such a name comes first; behind ``of`` there is no doubt.
+        A node of that name has priority; ``of`` leaves no ambiguity.
         """
         name = sink.name
         is_word = name.text in syntax.LOST and not name.quoted and name.text not in self.nodes
         return name.text if is_word or sink.of is not None else None
 
     def inputs(self, name: str) -> tuple[syntax.Input, ...]:
-        """The inputs of a node as they are written, unknown ones too."""
+        """The inputs of a node as written, unknown ones too."""
         return inputs_of(self.nodes[name])
 
     def consumers(self, name: str) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class Topology:
         return tuple(sorted(self.graph.successors(name), key=self._index))
 
     def reaching(self, names: Iterable[str]) -> frozenset[str]:
-        """`names`, and every node that reaches one of them."""
+        """`names`, and every node from which one of them can be reached."""
         found, waiting = set[str](), [name for name in names if name in self.nodes]
         while waiting:
             name = waiting.pop()
@@ -61,7 +61,7 @@ class Topology:
         return frozenset(found)
 
     def order(self) -> tuple[str, ...]:
-        """The nodes, inputs first, else in the order of the file; those on a cycle and behind one are left out."""
+        """The nodes: inputs first, otherwise in the order of the file. Those on or downstream of a cycle are left out."""
         waiting = {name: self.graph.in_degree(name) for name in self.nodes}
         found: list[str] = []
         while ready := next((name for name, count in waiting.items() if count == 0), None):
@@ -72,7 +72,7 @@ class Topology:
         return tuple(found)
 
     def cycles(self) -> tuple[tuple[str, ...], ...]:
-        """One way round for each group of nodes that read one another, from its first declared node on.
+        """One cycle for each group of nodes that read each other, from its first declared node on.
 
         Each name reads the one before it, and the first one reads the last.
         """
@@ -103,7 +103,7 @@ class Topology:
 def connect(
     name: str, nodes: Mapping[str, Declaration], sinks: tuple[syntax.SinkDecl, ...], complete: bool
 ) -> Topology:
-    """The topology of these statements: an edge from every known input to the node that reads it."""
+    """The topology of these statements, with an edge from every known input to the node that reads it."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from((node, {"rank": rank}) for rank, node in enumerate(nodes))
     for node, declaration in nodes.items():

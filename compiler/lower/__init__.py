@@ -1,4 +1,4 @@
-"""Lowering: from a checked topology to the plan. It cannot fail: if it could, a pass is missing."""
+"""Lowering: from a checked topology to the plan. It cannot fail; if it does, a pass is missing."""
 
 from vsc.compiler.lower import logical, physical
 from vsc.compiler.lower.handing import completed

@@ -1,4 +1,4 @@
-"""A foreign-key join: the left table's subscriptions, their answers where the right table is, and the result."""
+"""A foreign-key join: the left table's subscriptions, the answers from the right table's partition, and the result."""
 
 from __future__ import annotations
 

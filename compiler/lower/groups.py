@@ -1,4 +1,4 @@
-"""An aggregate: the rows of a stream under their group's key, or a table's changes, and what is computed of them."""
+"""An aggregate: a stream's rows under the key of their group, or a table's changes, and what is computed from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from a whole plan for each of its nodes and stages, so that the runtime need not work it out again.
+"""Facts about nodes and stages that follow from the whole plan, so that the runtime need not derive them.
 
 * Which stage hands what to which.
 * By how many of its key columns a node's records are partitioned. The rows of a windowed table stand where their group
@@ -25,7 +25,7 @@ _BOUNDS = 2
 def completed(
     nodes: Sequence[Node], stages: Sequence[Stage], sinks: Sequence[Sink]
 ) -> tuple[tuple[Node, ...], tuple[Stage, ...]]:
-    """The nodes and stages with all that follows from the others."""
+    """The nodes and stages, with these facts filled in."""
     by_name = {node.name: node for node in nodes}
     bounds = _bounds(nodes)
     found = tuple(_deduping(replace(node, bounds=bounds[node.name]), by_name) for node in nodes)
@@ -35,7 +35,7 @@ def completed(
 
 
 def _stage(stage: Stage, by_name: Mapping[str, Node], stages: Sequence[Stage], newest: Set[str]) -> Stage:
-    """The stage; sinks take only the newest changes of the tables `newest`."""
+    """The stage, completed; of the tables `newest`, sinks take only the newest changes."""
     readers: dict[str, list[tuple[Node, int]]] = {}
     moved: list[str] = []
     for node in (by_name[name] for name in stage.nodes):
@@ -91,7 +91,7 @@ def _bounds(nodes: Sequence[Node]) -> dict[str, int]:
 
 
 def _of_one_key(node: Node) -> Iterator[tuple[str, str]]:
-    """The pairs of nodes that have to be partitioned alike on account of `node`."""
+    """The pairs of nodes that `node` requires to be partitioned alike."""
     operation = node.operation
     meeting = node.inputs if operation.by_key else node.taken
     yield from pairwise(meeting)

@@ -23,7 +23,7 @@ __all__ = ["find_levels", "is_made_of_stream"]
 
 
 def find_levels(nodes: Sequence[Node]) -> dict[str, int]:
-    """The level of every node; for a source table that of the first stage that can keep it."""
+    """The level of every node; for a source table, that of the first stage that can store it."""
     keyed = {node.name for node in nodes if _is_keyed(node)} | _meeting(nodes)
     together = _read_together(nodes, keyed)
     levels: dict[str, int] = {}
@@ -40,17 +40,17 @@ def find_levels(nodes: Sequence[Node]) -> dict[str, int]:
 
 
 def is_made_of_stream(node: Node) -> bool:
-    """Whether a table begins with `node`: what it comes from are the records of a stream."""
+    """Whether a table begins at `node`, which is made from the records of a stream."""
     return node.kind == "table" and node.operation.reads == ("stream",)
 
 
 def _is_keyed(node: Node) -> bool:
-    """Whether a node has to have the records of one key in one place."""
+    """Whether a node needs the records of one key in one place."""
     return node.kind == "table" or node.operation.by_key
 
 
 def _meeting(nodes: Sequence[Node]) -> set[str]:
-    """The merges in which two ways from one node meet again: only in a stage can each record go one after the other."""
+    """The merges where two paths from one node meet again: only within a stage does a record take them one by one."""
     behind: dict[str, frozenset[str]] = {}
     found = set()
     for node in nodes:
@@ -62,7 +62,7 @@ def _meeting(nodes: Sequence[Node]) -> set[str]:
 
 
 def _read_together(nodes: Sequence[Node], keyed: set[str]) -> frozenset[str]:
-    """The stateless stream nodes that lead to a reader by key, as does their input without them."""
+    """The stateless stream nodes that lead to a reader by key, if their input also leads to one without them."""
     by_key = {name for node in nodes if node.name in keyed for name in node.inputs}
     leading = set(by_key)
     found = set()

@@ -1,4 +1,4 @@
-"""What is computed: a plan node for every statement, and in front of joins and aggregates what those need."""
+"""What is computed: a plan node for every statement, preceded by the nodes that joins and aggregates need."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["dead_letters", "nodes", "sinks"]
 
 
 def nodes(checked: CheckedTopology) -> tuple[Node, ...]:
-    """The nodes of the plan, inputs first, else in the order of the file."""
+    """The nodes of the plan: inputs first, otherwise in the order of the file."""
     ranks = _ranks(checked)
     return tuple(node for name in checked.order for node in _lowered(checked, name, ranks))
 
@@ -43,7 +43,7 @@ def sinks(checked: CheckedTopology) -> tuple[Sink, ...]:
 
 
 def dead_letters(checked: CheckedTopology) -> tuple[Node, ...]:
-    """The nodes of the lost records that sinks write, each once, in the order of the file."""
+    """The nodes of lost records that sinks write, each once, in the order of the file."""
     found: dict[str, Node] = {}
     for sink in checked.topology.sinks:
         lost = checked.topology.lost(sink)
@@ -65,7 +65,7 @@ def _written(checked: CheckedTopology, sink: syntax.SinkDecl) -> str:
 
 
 def _ranks(checked: CheckedTopology) -> dict[str, int]:
-    """The places of the sources in the order of arrival: tables before streams, then as in the file."""
+    """The rank of each source when records are equal in time: tables before streams, then as in the file."""
     sources = [d for d in checked.topology.nodes.values() if isinstance(d, syntax.SourceDecl)]
     ordered = sorted(sources, key=lambda source: source.kind == "stream")
     return {source.name.text: rank for rank, source in enumerate(ordered)}
@@ -115,7 +115,7 @@ def _source(checked: CheckedTopology, declaration: syntax.SourceDecl, shape: Sha
 def _join(
     checked: CheckedTopology, name: str, join: syntax.Join, shape: Shape, inputs: tuple[str, ...]
 ) -> tuple[tuple[Node, ...], Operation, tuple[str, ...]]:
-    """The nodes in front of a join, its operation, and what it reads."""
+    """The nodes added before a join, its operation, and what it reads."""
     form = join_form(checked.kinds, join)
     if form == "table-table" and join.on:
         added = foreign_key_join(checked, name, join)

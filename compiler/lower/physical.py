@@ -3,10 +3,10 @@
 Stage 0 reads the sources and does what needs no state and no key. Every other stage is what can be computed without
 moving a record to another partition. The number of a node's stage is its *level* (see `levels`).
 
-A table stands, with all that it comes from, in every stage in which something reads it: its rows have to be where its
-readers are, and its state is kept once for each. What it is made of enters each of those stages again: the rows of its
-sources, and the records of the stream that a `to_table` or an aggregate reads. The first of them hands its changes on.
-A stream stands in one stage alone.
+A table is in every stage that has a reader of it, together with everything that it comes from: its rows must be where
+its readers are, and each of these stages keeps its state. Each also takes the table's input: the rows of its sources,
+and the records of the stream that a `to_table` or an aggregate reads. The first of them emits its changes. A stream is
+in one stage only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["stages"]
 
 
 def stages(nodes: Sequence[Node]) -> tuple[Stage, ...]:
-    """The stages of `nodes`, which are in an order in which inputs come first; ids from 0 on, without gaps."""
+    """The stages of `nodes`, whose inputs come first; ids from 0, without gaps."""
     placed = _places(nodes, find_levels(nodes))
     numbers = {level: number for number, level in enumerate(sorted({0}.union(*placed.values())))}
     built = []
@@ -53,7 +53,7 @@ def _places(nodes: Sequence[Node], levels: Mapping[str, int]) -> dict[str, froze
 
 
 def _place_inputs(node: Node, by_name: Mapping[str, Node], places: Mapping[str, set[int]]) -> None:
-    """The tables that `node` reads stand wherever it does."""
+    """Places the tables that `node` reads wherever it is."""
     for name in node.inputs:
         if by_name[name].kind == "table":
             places[name].update(places[node.name])
@@ -67,7 +67,7 @@ def _place_inputs_of_tables(node: Node, by_name: Mapping[str, Node], places: Map
 
 
 def _where_it_is_kept(node: Node, by_name: Mapping[str, Node], places: Mapping[str, set[int]]) -> frozenset[int] | None:
-    """The levels at which all that `node` comes from is kept anyway; None: nothing of it is kept anywhere yet."""
+    """The levels at which everything that `node` comes from is kept anyway; None if nothing of it is kept so far."""
     if places[node.name]:
         return frozenset(places[node.name])
     if not node.inputs or is_made_of_stream(node):
@@ -77,9 +77,9 @@ def _where_it_is_kept(node: Node, by_name: Mapping[str, Node], places: Mapping[s
 
 
 def _emitting(node: Node, places: frozenset[int]) -> int:
-    """The level whose changes of `node` go on: the first that keeps it, for a source table not the one that reads.
+    """The level that emits the changes of `node`: the first that keeps it, for a source table not level 0.
 
-    A global table is kept by every partition, so that its rows go on, once, from where they are read.
+    Every partition keeps a global table, so its rows are emitted once, where they are read.
     """
     if node.kind == "table" and not node.inputs and not node.operation.global_:
         return min(level for level in places if level > 0)
@@ -87,7 +87,7 @@ def _emitting(node: Node, places: frozenset[int]) -> int:
 
 
 def _inputs(inside: Sequence[Node], nodes: Sequence[Node], level: int) -> tuple[StageInput, ...]:
-    """What enters a stage, in the order of the plan: inputs that are not in it, and its source tables from stage 0."""
+    """What a stage receives, in the order of the plan: inputs from elsewhere, and its source tables from stage 0."""
     if level == 0:
         return ()
     names = {node.name for node in inside}

@@ -1,4 +1,4 @@
-"""What the nodes that the lowering adds have in common: their names, and the columns that travel through them."""
+"""What all nodes added by the lowering need: their names, and the columns that travel through them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["added_name", "columns_read", "rekeyed", "travelling"]
 
 
 def added_name(checked: CheckedTopology, node: str, suffix: str) -> str:
-    """The name of a node that is added in front of `node`: ``NODE#suffix``, unless the user called one so."""
+    """The name of a node added before `node`: ``NODE#suffix``, unless a node of the user's has that name."""
     name = f"{node}#{suffix}"
     while name in checked.topology.nodes:
         name += "#"
@@ -26,7 +26,7 @@ def columns_read(exprs: Iterable[Expr]) -> frozenset[str]:
 
 
 def travelling(checked: CheckedTopology, columns: tuple[Column, ...], used: frozenset[str]) -> tuple[Column, ...]:
-    """Those of `columns` that are `used`; all of them where a lost record is shown whole."""
+    """Those of `columns` that are `used`; all of them if a sink writes whole lost records."""
     if any(checked.topology.lost(sink) for sink in checked.topology.sinks):
         return columns
     return tuple(column for column in columns if column.name in used)
@@ -39,7 +39,7 @@ def rekeyed(
     read: str,
     used: frozenset[str] | None = None,
 ) -> Node:
-    """The stream `read` under its new key, with the columns that `node` reads (None: all); others need not travel."""
+    """The stream `read` under its new key, with the columns that `node` reads (None: all); the others do not travel."""
     schema, items = key
     line = checked.source.position(checked.topology.nodes[node].span.start).line
     value = schema.value if used is None else travelling(checked, schema.value, used)

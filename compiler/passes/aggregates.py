@@ -1,7 +1,7 @@
 """The columns of an aggregate: its group, the bounds of its window, and what is selected.
 
 An item is an expression over the group's columns and calls of aggregate functions, whose arguments see the rows of the
-group. A column that is grouped by is known by its own name too.
+group. A column that is grouped by also keeps its own name.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ def aggregate_shape(source: SourceFile, operation: syntax.Aggregate, schema: Sch
 
 
 def _group_input(read: ScopeInput, plain: Mapping[str, str], key: tuple[Column, ...]) -> ScopeInput:
-    """The input as items see it: with the columns that are grouped by as they stand, under their own names."""
+    """The input as items see it: plain columns of the group also have their own names."""
     types = {column.name: column.type for column in key}
     columns = tuple(Column(name, types[grouped]) for name, grouped in plain.items())
     return replace(read, schema=Schema((), columns), physical=dict(plain))
 
 
 def _of_a_table(read: syntax.Input) -> tuple[str, str]:
-    """Why a table's aggregate knows no event time (a row is taken back by its columns), and what to do."""
+    """Why an aggregate of a table cannot use the event time (a row is retracted by its columns), and what to do."""
     message = "an aggregate over a table has the columns of its rows, not their event time"
     return message, f"make it a column first, as in `map {read.name.text} select *, event_time() as at`"
 

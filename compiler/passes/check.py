@@ -1,4 +1,4 @@
-"""All passes over one topology, in the order in which they need one another, and the proof that they found no error."""
+"""Runs all passes over a topology, in the order in which they depend on each other; proves that they found no error."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SEAL = object()
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """A topology with all that the passes found out about it. Nodes about which something is wrong have no facts."""
+    """A topology with everything that the passes found out about it. Nodes with an error have no facts."""
 
     source: SourceFile
     topology: Topology
@@ -61,7 +61,7 @@ class CheckedTopology(Survey):
 def check(
     source: SourceFile, topology: Topology, before: tuple[Finding, ...] = ()
 ) -> tuple[CheckedTopology | None, tuple[Finding, ...]]:
-    """The checked topology, None if there is any error (in `before` too), and `before` with everything found here."""
+    """The checked topology (None if there is an error, also one in `before`), and `before` with the new findings."""
     found, of_passes = survey(source, topology)
     findings = (*before, *of_passes)
     if any(_is_error(finding) for finding in findings):

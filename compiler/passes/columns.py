@@ -1,4 +1,4 @@
-"""Rules for the columns of one schema, declared or computed: names that differ, types that can be kept."""
+"""Rules for the columns of one schema, declared or computed: distinct names, types that can be stored."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["equal_names", "key_type_problem", "types_in", "value_type_problem"]
 
 
 def equal_names(names: Sequence[tuple[str, Span | None]], twice: str) -> Iterator[tuple[Finding, int]]:
-    """A finding for every name that another one before it equals, in full (code `twice`) or but for case (VSC202).
+    """A finding for every name that repeats an earlier one, exactly (code `twice`) or except for its case (VSC202).
 
-    With each comes the position of the later one. A name without a place is a column that the statement has without
-    naming it: nothing is found in it, but in what equals it.
+    With each comes the position of the later one. A name without a place is a column that the statement does not name
+    itself: the finding is at the name that repeats it.
     """
     seen: dict[str, int] = {}
     for index, (name, span) in enumerate(names):
@@ -42,7 +42,7 @@ def key_type_problem(type_: DataType) -> str | None:
 
 
 def value_type_problem(type_: DataType) -> str | None:
-    """Why there can be no column of this type; None if there can."""
+    """Why a column cannot have this type; None if it can."""
     for part in types_in(type_):
         if part == VOID:
             return "a bare `null` has no type"
@@ -52,7 +52,7 @@ def value_type_problem(type_: DataType) -> str | None:
 
 
 def types_in(type_: DataType) -> Iterator[DataType]:
-    """A type and all that it is made of."""
+    """A type and all types inside it."""
     yield type_
     match type_:
         case ArrayType(element=element):

@@ -1,7 +1,7 @@
 """Where rows come from and go to: known kinds, their options, formats that can hold the columns.
 
 All of it is checked, whether or not this version of the runtime can run it; paths, servers and topics are not looked
-at. Variables stay as they are written: they are resolved when the plan is run.
+at. Variables stay as written: a run fills them in.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 @record
 class _Kind:
-    """A connector: its options, those that must be given, what it can be, whether Spark's own options reach it."""
+    """A connector: its options, which of them are required, what it can be used for, whether it takes Spark's own
+    options."""
 
     options: Mapping[str, OptionSpec]
     required: tuple[str, ...] = ()
@@ -148,18 +149,18 @@ class Connectors:
 
 
 def connector_kinds(role: Role) -> tuple[str, ...]:
-    """The connectors that there are for sources, or for sinks."""
+    """The known connectors of sources, or of sinks."""
     return tuple(kind for kind, facts in _KINDS.items() if role in facts.roles)
 
 
 def connector_options(name: str, role: Role, stream: bool) -> Mapping[str, OptionSpec]:
-    """The options of a connector, for a stream or a table; none for one that there is not."""
+    """The options of a connector, for a stream or a table; empty for an unknown connector."""
     kind = _KINDS.get(name)
     return {} if kind is None else {n: s for n, s in kind.options.items() if _applies(kind, n, role, stream)}
 
 
 def check_connectors(topology: Topology, kinds: Kinds) -> tuple[Connectors, tuple[Finding, ...]]:
-    """The connectors that are right, and what is wrong with the others."""
+    """The valid connectors, and what is wrong with the others."""
     findings: list[Finding] = []
     sources: dict[str, Connector] = {}
     sinks: dict[int, Connector] = {}
@@ -249,7 +250,7 @@ def _missing(clause: syntax.ConnectorClause, kind: _Kind, role: Role, own: tuple
 
 
 def _max_ahead(clause: syntax.ConnectorClause) -> int | None:
-    """The bound of a source whose options are right."""
+    """The bound of a source whose options are valid."""
     for option in clause.options:
         if option.name.text == "max_ahead" and not option.quoted:
             return option.value.milliseconds if isinstance(option.value, syntax.Duration) else None
@@ -293,7 +294,7 @@ def _offsets(options: Mapping[str, syntax.Option]) -> list[Finding]:
 
 
 def _text(option: syntax.Option | None) -> str | None:
-    """The text of an option; None without one, and where it depends on a variable."""
+    """The text of an option; None if it is missing or depends on a variable."""
     value = None if option is None else option.value
     found = value.value if isinstance(value, syntax.Literal) else None
     return found if isinstance(found, str) and not _VARIABLE.search(found) else None
@@ -302,7 +303,7 @@ def _text(option: syntax.Option | None) -> str | None:
 def _spark_options(
     clause: syntax.ConnectorClause, kind: _Kind
 ) -> tuple[tuple[tuple[str, str | int | float | bool], ...], list[Finding]]:
-    """Spark's own options, as they are written; each once, and only where Spark sees them."""
+    """Spark's own options as written: each once, and only for connectors that pass them to Spark."""
     found: dict[str, syntax.Option] = {}
     findings = []
     for option in clause.options:

@@ -1,4 +1,4 @@
-"""No node may read itself, directly or through others."""
+"""A node must not read itself, directly or through others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["check_cycles"]
 
 
 def check_cycles(topology: Topology) -> tuple[Finding, ...]:
-    """One finding for each group of nodes that read one another, on an input that closes a way round."""
+    """One finding for each group of nodes that read each other, at an input that closes a cycle."""
     return tuple(_finding(topology, way) for way in topology.cycles())
 
 

@@ -1,4 +1,4 @@
-"""Sinks of lost records: whether the node that they name can lose any (VSC132)."""
+"""Sinks of lost records: the node that they name must be able to lose some (VSC132)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a connector can hold the columns of its node, and whether it knows the time of its rows."""
+"""Checks that a connector can hold the columns of its node, and that it knows the times of its rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RATE: dict[str, DataType] = {"value": BIGINT, "at": TIMESTAMP}
 def check_formats(
     topology: Topology, kinds: Kinds, shapes: Shapes, stores: Stores, connectors: Connectors
 ) -> tuple[Finding, ...]:
-    """What does not go together: columns and connector (VSC507 to 514), history and no time of a row (VSC401)."""
+    """Columns that a connector cannot hold (VSC507 to 514), and histories whose rows have no time (VSC401)."""
     findings: list[Finding] = []
     for name, declaration in topology.nodes.items():
         shape, connector = shapes.get(name), connectors.sources.get(name)
@@ -92,7 +92,7 @@ def _format(
 def _added(
     topology: Topology, kinds: Kinds, sink: syntax.SinkDecl, connector: Connector, schema: Schema
 ) -> Iterator[Finding]:
-    """Columns of a node that are called as those that its sink adds; Spark compares names without their case."""
+    """Columns of a node with the name of a column that its sink adds; Spark ignores the case of names."""
     node = sink.name.text
     added: tuple[str, ...]
     of_stream = kinds.get(node) == "stream"

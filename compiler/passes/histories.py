@@ -1,6 +1,6 @@
-"""Slowly changing dimensions (`history = 'scd2'`): only a versioned table has versions to read from or write to one.
+"""Slowly changing dimensions (`history = 'scd2'`): only a versioned table can be read from one or written to one.
 
-A row of one is a version with the times between which it is valid, in two columns that the options name.
+Each row is a version, with the times between which it is valid in two columns that the options name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TIMES = {"valid_from": VALID_FROM, "valid_to": VALID_TO}
 def check_histories(
     topology: Topology, shapes: Shapes, stores: Stores, statuses: Statuses, connectors: Connectors
 ) -> tuple[Finding, ...]:
-    """What does not go together with `history` (VSC517 to 519)."""
+    """What does not go with `history` (VSC517 to 519)."""
     findings: list[Finding] = []
     for name, declaration in topology.nodes.items():
         connector = connectors.sources.get(name)

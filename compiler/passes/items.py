@@ -1,7 +1,7 @@
 """`select`: from the items as written to the columns of the result.
 
-The key columns of the result stand in front, listed or not. Listing one by its bare name changes nothing, with ``as``
-it renames it; a second listing is a copy. ``*`` is every column of an input except its key columns.
+The key columns of the result come first, listed or not. Listing one by its bare name changes nothing, with ``as`` it
+renames it; a second listing is a copy. ``*`` is every column of an input except its key columns.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["ItemRules", "Selected", "scope_input", "select", "visible"]
 
 @record
 class ItemRules:
-    """What `select` has to know about its node.
+    """What `select` needs to know about its node.
 
     `key` is the result's key before it is renamed. `own` names, by input and column, the columns that are the result's
-    key for certain, so that listing one by its qualified name is listing the key. `starred` are the columns that ``*``
-    stands for, by input. `change` says what to do instead of giving a key column another value. `fixed` are the key
-    columns that keep their names: the bounds of a window.
+    key for certain, so listing one by its qualified name lists the key. `starred` are the columns that ``*`` stands
+    for, by input. `change` says what to write instead of giving a key column another value. `fixed` are the key columns
+    that keep their names: the bounds of a window.
     """
 
     key: tuple[Column, ...]
@@ -40,7 +40,7 @@ class ItemRules:
 
 @record
 class Selected:
-    """The result's schema and its value columns; `schema` is None where an item has no meaning."""
+    """The result's schema and its value columns; `schema` is None if an item is wrong."""
 
     schema: Schema | None
     items: tuple[Item, ...]
@@ -49,7 +49,7 @@ class Selected:
 
 @record
 class _Output:
-    """One column to be: its name and where that stands, the expression that it comes from; `starred` if by ``*``."""
+    """A column of the result: its name and the place of that, its expression, and whether it comes from ``*``."""
 
     name: str
     name_span: Span
@@ -132,7 +132,7 @@ def _name_of(item: syntax.SelectItem, scope: Scope) -> syntax.Name | None:
 
 
 def _nameless(source: SourceFile, item: syntax.SelectItem, scope: Scope) -> list[Finding]:
-    """What is wrong inside an item without a name, or else that it has none."""
+    """What is wrong inside an item without a name; if nothing is, that its name is missing."""
     typed = type_expression(item.expr, scope)
     if typed.findings:
         return list(typed.findings)
@@ -192,7 +192,7 @@ def _reference(qualifier: str, column: str, span: Span) -> syntax.ColumnRef:
 def _clashes(
     key: Sequence[Column], renamed: dict[str, syntax.SelectItem], outputs: Sequence[_Output], rules: ItemRules
 ) -> list[Finding]:
-    """Columns of one name: with a key column, with one another."""
+    """Columns with the name of a key column or of each other."""
     keys = {column.name: old.name for column, old in zip(key, rules.key, strict=True)}
     findings = []
     listed: list[tuple[str, Span | None]] = []
@@ -217,7 +217,7 @@ def _clashes(
 
 
 def _in_star(again: _Output, outputs: list[_Output]) -> bool:
-    """Whether a column is listed that a `*` stands for as well."""
+    """Whether a listed column is also part of a `*`."""
     column = isinstance(again.expr, syntax.ColumnRef) and again.expr.parts[-1].text == again.name
     return column and not again.starred and any(o.starred and o.name == again.name for o in outputs)
 

@@ -1,7 +1,7 @@
-"""The columns of a join: the key that its inputs meet by, the key of its result, and what is selected.
+"""The columns of a join: the key on which its inputs match, the key of its result, and what is selected.
 
-A join with a stream keeps the stream's key, or has the one that its `on` gives; a join of tables has the left one's.
-An unqualified key column is the result's, a qualified one that input's own: of an outer join they can differ.
+A join with a stream keeps the stream's key, or has the one that its `on` gives; a join of tables has the left table's.
+An unqualified key column is that of the result, a qualified one that of its input: in an outer join they can differ.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def join_shape(
 def _meeting_key(
     source: SourceFile, join: syntax.Join, left: Schema, right: Schema
 ) -> tuple[JoinKey | None, list[Finding]]:
-    """The key that both inputs meet by; its names are those of the result, unless the result keeps the left's."""
+    """The key on which the inputs match; it has the result's names, unless the result keeps the left input's names."""
     if not right.key:
         return None, []
     if not join.on:
@@ -77,7 +77,7 @@ def _result_key(
     right: Schema,
     rekeyed: tuple[Schema, tuple[Item, ...]] | None,
 ) -> list[tuple[Column, Expr]]:
-    """The key columns of a join's result, and what each of them is among the columns of its inputs."""
+    """The key columns of a join's result, and the column of an input that each of them is."""
     if join.mode == "outer" and form == "table-table" and not join.on:
         pairs = zip(left.key, right.key, strict=True)
         return [(a, Call("coalesce", (_column(0, a), _column(1, b)), a.type)) for a, b in pairs]

@@ -1,4 +1,4 @@
-"""Whether the records of Kafka can hold the columns of a node, in the formats and with the options that are given."""
+"""Checks that Kafka records can hold the columns of a node, in the given formats and with the given options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Options = Mapping[str, str | int | float | bool]
 def check_kafka(
     options: Options, places: Mapping[str, Span], node: str, schema: Schema, role: Role
 ) -> Iterator[Finding]:
-    """What does not go together (VSC508, VSC513, VSC514). `places` are those of the options' values."""
+    """What cannot be held (VSC508, VSC513, VSC514). `places` are the spans of the options' values."""
     key_format, headers = options.get("key_format"), options.get("headers")
     value = schema.value if key_format != "none" else (*schema.key, *schema.value)
     value = tuple(column for column in value if column.name != headers)

@@ -1,7 +1,7 @@
-"""What key a node's records have: declared, given by `on` or `by`, or inherited.
+"""The key of a node's records: declared, given by `on` or `by`, or inherited.
 
 The `on` of a join sees its left input only. Its number, order and types are those of the right table's key; types are
-widened where nothing is lost.
+widened if that loses nothing.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = ["JoinKey", "declared_key", "equal_keys", "join_on", "new_key", "under
 
 @record
 class JoinKey:
-    """The key that the inputs of a join meet by: its columns, and what `on` computes them from, if it is written.
+    """The key on which the inputs of a join match: its columns, and the expressions of `on`, if it is written.
 
-    `complete` is false where a part of `on` is wrong (and reported).
+    `complete` is false if a part of `on` is wrong (and reported).
     """
 
     columns: tuple[Column, ...]
@@ -36,7 +36,7 @@ class JoinKey:
 
 
 def declared_key(source: syntax.SourceDecl) -> tuple[tuple[str, ...], list[Finding]]:
-    """The key columns of a source that are right, and what is wrong with the others."""
+    """The valid key columns of a source, and what is wrong with the others."""
     columns = {column.name.text: column for column in source.columns}
     findings: list[Finding] = []
     found: dict[str, syntax.Name] = {}
@@ -69,7 +69,7 @@ def declared_key(source: syntax.SourceDecl) -> tuple[tuple[str, ...], list[Findi
 
 
 def equal_keys(join: syntax.Join, left: Schema, right: Schema) -> tuple[JoinKey | None, list[Finding]]:
-    """The key of a join without `on`: both inputs have it already; the names are the left's."""
+    """The key of a join without `on`, which both inputs have; its names are those of the left input."""
     if not left.key:
         name = join.left.name.text
         return None, [
@@ -133,7 +133,7 @@ def join_on(source: SourceFile, join: syntax.Join, right: Schema, scope: Scope) 
 def new_key(
     source: SourceFile, parts: Sequence[syntax.KeyItem], scope: Scope
 ) -> tuple[tuple[Item, ...], list[Finding]]:
-    """The key columns of a `rekey`: each an expression with a name, of a type that a key can have."""
+    """The key columns of a `rekey`: named expressions of types that a key can have."""
     items: list[Item] = []
     findings: list[Finding] = []
     for part in parts:
@@ -161,9 +161,9 @@ def new_key(
 
 
 def under_key(schema: Schema, on: tuple[Item, ...]) -> tuple[Schema, tuple[Item, ...]]:
-    """A stream under the key that `on` computes, and what computes it.
+    """A stream under the key that `on` computes, and the expressions of that key.
 
-    A column that is a key column as it stands moves there, all others stay, and keep their names.
+    A plain column of the new key moves into it; all other columns stay where they are, under their names.
     """
     names = {column.name for column in (*schema.key, *schema.value)}
     key: list[Column] = []

@@ -1,7 +1,7 @@
-"""Streams and tables: every operation gets the kind of node that it reads, and makes the kind that was declared.
+"""Streams and tables: every operation must read the right kind of node, and make the kind that was declared.
 
-The rest of the compiler relies on the kinds found here: a node whose kind is in doubt has none, and what is built on
-it is not judged (the doubt has been reported once, where it begins).
+The rest of the compiler relies on the kinds found here. A node whose kind is uncertain has no entry, and what reads it
+is not checked: the cause has been reported, once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ JoinForm = Choice["stream-table", "stream-global", "table-table"]
 
 
 def check_kinds(topology: Topology, order: tuple[str, ...]) -> tuple[Kinds, tuple[Finding, ...]]:
-    """The kind of every node of `order` of which it is certain, and what does not fit."""
+    """The kind of every node of `order` whose kind is certain, and what does not fit."""
     kinds: dict[str, Kind] = {}
     findings: list[Finding] = []
     for name in order:
@@ -47,7 +47,7 @@ def check_kinds(topology: Topology, order: tuple[str, ...]) -> tuple[Kinds, tupl
 
 
 def join_form(kinds: Kinds, join: syntax.Join) -> JoinForm | None:
-    """Which of the joins this is; None where the kinds of its inputs are not known or do not go together."""
+    """Which kind of join this is; None if the kinds of its inputs are unknown or cannot be joined."""
     forms: dict[tuple[Kind | None, Kind | None], JoinForm] = {
         ("stream", "table"): "stream-table",
         ("stream", "global table"): "stream-global",

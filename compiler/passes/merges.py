@@ -12,7 +12,7 @@ _MOST = 4
 
 
 def difference(name: str, schema: Schema, head: str, wanted: Schema) -> tuple[str, str] | None:
-    """What is different in the stream `name` from the first one, `head`, and what to do; None if nothing is."""
+    """How the stream `name` differs from the first one, `head`, and what to write; None if it does not."""
     key, wanted_key = ([(c.name, c.type) for c in s.key] for s in (schema, wanted))
     if key != wanted_key:
         message = f"`{name}` has {_key_text(key)}, and `{head}` has {_key_text(wanted_key)}"
@@ -43,7 +43,7 @@ def _key_text(key: list[tuple[str, DataType]]) -> str:
 
 
 def _key_item(column: str, type: DataType, schema: Schema) -> str:
-    """The column of the key, made of the column of that name if there is one."""
+    """The item of a key column, made from the column of that name if the stream has one."""
     found = {c.name: c.type for c in (*schema.key, *schema.value)}.get(column)
     if found is None:
         return f"... as {column}"

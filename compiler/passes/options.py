@@ -1,6 +1,6 @@
-"""Options lists ``( name = literal, ... )``: which names there are, of which type, once each.
+"""Lists of options, ``( name = literal, ... )``: known names, each once, with values of the right type.
 
-A value that is a variable passes: in a connector it is checked when the plan is run, elsewhere it has been resolved or
+A variable passes as a value: in a connector it is checked at the start of a run, elsewhere it has been resolved or
 reported before.
 """
 
@@ -22,9 +22,9 @@ LONGEST = 9_000_000_000_000_000
 
 @record
 class OptionSpec:
-    """What an option takes: its type, for a string perhaps one of `choices`; `example` is a literal for messages.
+    """What an option takes: its type, for a string possibly one of `choices`; messages show the literal `example`.
 
-    Null, or the word ``none``, fits a "duration or none" alone; the text ``any`` a "whole number or 'any'".
+    Null and the word ``none`` are only valid for "duration or none", the text ``any`` only for "whole number or 'any'".
     """
 
     type: Choice["duration", "duration or none", "string", "whole number", "whole number or 'any'", "true or false"]
@@ -44,7 +44,7 @@ class OptionCodes:
 def read_options(
     options: tuple[syntax.Option, ...], specs: Mapping[str, OptionSpec], owner: str, codes: OptionCodes
 ) -> tuple[dict[str, syntax.Option], list[Finding]]:
-    """The options that are right, by name, and what is wrong with the others. `owner` is what they belong to."""
+    """The valid options by name, and what is wrong with the others. `owner` is what they belong to."""
     right: dict[str, syntax.Option] = {}
     seen: dict[str, syntax.Option] = {}
     findings: list[Finding] = []

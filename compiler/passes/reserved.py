@@ -1,7 +1,7 @@
-"""Names that a column cannot have since vsc's own columns have them (VSC229).
+"""Names that vsc uses for columns of its own (VSC229).
 
-On their way through Spark SQL, rows have columns beside the declared ones; Spark compares names without their case. A
-name is refused where it is given, not where it is used.
+On their way through Spark SQL, rows have more columns than the declared ones, and Spark ignores the case of names. A
+name is refused where a column gets it, not where it is used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _is_reserved(name: str) -> bool:
 
 
 def _given(declaration: Declaration) -> Iterator[syntax.Name]:
-    """The names that a statement gives columns: declared ones, and those behind `as`."""
+    """The names that a statement gives to columns: declared ones, and those after `as`."""
     if isinstance(declaration, syntax.SourceDecl):
         yield from (column.name for column in declaration.columns)
         return

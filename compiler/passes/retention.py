@@ -1,4 +1,4 @@
-"""How long history is kept, and who needs it: VSC304, 313, 314."""
+"""Checks how long history is kept against what reads it (VSC304, 313, 314)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["check_retention"]
 def check_retention(
     topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores, statuses: Statuses
 ) -> tuple[Finding, ...]:
-    """What is wrong between the `grace` of joins and the stores that they read, and history that nothing reads."""
+    """Joins whose `grace` is longer than the history that they read, and history that nothing reads."""
     findings: list[Finding] = []
     read: set[str] = set()  # the nodes whose history is read, or whose readers are wrong (VSC301)
     for name in order:

@@ -1,6 +1,6 @@
 """The columns of every node: their names and types, and the typed expressions that they are computed by.
 
-Each node's facts follow from those of its inputs; a node whose inputs are in doubt has none, and nothing is said about
+Each node's facts follow from those of its inputs; a node whose inputs are wrong has none, and nothing is reported about
 it.
 """
 
@@ -132,7 +132,7 @@ class _Schemas:
     # ----------------------------------------------------------------------------------------------------- derived
 
     def derived(self, operation: syntax.Operation) -> ShapeResult:
-        """The shape of what an operation makes; None with nothing to say where an input has none."""
+        """The shape of an operation's result; None without a finding if an input has no shape."""
         shapes = [self.shapes.get(read.name.text) for read in operation.inputs]
         if shapes[0] is None:
             return None, []
@@ -242,7 +242,7 @@ class _Schemas:
 
 
 def _beside(columns: Iterable[Column], named: Sequence[tuple[str, Span]]) -> list[Finding]:
-    """What is wrong with the columns that a statement names, given all that the result has besides."""
+    """What is wrong with the columns that a statement names, given all other columns of the result."""
     new = {name for name, _ in named}
     others: list[tuple[str, Span | None]] = [(column.name, None) for column in columns if column.name not in new]
     return [finding for finding, _ in equal_names([*others, *named], "VSC203")]
@@ -263,4 +263,4 @@ _SHAPES: dict[type, Callable[[_Schemas, Any, Schema, Scope], ShapeResult]] = {
     syntax.Suppress: _Schemas._as_it_is,
     syntax.Materialize: _Schemas._as_it_is,
 }
-"""The shape of what a statement makes, given the schema of its first input and the scope of its expressions."""
+"""The shape of a statement's result, given the schema of its first input and the scope of its expressions."""

@@ -1,4 +1,4 @@
-"""Passwords that stand in a topology as text: a plan, and with it every checkpoint, would hold them."""
+"""Passwords written into a topology: they would end up in the plan, and with it in every checkpoint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _IN_URL = re.compile(r"[?&](\w*password)=(?!\$\{)[^&]", re.IGNORECASE)
 
 
 def written_secrets(clause: syntax.ConnectorClause) -> Iterator[Finding]:
-    """A finding for each option of a connector that holds a password, not a variable for one."""
+    """A finding for each option of a connector that holds a password instead of a variable."""
     for option in clause.options:
         text = option.value.value if isinstance(option.value, syntax.Literal) else None
         if not isinstance(text, str):

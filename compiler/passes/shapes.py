@@ -13,13 +13,13 @@ __all__ = ["Shape", "ShapeResult", "Shapes"]
 
 @record
 class Shape:
-    """What a node's records look like and how they come about.
+    """What a node's records look like and how they are computed.
 
-    `operation` is what the plan does, where a statement is one node. `items` are the value columns of a `join` or
-    `aggregate`; `condition` is the `delete when` of a source, `columns` are those that it declares. `rekeyed` is there
-    for a stream that gets a new key in front: that stream's schema then, which is what the operation sees as input 0,
-    and the expressions of its key. `on` is the key of a foreign table or a global one, `group` that of an aggregate,
-    both as the expressions that compute it; `calls` are the aggregate's, whose results `items` see as columns.
+    `operation` is the operation of the plan, if the statement is one node of it. `items` are the value columns of a
+    `join` or `aggregate`; `condition` is the `delete when` of a source, `columns` are those that it declares. `rekeyed`
+    is set if a stream first gets a new key: its schema under that key, which the operation sees as input 0, and the
+    expressions of the key. `on` is the key in a foreign table or a global one, `group` that of an aggregate, both as
+    expressions; `calls` are the aggregate's, whose results `items` see as columns.
     """
 
     schema: Schema

@@ -1,8 +1,8 @@
-"""Which node has a store, and what its clause asks for.
+"""Which nodes have a store, and what their clauses ask for.
 
-A store is asked for by a clause, or implied. A join, a `suppress` and an aggregate of a table read their table from the
-nearest store on the way back to its source, and where there is none, what it begins with gets one. An aggregate and a
-global table have a store always.
+A store is requested by a clause, or implied. A join, a `suppress` and an aggregate of a table read their table from the
+nearest store upstream; if there is none, the node where the table begins gets one. An aggregate and a global table
+always have a store.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ VERSIONED_OPTIONS = {
 
 @record
 class Clause:
-    """What a `materialize` clause asks for, and where it says so.
+    """What a `materialize` clause asks for, and where.
 
-    `store` is None where the clause is wrong (and reported); `versioned` is known all the same. The spans are those of
-    the values of `retention` and `grace`, None where they are not written.
+    `store` is None if the clause is wrong (and reported); `versioned` is known even then. The spans are those of the
+    values of `retention` and `grace`, None if they are not written.
     """
 
     written: syntax.MaterializeClause
@@ -45,7 +45,7 @@ class Clause:
 
     @property
     def span(self) -> Span:
-        """What makes the store versioned or not: the word with its options, or the whole clause."""
+        """What decides whether the store is versioned: the word with its options, or the whole clause."""
         return self.written.span if self.written.kind is None else self.written.kind_span
 
 
@@ -64,7 +64,7 @@ class Stores:
 
 
 def check_stores(topology: Topology, order: tuple[str, ...], kinds: Kinds) -> tuple[Stores, tuple[Finding, ...]]:
-    """Every store, and what is wrong with the clauses: their options (VSC124 to 126, VSC305), a name that is taken."""
+    """Every store, and what is wrong with the clauses: their options (VSC124 to 126, VSC305), names that are taken."""
     clauses: dict[str, Clause] = {}
     findings: list[Finding] = []
     for name in order:
@@ -143,7 +143,7 @@ def _implied(topology: Topology, kinds: Kinds, clauses: Mapping[str, Clause]) ->
 
 
 def _looked_into(operation: syntax.Operation, kinds: Kinds) -> tuple[syntax.Input, ...]:
-    """The inputs whose rows an operation looks up, or of which it has to know the row before a change."""
+    """The inputs whose rows an operation looks up, or whose row before a change it needs."""
     match operation:
         case syntax.Join(left=left, right=right):
             form = join_form(kinds, operation)
@@ -157,10 +157,10 @@ def _looked_into(operation: syntax.Operation, kinds: Kinds) -> tuple[syntax.Inpu
 
 
 def _stored_behind(topology: Topology, table: str, clauses: Mapping[str, Clause]) -> set[str]:
-    """The nodes whose stores `table` is read from: itself, or the nearest on the way back that must have one.
+    """The nodes from whose stores `table` is read: itself, or the nearest upstream that must have one.
 
-    Filters, maps and `suppress` are computed from what they read. So is a join by the primary key, and its inputs have
-    stores on its own account.
+    Filters, maps and `suppress` are computed from what they read. So is a join by primary key, whose inputs need stores
+    anyway.
     """
     while table not in clauses:
         declaration = topology.nodes.get(table)

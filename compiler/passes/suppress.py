@@ -1,4 +1,4 @@
-"""What every `suppress` waits for and holds, and what is wrong with it.
+"""What every `suppress` waits for and keeps, and what is wrong with it.
 
 `until window closes` reaches as far as windows do (see `windows`).
 """
@@ -26,7 +26,7 @@ _COUNT = OptionSpec("whole number", "10000")
 def check_suppress(
     topology: Topology, order: tuple[str, ...], kinds: Kinds, statuses: Statuses, windows: Windows
 ) -> tuple[Mapping[str, Suppress], tuple[Finding, ...]]:
-    """What every right `suppress` does, and what is wrong with the others."""
+    """What every valid `suppress` does, and what is wrong with the others."""
     pass_ = _Suppressing(kinds, statuses, windows, {}, [])
     for name in (name for name in order if name in kinds):
         declaration = topology.nodes[name]
@@ -43,7 +43,7 @@ def suppress_options(windowed: bool) -> Mapping[str, OptionSpec]:
 
 @record
 class _Suppressing:
-    """What has been found so far, and how to find the next."""
+    """What has been found so far; `node` adds the next."""
 
     kinds: Kinds
     statuses: Statuses
@@ -52,7 +52,7 @@ class _Suppressing:
     findings: list[Finding]
 
     def node(self, name: str, operation: syntax.Suppress) -> None:
-        """Finds out about one node."""
+        """Examines one node."""
         specs = suppress_options(operation.limit is None)
         options, wrong = read_options(operation.options, specs, "`suppress`", _CODES)
         wrong += [finding for n in ("max_records", "max_bytes") if n in options for finding in _too_few(options[n])]

@@ -1,4 +1,4 @@
-"""Nodes whose records go nowhere (VSC123)."""
+"""Nodes whose records reach no sink (VSC123)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["check_usage"]
 def check_usage(topology: Topology, order: tuple[str, ...]) -> tuple[Finding, ...]:
     """A warning for every node of `order` that reaches no sink, in the order of the file.
 
-    At the end of such a way a sink is missing; what only feeds that end has the node that reads it as the cause. Where
-    a name or a statement is missing, nothing is reported.
+    Only the last node of such a chain is reported: the others are unused because of it. If a name or a statement is
+    missing, nothing is reported.
     """
     if not topology.complete:
         return ()

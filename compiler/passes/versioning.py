@@ -1,7 +1,7 @@
-"""Is a table versioned? The answer for every table, with its reason and the node that decided it.
+"""Whether each table is versioned, why, and which node decided it.
 
-A table is versioned if its own store is, or if it has none, is stateless, and comes from a table that is. What depends
-on the answer is refused or warned about here: VSC301 to 303, 306, 311, 312.
+A table is versioned if its own store is; or if it has no store, is stateless, and comes from a versioned table. What
+depends on this is refused or warned about here: VSC301 to 303, 306, 311, 312.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Statuses = Mapping[str, Status]
 def check_versioning(
     topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores, windows: Windows
 ) -> tuple[Statuses, tuple[Finding, ...]]:
-    """The status of every table of `order` of which it is certain; streams have none."""
+    """The status of every table of `order` for which it is certain; streams have none."""
     statuses: dict[str, Status] = {}
     windowed = windows.begun.keys()
     findings: list[Finding] = []
@@ -39,7 +39,7 @@ def check_versioning(
 
 
 def _decided_label(topology: Topology, stores: Stores, statuses: Statuses, status: Status) -> Label:
-    """A label on what decided a status: the clause, or the name of the node that has none."""
+    """A label on what decided a status: the clause, or the name of a node without one."""
     node = status.decided_by
     clause = stores.clauses.get(node)
     what = "versioned" if status.versioned else "unversioned"
@@ -48,7 +48,7 @@ def _decided_label(topology: Topology, stores: Stores, statuses: Statuses, statu
 
 
 def way_labels(topology: Topology, table: str, status: Status) -> tuple[Label, ...]:
-    """A label on every node from `table` back to the one that decided its status, which is left out."""
+    """A label on every node from `table` back to the one that decided its status, without that one."""
     labels = []
     while table != status.decided_by:
         (read,) = topology.inputs(table)

@@ -1,6 +1,6 @@
 """Which tables are windowed, and by which window; what is wrong with windows, and with joins of them.
 
-An aggregate begins a window, whatever keeps its key hands it on: what says so of itself (`keeps_windows`), and joins.
+An aggregate begins a window; operations that keep the key pass it on: those marked `keeps_windows`, and joins.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _NAMES: dict[str, Choice["tumbling", "hopping", "sliding", "session"]] = {
 class Windows:
     """The windows of a topology.
 
-    `begun` holds for every windowed table the aggregate whose windows it has, `tables` the window itself, where it is
-    right. `doubtful` are the tables whose window is wrong, or cannot be known since that of an input is.
+    `begun` has the aggregate where the windows of each windowed table come from, `tables` the window itself if it is
+    valid. `doubtful` are the tables whose window is wrong, or unknown since an input's is wrong.
     """
 
     begun: Mapping[str, str]
@@ -60,7 +60,7 @@ def check_windows(topology: Topology, order: tuple[str, ...], kinds: Kinds) -> t
 
 @record
 class _Windows:
-    """What has been found so far, and how to find the next."""
+    """What has been found so far; `node` adds the next."""
 
     kinds: Kinds
     begun: dict[str, str]
@@ -69,7 +69,7 @@ class _Windows:
     findings: list[Finding]
 
     def node(self, name: str, operation: syntax.Operation) -> None:
-        """Finds out about one node; its inputs come before it."""
+        """Examines one node; its inputs come before it."""
         if isinstance(operation, syntax.Aggregate):
             if operation.window is not None:
                 self.begun[name] = name
@@ -164,7 +164,7 @@ def _bad_length(kind: str, name: str, option: syntax.Option) -> list[Finding]:
 
 
 def _gaps(options: Mapping[str, syntax.Option], lengths: Mapping[str, int]) -> list[Finding]:
-    """A hopping window that advances by more than its size would leave records out."""
+    """Refuses a hopping window that advances by more than its size: records would be left out."""
     if lengths.get("advance", 0) <= lengths.get("size", 0) or lengths.get("size", 0) <= 0:
         return []
     return [
@@ -175,7 +175,7 @@ def _gaps(options: Mapping[str, syntax.Option], lengths: Mapping[str, int]) -> l
 
 
 def _shape(window: Window | None) -> tuple[object, ...] | None:
-    """What has to be equal for two tables to have the same windows."""
+    """What must be equal for two tables to have the same windows."""
     return None if window is None else (window.kind, window.size, window.advance)
 
 

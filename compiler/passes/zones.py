@@ -1,7 +1,7 @@
 """Time zones by their IANA names, such as ``Europe/Berlin``.
 
-The names are those of the machine's time zone database. A machine without one takes every name here; a run then asks
-Java, which has a database of its own.
+The names are those of the machine's time zone database. On a machine without one, every name passes here; a run then
+asks Java, which has its own database.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["zone_problem"]
 
 
 def zone_problem(name: str) -> tuple[str, str] | None:
-    """What is wrong with `name` as a time zone, and what to write; None if it is one, or nobody here knows."""
+    """What is wrong with `name` as a time zone, and what to write; None if it is one, or this machine cannot tell."""
     from zoneinfo import ZoneInfo, available_timezones  # not loaded by a `vsc check` of a topology without zones
 
     try:
@@ -29,6 +29,6 @@ def zone_problem(name: str) -> tuple[str, str] | None:
 
 
 def _city(name: str, known: set[str]) -> str | None:
-    """The zone of a city whose region was left out."""
+    """The zone of a city that was named without its region."""
     wanted = name.replace(" ", "_").lower()
     return min((zone for zone in known if zone.rpartition("/")[2].lower() == wanted), default=None)
