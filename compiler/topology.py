@@ -61,7 +61,7 @@ class Topology:
         return frozenset(found)
 
     def order(self) -> tuple[str, ...]:
-        """The nodes: inputs first, otherwise in the order of the file. Those on or downstream of a cycle are left out."""
+        """The nodes: inputs first, otherwise in the order of the file. Those on a cycle, or after one, are left out."""
         waiting = {name: self.graph.in_degree(name) for name in self.nodes}
         found: list[str] = []
         while ready := next((name for name, count in waiting.items() if count == 0), None):
