@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from servers.kafka import Broker
 from tests.kafka.batches import records
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors import kafka_transaction
 from vsc.runtime.spark.connectors.kafka_client import quiet
-from vsc.runtime.spark.connectors.kafka_epochs import Note, create_epochs
+from vsc.runtime.spark.connectors.kafka_epochs import EpochReader, Note, create_epochs
 from vsc.runtime.spark.connectors.kafka_transaction import Transaction
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -89,6 +89,30 @@ def test_each_epoch_is_written_once(
         assert found == [[epoch, i] for epoch in range(epochs) for i in range(RECORDS)]
     finally:
         process.kill()
+
+
+@pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError._DESTROY_BROKER])
+def test_what_a_lost_broker_did_not_answer_is_asked_again(
+    code: int, broker: Broker, topic_names: Iterator[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that has left the cluster is dropped by librdkafka, with the requests that wait for its answer."""
+    topic, answers = next(topic_names), [KafkaException(KafkaError(code))]
+    settings, name, last = {"bootstrap.servers": broker.address}, f"vsc-{topic}", EpochReader.last
+
+    def failing(reader: EpochReader) -> Note | None:
+        if answers:
+            raise answers.pop()
+        return last(reader)
+
+    monkeypatch.setattr(EpochReader, "last", failing)
+    broker.create(topic, 1)
+    create_epochs(settings, name, 1, "the sink")
+    with Transaction(settings, topic, name, 0, "the sink", 0) as one:
+        one.begin()
+        one.add(records((b"k", b"1", 5)))
+        assert one.finish().records == 1
+    assert not answers
+    assert [r.json for r in broker.read(topic)] == [1]
 
 
 def test_the_end_of_a_transaction_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
