@@ -1,11 +1,11 @@
 """Facts about nodes and stages that follow from the whole plan, so that the runtime need not derive them.
 
 * Which stage hands what to which.
-* By how many of its key columns a node's records are partitioned. The rows of a windowed table stand where their group
-  is, wherever their window is; what is joined with such a table, and all that takes its key over, is partitioned alike.
-* Who asks for the row before a change, and for whether a change is its key's newest. These are Kafka's rules
-  (KTable.enableSendingOldValues): a table sends old rows if a reader needs them, and one without a store of its own
-  passes the wish on to what it reads. A sink that applies only the newest changes is such a reader.
+* By how many of its key columns a node's records are partitioned. The rows of a windowed table are in the partition of
+  their group, whatever their window; what is joined with such a table, or inherits its key, is partitioned alike.
+* Which nodes must send the row before a change, and whether a change is the newest of its key. These are Kafka's rules
+  (KTable.enableSendingOldValues): a table sends old rows if a reader needs them; one without a store needs them from
+  its input. A sink that applies only the newest changes is such a reader.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
 """The lowest stage in which each node of a plan can run: its *level*.
 
 * A stream source: 0. What is stateless and reads streams: the highest of its inputs.
-* What needs the records of one key in one place (a table, a join, a merge of two ways from one source) at least 1, and
-  above every input whose records do not stand where their key belongs.
-* A stateless stream node at least 1 where both it and its input are read by key. Kafka Streams takes a record depth
+* What needs the records of one key in one place (a table, a join, a merge of two paths from one source): at least 1,
+  and above every input whose records are not in the partition of their key.
+* What looks into a global table: at least 1.
+* A stateless stream node, if both it and its input are read by key: at least 1. Kafka Streams takes a record depth
   first, each consumer in the order of its declaration, and only one stage can do that for both of them.
 
-Records *stand* where their key belongs after a repartition. They do not behind an operation that gives them another
-key: in front of the next that goes by their key they go to another stage. That is a repartition topic of Kafka's:
-what a cause gives rise to without one is worked on before what goes through one, since its order is the longer path.
+A repartition brings records to the partition of their key. After an operation that gives them another key, they are
+elsewhere: they move to another stage before the next operation that needs them by key. Kafka Streams has a repartition
+topic there. What a record causes without passing one is processed before what passes one.
 
-The rows of a windowed table stand where their key without the window belongs, all of one group in one place.
+The rows of a windowed table are in the partition of their key without the window: all of a group are together.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def find_levels(nodes: Sequence[Node]) -> dict[str, int]:
     keyed = {node.name for node in nodes if _is_keyed(node)} | _meeting(nodes)
     together = _read_together(nodes, keyed)
     levels: dict[str, int] = {}
-    moving: set[str] = set()  # nodes whose records do not stand where their key belongs
+    moving: set[str] = set()  # nodes whose records are not in the partition of their key
     for node in nodes:
         by_key = node.name in keyed
         least = 1 if by_key or node.name in together or node.operation.looks_up else 0
@@ -62,7 +63,7 @@ def _meeting(nodes: Sequence[Node]) -> set[str]:
 
 
 def _read_together(nodes: Sequence[Node], keyed: set[str]) -> frozenset[str]:
-    """The stateless stream nodes that lead to a reader by key, if their input also leads to one without them."""
+    """The stateless stream nodes that lead to a reader by key, and whose input has one itself."""
     by_key = {name for node in nodes if node.name in keyed for name in node.inputs}
     leading = set(by_key)
     found = set()

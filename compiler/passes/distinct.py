@@ -21,7 +21,7 @@ __all__ = ["distinct_shape"]
 
 
 def distinct_shape(pass_: Any, operation: syntax.Distinct, schema: Schema, scope: Scope) -> ShapeResult:
-    """The stream's own columns; with `by`, those of the stream rekeyed by these values."""
+    """The stream's own columns and key; with `by`, `rekeyed` is the stream under the key of these values."""
     findings = _lengths(operation)
     by, wrong = _values(pass_.source, operation, scope)
     findings.extend(wrong)

@@ -24,7 +24,7 @@ _RATE: dict[str, DataType] = {"value": BIGINT, "at": TIMESTAMP}
 def check_formats(
     topology: Topology, kinds: Kinds, shapes: Shapes, stores: Stores, connectors: Connectors
 ) -> tuple[Finding, ...]:
-    """Columns that a connector cannot hold (VSC507 to 514), and histories whose rows have no time (VSC401)."""
+    """Columns and options that do not fit a connector (VSC507 to 514), histories whose rows have no time (VSC401)."""
     findings: list[Finding] = []
     for name, declaration in topology.nodes.items():
         shape, connector = shapes.get(name), connectors.sources.get(name)

@@ -49,7 +49,7 @@ class Selected:
 
 @record
 class _Output:
-    """A column of the result: its name and the place of that, its expression, and whether it comes from ``*``."""
+    """A column of the result: its name and where it is written, its expression, and whether it comes from ``*``."""
 
     name: str
     name_span: Span

@@ -24,7 +24,7 @@ Options = Mapping[str, str | int | float | bool]
 def check_kafka(
     options: Options, places: Mapping[str, Span], node: str, schema: Schema, role: Role
 ) -> Iterator[Finding]:
-    """What cannot be held (VSC508, VSC513, VSC514). `places` are the spans of the options' values."""
+    """Columns that do not fit (VSC508, VSC513), and options (VSC514). `places` are the spans of the options' values."""
     key_format, headers = options.get("key_format"), options.get("headers")
     value = schema.value if key_format != "none" else (*schema.key, *schema.value)
     value = tuple(column for column in value if column.name != headers)

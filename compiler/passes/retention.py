@@ -19,7 +19,9 @@ __all__ = ["check_retention"]
 def check_retention(
     topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores, statuses: Statuses
 ) -> tuple[Finding, ...]:
-    """Joins whose `grace` is longer than the history that they read, and history that nothing reads."""
+    """Joins whose `grace` is longer than the history that they read, or than the grace of its store; history that
+    nothing reads.
+    """
     findings: list[Finding] = []
     read: set[str] = set()  # the nodes whose history is read, or whose readers are wrong (VSC301)
     for name in order:

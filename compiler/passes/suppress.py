@@ -1,4 +1,4 @@
-"""What every `suppress` waits for and keeps, and what is wrong with it.
+"""What every `suppress` waits for and holds, and what is wrong with it.
 
 `until window closes` reaches as far as windows do (see `windows`).
 """

@@ -11,8 +11,7 @@ __all__ = ["check_usage"]
 def check_usage(topology: Topology, order: tuple[str, ...]) -> tuple[Finding, ...]:
     """A warning for every node of `order` that reaches no sink, in the order of the file.
 
-    Only the last node of such a chain is reported: the others are unused because of it. If a name or a statement is
-    missing, nothing is reported.
+    Labels name the node's readers, which reach none either. If a name or a statement is missing, nothing is reported.
     """
     if not topology.complete:
         return ()

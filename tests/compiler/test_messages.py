@@ -397,3 +397,16 @@ def test_of_two_equal_arguments_the_wrong_one_is_shown() -> None:
     text = "\nstream w (k string, m map<string, int>) from memory () key k;\n"
     found = one(text + "table a = aggregate w group by k select max_by(m, m) as o;", "VSC221")
     assert found.column == 1 + "table a = aggregate w group by k select max_by(m, m)".rindex("m")
+
+
+@pytest.mark.parametrize(
+    ("option", "written"),
+    [
+        ("'kafka.ssl.key.password' = 'x'", "write `'kafka.ssl.key.password' = '${password}'`"),
+        ("""'kafka.sasl.jaas.config' = 'Login required password = "x";'""", 'write `password="${password}"`'),
+    ],
+)
+def test_a_password_is_a_variable_that_a_shell_can_have(option: str, written: str) -> None:
+    options = f"bootstrap_servers = 'b', topic = 't', format = 'json', {option}"
+    found = one(f"stream p (k string) from kafka ({options}) key k;", "VSC505")
+    assert found.help == f"{written}, and give it in the environment"
