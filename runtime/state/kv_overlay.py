@@ -111,6 +111,11 @@ class OverlayKV:
 
     def scan(self, start: bytes, end: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         """Iterate over the rows with ``start <= key < end``."""
+        if self._rows or self._hidden:
+            return self._merged(start, end, reverse)
+        return self._base.scan(start, end, reverse)
+
+    def _merged(self, start: bytes, end: bytes | None, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
         own = self._keys.each(start, end, reverse)
         mine = next(own, None)
         rows, hidden = self._rows, self._hidden
@@ -138,12 +143,12 @@ class OverlayKV:
     ) -> None:
         """Apply everything at once: first the ranges ``[start, end)``, then the deletes, then the puts."""
         rows = self._rows
-        for start, end in delete_ranges:
-            if start < end:
-                for key in self._keys.between(start, end):
-                    del rows[key]
-                    self._keys.remove(key)
-                self._hidden.add(start, end)
+        ranges = [(start, end) for start, end in delete_ranges if start < end]
+        for key in {key for start, end in ranges for key in self._keys.between(start, end)}:
+            del rows[key]
+            self._keys.remove(key)
+        for start, end in ranges:
+            self._hidden.add(start, end)
         for key in deletes:
             if rows.get(key) is not None:
                 self._keys.remove(key)

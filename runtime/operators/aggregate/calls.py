@@ -139,7 +139,7 @@ class Calls:
         group.rows += 1
         for n, accumulator, i, tag in self._steps:
             try:
-                accumulator.add(group.cells, i, args[n], at, _entries(kv, prefix, tag))
+                accumulator.add(group.cells, i, args[n], at, _NONE if tag is None else Entries(kv, prefix + tag))
             except ExpressionFailure as failure:
                 raise NodeFailure(self._name, self._calls[n].text, failure.reason) from failure
 
@@ -154,10 +154,10 @@ class Calls:
 
     def result(self, group: Group, key: Row, kv: OrderedKV, prefix: bytes) -> Row:
         """The value columns of the group's result; `key`: its key columns. Raises NodeFailure if an item fails."""
-        values = []
+        values, cells = [], group.cells
         for n, accumulator, i, tag in self._steps:
             try:
-                values.append(accumulator.result(group.cells, i, _entries(kv, prefix, tag)))
+                values.append(accumulator.result(cells, i, _NONE if tag is None else Entries(kv, prefix + tag)))
             except ExpressionFailure as failure:
                 raise NodeFailure(self._name, self._calls[n].text, failure.reason) from failure
         if self.plain:

@@ -3,8 +3,8 @@
 What a record does to its group depends on the records before it, so this is a loop; but it does not touch the store.
 The windows that the batch's records can reach are read once per key, kept by start, and written once: a window opened
 and forgotten in the same batch never reaches the store. A group is never changed, only replaced, so a record on which
-an expression fails leaves no trace. The windows that the batch will close or forget wait in heaps, ordered by when they
-do.
+an expression fails leaves no trace. The loop only notes when stream time moves: a window that has closed is looked at
+when the next record of its group comes, or after the loop, and closes as of the record that moved stream time.
 
 The accumulators' entries are the exception: they are written record by record, into an overlay.
 """
@@ -12,12 +12,10 @@ The accumulators' entries are the exception: they are written record by record, 
 from __future__ import annotations
 
 import struct
-from bisect import bisect_left
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
-from typing import Any
+from operator import itemgetter
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,23 +23,26 @@ import pyarrow as pa
 from vsc.plan.nodes import Aggregate, Schema
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
 from vsc.runtime.operators.aggregate.calls import Calls, Group
-from vsc.runtime.operators.aggregate.state import AggregateState, bounds_key, window_key
-from vsc.runtime.operators.aggregate.window_results import Sent, Unsent, WindowResults
+from vsc.runtime.operators.aggregate.closings import Closings
+from vsc.runtime.operators.aggregate.state import AggregateState, window_key
+from vsc.runtime.operators.aggregate.window_results import Sent, Unsent, WindowResults, names_of
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.site import Site
+from vsc.runtime.records import Int64s
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_overlay import OverlayKV
 from vsc.runtime.values import to_array
 
-__all__ = ["KeyWindows", "MovingWindows"]
+__all__ = ["KeyWindows", "MovingWindows", "Number"]
 
 Place = tuple[int, int, bytes]
 """A window: its place in time, its start, its group's encoded key."""
 Args = Sequence[tuple[Any, ...]]
+Number = TypeVar("Number", int, Int64s)
 _MILLISECOND = 1000
 _NUMBER = struct.Struct(">Q")
 
@@ -70,28 +71,30 @@ class MovingWindows:
         assert operation.window is not None
         self._site, self._final, self._window = site, operation.final, operation.window
         self._size, self._grace = operation.window.size, operation.window.grace
+        self._olds = site.owes_old and not operation.final  # the aggregate itself must know the rows before the changes
         self._calls, self._state, self._pending = calls, state, pending
         self._kv, self._entries, self._results = state.kv, calls.has_entries, WindowResults(site)
         self._plain = calls.plain and not calls.has_entries
         self._sent: list[Sent] = []
-        self._row, self._most = 0, 0
+        self._row = 0
         self._late: list[int] = []
         self._failed: dict[int, NodeFailure] = {}
         self._unsent: list[Unsent] = []
         self._key: Row = ()
         self._loaded: dict[bytes, KeyWindows] = {}
-        self._end = -1
-        self._closing: list[Place] = []
-        self._taken_back: set[Place] = set()
-        self._forgetting: deque[Place] = deque()
-        self._unread: dict[bytes, Group] = {}
+        self._closings, self._closed = Closings(), state.closed
+        self._gone: list[tuple[int, int, bytes, bool]] = []
+        self._finals: list[tuple[Place, int, int, Row | NodeFailure]] = []
         self._deletes: list[bytes] = []
 
     def changes(self, flow: Flow, args: Sequence[pa.Array]) -> Flow:
         """The changes of the windows, or their final results, given the calls' arguments of records with a value."""
         if len(flow):
             self._load(flow)
+            forgotten = self._state.forgotten
             self._loop(flow, self._calls.rows(args, len(flow)))
+            self._end(forgotten)
+            self._remove(flow)
         self._tell(flow)
         return self._results.flow(flow, self._sent)
 
@@ -108,9 +111,10 @@ class MovingWindows:
 
     def release(self, waiting: list[tuple[int, Place]], at: Moments) -> Flow:
         """The final results of windows that waited, one for each moment."""
-        self._read([(kb, start) for _, (_, start, kb) in waiting])
-        for self._row, (_, held) in enumerate(waiting):
-            self._close(held)
+        places = [place for _, place in waiting]
+        for row, (place, group) in enumerate(zip(places, self._groups_of(places), strict=True)):
+            self._finish(row, place, group)
+        self._send_finals()
         nothing = Flow.empty(Schema(self._site.node.schema.key[:-2], ()), KeySpace(KeyCodec([])))
         nothing = replace(nothing, at=at)
         self._tell(nothing)
@@ -173,8 +177,8 @@ class MovingWindows:
         """The place in time of a window."""
         raise NotImplementedError
 
-    def _ends(self, place: int, start: int) -> int:
-        """The end, as the table shows it, of the window at a place in time."""
+    def _ends(self, place: Number, start: Number) -> Number:
+        """The end, as the table shows it, of a window at a place in time, or the ends of many."""
         raise NotImplementedError
 
     def _scope(self, kb: bytes, start: int) -> bytes:
@@ -188,17 +192,14 @@ class MovingWindows:
         bounded = (*(self._key if key is None else key), start * _MILLISECOND, end * _MILLISECOND)
         return self._calls.result(group, bounded, self._kv, self._scope(kb, start))
 
-    def _opened(self, place: int, start: int, kb: bytes) -> None:
-        state = self._state
-        state.open += 1
-        state.highest = max(state.highest, place)
-        if place <= self._end:
-            heappush(self._closing, (place, start, kb))
+    def _opened(self, place: int) -> None:
+        self._state.open += 1
+        self._state.highest = max(self._state.highest, place)
 
     # ------------------------------------------------------------------------------------------------------- reading
 
     def _load(self, flow: Flow) -> None:
-        """Reads the windows that the batch's records reach, and those that the batch closes and forgets."""
+        """Reads the windows that the batch's records reach."""
         state, keys = self._state, flow.space.keys
         order = np.argsort(flow.key, kind="stable")
         number, time = flow.key[order], flow.time[order]
@@ -211,24 +212,11 @@ class MovingWindows:
             if state.highest >= 0:
                 key.before = dict(self._stored(kb, *found[kb]))
                 key.starts, key.groups = list(reversed(key.before)), list(reversed(key.before.values()))
-        clock, latest = max(state.stream_time, int(flow.time.max())), int(flow.time.max()) + 1
-        self._end = self._closed_up_to(clock)
-        if self._end > state.closed:
-            forgotten = min(self._end, self._forgotten_up_to(clock, max(state.highest, latest)), state.closed)
-            self._forgetting.extend(map(state.indexed, state.places(state.forgotten + 1, forgotten + 1)))
-            self._closing.extend(map(state.indexed, state.places(state.closed + 1, self._end + 1)))
-        if self._final:
-            self._read([(kb, start) for _, start, kb in self._closing])
 
-    def _read(self, windows: list[tuple[bytes, int]]) -> None:
-        """Reads the closing windows that no record of the batch reaches."""
-        unread = [
-            window_key(kb, start)
-            for kb, start in windows
-            if (key := self._loaded.get(kb)) is None or start not in key.before
-        ]
-        rows = self._state.get_many(unread)
-        self._unread = {w: self._calls.decode(row) for w, row in zip(unread, rows, strict=True) if row is not None}
+    def _groups_of(self, windows: Sequence[Place]) -> list[Group]:
+        """The stored groups of windows."""
+        rows = self._state.get_many([window_key(kb, start) for _, start, kb in windows])
+        return [self._calls.decode(row) for row in rows if row is not None]
 
     def _encoded(self, groups: list[Group]) -> list[bytes]:
         if not groups:
@@ -245,14 +233,16 @@ class MovingWindows:
         state, sent, keys = self._state, self._sent, flow.space.keys
         rows = self._results.rows(flow) if not self._plain else None
         loaded = {number: self._loaded[keys[number]] for number in set(flow.key.tolist())}
-        behind = -self._closed_up_to(0)
+        behind, most = -self._closed_up_to(0), self._closings.most
         for row, (number, time, given) in enumerate(zip(flow.key.tolist(), flow.time.tolist(), args, strict=True)):
-            self._row = row
+            self._row, key = row, loaded[number]
+            if key.starts and self._place(key.starts[0], key.groups[0]) <= state.forgotten:
+                self._drop(key)
             if rows is not None:
                 self._key = rows[row]
             before = state.stream_time, state.arrivals, len(self._late), len(sent)
             try:
-                self._take(loaded[number], time, given)
+                self._take(key, time, given)
             except NodeFailure as failure:
                 state.stream_time, state.arrivals, late, mark = before
                 del self._late[late:], sent[mark:]
@@ -260,55 +250,107 @@ class MovingWindows:
                 self._failed[row] = failure
                 continue
             if state.stream_time - behind > state.closed:
-                self._close_up_to(state.stream_time - behind)
+                self._move(state.stream_time - behind)
             if self._entries:
                 self._kv.commit()
-            if state.open > self._most:
-                self._most = state.open
+            if state.open > most[-1]:
+                most[-1] = state.open
 
-    def _close_up_to(self, closed: int) -> None:
-        state, closing = self._state, self._closing
-        while closing and closing[0][0] <= closed:
-            held = heappop(closing)
-            if held in self._taken_back:
-                self._taken_back.remove(held)
-                continue
-            state.open -= 1
-            if self._final:
-                self._close(held)
-            self._forgetting.append(held)
+    def _move(self, closed: int) -> None:
+        """Notes that windows up to a place in time close at this record, and which are forgotten."""
+        state = self._state
         state.closed = closed
-        up_to = min(closed, self._forgotten_up_to(state.stream_time, state.highest))
-        state.forgotten = max(state.forgotten, up_to)
-        while self._forgetting and self._forgetting[0][0] <= up_to:
-            self._forget(self._forgetting.popleft())
+        state.forgotten = max(state.forgotten, min(closed, self._forgotten_up_to(state.stream_time, state.highest)))
+        self._closings.move(self._row, closed, state.forgotten)
 
-    def _close(self, held: Place) -> None:
-        """Sends the final result of a window."""
-        place, start, kb = held
-        key = self._loaded.get(kb)
-        number = -1 if key is None else _found(key.starts, start)
-        group = self._unread[window_key(kb, start)] if key is None or number < 0 else key.groups[number]
-        end = self._ends(place, start)
-        try:
-            new = self._value(kb, start, end, group, None if self._plain else self._results.decode(kb))
-        except NodeFailure as failure:
-            self._unsent.append((self._row, kb, start, end, group.time, failure))
-        else:
-            self._sent.append((self._row, kb, start, end, new, None, False, group.time))
+    # ---------------------------------------------------------------------------------------------- what has passed
 
-    def _forget(self, held: Place) -> None:
-        """Removes everything that is kept of a window."""
-        place, start, kb = held
-        state, key = self._state, self._loaded.get(kb)
-        number = -1 if key is None else _found(key.starts, start)
-        if key is None or number < 0:
-            self._deletes += [state.groups + window_key(kb, start), state.index(place, start, kb)]
-        else:
-            del key.starts[number], key.groups[number]
+    def _drop(self, key: KeyWindows) -> None:
+        """Closes and forgets the windows of a group that no record can reach any more."""
+        gone = list(self._until(key, self._state.forgotten))
+        for place, start, group in gone:
+            if place > self._closed:
+                self._close((place, start, key.kb), group)
+            self._forget(place, start, key.kb, start in key.before)
+        del key.starts[: len(gone)], key.groups[: len(gone)]
         if self._entries:
-            state.clear(self._scope(kb, start))
-        self._results.forget(kb + bounds_key(start, self._ends(place, start)), self._row)
+            self._kv.commit()
+
+    def _end(self, forgotten: int) -> None:
+        """Closes and forgets all windows that the batch has passed, which were forgotten up to a place before it."""
+        state = self._state
+        closing = list(self._unreached(self._closed, state.closed))
+        groups = self._groups_of(closing) if self._final else [None] * len(closing)
+        for window, group in zip(closing, groups, strict=True):
+            self._close(window, group)
+        for place, start, kb in self._unreached(forgotten, state.forgotten):
+            self._deletes += [state.groups + window_key(kb, start), state.index(place, start, kb)]
+            self._forget(place, start, kb, True)
+        for key in self._loaded.values():
+            self._drop(key)
+            for place, start, group in self._until(key, state.closed):
+                if place > self._closed:
+                    self._close((place, start, key.kb), group)
+        self._send_finals()
+        state.open -= len(self._closings.closed)
+        if most := self._closings.most_open():
+            self._site.failures.metrics.peak(self._site.name, HELD_RECORDS, most)
+
+    def _remove(self, flow: Flow) -> None:
+        """Removes the results of the windows that were forgotten."""
+        if self._gone:
+            places, starts, kbs, stored = zip(*self._gone, strict=True)
+            place, start = np.array(places, dtype=np.int64), np.array(starts, dtype=np.int64)
+            names = names_of(kbs, start, self._ends(place, start))
+            self._results.removed(flow, names, self._closings.forgetting(place), np.array(stored))
+
+    def _unreached(self, after: int, last: int) -> Iterator[Place]:
+        """The stored windows that no record of the batch reaches, with a place in time after `after`, up to `last`."""
+        state, loaded = self._state, self._loaded
+        for place, start, kb in map(state.indexed, state.places(after + 1, last + 1)):
+            if (key := loaded.get(kb)) is None or start not in key.before:
+                yield place, start, kb
+
+    def _until(self, key: KeyWindows, last: int) -> Iterator[tuple[int, int, Group]]:
+        """The windows of a group with a place in time up to `last`: they are its first ones."""
+        for start, group in zip(key.starts, key.groups, strict=True):
+            place = self._place(start, group)
+            if place > last:
+                return
+            yield place, start, group
+
+    def _close(self, window: Place, group: Group | None) -> None:
+        """Closes a window; its final result needs its group."""
+        self._closings.closed.append(window[0])
+        if self._final:
+            assert group is not None
+            self._finish(self._closings.record(window[0]), window, group)
+
+    def _finish(self, row: int, window: Place, group: Group) -> None:
+        """Computes the final result of a window, as of a record."""
+        place, start, kb = window
+        try:
+            key = None if self._plain else self._results.decode(kb)
+            new: Row | NodeFailure = self._value(kb, start, self._ends(place, start), group, key)
+        except NodeFailure as failure:
+            new = failure
+        self._finals.append((window, row, group.time, new))
+
+    def _send_finals(self) -> None:
+        """Sends the final results, in the order in which their windows closed."""
+        self._finals.sort(key=itemgetter(0))
+        for (place, start, kb), row, time, new in self._finals:
+            end = self._ends(place, start)
+            if isinstance(new, NodeFailure):
+                self._unsent.append((row, kb, start, end, time, new))
+            else:
+                self._sent.append((row, kb, start, end, new, None, False, time))
+
+    def _forget(self, place: int, start: int, kb: bytes, stored: bool) -> None:
+        """Notes that a window is forgotten, and whether the store has it; removes its entries."""
+        self._gone.append((place, start, kb, stored))
+        if self._entries:
+            self._state.clear(self._scope(kb, start))
 
     def _tell(self, flow: Flow) -> None:
         """Reports what was lost of the records of `flow`, and of the windows that closed at them."""
@@ -318,11 +360,3 @@ class MovingWindows:
         if self._unsent:
             failures = {place: unsent[-1] for place, unsent in enumerate(self._unsent)}
             site.kept(self._results.unsent(flow, self._unsent), failures, site.node.schema, waited=True)
-        if self._most:
-            site.failures.metrics.peak(site.name, HELD_RECORDS, self._most)
-
-
-def _found(starts: list[int], start: int) -> int:
-    """The place of a window among those of its group; -1 if it does not exist."""
-    place = bisect_left(starts, start)
-    return place if place < len(starts) and starts[place] == start else -1

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from vsc.runtime.metrics import LONGEST_SESSION
 from vsc.runtime.operators.aggregate.calls import Group
-from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows
+from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows, Number
 from vsc.runtime.operators.columns.flow import Flow
 
 __all__ = ["SessionColumns"]
@@ -41,12 +41,9 @@ class SessionColumns(MovingWindows):
         if last - first > 1 or (not fresh and (starts[first] != start or groups[first].time != end)):
             fresh = True
             state.open -= last - first
-            for at in range(first, last):
-                if groups[at].time <= self._end:
-                    self._taken_back.add((groups[at].time, starts[at], key.kb))
         starts[first:last], groups[first:last] = [start], [merged]
         if fresh:
-            self._opened(end, start, key.kb)
+            self._opened(end)
 
     def _changed(self, key: KeyWindows, first: int, last: int, start: int, end: int, time: int, args: Args) -> Group:
         """The session that a record makes; sends the changes."""
@@ -63,7 +60,7 @@ class SessionColumns(MovingWindows):
         return merged
 
     def _take_back(self, kb: bytes, start: int, group: Group) -> None:
-        before = self._value(kb, start, group.time, group) if self._results.old_wanted else None
+        before = self._value(kb, start, group.time, group) if self._olds else None
         self._sent.append((self._row, kb, start, group.time, None, before, False, group.time))
 
     def _merged(self, key: KeyWindows, first: int, last: int, start: int) -> Group:
@@ -93,7 +90,7 @@ class SessionColumns(MovingWindows):
     def _place(self, start: int, group: Group) -> int:
         return group.time
 
-    def _ends(self, place: int, start: int) -> int:
+    def _ends(self, place: Number, start: Number) -> Number:
         return place
 
     def _tell(self, flow: Flow) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from vsc.runtime.operators.aggregate.calls import Group
 from vsc.runtime.operators.aggregate.entries import At
-from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows
+from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows, Number
 from vsc.runtime.operators.evaluate import Row
 
 __all__ = ["SlidingColumns"]
@@ -62,7 +62,7 @@ class SlidingColumns(MovingWindows):
             number = bisect_left(key.starts, start)
             key.starts.insert(number, start)
             key.groups.insert(number, group)
-            self._opened(start, start, key.kb)
+            self._opened(start)
 
     def _normal(self, new: _Arrival, key: KeyWindows, low: int, high: int) -> None:
         time, size, starts, groups = new.at.time, self._size, key.starts, key.groups
@@ -121,10 +121,11 @@ class SlidingColumns(MovingWindows):
 
     def _join(self, new: _Arrival, number: int, start: int, group: Group) -> None:
         """Adds the record to an existing window, if it is open."""
-        if not self._open(new, start):
+        if start + self._size < new.close_time:
+            new.late += 1
             return
         before = None
-        if self._results.old_wanted and not self._final:
+        if self._olds:
             before = self._value(new.kb, start, start + self._size, group)
         group = group.copy()
         self._add(new, start, group, before, False)
@@ -132,7 +133,8 @@ class SlidingColumns(MovingWindows):
 
     def _create(self, new: _Arrival, start: int, kept: Kept | None) -> None:
         """Makes a new window of what `kept` holds and the record, if it is open."""
-        if not self._open(new, start):
+        if start + self._size < new.close_time:
+            new.late += 1
             return
         if start in new.created and self._entries:
             # The window that ends at the record may be the one that begins right after the previous record: Kafka makes
@@ -180,13 +182,6 @@ class SlidingColumns(MovingWindows):
         end = start + self._size
         self._sent.append((self._row, kb, start, end, self._value(kb, start, end, group), before, sure, group.time))
 
-    def _open(self, new: _Arrival, start: int) -> bool:
-        """Whether a window still takes records; a record that it does not take is counted."""
-        if start + self._size >= new.close_time:
-            return True
-        new.late += 1
-        return False
-
     def _kept(self, kb: bytes, start: int, group: Group) -> Kept:
         if not self._entries:
             return group, ()
@@ -217,5 +212,5 @@ class SlidingColumns(MovingWindows):
     def _place(self, start: int, group: Group) -> int:
         return start
 
-    def _ends(self, place: int, start: int) -> int:
+    def _ends(self, place: Number, start: Number) -> Number:
         return start + self._size

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from vsc.runtime.operators.aggregate.calls import Group
-from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows
+from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows, Number
 
 __all__ = ["TimeWindows"]
 
@@ -35,7 +35,7 @@ class TimeWindows(MovingWindows):
             number = bisect_left(key.starts, start)
             there = number < len(key.starts) and key.starts[number] == start
             before = None
-            if there and self._results.old_wanted and not self._final:
+            if there and self._olds:
                 before = self._value(key.kb, start, start + size, key.groups[number])
             group = key.groups[number].copy() if there else self._calls.empty()
             self._calls.add(group, args, at, self._kv, self._scope(key.kb, start))
@@ -52,7 +52,7 @@ class TimeWindows(MovingWindows):
             else:
                 key.starts.insert(number, start)
                 key.groups.insert(number, group)
-                self._opened(start, start, key.kb)
+                self._opened(start)
 
     def _stored(self, kb: bytes, first: int, last: int) -> Iterator[tuple[int, Group]]:
         return self._scan(kb, max(0, first - self._size + 1, self._state.closed + 1), last)
@@ -67,5 +67,5 @@ class TimeWindows(MovingWindows):
     def _place(self, start: int, group: Group) -> int:
         return start
 
-    def _ends(self, place: int, start: int) -> int:
+    def _ends(self, place: Number, start: Number) -> Number:
         return start + self._size

@@ -14,11 +14,11 @@ from vsc.runtime.operators.columns.moments import LAST, turns
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.site import Site
-from vsc.runtime.records import Int64s
+from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.values import arrow_type, to_values
 
-__all__ = ["Sent", "Unsent", "WindowResults"]
+__all__ = ["Sent", "Unsent", "WindowResults", "names_of"]
 
 Sent = tuple[int, bytes, int, int, Row | None, Row | None, bool, int]
 """A change: the record that made it, the group's encoded key, the bounds, the new row, the old row, whether the old row
@@ -34,17 +34,13 @@ _BOUNDS = 16
 
 
 class WindowResults:
-    """The results of a windowed aggregate in one batch.
-
-    `old_wanted`: the aggregate itself must know the rows before the changes.
-    """
+    """The results of a windowed aggregate in one batch. `asked`: a reader needs the rows before the changes."""
 
     def __init__(self, site: Site) -> None:
-        self._site, self.old_wanted, self.asked = site, site.owes_old, site.old
+        self._site, self.asked = site, site.old
         key = site.node.schema.key
         self._columns, self._bound = key[:-2], arrow_type(key[-1].type)
         self._codec = KeyCodec([c.type for c in self._columns])
-        self._gone: list[tuple[bytes, int]] = []
 
     def decode(self, kb: bytes) -> Row:
         """A group's key."""
@@ -55,10 +51,6 @@ class WindowResults:
         columns = [to_values(column, c.type) for column, c in zip(flow.keys, self._columns, strict=True)]
         return list(zip(*columns, strict=True)) if columns else [()] * len(flow)
 
-    def forget(self, kb: bytes, record: int) -> None:
-        """Notes the key of a window that no record after this one can reach."""
-        self._gone.append((kb, record))
-
     def flow(self, flow: Flow, sent: Sequence[Sent]) -> Flow:
         """The changes that were sent for the records of `flow`, without those that the result table refuses."""
         fields: Any = zip(*sent, strict=True) if sent else [()] * 8
@@ -67,11 +59,10 @@ class WindowResults:
         start, end = _numbers(starts), _numbers(ends)
         site, value = self._site, self._site.node.schema.value
         changed = Flow(
-            site.give(flow.at.take(record), turns(record)), site.space.encoded(_names(kbs, start, end)), site.space,
+            site.give(flow.at.take(record), turns(record)), site.space.encoded(names_of(kbs, start, end)), site.space,
             _numbers(times), there(news), self.bounded(self.group_keys(flow, kbs), start, end),
             columns_of(news, value), Old(there(olds), columns_of(olds, value)) if self.asked else None,
         )  # fmt: skip
-        self.removed(flow, [kb for kb, _ in self._gone], _numbers([record for _, record in self._gone]))
         return site.stored(changed, ~np.array(sure, dtype=np.bool_))
 
     def unsent(self, flow: Flow, windows: Sequence[Unsent]) -> Flow:
@@ -84,11 +75,14 @@ class WindowResults:
             np.zeros(len(windows), dtype=np.bool_), keys, columns_of([None] * len(windows), value),
         )  # fmt: skip
 
-    def removed(self, flow: Flow, keys: Sequence[bytes], record: Int64s) -> None:
-        """Silently removes windows from the result table, each after the results of its record of `flow`."""
+    def removed(self, flow: Flow, keys: Sequence[bytes], record: Int64s, stored: Mask) -> None:
+        """Silently removes windows from the result table, each after the results of its record of `flow`.
+
+        Call it before the results are stored. `stored`: the window existed before the batch.
+        """
         table = self._site.table
         if len(keys) and table is not None:
-            table.forget(keys, self._site.give(flow.at.take(record), np.full(len(record), LAST)))
+            table.forget(keys, self._site.give(flow.at.take(record), np.full(len(record), LAST)), stored)
 
     def bounded(self, keys: Sequence[pa.Array], start: Int64s, end: Int64s) -> tuple[pa.Array, ...]:
         """The key columns of windows: their groups' key columns, and their bounds."""
@@ -109,7 +103,7 @@ def _numbers(values: Sequence[int]) -> Int64s:
     return np.array(values, dtype=np.int64)
 
 
-def _names(kbs: Sequence[bytes], start: Int64s, end: Int64s) -> list[bytes]:
+def names_of(kbs: Sequence[bytes], start: Int64s, end: Int64s) -> list[bytes]:
     """The encoded keys of windows, as `bounds_key` makes them."""
     bounds = np.stack([start, end], axis=1) * _MILLISECOND
     packed = (bounds.astype(np.uint64) + np.uint64(_TIMESTAMP)).astype(">u8").tobytes()

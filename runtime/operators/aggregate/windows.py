@@ -228,12 +228,13 @@ class WindowColumns:
 
     def _forget(self, flow: Flow, windows: _Windows, limits: Int64s, forgotten: int) -> None:
         """Removes the results of windows that no record can reach, each after the record that made it unreachable."""
-        gone = dict(self._gone)
-        for number in np.flatnonzero(windows.start <= forgotten).tolist():
+        gone = list(self._gone)  # these the store has
+        for number in np.flatnonzero(windows.fresh & (windows.start <= forgotten)).tolist():
             start = int(windows.start[number])
-            gone[self._result_key(windows.kb[number], start)] = start
-        record = np.searchsorted(limits, np.array(list(gone.values()), dtype=np.int64))
-        self._results.removed(flow, list(gone), record)
+            gone.append((self._result_key(windows.kb[number], start), start))
+        record = np.searchsorted(limits, np.array([start for _, start in gone], dtype=np.int64))
+        stored = np.arange(len(gone)) < len(self._gone)
+        self._results.removed(flow, [key for key, _ in gone], record, stored)
 
     def _ends(self, start: Int64s) -> Int64s:
         return start + self._window.size

@@ -79,8 +79,11 @@ class TableColumns(Protocol):
     def look_up(self, flow: Flow, as_of: bool) -> Partners:
         """For each record the row valid at its time (or the newest), as it was when the record arrived."""
 
-    def forget(self, keys: Sequence[bytes], at: Moments) -> None:
-        """Removes the rows of encoded keys, each at its moment, after all puts. Called at most once."""
+    def forget(self, keys: Sequence[bytes], at: Moments, stored: Mask) -> None:
+        """Removes the rows of encoded keys, each at its moment, after all puts. Called at most once.
+
+        Those that are not `stored` have no row from before the batch.
+        """
 
     def commit(self) -> None:
         """Writes what was put."""
@@ -151,7 +154,7 @@ class VersionedColumns:
         """Older records are refused, whatever the grace."""
         return self._store.floor
 
-    def forget(self, keys: Sequence[bytes], at: Moments) -> None:
+    def forget(self, keys: Sequence[bytes], at: Moments, stored: Mask) -> None:
         """Does nothing: a versioned store forgets by itself."""
         raise ValueError("a versioned store forgets by its retention alone")
 
@@ -303,10 +306,10 @@ class UnversionedColumns:
         self._fetched = np.zeros(0, dtype=np.bool_)
         self._position = self._since = np.zeros(0, dtype=np.int64)
         self._rows: pa.BinaryArray = pa.array([], pa.binary())
-        self._gone: tuple[Int64s, Moments] | None = None
+        self._gone: tuple[Int64s, Moments, Mask] | None = None
 
-    def forget(self, keys: Sequence[bytes], at: Moments) -> None:
-        self._gone = self._space.encoded(keys), at
+    def forget(self, keys: Sequence[bytes], at: Moments, stored: Mask) -> None:
+        self._gone = self._space.encoded(keys), at, stored
 
     def put(self, flow: Flow) -> Mask:
         """Accepts everything."""
@@ -339,7 +342,7 @@ class UnversionedColumns:
         found = self._found(flow, puts, now)
         if self._gone is None:
             return found
-        keys, at = self._gone
+        keys, at, _ = self._gone
         when, now = arrivals(at, flow.at)
         gone = np.full(len(self._space.keys), np.iinfo(np.int64).max)
         gone[keys] = when
@@ -352,7 +355,8 @@ class UnversionedColumns:
         if self._arriving is not None and len(self._arriving.puts):
             self._write(self._arriving.puts)
         if self._gone is not None:
-            gone = [self._space.keys[number] for number in self._gone[0].tolist()]
+            keys, _, stored = self._gone
+            gone = [self._space.keys[number] for number in keys[stored].tolist()]
             self._store.put_columns(gone, pa.nulls(len(gone), pa.binary()), np.zeros(len(gone), dtype=np.int64))
 
     def _write(self, puts: Flow) -> None:
