@@ -12,7 +12,7 @@ from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.aggregate.group_loop import GroupLoop
-from vsc.runtime.operators.aggregate.time_windows import TimeWindows
+from vsc.runtime.operators.aggregate.moving_windows import MovingWindows
 
 pytestmark = pytest.mark.slow
 
@@ -30,6 +30,8 @@ WINDOWS = {
     "tumbling": "window tumbling (size = 7 ms, grace = 3 ms)",
     "hopping": "window hopping (size = 9 ms, advance = 4 ms, grace = 12 ms)",
     "final": "window hopping (size = 9 ms, advance = 4 ms, grace = 2 ms) emit final",
+    "session": "window session (gap = 3 ms, grace = 8 ms)",
+    "sliding": "window sliding (difference = 4 ms, grace = 9 ms)",
 }
 STORES = {
     "plain": "",
@@ -107,7 +109,7 @@ def test_the_first_failure_ends_a_query_that_does_not_drop() -> None:
 
 def test_only_groups_and_batches_in_which_something_fails_are_taken_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[tuple[str, int]] = []
-    for kind in (GroupLoop, TimeWindows):
+    for kind in (GroupLoop, MovingWindows):
         changes = kind.changes
 
         def watched(self, flow, *args, changes=changes, kind=kind):  # type: ignore[no-untyped-def]
@@ -118,9 +120,15 @@ def test_only_groups_and_batches_in_which_something_fails_are_taken_one_by_one(m
     rows = [EpochRow("s", "0", i, {"k": "ab"[i % 4 == 0], "n": i, "at": i}, i) for i in range(8)]
     made = "table o = aggregate s group by k WINDOW select 1 / (sum(n) - 4) as a"
     text = f"stream s {COLUMNS}; {made}; sink o to memory ();"
-    for window, expected in (("none", [("GroupLoop", 2)]), ("tumbling", [("TimeWindows", 8)])):
+    loop = ("MovingWindows", 8)
+    for window, failures, expected in (
+        ("none", 1, [("GroupLoop", 2)]),
+        ("tumbling", 1, [loop]),
+        ("session", 1, [loop, loop]),  # the second time its results are computed one by one
+        ("sliding", 1, [loop, loop]),
+    ):
         plan = compile_topology(text.replace("WINDOW", WINDOWS[window]), path="t.vdsl")
         found = shipped(plan, [rows], ["o"])
-        assert found.metrics["dropped_records"] == {"o": {"expression_failed": 1}}
+        assert found.metrics["dropped_records"] == {"o": {"expression_failed": failures}}
         assert taken == expected
         taken.clear()

@@ -20,7 +20,7 @@ from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.values import to_values
+from vsc.runtime.values import to_array, to_values
 
 __all__ = ["Accumulator", "Calls", "Group", "accumulator_of", "entry_tag"]
 
@@ -133,6 +133,13 @@ class Calls:
             of_call = [next(values) for _ in call.args]
             found.append(list(zip(*of_call, strict=True)) if of_call else [()] * count)
         return list(zip(*found, strict=True)) if found else [()] * count
+
+    def columns(self, groups: Sequence[Group | None]) -> list[pa.Array]:
+        """The columns of `row` for many groups: times, numbers of rows, cells; null for no group."""
+        nothing = (None,) * len(self.row.types)
+        rows = [nothing if group is None else (group.time, group.rows, *group.cells) for group in groups]
+        columns = zip(*rows, strict=True) if rows else [()] * len(nothing)
+        return [to_array(list(column), of) for column, of in zip(columns, self.row.types, strict=True)]
 
     def add(self, group: Group, args: Sequence[tuple[Any, ...]], at: At, kv: OrderedKV, prefix: bytes) -> None:
         """Adds a row; the group's time stays as it is."""

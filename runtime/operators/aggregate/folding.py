@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate, Column, Item, Node, Schema
 from vsc.runtime.operators.aggregate.accumulators import KEEPING, column_accumulator
-from vsc.runtime.operators.aggregate.calls import Calls
+from vsc.runtime.operators.aggregate.calls import Calls, Group
 from vsc.runtime.operators.aggregate.states import (
     Beside,
     ColumnAccumulator,
@@ -68,7 +68,7 @@ class Folding:
     def __init__(self, node: Node, operation: Aggregate) -> None:
         calls = Calls(node, operation)
         self.numbered = calls.numbered
-        self._name, self._codec = node.name, calls.row
+        self._name, self._calls = node.name, calls
         self._texts = [call.text for call in operation.calls]
         self._accumulators: list[ColumnAccumulator] = []
         self._cells: list[int] = []
@@ -90,7 +90,14 @@ class Folding:
 
     def load(self, rows: Sequence[bytes | None]) -> Groups:
         """Decodes groups from their rows in the store; None is an empty group."""
-        time, count, *cells = self._codec.decode_columns(pa.array(rows, pa.binary()))
+        return self._loaded(self._calls.row.decode_columns(pa.array(rows, pa.binary())))
+
+    def of(self, groups: Sequence[Group | None]) -> Groups:
+        """The groups of a loop, as columns."""
+        return self._loaded(self._calls.columns(groups))
+
+    def _loaded(self, columns: Sequence[pa.Array]) -> Groups:
+        time, count, *cells = columns
         states, at = [], 0
         for accumulator, width in zip(self._accumulators, self._cells, strict=True):
             states.append(accumulator.load(cells[at : at + width]))
@@ -100,7 +107,7 @@ class Folding:
     def store(self, groups: Groups) -> list[bytes]:
         """The groups' rows in the store."""
         cells = [c for a, state in zip(self._accumulators, groups.states, strict=True) for c in a.store(state)]
-        rows: list[bytes] = self._codec.encode_columns(
+        rows: list[bytes] = self._calls.row.encode_columns(
             [pa.array(groups.time), pa.array(groups.rows), *cells], len(groups.time)
         ).to_pylist()
         return rows

@@ -6,7 +6,9 @@ and forgotten in the same batch never reaches the store. A group is never change
 an expression fails leaves no trace. The loop only notes when stream time moves: a window that has closed is looked at
 when the next record of its group comes, or after the loop, and closes as of the record that moved stream time.
 
-The accumulators' entries are the exception: they are written record by record, into an overlay.
+Results are computed after the loop, on whole columns (`folding`). They are computed one by one if an accumulator keeps
+entries, which are written record by record, into an overlay; or if one of them fails, to find the record that is then
+not part of its windows.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -24,18 +27,17 @@ from vsc.plan.nodes import Aggregate, Schema
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
 from vsc.runtime.operators.aggregate.calls import Calls, Group
 from vsc.runtime.operators.aggregate.closings import Closings
+from vsc.runtime.operators.aggregate.folding import Folding
 from vsc.runtime.operators.aggregate.state import AggregateState, window_key
-from vsc.runtime.operators.aggregate.window_results import Sent, Unsent, WindowResults, names_of
+from vsc.runtime.operators.aggregate.window_results import Result, Sent, WindowResults, names_of
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_overlay import OverlayKV
-from vsc.runtime.values import to_array
 
 __all__ = ["KeyWindows", "MovingWindows", "Number"]
 
@@ -58,13 +60,17 @@ class KeyWindows:
 
 
 class MovingWindows:
-    """Base of the windows of one aggregate, for one batch. `pending` is what `state` writes to, until `commit`."""
+    """Base of the windows of one aggregate, for one batch. `pending` is what `state` writes to, until `commit`.
+
+    `folding` computes the results after the loop; without it, they are computed one by one.
+    """
 
     def __init__(
         self,
         site: Site,
         operation: Aggregate,
         calls: Calls,
+        folding: Folding | None,
         state: AggregateState,
         pending: OverlayKV,
     ) -> None:
@@ -72,31 +78,30 @@ class MovingWindows:
         self._site, self._final, self._window = site, operation.final, operation.window
         self._size, self._grace = operation.window.size, operation.window.grace
         self._olds = site.owes_old and not operation.final  # the aggregate itself must know the rows before the changes
-        self._calls, self._state, self._pending = calls, state, pending
+        self._calls, self._folding, self._state, self._pending = calls, folding, state, pending
         self._kv, self._entries, self._results = state.kv, calls.has_entries, WindowResults(site)
-        self._plain = calls.plain and not calls.has_entries
+        self._group_key = cache(self._results.decode)
         self._sent: list[Sent] = []
         self._row = 0
         self._late: list[int] = []
         self._failed: dict[int, NodeFailure] = {}
-        self._unsent: list[Unsent] = []
-        self._key: Row = ()
         self._loaded: dict[bytes, KeyWindows] = {}
         self._closings, self._closed = Closings(), state.closed
         self._gone: list[tuple[int, int, bytes, bool]] = []
-        self._finals: list[tuple[Place, int, int, Row | NodeFailure]] = []
+        self._finals: list[tuple[Place, int, int, Result]] = []
         self._deletes: list[bytes] = []
 
-    def changes(self, flow: Flow, args: Sequence[pa.Array]) -> Flow:
-        """The changes of the windows, or their final results, given the calls' arguments of records with a value."""
+    def changes(self, flow: Flow, args: Sequence[pa.Array]) -> Flow | None:
+        """The changes of the windows, or their final results, given the calls' arguments of records with a value.
+
+        None, with no effect, if `folding` cannot compute the result that a record gives.
+        """
         if len(flow):
             self._load(flow)
             forgotten = self._state.forgotten
             self._loop(flow, self._calls.rows(args, len(flow)))
             self._end(forgotten)
-            self._remove(flow)
-        self._tell(flow)
-        return self._results.flow(flow, self._sent)
+        return self._changes(flow)
 
     def waiting(self) -> list[tuple[int, Place]]:
         """Takes out the windows that wait for their final result, in the order in which they would close: the place in
@@ -116,9 +121,9 @@ class MovingWindows:
             self._finish(row, place, group)
         self._send_finals()
         nothing = Flow.empty(Schema(self._site.node.schema.key[:-2], ()), KeySpace(KeyCodec([])))
-        nothing = replace(nothing, at=at)
-        self._tell(nothing)
-        return self._results.flow(nothing, self._sent)
+        released = self._changes(replace(nothing, at=at))
+        assert released is not None
+        return released
 
     def commit(self) -> None:
         """Writes the changed windows, and removes the forgotten ones."""
@@ -185,12 +190,12 @@ class MovingWindows:
         """Where the accumulators of a window keep their entries."""
         return self._state.entries + window_key(kb, start) if self._entries else b""
 
-    def _value(self, kb: bytes, start: int, end: int, group: Group, key: Row | None = None) -> Row:
-        """A window's result. Raises NodeFailure if it cannot be computed."""
-        if self._plain:
-            return self._calls.result(group, (), self._kv, b"")
-        bounded = (*(self._key if key is None else key), start * _MILLISECOND, end * _MILLISECOND)
-        return self._calls.result(group, bounded, self._kv, self._scope(kb, start))
+    def _result(self, kb: bytes, start: int, end: int, group: Group) -> Result:
+        """A window's result, or its group if `folding` computes it. Raises NodeFailure if it cannot be computed."""
+        if self._folding is not None:
+            return group
+        key = (*self._group_key(kb), start * _MILLISECOND, end * _MILLISECOND)
+        return self._calls.result(group, key, self._kv, self._scope(kb, start))
 
     def _opened(self, place: int) -> None:
         self._state.open += 1
@@ -219,27 +224,19 @@ class MovingWindows:
         return [self._calls.decode(row) for row in rows if row is not None]
 
     def _encoded(self, groups: list[Group]) -> list[bytes]:
-        if not groups:
-            return []
-        columns = zip(*[(g.time, g.rows, *g.cells) for g in groups], strict=True)
-        codec = self._calls.row
-        arrays = [to_array(list(column), type_) for column, type_ in zip(columns, codec.types, strict=True)]
-        encoded: list[bytes] = codec.encode_columns(arrays, len(groups)).to_pylist()
+        encoded: list[bytes] = self._calls.row.encode_columns(self._calls.columns(groups), len(groups)).to_pylist()
         return encoded
 
     # ------------------------------------------------------------------------------------------------------ the loop
 
     def _loop(self, flow: Flow, args: Sequence[Args]) -> None:
         state, sent, keys = self._state, self._sent, flow.space.keys
-        rows = self._results.rows(flow) if not self._plain else None
         loaded = {number: self._loaded[keys[number]] for number in set(flow.key.tolist())}
         behind, most = -self._closed_up_to(0), self._closings.most
         for row, (number, time, given) in enumerate(zip(flow.key.tolist(), flow.time.tolist(), args, strict=True)):
             self._row, key = row, loaded[number]
             if key.starts and self._place(key.starts[0], key.groups[0]) <= state.forgotten:
                 self._drop(key)
-            if rows is not None:
-                self._key = rows[row]
             before = state.stream_time, state.arrivals, len(self._late), len(sent)
             try:
                 self._take(key, time, given)
@@ -293,8 +290,6 @@ class MovingWindows:
                     self._close((place, start, key.kb), group)
         self._send_finals()
         state.open -= len(self._closings.closed)
-        if most := self._closings.most_open():
-            self._site.failures.metrics.peak(self._site.name, HELD_RECORDS, most)
 
     def _remove(self, flow: Flow) -> None:
         """Removes the results of the windows that were forgotten."""
@@ -330,8 +325,7 @@ class MovingWindows:
         """Computes the final result of a window, as of a record."""
         place, start, kb = window
         try:
-            key = None if self._plain else self._results.decode(kb)
-            new: Row | NodeFailure = self._value(kb, start, self._ends(place, start), group, key)
+            new = self._result(kb, start, self._ends(place, start), group)
         except NodeFailure as failure:
             new = failure
         self._finals.append((window, row, group.time, new))
@@ -340,11 +334,18 @@ class MovingWindows:
         """Sends the final results, in the order in which their windows closed."""
         self._finals.sort(key=itemgetter(0))
         for (place, start, kb), row, time, new in self._finals:
-            end = self._ends(place, start)
-            if isinstance(new, NodeFailure):
-                self._unsent.append((row, kb, start, end, time, new))
-            else:
-                self._sent.append((row, kb, start, end, new, None, False, time))
+            self._sent.append((row, kb, start, self._ends(place, start), new, None, False, time))
+
+    def _changes(self, flow: Flow) -> Flow | None:
+        """What was sent for the records of `flow`, as the result table takes it. None: see `changes`."""
+        sent, failed = self._results.flow(flow, self._sent, self._folding)
+        if failed and not self._final:
+            return None
+        self._remove(flow)
+        self._tell(flow)
+        kept = self._site.kept(sent, failed, self._site.node.schema, waited=True)
+        asked = np.fromiter((not sure for *_, sure, _ in self._sent), dtype=np.bool_, count=len(sent))
+        return self._site.stored(sent.select(kept), asked[kept])
 
     def _forget(self, place: int, start: int, kb: bytes, stored: bool) -> None:
         """Notes that a window is forgotten, and whether the store has it; removes its entries."""
@@ -353,10 +354,9 @@ class MovingWindows:
             self._state.clear(self._scope(kb, start))
 
     def _tell(self, flow: Flow) -> None:
-        """Reports what was lost of the records of `flow`, and of the windows that closed at them."""
+        """Reports how many windows were open, and what was lost of the records of `flow`."""
         site, late = self._site, np.array(self._late, dtype=np.int64)
+        if most := self._closings.most_open():
+            site.failures.metrics.peak(site.name, HELD_RECORDS, most)
         site.lose(Dropped.WINDOW_CLOSED, flow, late)
         site.kept(flow, self._failed)
-        if self._unsent:
-            failures = {place: unsent[-1] for place, unsent in enumerate(self._unsent)}
-            site.kept(self._results.unsent(flow, self._unsent), failures, site.node.schema, waited=True)

@@ -56,11 +56,11 @@ class SessionColumns(MovingWindows):
         merged.time = end
         self._longest = max(self._longest, end - start)
         if not self._final:
-            self._sent.append((self._row, kb, start, end, self._value(kb, start, end, merged), None, True, end))
+            self._sent.append((self._row, kb, start, end, self._result(kb, start, end, merged), None, True, end))
         return merged
 
     def _take_back(self, kb: bytes, start: int, group: Group) -> None:
-        before = self._value(kb, start, group.time, group) if self._olds else None
+        before = self._result(kb, start, group.time, group) if self._olds else None
         self._sent.append((self._row, kb, start, group.time, None, before, False, group.time))
 
     def _merged(self, key: KeyWindows, first: int, last: int, start: int) -> Group:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from vsc.runtime.operators.aggregate.calls import Group
 from vsc.runtime.operators.aggregate.entries import At
 from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows, Number
-from vsc.runtime.operators.evaluate import Row
+from vsc.runtime.operators.aggregate.window_results import Result
 
 __all__ = ["SlidingColumns"]
 
@@ -126,7 +126,7 @@ class SlidingColumns(MovingWindows):
             return
         before = None
         if self._olds:
-            before = self._value(new.kb, start, start + self._size, group)
+            before = self._result(new.kb, start, start + self._size, group)
         group = group.copy()
         self._add(new, start, group, before, False)
         new.joined.append((number, group))
@@ -148,7 +148,7 @@ class SlidingColumns(MovingWindows):
             self._put_entries(new.kb, start, kept[1])
             if self._results.asked and not self._final:
                 # Kafka sends what the window began with as its old row.
-                before = self._value(new.kb, start, start + self._size, group)
+                before = self._result(new.kb, start, start + self._size, kept[0])
         group.time = new.at.time
         self._add(new, start, group, before, True)
         new.created[start] = group
@@ -172,15 +172,15 @@ class SlidingColumns(MovingWindows):
         if not self._final:
             self._send(new.kb, start, group, None, False)
 
-    def _add(self, new: _Arrival, start: int, group: Group, before: Row | None, fresh: bool) -> None:
+    def _add(self, new: _Arrival, start: int, group: Group, before: Result | None, fresh: bool) -> None:
         self._calls.add(group, new.args, new.at, self._kv, self._scope(new.kb, start))
         group.time = max(group.time, new.at.time)
         if not self._final:
             self._send(new.kb, start, group, before, fresh)
 
-    def _send(self, kb: bytes, start: int, group: Group, before: Row | None, sure: bool) -> None:
+    def _send(self, kb: bytes, start: int, group: Group, before: Result | None, sure: bool) -> None:
         end = start + self._size
-        self._sent.append((self._row, kb, start, end, self._value(kb, start, end, group), before, sure, group.time))
+        self._sent.append((self._row, kb, start, end, self._result(kb, start, end, group), before, sure, group.time))
 
     def _kept(self, kb: bytes, start: int, group: Group) -> Kept:
         if not self._entries:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from vsc.plan.nodes import Aggregate
 from vsc.runtime.operators.aggregate.calls import Calls
 from vsc.runtime.operators.aggregate.folding import Folding, arguments_of
@@ -49,19 +51,30 @@ class _Aggregate(Step):
         flow = site.with_value(flow)
         arguments = arguments_of(site.node, operation).rows(flow.columns, flow.time)
         kept = site.kept(flow, arguments.failed)
-        if operation.window is None:
-            stream: GroupColumns | WindowColumns | MovingWindows = self._stream()
-        else:
-            stream = self._windows() if operation.window.kind in ("tumbling", "hopping") else self._loop()
-        self._taken = stream
-        return stream.changes(flow.select(kept), chosen(arguments.columns, kept))
+        return self._changes(flow.select(kept), chosen(arguments.columns, kept))
+
+    def _changes(self, flow: Flow, arguments: tuple[pa.Array, ...]) -> Flow:
+        """The changes, given the arguments of a stream's records; by a loop that computes results one by one if one
+        cannot be computed."""
+        window = self._operation.window
+        if window is None:
+            stream = self._taken = self._stream()
+            return stream.changes(flow, arguments)
+        windows: WindowColumns | MovingWindows
+        windows = self._windows() if window.kind in ("tumbling", "hopping") else self._loop(one_by_one=False)
+        self._taken, changes = windows, windows.changes(flow, arguments)
+        if changes is None:
+            loop = self._taken = self._loop(one_by_one=True)
+            changes = loop.changes(flow, arguments)
+            assert changes is not None
+        return changes
 
     def commit(self) -> None:
         if self._taken is not None:
             self._taken.commit()
 
     def waiting(self) -> list[tuple[int, Any]]:
-        self._taken = self._loop()
+        self._taken = self._loop(one_by_one=False)
         return self._taken.waiting()
 
     def release(self, waiting: list[tuple[int, Any]], at: Moments) -> Flow:
@@ -81,13 +94,15 @@ class _Aggregate(Step):
 
     def _windows(self) -> WindowColumns:
         site, folding = self._site, Folding(self._site.node, self._operation)
-        return WindowColumns(site, self._operation, folding, self._loop, self._state(site.kv, folding.numbered))
+        return WindowColumns(site, self._operation, folding, self._state(site.kv, folding.numbered))
 
-    def _loop(self) -> MovingWindows:
-        calls, pending = Calls(self._site.node, self._operation), OverlayKV(self._site.kv)
-        assert self._operation.window is not None
-        kind = _LOOPS[self._operation.window.kind]
-        return kind(self._site, self._operation, calls, self._state(pending, calls.numbered), pending)
+    def _loop(self, one_by_one: bool) -> MovingWindows:
+        site, operation = self._site, self._operation
+        calls, pending = Calls(site.node, operation), OverlayKV(site.kv)
+        folding = None if one_by_one or calls.has_entries else Folding(site.node, operation)
+        assert operation.window is not None
+        kind = _LOOPS[operation.window.kind]
+        return kind(site, operation, calls, folding, self._state(pending, calls.numbered), pending)
 
     def _state(self, kv: OrderedKV, numbered: bool) -> AggregateState:
         return AggregateState(kv, self._site.prefix + SUFFIX, numbered)

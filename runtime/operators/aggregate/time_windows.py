@@ -36,12 +36,12 @@ class TimeWindows(MovingWindows):
             there = number < len(key.starts) and key.starts[number] == start
             before = None
             if there and self._olds:
-                before = self._value(key.kb, start, start + size, key.groups[number])
+                before = self._result(key.kb, start, start + size, key.groups[number])
             group = key.groups[number].copy() if there else self._calls.empty()
             self._calls.add(group, args, at, self._kv, self._scope(key.kb, start))
             group.time = max(group.time, time)
             if not self._final:
-                new = self._value(key.kb, start, start + size, group)
+                new = self._result(key.kb, start, start + size, group)
                 self._sent.append((self._row, key.kb, start, start + size, new, before, False, group.time))
             changed.append((start, there, group))
         state.stream_time = clock

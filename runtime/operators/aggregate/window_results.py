@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from vsc.runtime.operators.aggregate.calls import Group
+from vsc.runtime.operators.aggregate.folding import Folding
+from vsc.runtime.operators.columns.evaluation import Computed
+from vsc.runtime.operators.columns.failures import Failed
 from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
 from vsc.runtime.operators.columns.loop import columns_of, there
 from vsc.runtime.operators.columns.moments import LAST, turns
@@ -16,17 +20,16 @@ from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.site import Site
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
-from vsc.runtime.values import arrow_type, to_values
+from vsc.runtime.values import arrow_type
 
-__all__ = ["Sent", "Unsent", "WindowResults", "names_of"]
+__all__ = ["Result", "Sent", "WindowResults", "names_of"]
 
-Sent = tuple[int, bytes, int, int, Row | None, Row | None, bool, int]
+Result = Row | Group | NodeFailure
+"""The result of a window; the group, if results are computed after the loop; or why there is none."""
+
+Sent = tuple[int, bytes, int, int, Result | None, Result | None, bool, int]
 """A change: the record that made it, the group's encoded key, the bounds, the new row, the old row, whether the old row
 is known (otherwise the result table, if any, has it), the event time."""
-
-Unsent = tuple[int, bytes, int, int, int, NodeFailure]
-"""A window without a result: the record that closed it, the group's encoded key, the bounds, the event time, the
-failure."""
 
 _MILLISECOND = 1000
 _TIMESTAMP = 1 << 63
@@ -46,34 +49,32 @@ class WindowResults:
         """A group's key."""
         return self._codec.decode(kb)
 
-    def rows(self, flow: Flow) -> Sequence[Row]:
-        """The keys of the groups of a flow's records."""
-        columns = [to_values(column, c.type) for column, c in zip(flow.keys, self._columns, strict=True)]
-        return list(zip(*columns, strict=True)) if columns else [()] * len(flow)
-
-    def flow(self, flow: Flow, sent: Sequence[Sent]) -> Flow:
-        """The changes that were sent for the records of `flow`, without those that the result table refuses."""
+    def flow(self, flow: Flow, sent: Sequence[Sent], folding: Folding | None) -> tuple[Flow, Failed]:
+        """The changes that were sent for the records of `flow`, and which of them cannot be computed."""
         fields: Any = zip(*sent, strict=True) if sent else [()] * 8
-        records, kbs, starts, ends, news, olds, sure, times = fields
-        record = _numbers(records)
-        start, end = _numbers(starts), _numbers(ends)
-        site, value = self._site, self._site.node.schema.value
-        changed = Flow(
-            site.give(flow.at.take(record), turns(record)), site.space.encoded(names_of(kbs, start, end)), site.space,
-            _numbers(times), there(news), self.bounded(self.group_keys(flow, kbs), start, end),
-            columns_of(news, value), Old(there(olds), columns_of(olds, value)) if self.asked else None,
-        )  # fmt: skip
-        return site.stored(changed, ~np.array(sure, dtype=np.bool_))
-
-    def unsent(self, flow: Flow, windows: Sequence[Unsent]) -> Flow:
-        """The windows that closed at records of `flow` without a result."""
-        records, kbs, starts, ends, times, _ = zip(*windows, strict=True)
-        start, end, value = _numbers(starts), _numbers(ends), self._site.node.schema.value
+        records, kbs, starts, ends, news, olds, _, times = fields
+        record, start, end = _numbers(records), _numbers(starts), _numbers(ends)
         keys = self.bounded(self.group_keys(flow, kbs), start, end)
-        return Flow(
-            flow.at.take(_numbers(records)), np.zeros(len(windows), dtype=np.int64), self._site.space, _numbers(times),
-            np.zeros(len(windows), dtype=np.bool_), keys, columns_of([None] * len(windows), value),
-        )  # fmt: skip
+        new, old = self._computed(news, keys, folding), None
+        failed = dict(new.failed)
+        if self.asked:
+            before = self._computed(olds, keys, folding)
+            failed.update(before.failed)
+            old = Old(there(olds), before.columns)
+        site = self._site
+        at, key = site.give(flow.at.take(record), turns(record)), site.space.encoded(names_of(kbs, start, end))
+        return Flow(at, key, site.space, _numbers(times), there(news), keys, new.columns, old), failed
+
+    def _computed(
+        self, results: Sequence[Result | None], keys: Sequence[pa.Array], folding: Folding | None
+    ) -> Computed:
+        """The value columns of results, null where there is none."""
+        if folding is not None:
+            groups: Any = results
+            return folding.results(keys, folding.of(groups), there(groups))
+        failed = {row: result for row, result in enumerate(results) if isinstance(result, NodeFailure)}
+        rows: Any = [None if isinstance(result, NodeFailure) else result for result in results] if failed else results
+        return Computed(columns_of(rows, self._site.node.schema.value), failed)
 
     def removed(self, flow: Flow, keys: Sequence[bytes], record: Int64s, stored: Mask) -> None:
         """Silently removes windows from the result table, each after the results of its record of `flow`.

@@ -7,7 +7,6 @@ opened and forgotten in the same batch never reaches the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +16,6 @@ import pyarrow.compute as pc
 from vsc.plan.nodes import Aggregate
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
 from vsc.runtime.operators.aggregate.folding import Folding, Groups
-from vsc.runtime.operators.aggregate.moving_windows import MovingWindows
 from vsc.runtime.operators.aggregate.state import AggregateState, bounds_key, window_key
 from vsc.runtime.operators.aggregate.states import Beside, Rows
 from vsc.runtime.operators.aggregate.window_clock import Reached, WindowClock
@@ -57,30 +55,23 @@ class WindowColumns:
         site: Site,
         operation: Aggregate,
         folding: Folding,
-        loop: Callable[[], MovingWindows],
         state: AggregateState,
     ) -> None:
         assert operation.window is not None
         self._site, self._window, self._final = site, operation.window, operation.final
-        self._folding, self._loop, self._state = folding, loop, state
+        self._folding, self._state = folding, state
         self._space, self._results = site.space, WindowResults(site)
-        self._looped: MovingWindows | None = None
         self._keys: list[bytes] = []
         self._puts: list[tuple[bytes, bytes]] = []
         self._deletes: list[bytes] = []
         self._ranges: list[tuple[bytes, bytes]] = []
         self._gone: list[tuple[bytes, int]] = []
 
-    def changes(self, flow: Flow, args: tuple[pa.Array, ...]) -> Flow:
-        """The changes of the windows, or their final results, each with its place among those of its cause."""
-        sent = self._folded(flow, args)
-        if sent is not None:
-            return sent
-        self._looped = self._loop()
-        return self._looped.changes(flow, args)
+    def changes(self, flow: Flow, args: tuple[pa.Array, ...]) -> Flow | None:
+        """The changes of the windows, or their final results, each with its place among those of its cause.
 
-    def _folded(self, flow: Flow, args: tuple[pa.Array, ...]) -> Flow | None:
-        """The same; None, with no effect, if one of them fails."""
+        None, with no effect, if the result that a record gives cannot be computed.
+        """
         state, self._keys = self._state, flow.space.keys
         clock = WindowClock(self._window, state.stream_time, state.closed, flow.time)
         reached = clock.reach(flow.time)
@@ -116,10 +107,7 @@ class WindowColumns:
 
     def commit(self) -> None:
         """Writes the changed windows, and removes the forgotten ones."""
-        if self._looped is not None:
-            self._looped.commit()
-        else:
-            self._state.write(self._puts, self._deletes, self._ranges)
+        self._state.write(self._puts, self._deletes, self._ranges)
 
     # ------------------------------------------------------------------------------------------------ what is changed
 
