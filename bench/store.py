@@ -31,14 +31,13 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Versions to write and look-ups to make. `index` and `asked` are indices into `names`."""
+    """Versions to write and look-ups to make. `index` are indices into `names`."""
 
     names: list[bytes]
     index: Ints
     keys: list[bytes]
     values: list[bytes]
     times: Ints
-    asked: Ints
     asked_keys: list[bytes]
     as_of: Ints
 
@@ -60,7 +59,6 @@ def make_data(versions: int, keys: int) -> Data:
         [names[at] for at in index.tolist()],
         [b"value %024d" % at for at in range(versions)],
         np.maximum(times, 0),
-        asked,
         [names[at] for at in asked.tolist()],
         random.integers(0, SPAN, versions),
     )
@@ -144,9 +142,6 @@ def bench_store(table: Table, name: str, store: VersionedStore, data: Data, size
         lambda: store.put_columns(data.names, data.index, values, data.times),
     )
     table.time(f"{name}: get_many as of", data.rows, lambda: store.get_many(data.asked_keys, data.as_of))
-    table.time(
-        f"{name}: lookup_columns as of", data.rows, lambda: store.lookup_columns(data.names, data.asked, data.as_of)
-    )
     everything = np.zeros(len(data.names), np.int64), np.full(len(data.names), SPAN, np.int64)
     table.time(f"{name}: versions_many, all", data.rows, lambda: store.versions_many(data.names, *everything))
     few = data.rows // 20
@@ -166,11 +161,8 @@ def bench_hot(table: Table, data: Data, folder: Path, size: int) -> None:
 
         table.time(f"RocksDB, one hot key: put_many, batches of {size:,}", data.rows, put_many)
         few = data.rows // 20
-        hot = [b"hot"]
-        zeros = np.zeros(data.rows, np.int64)
-        table.time(
-            "RocksDB, one hot key: lookup_columns", data.rows, lambda: store.lookup_columns(hot, zeros, data.as_of)
-        )
+        hot = [b"hot"] * data.rows
+        table.time("RocksDB, one hot key: get_many", data.rows, lambda: store.get_many(hot, data.as_of))
         table.time(
             "RocksDB, one hot key: get as of, one by one",
             few,

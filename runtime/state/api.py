@@ -17,17 +17,11 @@ import pyarrow as pa
 from vsc.runtime.metrics import Missed as Miss
 
 __all__ = [
-    "KIND_EXPIRED",
-    "KIND_LATEST",
-    "KIND_SUPERSEDED",
-    "LOOKUP_FOUND",
     "LOOKUP_MISSES",
     "NEVER",
-    "Lookups",
     "Miss",
     "OutcomeKind",
     "PutOutcome",
-    "PutOutcomes",
     "VersionedRecord",
     "Versions",
 ]
@@ -47,13 +41,6 @@ class OutcomeKind(StrEnum):
     """It was refused: older than stream time minus grace."""
 
 
-KIND_LATEST: Final = 0
-KIND_SUPERSEDED: Final = 1
-KIND_EXPIRED: Final = 2
-
-_KINDS: Final = (OutcomeKind.LATEST, OutcomeKind.SUPERSEDED, OutcomeKind.EXPIRED)
-
-
 @dataclass(frozen=True, slots=True)
 class PutOutcome:
     """The outcome of one write (KIP-889's return value of `put`, without its magic numbers).
@@ -66,24 +53,6 @@ class PutOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class PutOutcomes:
-    """The outcomes of many writes, in their order.
-
-    `kinds` is uint8[n] (0 latest, 1 superseded, 2 expired), `valid_to` int64[n] (`NEVER` if nothing newer is known).
-    """
-
-    kinds: npt.NDArray[np.uint8]
-    valid_to: npt.NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.kinds)
-
-    def __getitem__(self, row: int) -> PutOutcome:
-        until = int(self.valid_to[row])
-        return PutOutcome(_KINDS[int(self.kinds[row])], None if until == NEVER else until)
-
-
-@dataclass(frozen=True, slots=True)
 class VersionedRecord:
     """One live version of a key, valid on ``[valid_from, valid_to)``; `valid_to` None: nothing newer is known."""
 
@@ -92,27 +61,8 @@ class VersionedRecord:
     valid_to: int | None
 
 
-LOOKUP_FOUND: Final = 0
 LOOKUP_MISSES: Final = (None, Miss.NO_RECORD, Miss.TOMBSTONE, Miss.OLDER_THAN_RETENTION)
-"""The meaning of the numbers in `Lookups.kinds`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lookups:
-    """The answers to many look-ups, in their order, as columns.
-
-    `kinds` is uint8[n]: 0 found, otherwise an index into `LOOKUP_MISSES`. `valid_from` and `valid_to` are int64[n]
-    (`valid_to` is `NEVER` for a newest version), `values` has n elements; where nothing was found they are -1, `NEVER`
-    and null.
-    """
-
-    kinds: npt.NDArray[np.uint8]
-    valid_from: npt.NDArray[np.int64]
-    valid_to: npt.NDArray[np.int64]
-    values: pa.BinaryArray
-
-    def __len__(self) -> int:
-        return len(self.kinds)
+"""Why look-ups missed, by the numbers that stand for it in columns; 0: found."""
 
 
 @dataclass(frozen=True, slots=True)

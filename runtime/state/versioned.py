@@ -48,11 +48,9 @@ import pyarrow as pa
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.api import (
     NEVER,
-    Lookups,
     Miss,
     OutcomeKind,
     PutOutcome,
-    PutOutcomes,
     VersionedRecord,
     Versions,
 )
@@ -60,7 +58,7 @@ from vsc.runtime.state.kv_base import OrderedKV, prefix_end
 from vsc.runtime.state.versioned_key import Found, KeyHistory, Writes
 from vsc.runtime.state.versioned_layout import Meta, RowKeys, decode_meta, encode_meta
 from vsc.runtime.state.versioned_put import plan_puts
-from vsc.runtime.state.versioned_read import distinct_keys, get_many, lookup_columns, versions_many
+from vsc.runtime.state.versioned_read import distinct_keys, get_many, versions_many
 
 __all__ = ["VersionedStore", "check_durations", "default_segment_interval"]
 
@@ -221,13 +219,13 @@ class VersionedStore:
 
     def put_many(
         self, keys: Sequence[bytes], values: Sequence[bytes | None] | pa.BinaryArray, timestamps: Times
-    ) -> PutOutcomes:
+    ) -> None:
         """Write many versions in one atomic write, with the same result as if `put` one by one in that order.
 
         `keys` may repeat. Raises ValueError for a negative timestamp, before anything is written.
         """
         distinct, index = distinct_keys(keys)
-        return self.put_columns(distinct, index, values, timestamps)
+        self.put_columns(distinct, index, values, timestamps)
 
     def put_columns(
         self,
@@ -235,28 +233,23 @@ class VersionedStore:
         index: Times,
         values: Sequence[bytes | None] | pa.BinaryArray,
         timestamps: Times,
-    ) -> PutOutcomes:
+    ) -> None:
         """As `put_many`, with each key once: row i writes to ``keys[index[i]]``."""
         times = np.asarray(timestamps, np.int64)
         written = values if isinstance(values, pa.BinaryArray) else pa.array(values, pa.binary())
         if not len(index) == len(written) == len(times):
             raise ValueError(f"{len(index)} keys, {len(written)} values and {len(times)} timestamps do not go together")
         if not len(times):
-            return PutOutcomes(np.empty(0, np.uint8), np.empty(0, np.int64))
+            return
         if times.min() < 0 or times.max() == NEVER:
             raise ValueError(f"a timestamp must be from 0 to {NEVER - 1} ms, but one is {_outside(times)}")
         put = plan_puts(self._kv, self._rows, self._meta, keys, np.asarray(index, np.int64), written, times)
         if put.keys:
             self._commit(put.writes, put.observed, max(_SWEPT_AT_ONCE, put.keys))
-        return put.outcomes
 
     def get_many(self, keys: Sequence[bytes], as_of: Times | None = None) -> list[VersionedRecord | Miss]:
         """Answer ``lookup(keys[i], as_of[i])`` for many; without `as_of` the newest version of each."""
         return get_many(self._kv, self._rows, self._meta, keys, as_of)
-
-    def lookup_columns(self, keys: Sequence[bytes], index: Times, as_of: Times | None = None) -> Lookups:
-        """As `get_many`, as columns and with each key once: row i looks up ``keys[index[i]]``."""
-        return lookup_columns(self._kv, self._rows, self._meta, keys, index, as_of)
 
     def versions_many(self, keys: Sequence[bytes], from_ts: Times, to_ts: Times) -> Versions:
         """Return what is known of each of the distinct `keys` within ``[from_ts[i], to_ts[i]]``, as columns.

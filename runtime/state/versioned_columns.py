@@ -18,14 +18,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from vsc.runtime.errors import StateError
+from vsc.runtime.state.kv_base import OrderedKV
+from vsc.runtime.state.versioned_layout import PADDING
 
-__all__ = ["Blocks", "Ints", "compose", "decode_blocks", "encode_blocks", "spread"]
+__all__ = ["Blocks", "Ints", "chunk_rows", "compose", "decode_blocks", "encode_blocks", "spread"]
 
 Ints = npt.NDArray[np.int64]
 
 _FIXED: Final = 16
 _MOST_BYTES: Final = np.iinfo(np.int32).max
-_PADDING: Final = (b"", b"\0" * 7, b"\0" * 6, b"\0" * 5, b"\0" * 4, b"\0" * 3, b"\0" * 2, b"\0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,15 @@ def decode_blocks(rows: Sequence[bytes]) -> Blocks:
     return Blocks(counts, directories, words[word + 1], sizes, block, times, lengths < 0, element, values, uppers)
 
 
+def chunk_rows(kv: OrderedKV, row_keys: Sequence[bytes]) -> list[bytes]:
+    """Fetch the chunks under these row keys, all of which are in a directory."""
+    found = kv.get_many(row_keys)
+    for row_key, chunk in zip(row_keys, found, strict=True):
+        if chunk is None:
+            raise StateError(f"the versioned store is damaged: the chunk {row_key!r} is gone")
+    return [chunk for chunk in found if chunk is not None]
+
+
 def compose(sources: Sequence[pa.Array], element: Ints, absent: npt.NDArray[np.bool_]) -> pa.BinaryArray:
     """Return the elements of all `sources`, taken as one array, at these positions; null where `absent`."""
     array = sources[0] if len(sources) == 1 else pa.concat_arrays(sources)
@@ -138,6 +148,6 @@ def encode_blocks(
     payload = b"" if buffer is None else memoryview(buffer)
     rows, start = [], 0
     for end, first, last in zip(ends.tolist(), bounds, bounds[1:], strict=False):
-        rows.append(b"".join((numbers[start:end], payload[first:last], _PADDING[(last - first) & 7])))
+        rows.append(b"".join((numbers[start:end], payload[first:last], PADDING[(last - first) & 7])))
         start = end
     return rows

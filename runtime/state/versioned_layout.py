@@ -42,6 +42,7 @@ from vsc.runtime.state.moving import Moving, Recode, behind
 __all__ = [
     "FORMAT_VERSION",
     "MOVING",
+    "PADDING",
     "Block",
     "Meta",
     "RowKeys",
@@ -58,7 +59,8 @@ _META: Final = struct.Struct("<4sHHqqqq")
 _FLOOR: Final = struct.Struct("<q")
 _BLOCK: Final = struct.Struct("<IIq")
 _TIME: Final = struct.Struct(">Q")
-_PADDING: Final = (b"", b"\0" * 7, b"\0" * 6, b"\0" * 5, b"\0" * 4, b"\0" * 3, b"\0" * 2, b"\0")
+PADDING: Final = (b"", b"\0" * 7, b"\0" * 6, b"\0" * 5, b"\0" * 4, b"\0" * 3, b"\0" * 2, b"\0")
+"""What fills up a whole word, by the number of bytes in the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ def encode_block(block: Block) -> bytes:
     lengths = [-1 if value is None else len(value) for value in values]
     fixed = struct.pack(f"<IIq{n + m}q{n + (n & 1)}i", n, m, block.mark, *times, *uppers, *lengths, *(0,) * (n & 1))
     payload = b"".join([value for value in values if value is not None])
-    return fixed + payload + _PADDING[len(payload) & 7]
+    return fixed + payload + PADDING[len(payload) & 7]
 
 
 def decode_block(data: bytes) -> Block:

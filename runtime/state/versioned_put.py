@@ -5,8 +5,8 @@ chunk. Those are merged together as columns (`versioned_spill` writes their chun
 chunk, very many versions of one key) go one by one through `KeyHistory`, still with one read and one write of each row
 that they touch.
 
-Guarantees: outcomes and state are those of the single writes in that order; nothing is written here, the caller gets
-what to write. Not for reading.
+Guarantees: the state is that of the single writes in that order; nothing is written here, the caller gets what to
+write. Not for reading, nor for the outcomes of single writes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from vsc.runtime.state.api import KIND_EXPIRED, KIND_LATEST, KIND_SUPERSEDED, NEVER, PutOutcomes
+from vsc.runtime.state.api import NEVER
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.versioned_columns import Blocks, Ints, compose, decode_blocks, encode_blocks, spread
 from vsc.runtime.state.versioned_key import CHUNK_BYTES, CHUNK_VERSIONS, KeyHistory, Writes
@@ -32,9 +32,8 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """The result of a batch of writes."""
+    """The result of a batch of writes: what to write, the stream time after it, and how many keys it touches."""
 
-    outcomes: PutOutcomes
     writes: Writes
     observed: int
     keys: int
@@ -52,26 +51,10 @@ class _Batch:
     horizon: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Merged:
-    """Old and new versions of the plain keys by (key, time, arrival); `arrival` is -1 for an old one.
-
-    `element` is the position of the value in old and new values taken as one array.
-    """
-
-    key: Ints
-    times: Ints
-    arrival: Ints
-    element: Ints
-
-
 def plan_puts(
     kv: OrderedKV, rows: RowKeys, meta: Meta, keys: Sequence[bytes], index: Ints, values: pa.BinaryArray, times: Ints
 ) -> Put:
     """Compute what these writes do; see `VersionedStore.put_columns`."""
-    n = len(times)
-    kinds = np.full(n, KIND_EXPIRED, np.uint8)
-    valid_to = np.full(n, NEVER, np.int64)
     highest = np.maximum.accumulate(np.concatenate((np.array([meta.observed], np.int64), times)))
     taken = np.flatnonzero(times >= np.maximum(highest[:-1] - meta.grace, meta.floor))
     observed = int(highest[-1])
@@ -82,36 +65,29 @@ def plan_puts(
             [keys[at] for at in touched.tolist()],
             key.astype(np.int64),
             times[taken],
-            values if len(taken) == n else values.take(pa.array(taken)),
+            values if len(taken) == len(times) else values.take(pa.array(taken)),
             meta.horizon,
             observed - meta.kept,
         )
-        kinds[taken], valid_to[taken] = _merge(kv, rows, batch, writes)
-    return Put(PutOutcomes(kinds, valid_to), writes, observed, len(touched))
+        _merge(kv, rows, batch, writes)
+    return Put(writes, observed, len(touched))
 
 
-def _merge(kv: OrderedKV, rows: RowKeys, batch: _Batch, writes: Writes) -> tuple[npt.NDArray[np.uint8], Ints]:
-    count = len(batch.keys)
+def _merge(kv: OrderedKV, rows: RowKeys, batch: _Batch, writes: Writes) -> None:
     fetched = kv.get_many([rows.head + key for key in batch.keys])
     owner = np.fromiter((at for at, row in enumerate(fetched) if row is not None), np.int64)
     heads = decode_blocks([row for row in fetched if row is not None])
-    plain = _plain_keys(batch, heads, owner, count)
-    kinds = np.empty(len(batch.key), np.uint8)
-    valid_to = np.empty(len(batch.key), np.int64)
+    plain = _plain_keys(batch, heads, owner)
     of_plain = plain[batch.key]
     if not of_plain.all():
-        late = np.flatnonzero(~of_plain)
-        kinds[late], valid_to[late] = _one_by_one(kv, rows, batch, fetched, late, writes)
+        _one_by_one(kv, rows, batch, fetched, np.flatnonzero(~of_plain), writes)
     if of_plain.any():
-        new = np.flatnonzero(of_plain)
-        merged = _sorted(batch, heads, owner, plain, new)
-        kinds[new], valid_to[new] = _outcomes(merged, new)
-        _write_heads(kv, rows, batch, heads, owner, merged, writes)
-    return kinds, valid_to
+        _write_heads(kv, rows, batch, heads, owner, plain, writes)
 
 
-def _plain_keys(batch: _Batch, heads: Blocks, owner: Ints, count: int) -> Bools:
+def _plain_keys(batch: _Batch, heads: Blocks, owner: Ints) -> Bools:
     """Return which keys change in their head alone, and have no more versions in it than fit in a chunk."""
+    count = len(batch.keys)
     versions = np.bincount(batch.key, minlength=count)
     size = np.bincount(batch.key, weights=sizes_of(batch.values), minlength=count).astype(np.int64)
     versions[owner] += heads.counts
@@ -126,9 +102,8 @@ def _plain_keys(batch: _Batch, heads: Blocks, owner: Ints, count: int) -> Bools:
 
 def _one_by_one(
     kv: OrderedKV, rows: RowKeys, batch: _Batch, fetched: Sequence[bytes | None], at: Ints, writes: Writes
-) -> tuple[Ints, Ints]:
+) -> None:
     histories: dict[int, KeyHistory] = {}
-    kinds, valid_to = [], []
     for key, time, value in zip(
         batch.key[at].tolist(), batch.times[at].tolist(), batch.values.take(pa.array(at)).to_pylist(), strict=True
     ):
@@ -136,19 +111,17 @@ def _one_by_one(
         if history is None:
             name = batch.keys[key]
             history = histories[key] = KeyHistory(kv, rows, name, fetched[key], batch.horizon_before)
-        after = history.insert(time, value)
-        kinds.append(KIND_LATEST if after is None else KIND_SUPERSEDED)
-        valid_to.append(NEVER if after is None else after)
+        history.insert(time, value)
     for history in histories.values():
         history.flush(batch.horizon, writes)
-    return np.array(kinds, np.int64), np.array(valid_to, np.int64)
 
 
-def _sorted(batch: _Batch, heads: Blocks, owner: Ints, plain: Bools, new: Ints) -> _Merged:
-    old = np.flatnonzero(plain[owner][heads.block])
+def _merged(batch: _Batch, heads: Blocks, owner: Ints, plain: Bools) -> tuple[Ints, Ints, Ints]:
+    """Return old and new versions of the plain keys by (key, time): key, time, position of the value in old and new
+    values taken as one array. Of each timestamp only the last arrival is there."""
+    old, new = np.flatnonzero(plain[owner][heads.block]), np.flatnonzero(plain[batch.key])
     key = np.concatenate((owner[heads.block[old]], batch.key[new]))
     times = np.concatenate((heads.times[old], batch.times[new]))
-    arrival = np.concatenate((np.full(len(old), -1, np.int64), np.arange(len(new), dtype=np.int64)))
     element = np.concatenate((heads.element[old], new + len(heads.values)))
     low, width = int(times.min()), int(times.max()) - int(times.min()) + 1
     # Old versions come before new ones and those are in order of arrival, so a stable sort by (key, time) is enough.
@@ -156,45 +129,17 @@ def _sorted(batch: _Batch, heads: Blocks, owner: Ints, plain: Bools, new: Ints) 
         order = np.argsort(key * width + (times - low), kind="stable")
     else:
         order = np.lexsort((times, key))
-    return _Merged(key[order], times[order], arrival[order], element[order])
-
-
-def _outcomes(merged: _Merged, new: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:
-    """Return kinds and valid_to of the new versions, in order of arrival."""
-    first = np.ones(len(merged.key), np.bool_)
-    first[1:] = (merged.key[1:] != merged.key[:-1]) | (merged.times[1:] != merged.times[:-1])
-    group = np.cumsum(first) - 1
-    starts = np.flatnonzero(first)
-    group_key, group_time, group_arrival = merged.key[starts], merged.times[starts], merged.arrival[starts]
-    is_new = np.flatnonzero(merged.arrival >= 0)
-    arrival, mine = merged.arrival[is_new], group[is_new]
-    # The next greater timestamp that was there when this one came: step over those that came later.
-    after = mine + 1
-    todo = np.arange(len(is_new))
-    while len(todo):
-        here = after[todo]
-        inside = here < len(starts)
-        todo, here = todo[inside], here[inside]
-        same = group_key[here] == group_key[mine[todo]]
-        after[todo[~same]] = len(starts)
-        todo, here = todo[same], here[same]
-        todo = todo[group_arrival[here] > arrival[todo]]
-        after[todo] += 1
-    has = after < len(starts)
-    kinds = np.empty(len(new), np.uint8)
-    valid_to = np.full(len(new), NEVER, np.int64)
-    kinds[arrival] = np.where(has, KIND_SUPERSEDED, KIND_LATEST)
-    valid_to[arrival[has]] = group_time[after[has]]
-    return kinds, valid_to
+    key, times = key[order], times[order]
+    last = np.ones(len(key), np.bool_)
+    last[:-1] = (key[1:] != key[:-1]) | (times[1:] != times[:-1])
+    return key[last], times[last], element[order][last]
 
 
 def _write_heads(
-    kv: OrderedKV, rows: RowKeys, batch: _Batch, heads: Blocks, owner: Ints, merged: _Merged, writes: Writes
+    kv: OrderedKV, rows: RowKeys, batch: _Batch, heads: Blocks, owner: Ints, plain: Bools, writes: Writes
 ) -> None:
-    """Add the merged heads to what is written: of each timestamp the last arrival, without what the horizon passed."""
-    last = np.ones(len(merged.key), np.bool_)
-    last[:-1] = (merged.key[1:] != merged.key[:-1]) | (merged.times[1:] != merged.times[:-1])
-    key, times, element = merged.key[last], merged.times[last], merged.element[last]
+    """Add the merged heads of the plain keys to what is written, without what the horizon passed."""
+    key, times, element = _merged(batch, heads, owner, plain)
     newest = np.ones(len(key), np.bool_)
     newest[:-1] = key[1:] != key[:-1]
     ends = np.empty_like(times)

@@ -14,9 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.runtime.errors import StateError
 from vsc.runtime.state.kv_base import OrderedKV
-from vsc.runtime.state.versioned_columns import Blocks, Ints, compose, decode_blocks, encode_blocks, spread
+from vsc.runtime.state.versioned_columns import Ints, chunk_rows, compose, decode_blocks, encode_blocks, spread
 from vsc.runtime.state.versioned_key import (
     CHUNK_BYTES,
     CHUNK_VERSIONS,
@@ -124,7 +123,7 @@ def _to_chunks(
     while len(asking):
         uppers = heads.uppers[first[asking] + left[asking] - 1]
         row_keys = [rows.chunk_key(u, names[h]) for u, h in zip(uppers.tolist(), asking.tolist(), strict=True)]
-        chunks = _chunks(kv, row_keys)
+        chunks = decode_blocks(chunk_rows(kv, row_keys))
         fits = chunks.counts + count[asking] <= CHUNK_VERSIONS
         fits &= chunks.sizes + size[asking] <= CHUNK_BYTES
         taken = np.flatnonzero(fits[chunks.block])
@@ -142,14 +141,6 @@ def _to_chunks(
         asking = asking[left[asking] > 0]
     _write(rows, names, until, parts, horizon, writes)
     return left
-
-
-def _chunks(kv: OrderedKV, row_keys: Sequence[bytes]) -> Blocks:
-    found = kv.get_many(row_keys)
-    for row_key, chunk in zip(row_keys, found, strict=True):
-        if chunk is None:
-            raise StateError(f"the versioned store is damaged: the chunk {row_key!r} is gone")
-    return decode_blocks([chunk for chunk in found if chunk is not None])
 
 
 def _write(
