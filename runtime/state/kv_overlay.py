@@ -10,12 +10,12 @@ of a queue do, do not pass all that was deleted there each time. Not for several
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from vsc.runtime.state.changelog import Range, encode_changelog
-from vsc.runtime.state.key_ranges import KeyRanges
 from vsc.runtime.state.kv_base import OrderedKV
-from vsc.runtime.state.kv_memory import SortedKeys
+from vsc.runtime.state.kv_memory import MemoryKV
 
 __all__ = ["OverlayKV"]
 
@@ -23,6 +23,46 @@ _MANY = 4
 """From this many hidden rows on, a scan remembers that they are hidden."""
 _ROW_BYTES = 200
 """The overhead of a row in bytes: two objects, and its places in a dictionary and in the order."""
+
+
+class _Ranges:
+    """A set of keys, as ranges that neither overlap nor touch, in order."""
+
+    __slots__ = ("_ends", "_starts")
+
+    def __init__(self) -> None:
+        self._starts: list[bytes] = []
+        self._ends: list[bytes] = []
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __iter__(self) -> Iterator[Range]:
+        return zip(self._starts, self._ends, strict=True)
+
+    def __contains__(self, key: bytes) -> bool:
+        at = bisect_right(self._starts, key) - 1
+        return at >= 0 and key < self._ends[at]
+
+    def add(self, start: bytes, end: bytes) -> None:
+        """Add a non-empty range, merging it with those that it overlaps or touches."""
+        first = bisect_left(self._ends, start)
+        last = bisect_right(self._starts, end)
+        if first < last:
+            start = min(start, self._starts[first])
+            end = max(end, self._ends[last - 1])
+        self._starts[first:last] = [start]
+        self._ends[first:last] = [end]
+
+    def behind(self, key: bytes) -> bytes:
+        """The first key from `key` on that is not in a range."""
+        at = bisect_right(self._starts, key) - 1
+        return max(key, self._ends[at]) if at >= 0 else key
+
+    def before(self, key: bytes) -> bytes:
+        """The start of the range that holds the keys right before `key`, or `key` if none does."""
+        at = bisect_left(self._ends, key)
+        return min(key, self._starts[at]) if at < len(self._starts) else key
 
 
 class _Lead:
@@ -33,7 +73,7 @@ class _Lead:
 
     __slots__ = ("_end", "_over", "_passed", "_reverse", "_start", "many")
 
-    def __init__(self, passed: KeyRanges, start: bytes, end: bytes | None, reverse: bool) -> None:
+    def __init__(self, passed: _Ranges, start: bytes, end: bytes | None, reverse: bool) -> None:
         self._passed, self._start, self._end, self._reverse = passed, start, end, reverse
         self._over = end is None
         self.many = 0
@@ -67,43 +107,37 @@ class _Lead:
 class OverlayKV:
     """An `OrderedKV` that keeps its writes in memory above `base`."""
 
-    __slots__ = ("_base", "_hidden", "_keys", "_passed", "_rows")
+    __slots__ = ("_base", "_deleted", "_hidden", "_own", "_passed")
 
     def __init__(self, base: OrderedKV) -> None:
         self._base = base
-        # The writes: a value, or None for a deleted key. They hide the base's rows.
-        self._rows: dict[bytes, bytes | None] = {}
-        # The written keys with a value: scans do not visit keys deleted here.
-        self._keys = SortedKeys()
-        # Deleted ranges of the base.
-        self._hidden = KeyRanges()
-        # Ranges in which scans have found no visible row of the base (see `_Lead`).
-        self._passed = KeyRanges()
+        self.discard()
 
     @property
     def written(self) -> int:
         """How many rows were written, without those deleted again."""
-        return sum(value is not None for value in self._rows.values())
+        return len(self._own)
 
     @property
     def size(self) -> int:
         """The approximate memory of the written rows, in bytes. Looks at all of them."""
-        values = sum(len(value) for value in self._rows.values() if value is not None)
-        return sum(map(len, self._rows)) + values + len(self._rows) * _ROW_BYTES
+        rows, deleted = self._own.rows, self._deleted
+        values = sum(map(len, rows.values()))
+        return sum(map(len, rows)) + sum(map(len, deleted)) + values + (len(rows) + len(deleted)) * _ROW_BYTES
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of `key`, or None."""
-        if key in self._rows:
-            return self._rows[key]
-        return None if key in self._hidden else self._base.get(key)
+        value = self._own.get(key)
+        if value is not None or key in self._deleted or key in self._hidden:
+            return value
+        return self._base.get(key)
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the value of each key, in their order, None for missing keys."""
-        rows = self._rows
-        if not rows and not self._hidden:
+        if not self._changed:
             return self._base.get_many(keys)
-        found = list(map(rows.get, keys))
-        below = [at for at, key in enumerate(keys) if found[at] is None and key not in rows and key not in self._hidden]
+        found, deleted, hidden = self._own.get_many(keys), self._deleted, self._hidden
+        below = [at for at, key in enumerate(keys) if found[at] is None and key not in deleted and key not in hidden]
         if below:
             for at, value in zip(below, self._base.get_many([keys[at] for at in below]), strict=True):
                 found[at] = value
@@ -111,29 +145,27 @@ class OverlayKV:
 
     def scan(self, start: bytes, end: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         """Iterate over the rows with ``start <= key < end``."""
-        if self._rows or self._hidden:
-            return self._merged(start, end, reverse)
-        return self._base.scan(start, end, reverse)
+        return self._merged(start, end, reverse) if self._changed else self._base.scan(start, end, reverse)
 
     def _merged(self, start: bytes, end: bytes | None, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
-        own = self._keys.each(start, end, reverse)
+        rows, deleted, hidden = self._own.rows, self._deleted, self._hidden
+        own = self._own.scan(start, end, reverse)
         mine = next(own, None)
-        rows, hidden = self._rows, self._hidden
         lead = _Lead(self._passed, start, end, reverse)
         for key, value in lead.scan(self._base):
-            while mine is not None and (mine > key if reverse else mine < key):
+            while mine is not None and (mine[0] > key if reverse else mine[0] < key):
                 lead.learn(key)
-                yield from self._shown(mine)
+                yield mine
                 mine = next(own, None)
-            if key in rows or key in hidden:
+            if key in rows or key in deleted or key in hidden:
                 lead.many += 1
             else:
                 lead.end(key)
                 yield key, value
         lead.end(None)
-        while mine is not None:
-            yield from self._shown(mine)
-            mine = next(own, None)
+        if mine is not None:
+            yield mine
+            yield from own
 
     def write(
         self,
@@ -142,37 +174,30 @@ class OverlayKV:
         delete_ranges: Iterable[tuple[bytes, bytes]] = (),
     ) -> None:
         """Apply everything at once: first the ranges ``[start, end)``, then the deletes, then the puts."""
-        rows = self._rows
         ranges = [(start, end) for start, end in delete_ranges if start < end]
-        for key in {key for start, end in ranges for key in self._keys.between(start, end)}:
-            del rows[key]
-            self._keys.remove(key)
+        puts, deletes = list(puts), list(deletes)
+        self._own.write(puts, deletes, ranges)
         for start, end in ranges:
             self._hidden.add(start, end)
+        deleted = self._deleted
         for key in deletes:
-            if rows.get(key) is not None:
-                self._keys.remove(key)
-            rows[key] = None
-        written = list(puts)
-        self._keys.add_many([key for key, _ in written if rows.get(key) is None])
-        rows.update(written)
+            deleted[key] = None
+        if deleted:
+            for key, _ in puts:
+                deleted.pop(key, None)
 
     def changes(self) -> tuple[Mapping[bytes, bytes | None], Sequence[Range]]:
         """Return the writes: rows by key (None: deleted), and the hidden ranges of the map below."""
-        return self._rows, list(self._hidden)
+        return {**self._deleted, **self._own.rows}, list(self._hidden)
 
     def changelog(self) -> bytes:
         """Return all writes since this overlay was made, as one blob for `apply_changelog`."""
-        deletes = [key for key, value in self._rows.items() if value is None]
-        puts = [(key, value) for key, value in self._rows.items() if value is not None]
-        return encode_changelog(list(self._hidden), deletes, puts)
+        return encode_changelog(list(self._hidden), list(self._deleted), self._own.rows.items())
 
     def commit(self) -> None:
         """Write everything to the map below, in one atomic write; afterwards the overlay is empty."""
-        if self._rows or self._hidden:
-            deletes = [key for key, value in self._rows.items() if value is None]
-            puts = [(key, value) for key, value in self._rows.items() if value is not None]
-            self._base.write(puts, deletes, list(self._hidden))
+        if self._changed:
+            self._base.write(self._own.rows.items(), self._deleted, self._hidden)
             self.discard()
 
     def settle(self, base: OrderedKV) -> None:
@@ -185,12 +210,14 @@ class OverlayKV:
 
     def discard(self) -> None:
         """Discard all writes since the overlay was made or last committed."""
-        self._rows = {}
-        self._keys = SortedKeys()
-        self._hidden, self._passed = KeyRanges(), KeyRanges()
+        # The written rows, and the deleted keys: they hide the base's rows.
+        self._own = MemoryKV()
+        self._deleted: dict[bytes, None] = {}
+        # Deleted ranges of the base.
+        self._hidden = _Ranges()
+        # Ranges in which scans have found no visible row of the base (see `_Lead`).
+        self._passed = _Ranges()
 
-    def _shown(self, key: bytes) -> Iterator[tuple[bytes, bytes]]:
-        # The row may have been deleted during a scan.
-        value = self._rows.get(key)
-        if value is not None:
-            yield key, value
+    @property
+    def _changed(self) -> bool:
+        return bool(len(self._own) or self._deleted or self._hidden)
