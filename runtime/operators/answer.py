@@ -30,7 +30,7 @@ from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.subscriptions import MOVING, SubscriptionStore
+from vsc.runtime.state.timed_rows import SubscriptionStore
 
 __all__ = ["OPERATOR"]
 
@@ -282,4 +282,4 @@ def _encoded(plan: Plan, node: Node, operation: Answer) -> tuple[Column, ...]:
     return operation.left_schema.value
 
 
-OPERATOR = Operator(_Answer, beside=Beside(b"", _contents, _View, lambda _: MOVING, _encoded))
+OPERATOR = Operator(_Answer, beside=Beside(b"", _contents, _View, lambda _: SubscriptionStore.MOVING, _encoded))

@@ -33,7 +33,7 @@ Invariants, which `tests/state/invariants.py` checks:
    than one version, with a chunk or with a tombstone as its newest version has a mark, not above its newest timestamp.
 6. The meta row exists if any other row does, and is written in the same atomic write as the data that it describes.
 
-Not for keys without a history (`unversioned`), and not for several threads.
+Not for keys without a history (`timed_rows`), and not for several threads.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.records import Batch, Metrics, Order, Origin
 from vsc.runtime.state.kv import OrderedKV, prefix_end
 from vsc.runtime.state.kv_base import store_root
-from vsc.runtime.state.unversioned import TimestampedStore
+from vsc.runtime.state.timed_rows import TimestampedStore
 from vsc.runtime.state.versioned import VersionedStore
 from vsc.runtime.values import to_array, to_values
 

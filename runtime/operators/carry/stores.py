@@ -14,14 +14,15 @@ from vsc.runtime.operators.operator import operator_of
 from vsc.runtime.operators.partition import partition_codecs
 from vsc.runtime.operators.views.catalog import stores_of
 from vsc.runtime.operators.views.store import StoreInfo
-from vsc.runtime.state import unversioned, versioned_layout
+from vsc.runtime.state import versioned_layout
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import store_root
 from vsc.runtime.state.moving import Moving, Recode
+from vsc.runtime.state.timed_rows import TimestampedStore
 
 __all__ = ["Move", "moves", "nearest"]
 
-_OF_TABLES = {"versioned": versioned_layout.MOVING, "unversioned": unversioned.MOVING}
+_OF_TABLES = {"versioned": versioned_layout.MOVING, "unversioned": TimestampedStore.MOVING}
 
 
 @dataclass(frozen=True, slots=True)

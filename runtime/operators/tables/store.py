@@ -27,7 +27,7 @@ from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.api import LOOKUP_MISSES
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.unversioned import TimestampedStore
+from vsc.runtime.state.timed_rows import TimestampedStore
 from vsc.runtime.state.versioned import VersionedStore
 
 __all__ = [

@@ -15,7 +15,7 @@ from vsc.runtime.state.api import NEVER, Miss
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.unversioned import TimestampedStore
+from vsc.runtime.state.timed_rows import TimestampedStore
 from vsc.runtime.state.versioned import VersionedStore
 from vsc.runtime.state.versioned_layout import RowKeys, decode_meta
 

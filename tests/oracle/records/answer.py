@@ -16,7 +16,7 @@ from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.subscriptions import Subscription
+from vsc.runtime.state.timed_rows import Subscription
 
 __all__ = ["Answer"]
 

@@ -13,8 +13,7 @@ from vsc.runtime.state.api import Miss, OutcomeKind
 from vsc.runtime.state.grace_buffer import Buffered, TimeOrderedBuffer
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.subscriptions import Subscription, SubscriptionStore
-from vsc.runtime.state.unversioned import TimestampedStore
+from vsc.runtime.state.timed_rows import Subscription, SubscriptionStore, TimestampedStore
 from vsc.runtime.state.versioned import VersionedStore
 
 __all__ = ["Found", "RecordBuffer", "RecordStore", "RecordSubscriptions", "TableStore", "open_table"]
