@@ -3,23 +3,32 @@
 Dates are days, timestamps microseconds since 1970-01-01. Unlike Python's own classes this works for every year that
 fits Spark's types. Guarantees: what Spark 4.x reads and writes with a session time zone of UTC. Not read, unlike in
 Spark: a time without a date, which would mean the day of the query.
+
+Of date patterns (``dd.MM.yyyy HH:mm``, as in ``to_timestamp(text, pattern)``) it knows the letters that
+`vsc.plan.functions.parse_pattern` knows; parts that a pattern does not name are those of 1970-01-01 00:00:00 UTC.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
+
+from vsc.plan.functions import PatternPart, parse_pattern
 
 __all__ = [
     "DAY",
     "EDGES",
+    "HOUR",
+    "MINUTE",
+    "SECOND",
+    "STEPS",
     "civil",
     "date_text",
-    "days_of",
     "parse_date",
     "parse_timestamp",
-    "parse_zone",
+    "pattern_reader",
     "timestamp_text",
     "truncate",
 ]
@@ -29,7 +38,8 @@ MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
-_DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+STEPS = {"microsecond": 1, "millisecond": 1000, "second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
+"""The length of those units that always have the same."""
 EDGES = "".join(map(chr, (*range(0x21), 0x7F)))
 """What Spark strips from both ends of a text that it reads: white space and control characters."""
 
@@ -39,29 +49,25 @@ _TIMESTAMP = re.compile(
     _DATE + r"(?P<time>[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?(?P<zone>.*))?)?)?\Z", re.DOTALL | re.ASCII
 )
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?\Z", re.ASCII)
+_DIGITS = {1: r"\d{1,19}", 2: r"\d{2}"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_STEPS = {"microsecond": 1, "millisecond": 1000, "second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
+_YEAR_1 = date(1970, 1, 1).toordinal() - 1
+"""The days from 0001-01-01 to 1970-01-01."""
+_ERA = 146_097
+"""The days of 400 years, after which the calendar repeats itself."""
 
 
-def days_of(year: int, month: int, day: int) -> int:
+def _days_of(year: int, month: int, day: int) -> int:
     """The days from 1970-01-01 to a date of the proleptic Gregorian calendar. Raises ValueError for an invalid date."""
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if not 1 <= month <= 12 or not 1 <= day <= _DAYS_IN_MONTH[month - 1] + (leap and month == 2):
-        raise ValueError("no such date")
-    year -= month <= 2
-    era, of_era = divmod(year, 400)
-    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
+    era, year = divmod(year - 1, 400)
+    return era * _ERA + date(year + 1, month, day).toordinal() - 1 - _YEAR_1
 
 
 def civil(days: int) -> tuple[int, int, int]:
     """Year, month and day of a date."""
-    era, of_era = divmod(days + 719468, 146097)
-    year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
-    of_year = of_era - (365 * year + year // 4 - year // 100)
-    month = (5 * of_year + 2) // 153
-    day = of_year - (153 * month + 2) // 5 + 1
-    return year + era * 400 + (month >= 10), month + 3 if month < 10 else month - 9, day
+    era, days = divmod(days + _YEAR_1, _ERA)
+    found = date.fromordinal(days + 1)
+    return era * 400 + found.year, found.month, found.day
 
 
 def date_text(days: int) -> str:
@@ -81,7 +87,7 @@ def timestamp_text(micros: int) -> str:
 
 def truncate(unit: str, micros: int) -> int:
     """The start of the `unit` (as in `vsc.plan.functions.TRUNCATION_UNITS`) that the timestamp lies in."""
-    step = _STEPS.get(unit)
+    step = STEPS.get(unit)
     if step is not None:
         return micros - micros % step
     days = micros // DAY
@@ -89,7 +95,7 @@ def truncate(unit: str, micros: int) -> int:
         return (days - (days + 3) % 7) * DAY
     year, month, _ = civil(days)
     first = {"month": month, "quarter": (month - 1) // 3 * 3 + 1, "year": 1}[unit]
-    return days_of(year, first, 1) * DAY
+    return _days_of(year, first, 1) * DAY
 
 
 def parse_date(text: str) -> int | None:
@@ -97,7 +103,8 @@ def parse_date(text: str) -> int | None:
     match = _DATE_ONLY.match(text.strip(EDGES))
     if match is None or (match["rest"] is not None and match[3] is None):
         return None
-    return _days(match)
+    days = _days(*match.group(1, 2, 3))
+    return days if days is not None and -(2**31) <= days < 2**31 else None
 
 
 def parse_timestamp(text: str) -> int | None:
@@ -105,47 +112,77 @@ def parse_timestamp(text: str) -> int | None:
     match = _TIMESTAMP.match(text.strip(EDGES))
     if match is None or (match["time"] is not None and match[3] is None):
         return None
-    days = _days(match)
-    hour, minute, second = (int(match[i] or 0) for i in (5, 6, 7))
+    return _instant(match.group(1, 2, 3), match.group(5, 6, 7, 8), (match["zone"] or "").strip(EDGES))
+
+
+def pattern_reader(pattern: str) -> Callable[[str], int | None]:
+    """The function that reads a text by `pattern` as microseconds since the epoch, None if it does not fit."""
+    parts = parse_pattern(pattern)
+    followers = [*(part.letter for part in parts[1:]), ""]
+    written = (_regex(part, next not in ("", "X")) for part, next in zip(parts, followers, strict=True))
+    regex = re.compile("".join(written), re.ASCII | re.IGNORECASE)
+
+    def read(text: str) -> int | None:
+        match = regex.fullmatch(text)
+        if match is None:
+            return None
+        found = match.groupdict()
+        return _instant([*map(found.get, "yMd")], [*map(found.get, "HmsS")], (found.get("X") or "").upper())
+
+    return read
+
+
+def _regex(part: PatternPart, adjacent: bool) -> str:
+    """The regular expression of a part; `adjacent`: digits of another part come right after it."""
+    match part.letter:
+        case "":
+            return re.escape(part.text)
+        case "y":
+            return r"(?P<y>\d{4})" if adjacent else r"(?P<y>\d{4}|\+\d{5,9}|-\d{4,9})"
+        case "S":
+            return rf"(?P<S>\d{{1,{len(part.text)}}})"  # Spark reads up to as many digits as there are letters
+        case "X":
+            return r"(?P<X>Z|[+-]\d\d:\d\d)" if len(part.text) == 3 else r"(?P<X>Z|[+-]\d\d(?:\d\d)?)"
+        case letter:
+            return rf"(?P<{letter}>{_DIGITS[len(part.text)]})"
+
+
+def _days(year: str | None, month: str | None, day: str | None) -> int | None:
+    """The date with these parts; None if there is no such date."""
+    try:
+        return _days_of(int(year or 1970), int(month or 1), int(day or 1))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _instant(day: Sequence[str | None], time: Sequence[str | None], zone: str) -> int | None:
+    """The timestamp of a year, month and day, and an hour, minute, second and fraction; None if it does not exist.
+
+    A part that is None is the one of 1970-01-01 00:00:00 UTC.
+    """
+    days = _days(*day)
+    hour, minute, second = (int(part or 0) for part in time[:3])
     if days is None or hour > 23 or minute > 59 or second > 59:
         return None
-    fraction = int((match[8] or "")[:6].ljust(6, "0"))
-    micros = days * DAY + hour * HOUR + minute * MINUTE + second * SECOND + fraction
-    if match["zone"]:
-        return _shifted(micros, match["zone"].strip(EDGES))
-    return micros if -(2**63) <= micros < 2**63 else None
-
-
-def _days(match: re.Match[str]) -> int | None:
-    try:
-        days = days_of(int(match[1]), int(match[2] or 1), int(match[3] or 1))
-    except ValueError:
-        return None
-    return days if -(2**31) <= days < 2**31 else None
+    fraction = int((time[3] or "")[:6].ljust(6, "0"))
+    local = days * DAY + hour * HOUR + minute * MINUTE + second * SECOND + fraction
+    micros = _shifted(local, zone) if zone else local
+    return micros if micros is not None and -(2**63) <= micros < 2**63 else None
 
 
 def _shifted(local: int, zone: str) -> int | None:
     """The instant at which clocks of `zone` show `local`; None for an unknown zone."""
-    offset = parse_zone(zone)
-    if offset is not None:
-        return local - offset
+    if zone in ("Z", "UTC", "GMT", "UT"):
+        return local
+    if (match := _OFFSET.match(zone)) is not None:
+        hours, minutes, seconds = (int(match[i] or 0) for i in (2, 3, 4))
+        offset = hours * HOUR + minutes * MINUTE + seconds * SECOND
+        if minutes > 59 or seconds > 59 or offset > 18 * HOUR:
+            return None
+        return local + offset if match[1] == "-" else local - offset
     try:
         info = ZoneInfo(zone)
         there = (_EPOCH + timedelta(microseconds=local)).replace(tzinfo=info)
         return (there.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, OSError, OverflowError, KeyError):
         return None
-
-
-def parse_zone(zone: str) -> int | None:
-    """The offset of ``Z`` or ``+hh:mm`` from UTC in microseconds; None if it is neither."""
-    if zone in ("Z", "UTC", "GMT", "UT"):
-        return 0
-    match = _OFFSET.match(zone)
-    if match is None:
-        return None
-    hours, minutes, seconds = (int(match[i] or 0) for i in (2, 3, 4))
-    micros = hours * HOUR + minutes * MINUTE + seconds * SECOND
-    if minutes > 59 or seconds > 59 or micros > 18 * HOUR:
-        return None
-    return -micros if match[1] == "-" else micros

@@ -23,7 +23,6 @@ from vsc.runtime.expressions.json_text import reader, writer
 from vsc.runtime.expressions.lazy import CASE, COALESCE, IN, LOGIC
 from vsc.runtime.expressions.numbers import absolute, binary, instant, negated, rounded, whole
 from vsc.runtime.expressions.ordering import comparison, sort_key
-from vsc.runtime.expressions.patterns import pattern_reader
 
 __all__ = ["FUNCTIONS"]
 
@@ -119,7 +118,7 @@ def _wrapped(value: int) -> int:
 
 
 def _try_to_timestamp(call: Call) -> Function:
-    read = pattern_reader(str(_constant(call.args[1])))
+    read = calendar.pattern_reader(str(_constant(call.args[1])))
     return lambda value, written: read(value)
 
 

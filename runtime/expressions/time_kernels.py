@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call
 from vsc.plan.functions import parse_pattern
-from vsc.runtime.expressions.calendar import DAY, HOUR, MINUTE, SECOND
+from vsc.runtime.expressions.calendar import DAY, STEPS
 from vsc.runtime.expressions.forms import Kernel, Uncertain
 from vsc.runtime.expressions.kernel_tools import checked, constant, fits, numbers, with_nulls_of
 from vsc.runtime.values import arrow_type
@@ -52,14 +52,6 @@ def day_of_week(dates: pa.Array) -> pa.Array:
     return pc.day_of_week(dates, count_from_zero=False, week_start=7)
 
 
-_STEPS = {
-    "microsecond": 1,
-    "millisecond": 1000,
-    "second": SECOND,
-    "minute": MINUTE,
-    "hour": HOUR,
-    "day": DAY,
-}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
@@ -69,8 +61,8 @@ def truncate(call: Call, args: list[Any]) -> Any:
     values = numbers(micros)
     if len(values) and values.min() < -(2**62):
         raise Uncertain
-    if unit in _STEPS:
-        start = values - values % _STEPS[unit]
+    if unit in STEPS:
+        start = values - values % STEPS[unit]
     elif unit == "week":
         days = values // DAY
         start = (days - (days + 3) % 7) * DAY
