@@ -17,7 +17,7 @@ import numpy as np
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
 from vsc.runtime.expressions.calendar import DAY, EDGES, SECOND, date_text, parse_date, parse_timestamp, timestamp_text
-from vsc.runtime.expressions.failure import ExpressionFailure, fail
+from vsc.runtime.expressions.failure import fail, null_for_failure
 from vsc.runtime.expressions.numbers import fit_decimal, to_float32
 from vsc.runtime.expressions.text import java_double, java_float
 from vsc.runtime.values import INTEGER_BITS
@@ -57,17 +57,7 @@ def caster(source: DataType, target: DataType, *, safe: bool = False) -> Caster:
         case StructType(fs), StructType(gs):
             members = [_nullable(caster(f.type, g.type, safe=safe)) for f, g in zip(fs, gs, strict=True)]
             return lambda value: tuple(member(x) for member, x in zip(members, value, strict=True))
-    return _safe(_leaf(source, target)) if safe else _leaf(source, target)
-
-
-def _safe(cast: Caster) -> Caster:
-    def tried(value: Any) -> Any:
-        try:
-            return cast(value)
-        except ExpressionFailure:
-            return None
-
-    return tried
+    return null_for_failure(_leaf(source, target)) if safe else _leaf(source, target)
 
 
 def _leaf(source: DataType, target: DataType) -> Caster:
@@ -204,10 +194,6 @@ def _to_boolean(source: DataType, name: str) -> Caster:
 def _to_timestamp(source: DataType, name: str) -> Caster:
     low, high = -(2**63), 2**63 - 1
 
-    def of_string(value: str) -> int:
-        micros = parse_timestamp(value)
-        return int(_invalid(value, "string", name)) if micros is None else micros
-
     def of_float(value: float) -> int | None:
         if not math.isfinite(value):
             return int(_invalid(java_double(value), str(source), name))
@@ -227,7 +213,7 @@ def _to_timestamp(source: DataType, name: str) -> Caster:
 
     match str(source):
         case "string":
-            return of_string
+            return _parsed(parse_timestamp, name)
         case "float" | "double":
             return of_float
         case "date":
@@ -239,11 +225,15 @@ def _to_timestamp(source: DataType, name: str) -> Caster:
 
 
 def _to_date(source: DataType, name: str) -> Caster:
-    def of_string(value: str) -> int:
-        days = parse_date(value)
-        return int(_invalid(value, "string", name)) if days is None else days
+    return _parsed(parse_date, name) if str(source) == "string" else lambda value: value // DAY
 
-    return of_string if str(source) == "string" else lambda value: value // DAY
+
+def _parsed(parse: Callable[[str], int | None], name: str) -> Caster:
+    def of_string(value: str) -> int:
+        found = parse(value)
+        return int(_invalid(value, "string", name)) if found is None else found
+
+    return of_string
 
 
 # ------------------------------------------------------------------------------------------------------------- text

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NoReturn
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn
 
 from vsc.runtime.errors import VscRuntimeError
 
-__all__ = ["ExpressionFailure", "fail"]
+__all__ = ["ExpressionFailure", "fail", "null_for_failure"]
 
 
 class ExpressionFailure(VscRuntimeError):
@@ -25,3 +26,15 @@ class ExpressionFailure(VscRuntimeError):
 def fail(error_class: str, text: str) -> NoReturn:
     """Raises the failure that Spark names `error_class`."""
     raise ExpressionFailure(f"[{error_class}] {text}")
+
+
+def null_for_failure(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which gives null where it would fail."""
+
+    def tried(*values: Any) -> Any:
+        try:
+            return function(*values)
+        except ExpressionFailure:
+            return None
+
+    return tried

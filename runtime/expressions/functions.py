@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call, Expr, Literal
 from vsc.plan.functions import SHA2_BITS
-from vsc.plan.types import BINARY, ArrayType, MapType, StructType
+from vsc.plan.types import BINARY, ArrayType, Field, MapType, StructType
 from vsc.runtime.expressions import calendar, kernels, text, text_kernels, time_kernels
-from vsc.runtime.expressions.failure import ExpressionFailure, fail
+from vsc.runtime.expressions.failure import fail, null_for_failure
 from vsc.runtime.expressions.forms import Form, Kernel, Lazy, all_of, divisor_first, in_turn, seeing, stepwise
 from vsc.runtime.expressions.hashing import SEED, hasher
 from vsc.runtime.expressions.json_text import reader, writer
@@ -51,15 +51,7 @@ def _arithmetic(call: Call) -> Function:
 
 
 def _try_divide(call: Call) -> Function:
-    divide = binary("divide", call.type)
-
-    def tried(dividend: Any, divisor: Any) -> Any:
-        try:
-            return divide(dividend, divisor)
-        except ExpressionFailure:
-            return None
-
-    return tried
+    return null_for_failure(binary("divide", call.type))
 
 
 def _extreme(call: Call) -> Function:
@@ -180,15 +172,8 @@ def _field(call: Call) -> Function:
 
 
 def _hash(call: Call) -> Function:
-    hashers = [hasher(arg.type) for arg in call.args]
-
-    def hashed(*values: Any) -> int:
-        seed = SEED
-        for one, value in zip(hashers, values, strict=True):
-            seed = one(value, seed)
-        return seed
-
-    return hashed
+    hashed = hasher(StructType(tuple(Field("", arg.type) for arg in call.args)))  # a struct is hashed value by value
+    return lambda *values: hashed(values, SEED)
 
 
 # --------------------------------------------------------------------------------------------------------- catalogue

@@ -7,12 +7,13 @@ against their precision; floats are IEEE, where only a division by zero fails.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from ctypes import c_float
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
-from vsc.plan.types import DataType, DecimalType, ScalarType
+from vsc.plan.types import DataType, DecimalType
 from vsc.runtime.expressions.failure import fail
 from vsc.runtime.values import INTEGER_BITS
 
@@ -57,17 +58,35 @@ def instant(micros: int) -> int:
 # --------------------------------------------------------------------------------------------------- two operands
 
 
-def binary(function: str, type: DataType) -> Callable[[Any, Any], Any]:
+_Operation = Callable[[Any, Any], Any]
+
+
+def binary(function: str, type: DataType) -> _Operation:
     """The function for ``add subtract multiply divide modulo`` whose result is of `type`."""
+    operation: _Operation
+    fit: Callable[[Any], Any] | None
     if isinstance(type, DecimalType):
-        return _decimal(function, type)
-    assert isinstance(type, ScalarType)
-    if type.name in INTEGER_BITS:
-        return _integer(function, type.name)
-    return _floating(function, single=type.name == "float")
+        operation, fit = _DECIMALS[function], lambda value: fit_decimal(value, type)
+    elif str(type) in INTEGER_BITS:
+        operation, fit = _INTEGERS[function], _fitting(str(type))
+    else:
+        operation, fit = _FLOATS[function], to_float32 if str(type) == "float" else None
+    if function in _BY_ZERO:
+        operation = _by_zero_failing(operation, *_BY_ZERO[function])
+    return operation if fit is None else lambda a, b: fit(operation(a, b))
 
 
-def _integer(function: str, name: str) -> Callable[[int, int], int]:
+def _by_zero_failing(operation: _Operation, error_class: str, text: str) -> _Operation:
+    def checked(a: Any, b: Any) -> Any:
+        if not b:
+            fail(error_class, text)
+        return operation(a, b)
+
+    return checked
+
+
+def _fitting(name: str) -> Callable[[int], int]:
+    """The function that lets through what the integer type holds."""
     high = (1 << (INTEGER_BITS[name] - 1)) - 1
     low = -high - 1
 
@@ -76,68 +95,16 @@ def _integer(function: str, name: str) -> Callable[[int, int], int]:
             return value
         fail("ARITHMETIC_OVERFLOW", f"{name} overflow")
 
-    match function:
-        case "add":
-            return lambda a, b: checked(a + b)
-        case "subtract":
-            return lambda a, b: checked(a - b)
-        case "multiply":
-            return lambda a, b: checked(a * b)
-        case _:
-            return _integer_remainder
+    return checked
 
 
 def _integer_remainder(a: int, b: int) -> int:
-    if b == 0:
-        fail("REMAINDER_BY_ZERO", "remainder by zero")
     rest = abs(a) % abs(b)
     return -rest if a < 0 else rest
 
 
-def _floating(function: str, *, single: bool) -> Callable[[float, float], float]:
-    def divide(a: float, b: float) -> float:
-        if b == 0:
-            fail("DIVIDE_BY_ZERO", "division by zero")
-        return a / b
-
-    def modulo(a: float, b: float) -> float:
-        if b == 0:
-            fail("REMAINDER_BY_ZERO", "remainder by zero")
-        return math.nan if math.isinf(a) or math.isnan(a) or math.isnan(b) else math.fmod(a, b)
-
-    operations: dict[str, Callable[[float, float], float]] = {
-        "add": lambda a, b: a + b,
-        "subtract": lambda a, b: a - b,
-        "multiply": lambda a, b: a * b,
-        "divide": divide,
-        "modulo": modulo,
-    }
-    operation = operations[function]
-    if not single:
-        return operation
-    return lambda a, b: to_float32(operation(a, b))
-
-
-def _decimal(function: str, type: DecimalType) -> Callable[[Decimal, Decimal], Decimal]:
-    def divide(a: Decimal, b: Decimal) -> Decimal:
-        if not b:
-            fail("DIVIDE_BY_ZERO", "division by zero")
-        return _quotient(a, b)
-
-    def modulo(a: Decimal, b: Decimal) -> Decimal:
-        if not b:
-            fail("REMAINDER_BY_ZERO", "remainder by zero")
-        return EXACT.remainder(a, b)
-
-    operations: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
-        "add": EXACT.add,
-        "subtract": EXACT.subtract,
-        "multiply": EXACT.multiply,
-        "divide": divide,
-        "modulo": modulo,
-    }
-    operation = operations[function]
-    return lambda a, b: fit_decimal(operation(a, b), type)
+def _float_remainder(a: float, b: float) -> float:
+    return math.nan if math.isinf(a) or math.isnan(a) or math.isnan(b) else math.fmod(a, b)
 
 
 def _quotient(a: Decimal, b: Decimal) -> Decimal:
@@ -154,14 +121,27 @@ def _quotient(a: Decimal, b: Decimal) -> Decimal:
     return Decimal(-digits if negative else digits).scaleb(-shift, EXACT)
 
 
+_PLAIN = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
+_INTEGERS = {**_PLAIN, "modulo": _integer_remainder}
+_FLOATS = {**_PLAIN, "divide": operator.truediv, "modulo": _float_remainder}
+_DECIMALS: dict[str, _Operation] = {
+    "add": EXACT.add,
+    "subtract": EXACT.subtract,
+    "multiply": EXACT.multiply,
+    "divide": _quotient,
+    "modulo": EXACT.remainder,
+}
+_BY_ZERO = {"divide": ("DIVIDE_BY_ZERO", "division by zero"), "modulo": ("REMAINDER_BY_ZERO", "remainder by zero")}
+
+
 # ----------------------------------------------------------------------------------------------------- one operand
 
 
 def negated(type: DataType) -> Callable[[Any], Any]:
     """Unary minus."""
-    if isinstance(type, ScalarType) and type.name in INTEGER_BITS:
-        subtract = _integer("subtract", type.name)
-        return lambda a: subtract(0, a)
+    if str(type) in INTEGER_BITS:
+        fit = _fitting(str(type))
+        return lambda a: fit(-a)
     if isinstance(type, DecimalType):
         return lambda a: a.copy_negate() if a else a
     return lambda a: -a
@@ -169,12 +149,12 @@ def negated(type: DataType) -> Callable[[Any], Any]:
 
 def absolute(type: DataType) -> Callable[[Any], Any]:
     """``abs``."""
-    minus = negated(type)
     if isinstance(type, DecimalType):
         return lambda a: a.copy_abs()
-    if isinstance(type, ScalarType) and type.name in INTEGER_BITS:
-        return lambda a: minus(a) if a < 0 else a
-    return lambda a: math.fabs(a)
+    if str(type) in INTEGER_BITS:
+        fit = _fitting(str(type))
+        return lambda a: fit(abs(a))
+    return math.fabs
 
 
 def whole(function: str, type: DataType, result: DataType) -> Callable[[Any], Any]:
@@ -186,7 +166,7 @@ def whole(function: str, type: DataType, result: DataType) -> Callable[[Any], An
     rounding = "ROUND_CEILING" if function == "ceil" else "ROUND_FLOOR"
     if isinstance(result, DecimalType):
         return lambda a: fit_decimal(a.quantize(Decimal(1), rounding, EXACT), result)
-    if isinstance(type, ScalarType) and type.name in INTEGER_BITS:
+    if str(type) in INTEGER_BITS:
         return lambda a: a
     step = math.ceil if function == "ceil" else math.floor
 
@@ -204,10 +184,9 @@ def rounded(digits: int, type: DataType, result: DataType) -> Callable[[Any], An
     """``round`` half up to `digits` after the point (negative: before it)."""
     if isinstance(result, DecimalType):
         return lambda a: fit_decimal(a.quantize(Decimal(1).scaleb(-digits), context=EXACT) if digits < 0 else a, result)
-    assert isinstance(type, ScalarType)
-    if type.name in INTEGER_BITS:
-        return _round_integer(digits, type.name)
-    single = type.name == "float"
+    if str(type) in INTEGER_BITS:
+        return _round_integer(digits, str(type))
+    single = str(type) == "float"
 
     def of_double(a: float) -> float:
         if math.isnan(a) or math.isinf(a):
@@ -215,8 +194,7 @@ def rounded(digits: int, type: DataType, result: DataType) -> Callable[[Any], An
         exact = Decimal(repr(a))
         if int(exact.as_tuple().exponent) >= -digits:
             return a + 0.0  # as everywhere here, -0.0 is rounded to 0.0
-        value = float(exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _WIDE))
-        value = value if value else 0.0
+        value = float(exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _WIDE)) + 0.0
         return to_float32(value) if single else value
 
     return of_double
@@ -226,11 +204,11 @@ _WIDE = Context(prec=400, rounding=ROUND_HALF_UP, Emin=-999999, Emax=999999)
 
 
 def _round_integer(digits: int, name: str) -> Callable[[int], int]:
-    add = _integer("add", name)
+    fit = _fitting(name)
     unit = 10 ** max(0, -digits)
 
     def of_integer(a: int) -> int:
         near = (abs(a) * 2 + unit) // (2 * unit) * unit
-        return add(-near if a < 0 else near, 0)
+        return fit(-near if a < 0 else near)
 
     return of_integer if digits < 0 else lambda a: a

@@ -13,15 +13,6 @@ from vsc.plan.types import ArrayType, DataType, ScalarType, StructType
 
 __all__ = ["comparison", "sort_key"]
 
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-}
-
 
 def sort_key(type: DataType) -> Callable[[Any], Any] | None:
     """The function whose results Python compares as Spark compares values of `type`; None: the values themselves."""
@@ -44,7 +35,6 @@ def _nulls_first(key: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
 
 def comparison(function: str, type: DataType) -> Callable[[Any, Any], bool]:
     """The function for ``eq ne lt le gt ge`` on two values of `type`, neither null."""
-    compare, key = _OPERATORS[function], sort_key(type)
-    if key is None:
-        return compare
-    return lambda a, b: compare(key(a), key(b))
+    compare: Callable[[Any, Any], bool] = getattr(operator, function)  # Python calls them the same
+    key = sort_key(type)
+    return compare if key is None else lambda a, b: compare(key(a), key(b))
