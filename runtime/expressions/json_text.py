@@ -24,8 +24,7 @@ from vsc.runtime.expressions.numbers import fit_decimal, to_float32
 from vsc.runtime.expressions.text import java_double, java_float
 from vsc.runtime.values import INTEGER_BITS
 
-__all__ = ["quoted", "reader", "writer"]
-
+__all__ = ["is_read", "quoted", "reader", "writer"]
 
 _TEXT = ScalarType("string")
 
@@ -81,17 +80,30 @@ def _double_quoted(text: str) -> str:
     return _STRING.sub(double, text)
 
 
-def _converter(type: DataType) -> Callable[[Any], Any]:
-    """The function from a JSON value, not null, to an internal value; it raises _Wrong."""
+def is_read(text: str, type: DataType) -> bool:
+    """Whether every part of `text`, which is JSON, fits `type`."""
+    try:
+        _nullable(_converter(type, strict=True))(_DECODER.decode(text))
+    except (_Wrong, RecursionError):
+        return False
+    return True
+
+
+def _converter(type: DataType, *, strict: bool = False) -> Callable[[Any], Any]:
+    """The function from a JSON value, not null, to an internal value; it raises _Wrong.
+
+    A wrong field of a struct is null, unless `strict`.
+    """
     match type:
         case StructType(fields):
-            members = [(f.name, _converter(f.type)) for f in fields]
+            field = _nullable if strict else _lenient
+            members = [(f.name, field(_converter(f.type, strict=strict))) for f in fields]
             return lambda value: _struct(value, members)
         case ArrayType(element):
-            item = _nullable(_converter(element))
+            item = _nullable(_converter(element, strict=strict))
             return lambda value: [item(x) for x in _of(value, list)]
         case MapType(_, entry):
-            item = _nullable(_converter(entry))
+            item = _nullable(_converter(entry, strict=strict))
             return lambda value: {k: item(v) for k, v in _of(value, dict).items()}
         case DecimalType():
             return lambda value: _decimal(value, type)
@@ -107,6 +119,16 @@ def _nullable(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value is None else convert(value)
 
 
+def _lenient(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def field(value: Any) -> Any:
+        try:
+            return None if value is None else convert(value)
+        except _Wrong:
+            return None
+
+    return field
+
+
 def _of(value: Any, kind: type[Any]) -> Any:
     if not isinstance(value, kind):
         raise _Wrong
@@ -115,14 +137,7 @@ def _of(value: Any, kind: type[Any]) -> Any:
 
 def _struct(value: Any, members: list[tuple[str, Callable[[Any], Any]]]) -> tuple[Any, ...]:
     found = _of(value, dict)
-    return tuple(_field(found.get(name), convert) for name, convert in members)
-
-
-def _field(value: Any, convert: Callable[[Any], Any]) -> Any:
-    try:
-        return None if value is None else convert(value)
-    except _Wrong:
-        return None
+    return tuple(convert(found.get(name)) for name, convert in members)
 
 
 def _integer(value: Any, limit: int) -> int:
@@ -140,7 +155,7 @@ def _double(value: Any) -> float:
         return _SPECIAL[value]
     if isinstance(value, bool) or not isinstance(value, int | _Number):
         raise _Wrong
-    return float(value)
+    return float(str(value))  # infinite where `float(value)` of an integer would be an error
 
 
 def _decimal(value: Any, type: DecimalType) -> Decimal:
@@ -179,10 +194,6 @@ def _compact(value: Any) -> str:
             return str(value)
 
 
-def _boolean(value: Any) -> bool:
-    return bool(_of(value, bool))
-
-
 def _binary(value: Any) -> bytes:
     try:
         return base64.b64decode(_of(value, str), validate=True)
@@ -196,10 +207,6 @@ def _timestamp(value: Any) -> int:
     return _parsed(parse_timestamp, value)
 
 
-def _date(value: Any) -> int:
-    return _parsed(parse_date, value)
-
-
 def _parsed(parse: Callable[[str], int | None], value: Any) -> int:
     if isinstance(value, _Number):
         raise _Wrong
@@ -210,12 +217,12 @@ def _parsed(parse: Callable[[str], int | None], value: Any) -> int:
 
 
 _SCALARS: dict[str, Callable[[Any], Any]] = {
-    "boolean": _boolean,
+    "boolean": lambda value: _of(value, bool),
     "float": lambda value: to_float32(_double(value)),
     "double": _double,
     "string": _string,
     "binary": _binary,
-    "date": _date,
+    "date": lambda value: _parsed(parse_date, value),
     "timestamp": _timestamp,
 }
 

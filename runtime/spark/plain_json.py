@@ -22,6 +22,7 @@ import pyarrow.json as pj
 
 from vsc.plan.nodes import Column
 from vsc.plan.types import DataType, DecimalType
+from vsc.runtime.expressions.json_text import quoted
 from vsc.runtime.values import INTEGER_BITS, arrow_type
 
 __all__ = ["is_written", "parsed", "plain_pattern", "written"]
@@ -38,8 +39,6 @@ _DATE = (
 _TIMESTAMP = rf'"{_DATE}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{{1,6}})?Z"'
 _SCALARS = {"string": _TEXT, "boolean": "(?:true|false)", "double": _DOUBLE, "timestamp": _TIMESTAMP}
 _NAME = re.compile(r'[^"\\\x00-\x1f]+')
-_ESCAPED = re.compile(r'["\\\x00-\x1f]')
-_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LONGEST_NAME = 200
 
 
@@ -59,8 +58,8 @@ def plain_pattern(columns: Sequence[Column]) -> str | None:
         value = _value(column.type)
         if value is None or not _NAME.fullmatch(column.name):
             return None
-        members.append(f'"{_quoted(column.name)}"{_SPACE}:{_SPACE}(?:{value}|null)')
-    declared = "|".join(_quoted(column.name) for column in columns)
+        members.append(f'"{re.escape(column.name)}"{_SPACE}:{_SPACE}(?:{value}|null)')
+    declared = "|".join(re.escape(column.name) for column in columns)
     other = f'"(?!(?:{declared})")[^"\\\\\\x00-\\x1f]{{0,{_LONGEST_NAME}}}+"'
     members.append(f"{other}{_SPACE}:{_SPACE}(?:{_TEXT}|{_NUMBER}|true|false|null)")
     member = f"(?:{'|'.join(members)}){_SPACE}"
@@ -94,10 +93,6 @@ def _value(type: DataType) -> str | None:
         surely = len(str(1 << INTEGER_BITS[name] - 1)) - 1
         return f"-?(?:0|[1-9][0-9]{{0,{surely - 1}}})"
     return _SCALARS.get(name)
-
-
-def _quoted(name: str) -> str:
-    return re.escape(name)
 
 
 def _read(texts: pa.Array, schema: pa.Schema) -> pa.Table:
@@ -166,7 +161,7 @@ def _text(array: pa.Array) -> pa.Array:
         return array.cast(pa.string())
     if not _has_escapes(array):
         return array
-    return pa.array([None if one is None else _ESCAPED.sub(_escape, one) for one in array.to_pylist()], pa.string())
+    return pa.array([None if one is None else quoted(one)[1:-1] for one in array.to_pylist()], pa.string())
 
 
 def _has_escapes(array: pa.Array) -> bool:
@@ -180,7 +175,3 @@ def _has_escapes(array: pa.Array) -> bool:
         return False
     found = np.frombuffer(data, np.uint8)[first:last]
     return bool(((found < 0x20) | (found == ord('"')) | (found == ord("\\"))).any())
-
-
-def _escape(found: re.Match[str]) -> str:
-    return _SHORT.get(found[0]) or f"\\u{ord(found[0]):04X}"
