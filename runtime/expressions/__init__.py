@@ -2,16 +2,15 @@
 
 from vsc.runtime.expressions.columns import Frame, columns_of, evaluate
 from vsc.runtime.expressions.failure import ExpressionFailure
-from vsc.runtime.expressions.forms import true_rows
-from vsc.runtime.expressions.row import Row, RowFunction, compile_row
+from vsc.runtime.expressions.forms import null_rows, true_rows
+from vsc.runtime.expressions.row import compile_row
 
 __all__ = [
     "ExpressionFailure",
     "Frame",
-    "Row",
-    "RowFunction",
     "columns_of",
     "compile_row",
     "evaluate",
+    "null_rows",
     "true_rows",
 ]

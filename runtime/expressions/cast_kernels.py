@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.types import DataType, DecimalType, ScalarType
+from vsc.runtime.expressions.calendar import DAY
 from vsc.runtime.expressions.casts import caster
-from vsc.runtime.expressions.forms import Uncertain
-from vsc.runtime.expressions.kernel_tools import checked, fits, numbers
+from vsc.runtime.expressions.forms import Uncertain, checked, fits, numbers, with_nulls_of
 from vsc.runtime.expressions.kernels import nearest_units, rounded_decimals
 from vsc.runtime.expressions.time_kernels import of_usual_years
 from vsc.runtime.values import INTEGER_BITS, arrow_type
@@ -55,9 +55,8 @@ def _scalar(column: pa.Array, source: str, target: str) -> Any:
     if (source, target) == ("date", "timestamp"):
         return _safe(column.cast(pa.timestamp("s")), pa.timestamp("us")).view(wanted)
     if (source, target) == ("timestamp", "date"):
-        micros = column.view(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        days = (micros // 86_400_000_000).astype(np.int32)
-        return pa.array(days, pa.int32(), mask=_nulls(column)).view(wanted)
+        days = numbers(column.view(pa.int64())) // DAY
+        return with_nulls_of(days.astype(np.int32), pa.int32(), column).view(wanted)
     raise Uncertain
 
 
@@ -65,16 +64,12 @@ def _safe(column: pa.Array, wanted: pa.DataType, *, safe: bool = True) -> Any:
     return checked(pc.cast, column, wanted, safe=safe)
 
 
-def _nulls(column: pa.Array) -> Any:
-    return column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-
-
 def _float_to_integer(column: pa.Array, target: str) -> Any:
-    values = column.fill_null(0.0).to_numpy(zero_copy_only=False)
+    values = numbers(column)
     limit = float(1 << (INTEGER_BITS[target] - 1))
     if not ((values > -limit) & (values < limit)).all():  # also false for NaN
         raise Uncertain
-    return pa.array(values.astype(f"int{INTEGER_BITS[target]}"), mask=_nulls(column))
+    return with_nulls_of(values.astype(f"int{INTEGER_BITS[target]}"), arrow_type(ScalarType(target)), column)
 
 
 _DATE = r"\d{4}-\d\d-\d\d"
@@ -122,9 +117,7 @@ def _decimal_to_double(column: pa.Array, source: DecimalType) -> Any:
     if source.precision > _EXACT_DIGITS or len(column) == 0:
         raise Uncertain
     words = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset : 2 * (column.offset + len(column)) : 2]
-    nulls = _nulls(column)
-    unscaled = words if nulls is None else np.where(nulls, 0, words)
-    return pa.array(unscaled.astype(np.float64) / float(10**source.scale), mask=nulls)
+    return with_nulls_of(words.astype(np.float64) / float(10**source.scale), pa.float64(), column)
 
 
 def _decimal_to_scalar(column: pa.Array, source: DecimalType, target: str) -> Any:
@@ -143,5 +136,5 @@ def _double_to_decimal(column: pa.Array, target: DecimalType) -> Any:
         raise Uncertain
     for row in np.flatnonzero(~sure).tolist():
         units[row] = int(one(values[row].item()).scaleb(target.scale))
-    whole = pa.array(units.astype(np.int64), mask=_nulls(column)).cast(pa.decimal128(19, 0))
+    whole = with_nulls_of(units.astype(np.int64), pa.int64(), column).cast(pa.decimal128(19, 0))
     return pa.Array.from_buffers(arrow_type(target), len(column), whole.buffers())

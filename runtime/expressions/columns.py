@@ -20,12 +20,12 @@ from vsc.plan.nodes import Schema
 from vsc.runtime.expressions.cast_kernels import cast_column
 from vsc.runtime.expressions.casts import caster
 from vsc.runtime.expressions.failure import ExpressionFailure
-from vsc.runtime.expressions.forms import Form, Lazy, Uncertain, full, mapped
+from vsc.runtime.expressions.forms import Form, Lazy, Uncertain, mapped, typed
 from vsc.runtime.expressions.functions import FUNCTIONS
 from vsc.runtime.expressions.row import compile_row, timed_input
 from vsc.runtime.values import arrow_type, to_array, to_values
 
-__all__ = ["Frame", "columns_of", "evaluate"]
+__all__ = ["Columns", "Frame", "columns_of", "evaluate"]
 
 Indices = npt.NDArray[np.int64]
 _FEW = 256
@@ -87,7 +87,7 @@ def evaluate(expr: Expr, inputs: Sequence[Frame]) -> tuple[pa.Array, dict[int, s
     """
     count = len(inputs[0]) if inputs else 0
     try:
-        return _Columns(inputs, count).array(expr), {}
+        return Columns(inputs, count).array(expr), {}
     except Uncertain:
         if count <= _FEW:
             return _row_by_row(expr, inputs, count)
@@ -112,7 +112,7 @@ def _row_by_row(expr: Expr, inputs: Sequence[Frame], count: int) -> tuple[pa.Arr
     return to_array(values, expr.type), failed
 
 
-class _Columns:
+class Columns:
     """Evaluates expressions over the inputs, or over some of their rows, by kernels.
 
     Raises Uncertain if a value fails or a kernel is not sure; then the rows decide, one by one and in their order.
@@ -124,10 +124,7 @@ class _Columns:
 
     def array(self, expr: Expr) -> pa.Array:
         """The column of `expr`, of exactly its Arrow type."""
-        found = full(self.value(expr), self.length)
-        if isinstance(found, pa.ChunkedArray):
-            found = found.combine_chunks()
-        return found if found.type == arrow_type(expr.type) else found.cast(arrow_type(expr.type))
+        return typed(self.value(expr), expr.type, self.length)
 
     def value(self, expr: Expr) -> Any:
         """The column of `expr`, or a scalar if it is constant."""
@@ -150,7 +147,7 @@ class _Columns:
     def some(self, expr: Expr, rows: Indices) -> pa.Array:
         """The column of `expr` for these rows only (numbers among the rows of this object)."""
         chosen = rows if self.rows is None else self.rows[rows]
-        return _Columns(self.inputs, len(rows), chosen).array(expr)
+        return Columns(self.inputs, len(rows), chosen).array(expr)
 
     def _chosen(self, column: pa.Array) -> pa.Array:
         return column if self.rows is None else column.take(pa.array(self.rows))

@@ -3,6 +3,8 @@
 A `Form` is a function of argument values, with a kernel for whole columns if one agrees exactly; `mapped` evaluates
 forms without a kernel over columns. A `Lazy` operator does not look at all its arguments, and has its own evaluation
 for rows and for columns. Rows are opaque here: an argument is a function of a row, whatever a row is.
+
+Also here: what kernels need.
 """
 
 from __future__ import annotations
@@ -10,32 +12,45 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.plan.expressions import Call, Expr
+from vsc.plan.expressions import Call, Expr, Literal
+from vsc.plan.types import DataType, ScalarType
 from vsc.runtime.expressions.failure import ExpressionFailure
-from vsc.runtime.values import to_array, to_values
+from vsc.runtime.records import Mask
+from vsc.runtime.values import arrow_type, to_array, to_values
+
+if TYPE_CHECKING:
+    from vsc.runtime.expressions.columns import Columns
 
 __all__ = [
     "Argument",
-    "Columns",
     "Form",
     "Kernel",
     "Lazy",
     "Uncertain",
     "all_of",
+    "checked",
+    "constant",
     "divisor_first",
+    "fits",
     "full",
     "in_turn",
+    "length_of",
     "mapped",
+    "name_of",
+    "null_rows",
+    "numbers",
     "seeing",
     "stepwise",
     "true_rows",
+    "typed",
+    "with_nulls_of",
 ]
 
 Argument = Callable[[Any], Any]
@@ -50,21 +65,6 @@ raises Uncertain where a value fails, or might not come out as it does for a sin
 
 class Uncertain(Exception):
     """Whole columns give no sure answer: the rows decide."""
-
-
-class Columns(Protocol):
-    """Columns in which expressions are evaluated (`vsc.runtime.expressions.columns`)."""
-
-    length: int
-
-    def array(self, expr: Expr) -> pa.Array:
-        """The column of `expr`."""
-
-    def value(self, expr: Expr) -> Any:
-        """The same, but a scalar if it is constant."""
-
-    def some(self, expr: Expr, rows: npt.NDArray[np.int64]) -> pa.Array:
-        """The column of `expr` for these rows only."""
 
 
 # ---------------------------------------------------------------------------------------- how a row looks at arguments
@@ -165,6 +165,34 @@ def _always(scalar: pa.Scalar, expr: Expr) -> Argument:
     return lambda row: value
 
 
+# -------------------------------------------------------------------------------------------------- tools of kernels
+
+
+def name_of(type: DataType) -> str:
+    """The name of a scalar type, empty for others."""
+    return type.name if isinstance(type, ScalarType) else ""
+
+
+def length_of(args: list[Any]) -> int:
+    """How many rows there are."""
+    return next(len(arg) for arg in args if not isinstance(arg, pa.Scalar))
+
+
+def checked(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """The result of an Arrow function. Raises Uncertain if it fails."""
+    try:
+        return function(*args, **options)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise Uncertain from None
+
+
+def numbers(column: pa.Array) -> npt.NDArray[Any]:
+    """The values of a column without nulls or with anything in their place."""
+    filled = column.fill_null(pa.scalar(0, column.type)) if column.null_count else column
+    found: npt.NDArray[Any] = filled.to_numpy(zero_copy_only=False)
+    return found
+
+
 def full(column: Any, length: int) -> pa.Array:
     """`column` as an array; a constant is repeated `length` times."""
     if not isinstance(column, pa.Scalar):
@@ -173,7 +201,42 @@ def full(column: Any, length: int) -> pa.Array:
     return pa.repeat(column, length) if length else pa.array([], column.type)
 
 
-def true_rows(column: pa.Array) -> npt.NDArray[np.bool_]:
+def typed(column: Any, type: DataType, length: int) -> pa.Array:
+    """As `full`, of exactly the Arrow type of `type`."""
+    found, wanted = full(column, length), arrow_type(type)
+    if isinstance(found, pa.ChunkedArray):
+        found = found.combine_chunks()
+    return found if found.type == wanted else found.cast(wanted)
+
+
+def true_rows(column: pa.Array) -> Mask:
     """Which rows of a boolean column are true; null is not."""
-    found: npt.NDArray[np.bool_] = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
+    found: Mask = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
     return found
+
+
+def null_rows(columns: Sequence[pa.Array], rows: int) -> Mask:
+    """Where one of the columns is null."""
+    null = np.zeros(rows, dtype=np.bool_)
+    for column in columns:
+        if column.null_count:
+            null |= column.is_null().to_numpy(zero_copy_only=False)
+    return null
+
+
+def with_nulls_of(values: npt.NDArray[Any], type: pa.DataType, *columns: pa.Array) -> pa.Array:
+    """The values as a column, null where one of `columns` is."""
+    nulls = null_rows(columns, len(values))
+    return pa.array(values, type, mask=nulls if nulls.any() else None)
+
+
+def constant(expr: Expr) -> Any:
+    """The value of a constant argument; Uncertain if it is not one, or null."""
+    if isinstance(expr, Literal) and expr.value is not None:
+        return expr.value
+    raise Uncertain
+
+
+def fits(texts: pa.Array, regex: str) -> bool:
+    """Whether every non-null text matches `regex` completely."""
+    return bool(pc.all(pc.match_substring_regex(texts, rf"\A(?:{regex})\z"), min_count=0).as_py())

@@ -15,8 +15,18 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call, Literal
 from vsc.plan.types import ArrayType, DataType, DecimalType, StructType
-from vsc.runtime.expressions.forms import Kernel, Uncertain, full
-from vsc.runtime.expressions.kernel_tools import checked, constant, length_of, name_of, numbers, with_nulls_of
+from vsc.runtime.expressions.forms import (
+    Kernel,
+    Uncertain,
+    checked,
+    constant,
+    full,
+    length_of,
+    name_of,
+    numbers,
+    typed,
+    with_nulls_of,
+)
 from vsc.runtime.expressions.numbers import rounded
 from vsc.runtime.values import INTEGER_BITS, arrow_type
 
@@ -239,17 +249,13 @@ def element(first: int) -> Kernel:
 
 def _columns(call: Call, args: list[Any]) -> list[pa.Array]:
     """The arguments as columns of exactly their types."""
-    columns = [full(arg, length_of(args)) for arg in args]
-    types = [arrow_type(arg.type) for arg in call.args]
-    return [
-        column if column.type == type_ else column.cast(type_) for column, type_ in zip(columns, types, strict=True)
-    ]
+    rows = length_of(args)
+    return [typed(arg, expr.type, rows) for arg, expr in zip(args, call.args, strict=True)]
 
 
 def struct(call: Call, args: list[Any]) -> Any:
     """A struct of its fields."""
-    columns = _columns(call, args)
-    return pa.StructArray.from_arrays(columns, fields=list(arrow_type(call.type)))
+    return pa.StructArray.from_arrays(_columns(call, args), fields=list(arrow_type(call.type)))
 
 
 def array(call: Call, args: list[Any]) -> Any:

@@ -7,7 +7,7 @@ that cannot fail is evaluated for all rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,12 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
 from vsc.plan.functions import CALLS
-from vsc.runtime.expressions.forms import Argument, Columns, Lazy, Uncertain, true_rows
+from vsc.runtime.expressions.forms import Argument, Lazy, Uncertain, true_rows
 from vsc.runtime.expressions.kernels import compare
 from vsc.runtime.expressions.ordering import comparison
+
+if TYPE_CHECKING:
+    from vsc.runtime.expressions.columns import Columns
 
 __all__ = ["CASE", "COALESCE", "IN", "LOGIC", "never_fails"]
 

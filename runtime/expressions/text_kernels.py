@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call
 from vsc.plan.types import ArrayType
-from vsc.runtime.expressions.forms import Kernel, Uncertain
-from vsc.runtime.expressions.kernel_tools import constant, name_of
+from vsc.runtime.expressions.forms import Kernel, Uncertain, constant, name_of
 from vsc.runtime.values import arrow_type
 
 

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from vsc.plan.expressions import Call
 from vsc.plan.functions import parse_pattern
 from vsc.runtime.expressions.calendar import DAY, STEPS
-from vsc.runtime.expressions.forms import Kernel, Uncertain
-from vsc.runtime.expressions.kernel_tools import checked, constant, fits, numbers, with_nulls_of
+from vsc.runtime.expressions.forms import Kernel, Uncertain, checked, constant, fits, numbers, with_nulls_of
 from vsc.runtime.values import arrow_type
 
 

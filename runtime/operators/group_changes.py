@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import GroupChanges
-from vsc.runtime.expressions.kernel_tools import null_rows
+from vsc.runtime.expressions import null_rows
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.group_changes_row import travelling
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken

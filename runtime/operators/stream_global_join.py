@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vsc.plan.nodes import StreamGlobalJoin
-from vsc.runtime.expressions.kernel_tools import null_rows
+from vsc.runtime.expressions import null_rows
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.flow import Flow, chosen
 from vsc.runtime.operators.joining import Joining

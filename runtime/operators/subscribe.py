@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.nodes import Subscribe
-from vsc.runtime.expressions import true_rows
-from vsc.runtime.expressions.kernel_tools import null_rows
+from vsc.runtime.expressions import null_rows, true_rows
 from vsc.runtime.operators.columns.failures import Failed
 from vsc.runtime.operators.columns.flow import Flow, blanked, stacked, taken
 from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction, no_key, travelling
