@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from vsc.compiler.passes.check import CheckedTopology
 from vsc.plan import Column, Item, Node, Rekey, Schema
-from vsc.plan.expressions import Call, Cast, Expr, Literal
 from vsc.plan.expressions import Column as ColumnExpr
+from vsc.plan.expressions import Expr, parts
 
 __all__ = ["added_name", "columns_read", "rekeyed", "travelling"]
 
@@ -22,7 +22,8 @@ def added_name(checked: CheckedTopology, node: str, suffix: str) -> str:
 
 def columns_read(exprs: Iterable[Expr]) -> frozenset[str]:
     """The columns of input 0 that any of `exprs` reads."""
-    return frozenset(name for expr in exprs for name in _columns(expr))
+    found = (part for expr in exprs for part in parts(expr))
+    return frozenset(part.name for part in found if isinstance(part, ColumnExpr) and part.input == 0)
 
 
 def travelling(checked: CheckedTopology, columns: tuple[Column, ...], used: frozenset[str]) -> tuple[Column, ...]:
@@ -45,16 +46,3 @@ def rekeyed(
     value = schema.value if used is None else travelling(checked, schema.value, used)
     name = added_name(checked, node, "rekey")
     return Node(name, "stream", Schema(schema.key, value), Rekey(items), (read,), line, part_of=node)
-
-
-def _columns(expr: Expr) -> Iterator[str]:
-    match expr:
-        case ColumnExpr(input=0, name=name):
-            yield name
-        case Cast(arg=arg):
-            yield from _columns(arg)
-        case Call(args=args):
-            for arg in args:
-                yield from _columns(arg)
-        case ColumnExpr() | Literal():
-            return

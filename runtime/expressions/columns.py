@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.plan.expressions import Call, Cast, Column, Expr
+from vsc.plan.expressions import Call, Cast, Column, Expr, parts
 from vsc.plan.nodes import Schema
 from vsc.runtime.expressions.cast_kernels import cast_column
 from vsc.runtime.expressions.casts import caster
@@ -181,15 +181,7 @@ class Columns:
 
 
 def _is_constant(expr: Expr) -> bool:
-    match expr:
-        case Column() | Call("event_time"):
-            return False
-        case Cast(arg):
-            return _is_constant(arg)
-        case Call(_, args):
-            return all(map(_is_constant, args))
-        case _:
-            return True
+    return not any(isinstance(p, Column) or (isinstance(p, Call) and p.function == "event_time") for p in parts(expr))
 
 
 def _constant(expr: Expr) -> pa.Scalar:
@@ -202,12 +194,4 @@ def _constant(expr: Expr) -> pa.Scalar:
 
 def columns_of(expr: Expr) -> set[Column]:
     """The columns that an expression reads."""
-    match expr:
-        case Column():
-            return {expr}
-        case Cast(arg):
-            return columns_of(arg)
-        case Call(_, args):
-            return set().union(*(columns_of(arg) for arg in args))
-        case _:
-            return set()
+    return {part for part in parts(expr) if isinstance(part, Column)}

@@ -9,10 +9,12 @@ An expression sees one or two *inputs*, numbered 0 (the only or the left one) an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from vsc.plan.record import record
 from vsc.plan.types import DataType
 
-__all__ = ["Call", "Cast", "Column", "Expr", "Literal"]
+__all__ = ["Call", "Cast", "Column", "Expr", "Literal", "parts"]
 
 Value = None | bool | int | float | str
 
@@ -64,3 +66,15 @@ class Call:
 
 
 Expr = Literal | Column | Cast | Call
+
+
+def parts(expr: Expr) -> Iterator[Expr]:
+    """The expression and all expressions in it, in no particular order. Not recursive: it may be nested deeply."""
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        if isinstance(part, Cast):
+            waiting.append(part.arg)
+        elif isinstance(part, Call):
+            waiting.extend(part.args)
