@@ -51,7 +51,6 @@ _ARROW = {
     "void": pa.null(),
     "interval": pa.int64(),
 }
-_NUMPY = {"tinyint", "smallint", "int", "bigint", "double", "float", "boolean", "interval"}
 _PHYSICAL = {"date": pa.int32(), "timestamp": pa.int64()}
 
 
@@ -78,10 +77,9 @@ def to_values(array: pa.Array, type: DataType) -> list[Any]:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     match type:
-        case ScalarType(name):
-            return _scalars(array, name)
-        case DecimalType():
-            return list(array.to_pylist())
+        case ScalarType() | DecimalType():
+            plain = array.view(_PHYSICAL[str(type)]) if str(type) in _PHYSICAL else array
+            return list(plain.to_pylist() if plain.null_count else plain.to_numpy(zero_copy_only=False).tolist())
         case ArrayType(element):
             offsets, start, end = _bounds(array)
             values = to_values(array.values.slice(start, end - start), element)
@@ -103,16 +101,6 @@ def to_values(array: pa.Array, type: DataType) -> list[Any]:
             return _with_nulls(array, list(zip(*columns, strict=True)))
 
 
-def _scalars(array: pa.Array, name: str) -> list[Any]:
-    if name in _PHYSICAL:
-        array = array.view(_PHYSICAL[name])
-    elif name not in _NUMPY:
-        return list(array.to_pylist())
-    if array.null_count == 0:
-        return list(array.to_numpy(zero_copy_only=False).tolist())
-    return list(array.to_pylist())
-
-
 def _bounds(array: pa.Array) -> tuple[list[int], int, int]:
     offsets = array.offsets.to_numpy(zero_copy_only=False).tolist() if len(array) else [0]
     return offsets, offsets[0], offsets[-1]
@@ -130,9 +118,7 @@ def to_array(values: Sequence[Any], type: DataType) -> pa.Array:
     match type:
         case ScalarType(name) if name in _PHYSICAL:
             return pa.array(values, _PHYSICAL[name]).view(_ARROW[name])
-        case ScalarType(name):
-            return pa.array(values, _ARROW[name])
-        case DecimalType():
+        case ScalarType() | DecimalType():
             return pa.array(values, arrow_type(type))
         case ArrayType(element):
             flat = [item for value in values if value is not None for item in value]
@@ -176,9 +162,9 @@ def to_python(value: Any, type: DataType) -> Any:
         return None
     match type:
         case ScalarType("timestamp"):
-            return _datetime(value)
+            return _since_1970(value, "timestamp", "microseconds")
         case ScalarType("date"):
-            return date.fromordinal(_EPOCH_DAY + value) if -719162 <= value <= 2932896 else _no_date(value)
+            return _since_1970(value, "date", "days").date()
         case ArrayType(element):
             return [to_python(item, element) for item in value]
         case MapType(key, item_type):
@@ -197,16 +183,11 @@ def displayed(value: Any, type: DataType) -> Any:
         return str(value)
 
 
-def _datetime(micros: int) -> datetime:
+def _since_1970(count: int, what: str, unit: str) -> datetime:
     try:
-        return _EPOCH + timedelta(microseconds=micros)
+        return _EPOCH + timedelta(**{unit: count})
     except OverflowError:
-        message = f"timestamp {micros} microseconds from 1970-01-01 is outside of the years 1 to 9999"
-        raise OverflowError(message) from None
-
-
-def _no_date(days: int) -> date:
-    raise OverflowError(f"date {days} days from 1970-01-01 is outside of the years 1 to 9999")
+        raise OverflowError(f"{what} {count} {unit} from 1970-01-01 is outside of the years 1 to 9999") from None
 
 
 def from_python(value: Any, type: DataType) -> Any:
@@ -219,25 +200,20 @@ def from_python(value: Any, type: DataType) -> Any:
     if value is None:
         return None
     match type:
-        case ScalarType(name):
+        case ScalarType(name) if name in _FROM_PYTHON:
             return _FROM_PYTHON[name](value, type)
         case DecimalType(precision, scale):
             return _from_decimal(value, type, precision, scale)
-        case ArrayType(element):
-            if not isinstance(value, list | tuple):
-                raise _wrong(value, type)
+        case ArrayType(element) if isinstance(value, list | tuple):
             return [from_python(item, element) for item in value]
-        case MapType(key, item_type):
-            if not isinstance(value, dict) or None in value:
-                raise _wrong(value, type)
+        case MapType(key, item_type) if isinstance(value, dict) and None not in value:
             return {from_python(k, key): from_python(v, item_type) for k, v in value.items()}
-        case StructType(fields):
-            if not isinstance(value, dict):
-                raise _wrong(value, type)
+        case StructType(fields) if isinstance(value, dict):
             unknown = [str(name) for name in value if name not in {f.name for f in fields}]
             if unknown:
                 raise ValueError(f"unknown field {unknown[0]!r} of {type}")
             return tuple(from_python(value.get(f.name), f.type) for f in fields)
+    raise _wrong(value, type)
 
 
 def brief(value: object) -> str:
@@ -320,22 +296,13 @@ def _from_string(value: Any, type: DataType) -> str:
     return value
 
 
-def _never(value: Any, type: DataType) -> Any:
-    raise _wrong(value, type)
-
-
 _FROM_PYTHON: dict[str, Callable[[Any, DataType], Any]] = {
     "boolean": _from_instance(bool),
-    "tinyint": _from_int,
-    "smallint": _from_int,
-    "int": _from_int,
-    "bigint": _from_int,
+    **dict.fromkeys(INTEGER_BITS, _from_int),
     "float": _from_float,
     "double": _from_float,
     "string": _from_string,
     "binary": _from_instance(bytes, bytearray),
     "date": _from_date,
     "timestamp": _from_timestamp,
-    "void": _never,
-    "interval": _never,
 }
