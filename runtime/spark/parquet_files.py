@@ -8,8 +8,9 @@ error. Not for finding files, nor for which of them belong to an epoch: that is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import unquote
 
 import numpy as np
@@ -83,10 +84,10 @@ def _columns(files: ParquetFiles, url: str) -> Iterator[tuple[list[pa.Array], in
         ) as file:
             if not file.metadata.num_rows:
                 return
-            found = _Found.of(files, file, where)
-            names = list(found.names.values())
+            found = _found(files, file, where)
+            names = [name for name, _ in found.values()]
             for batch in file.iter_batches(_step(file, names), columns=names, use_threads=False):
-                yield [found.column(c, batch) for c in files.columns], batch.num_rows
+                yield [_column(c, batch, found.get(c.name)) for c in files.columns], batch.num_rows
     except FileNotFoundError:
         raise unreadable(where, "it is not there any more") from None
     except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -105,92 +106,68 @@ def _step(file: pq.ParquetFile, names: list[str]) -> int:
     return max(1, min(BATCH_ROWS, BATCH_BYTES * rows // max(1, size)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+def _found(files: ParquetFiles, file: pq.ParquetFile, where: str) -> dict[str, tuple[str, Conversion]]:
     """What a file has of the columns that are read: their names there, and how they become what is declared."""
-
-    names: dict[str, str]
-    conversions: dict[str, Conversion]
-    check: Callable[[str, pa.Array], None]
-
-    @classmethod
-    def of(cls, files: ParquetFiles, file: pq.ParquetFile, where: str) -> _Found:
-        schema = file.schema_arrow
-        there = _by_name(schema, files.by_case)
-        names: dict[str, str] = {}
-        conversions: dict[str, Conversion] = {}
-        leaves = _leaves(schema)
-        for column in files.columns:
-            same = there.get(_folded(column.name, files.by_case), [])
-            if column.name not in files.read or not same:
-                continue
-            if len(same) > 1:
-                raise unreadable(where, f"it has more than one column '{column.name}': {', '.join(same)}")
-            field = schema.field(same[0])
-            if pa.types.is_nested(held_type(field.type)):
-                raise other_shape(where, schema)
-            physical = file.schema.column(leaves[same[0]]).physical_type
-            convert = conversion(physical, field.type, column.type)
-            if convert is None:
-                raise mismatch(where, column.name, str(column.type), field.type)
-            names[column.name], conversions[column.name] = same[0], convert
-        return cls(names, conversions, _calendar(file, where))
-
-    def column(self, declared: Column, batch: pa.RecordBatch) -> pa.Array:
-        """A declared column of a batch of the file."""
-        name = self.names.get(declared.name)
-        if name is None:
-            return pa.nulls(batch.num_rows, arrow_type(declared.type))
-        found = self.conversions[declared.name](batch.column(batch.schema.get_field_index(name)))
-        self.check(str(declared.type), found)
-        return found
-
-
-def _folded(name: str, by_case: bool) -> str:
-    return name if by_case else name.lower()
-
-
-def _by_name(schema: pa.Schema, by_case: bool) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name in schema.names:
-        found.setdefault(_folded(name, by_case), []).append(name)
+    fold = str if files.by_case else str.lower
+    there: dict[str, list[tuple[pa.Field, int]]] = {}
+    leaf = 0
+    for field in file.schema_arrow:
+        there.setdefault(fold(field.name), []).append((field, leaf))
+        leaf += _width(field.type)
+    old = _has_old_calendar(file)
+    found: dict[str, tuple[str, Conversion]] = {}
+    for column in files.columns:
+        same = there.get(fold(column.name), [])
+        if column.name not in files.read or not same:
+            continue
+        if len(same) > 1:
+            names = ", ".join(field.name for field, _ in same)
+            raise unreadable(where, f"it has more than one column '{column.name}': {names}")
+        ((field, leaf),) = same
+        if pa.types.is_nested(held_type(field.type)):
+            raise other_shape(where, file.schema_arrow)
+        convert = conversion(file.schema.column(leaf).physical_type, field.type, column.type)
+        if convert is None:
+            raise mismatch(where, column.name, str(column.type), field.type)
+        if old and str(column.type) in _FIRST:
+            convert = partial(_same_in_both_calendars, convert, str(column.type), where)
+        found[column.name] = field.name, convert
     return found
 
 
-def _leaves(schema: pa.Schema) -> dict[str, int]:
-    """Where the column of each field stands among those that the file has."""
-    found, at = {}, 0
-    for field in schema:
-        found[field.name] = at
-        at += _width(field.type)
-    return found
+def _column(declared: Column, batch: pa.RecordBatch, found: tuple[str, Conversion] | None) -> pa.Array:
+    """A declared column of a batch of the file, which has it as `found`."""
+    if found is None:
+        return pa.nulls(batch.num_rows, arrow_type(declared.type))
+    name, convert = found
+    return convert(batch.column(name))
 
 
 def _width(type: pa.DataType) -> int:
+    """How many columns of the file a field of this type is made of."""
     type = held_type(type)
     if not pa.types.is_nested(type):
         return 1
     return sum(_width(type.field(i).type) for i in range(type.num_fields))
 
 
-def _calendar(file: pq.ParquetFile, where: str) -> Callable[[str, pa.Array], None]:
-    """What refuses times of a file that were written in another calendar, and are not the same in ours."""
+def _has_old_calendar(file: pq.ParquetFile) -> bool:
+    """Whether the times of a file may have been written in another calendar."""
     notes = file.metadata.metadata or {}
     version = re.match(rb"(\d+)\.(\d+)", notes.get(b"org.apache.spark.version", b""))
     old = version is not None and tuple(map(int, version.groups())) < _MODERN
-    if not old and not notes.keys() & {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"}:
-        return lambda type, column: None
+    return old or bool(notes.keys() & {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"})
 
-    def check(type: str, column: pa.Array) -> None:
-        first = _FIRST.get(type)
-        if first is not None and len(column) > column.null_count:
-            number = pc.min(column.view(pa.int32() if type == "date" else pa.int64())).as_py()
-            if number < first:
-                raise SourceError(
-                    f"{where} has a {type} of before {'1582' if type == 'date' else '1900'}, in the calendar of an "
-                    "old version of Spark",
-                    "write 'datetimeRebaseMode' = 'LEGACY', 'int96RebaseMode' = 'LEGACY' among the options of the "
-                    "source: Spark then reads its files",
-                )
 
-    return check
+def _same_in_both_calendars(convert: Conversion, type: str, where: str, column: pa.Array) -> pa.Array:
+    """The column converted; refuses times that are not the same in the other calendar as in ours."""
+    found = convert(column)
+    number = pc.min(found.view(pa.int32() if type == "date" else pa.int64())).as_py()
+    if number is not None and number < _FIRST[type]:
+        raise SourceError(
+            f"{where} has a {type} of before {'1582' if type == 'date' else '1900'}, in the calendar of an "
+            "old version of Spark",
+            "write 'datetimeRebaseMode' = 'LEGACY', 'int96RebaseMode' = 'LEGACY' among the options of the "
+            "source: Spark then reads its files",
+        )
+    return found
