@@ -7,6 +7,8 @@ their DDL is.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from vsc.plan.record import record
 
@@ -125,6 +127,7 @@ _SCALARS = {
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`|[A-Za-z_][A-Za-z0-9_]*|\d+)|([<>(),:]))")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MAX_DEPTH = 64
+_T = TypeVar("_T")
 
 
 def parse_type(ddl: str) -> DataType:
@@ -139,7 +142,10 @@ def parse_type(ddl: str) -> DataType:
             raise ValueError(f"not a type: {ddl!r}")
         tokens.append(match.group(1) or match.group(2))
         position = match.end()
-    found = _Reader(ddl, tokens).type(0)
+    reader = _Reader(ddl, tokens)
+    found = reader.type(0)
+    if reader.next != len(tokens):
+        raise reader.wrong()
     return found
 
 
@@ -149,62 +155,52 @@ class _Reader:
     def __init__(self, ddl: str, tokens: list[str]) -> None:
         self.ddl, self.tokens, self.next = ddl, tokens, 0
 
-    def take(self, expected: str | None = None) -> str:
-        token = self.tokens[self.next] if self.next < len(self.tokens) else ""
-        if not token or (expected is not None and token != expected):
-            raise ValueError(f"not a type: {self.ddl!r}")
-        self.next += 1
-        return token
-
     def type(self, depth: int) -> DataType:
         if depth > _MAX_DEPTH:
             raise ValueError(f"type nested deeper than {_MAX_DEPTH}: {self.ddl[:60]!r}...")
-        found = self._one(depth)
-        if depth == 0 and self.next != len(self.tokens):
-            raise ValueError(f"not a type: {self.ddl!r}")
+        name = self._take().lower()
+        match name:
+            case "decimal":
+                return DecimalType(*self._parts("(", self._number, ")", 2))
+            case "array":
+                return ArrayType(*self._parts("<", lambda: self.type(depth + 1), ">", 1))
+            case "map":
+                return MapType(*self._parts("<", lambda: self.type(depth + 1), ">", 2))
+            case "struct":
+                return StructType(tuple(self._parts("<", lambda: self._field(depth + 1), ">")))
+        if name not in _SCALARS:
+            raise self.wrong()
+        return _SCALARS[name]
+
+    def wrong(self) -> ValueError:
+        return ValueError(f"not a type: {self.ddl!r}")
+
+    def _take(self, expected: str | None = None) -> str:
+        token = self.tokens[self.next] if self.next < len(self.tokens) else ""
+        if not token or (expected is not None and token != expected):
+            raise self.wrong()
+        self.next += 1
+        return token
+
+    def _parts(self, opening: str, part: Callable[[], _T], closing: str, count: int | None = None) -> list[_T]:
+        """The parts between brackets, of which there are `count`; None: any number."""
+        self._take(opening)
+        found = [part()]
+        while (token := self._take()) == ",":
+            found.append(part())
+        if token != closing or count not in (None, len(found)):
+            raise self.wrong()
         return found
 
-    def _one(self, depth: int) -> DataType:
-        name = self.take().lower()
-        if name in _SCALARS:
-            return _SCALARS[name]
-        if name == "decimal":
-            self.take("(")
-            precision = self._number()
-            self.take(",")
-            scale = self._number()
-            self.take(")")
-            return DecimalType(precision, scale)
-        if name == "array":
-            self.take("<")
-            element = self.type(depth + 1)
-            self.take(">")
-            return ArrayType(element)
-        if name == "map":
-            self.take("<")
-            key = self.type(depth + 1)
-            self.take(",")
-            value = self.type(depth + 1)
-            self.take(">")
-            return MapType(key, value)
-        if name == "struct":
-            return self._struct(depth)
-        raise ValueError(f"not a type: {self.ddl!r}")
-
-    def _struct(self, depth: int) -> StructType:
-        self.take("<")
-        fields = []
-        while True:
-            name = self.take()
-            self.take(":")
-            fields.append(Field(_unquoted(name), self.type(depth + 1)))
-            if self.take() == ">":
-                return StructType(tuple(fields))
+    def _field(self, depth: int) -> Field:
+        name = _unquoted(self._take())
+        self._take(":")
+        return Field(name, self.type(depth))
 
     def _number(self) -> int:
-        token = self.take()
+        token = self._take()
         if not token.isdigit():
-            raise ValueError(f"not a type: {self.ddl!r}")
+            raise self.wrong()
         return int(token)
 
 
