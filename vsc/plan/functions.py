@@ -214,6 +214,8 @@ _WIDTHS = {
     "S": set(range(1, 10)),
     "X": {1, 3},
 }
+_PIECE = r"'((?:[^']|'')*+)'|([A-Za-z])\2*|([^\[\]{}#'])"
+"""A piece of a date pattern: a quoted text, a run of a letter, or another character."""
 
 
 @record
@@ -235,39 +237,21 @@ def parse_pattern(pattern: str) -> tuple[PatternPart, ...]:
     seen: set[str] = set()
     at = 0
     while at < len(pattern):
-        character = pattern[at]
-        if character == "'":
-            text, at = _quoted(pattern, at)
-            parts.append(PatternPart("", text))
-        elif character.isascii() and character.isalpha():
-            end = at
-            while end < len(pattern) and pattern[end] == character:
-                end += 1
-            run = pattern[at:end]
-            if len(run) not in _WIDTHS.get(character, ()):
-                raise ValueError(f"pattern letters {run!r}")
-            if character in seen:
-                raise ValueError(f"pattern letter {character!r} twice")
-            seen.add(character)
-            parts.append(PatternPart(character, run))
-            at = end
-        elif character in "[]{}#":
-            raise ValueError(f"pattern character {character!r}")
+        piece = re.compile(_PIECE, re.DOTALL).match(pattern, at)
+        if piece is None:
+            found = pattern[at]
+            raise ValueError("a quote without its end" if found == "'" else f"pattern character {found!r}")
+        quoted, letter, other = piece.groups()
+        if letter is None:
+            parts.append(PatternPart("", other or quoted.replace("''", "'") or "'"))
         else:
-            parts.append(PatternPart("", character))
-            at += 1
+            if len(piece[0]) not in _WIDTHS.get(letter, ()):
+                raise ValueError(f"pattern letters {piece[0]!r}")
+            if letter in seen:
+                raise ValueError(f"pattern letter {letter!r} twice")
+            seen.add(letter)
+            parts.append(PatternPart(letter, piece[0]))
+        at = piece.end()
     if not seen:
         raise ValueError("a pattern without letters")
     return tuple(parts)
-
-
-def _quoted(pattern: str, start: int) -> tuple[str, int]:
-    text, at = "", start + 1
-    while at < len(pattern):
-        if pattern[at] != "'":
-            text, at = text + pattern[at], at + 1
-        elif pattern[at : at + 2] == "''":
-            text, at = text + "'", at + 2
-        else:
-            return text or "'", at + 1
-    raise ValueError("a quote without its end")
