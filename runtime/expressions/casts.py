@@ -57,16 +57,13 @@ def caster(source: DataType, target: DataType, *, safe: bool = False) -> Caster:
         case StructType(fs), StructType(gs):
             members = [_nullable(caster(f.type, g.type, safe=safe)) for f, g in zip(fs, gs, strict=True)]
             return lambda value: tuple(member(x) for member, x in zip(members, value, strict=True))
-    return null_for_failure(_leaf(source, target)) if safe else _leaf(source, target)
-
-
-def _leaf(source: DataType, target: DataType) -> Caster:
-    match source, target:
         case _, DecimalType():
-            return _to_decimal(source, target)
+            cast = _to_decimal(source, target)
         case _, ScalarType(name):
-            return _TARGETS[name](source, name)
-    raise ValueError(f"no cast from {source} to {target}")
+            cast = _TARGETS[name](source, name)
+        case _:
+            raise ValueError(f"no cast from {source} to {target}")
+    return null_for_failure(cast) if safe else cast
 
 
 def _nullable(cast: Caster) -> Caster:
@@ -99,24 +96,24 @@ def _to_integer(source: DataType, name: str) -> Caster:
         number = int(text) if len(digits) < 20 else high + 1
         return number if low <= number <= high else int(_invalid(value, "string", name))
 
-    def of_float(value: float) -> int:
-        if math.isnan(value) or math.isinf(value):
-            return int(_overflow(value, source, name))
-        if math.floor(value) <= float(high) and math.ceil(value) >= float(low):
-            return min(int(value), high)
-        return int(_overflow(value, source, name))
-
     match str(source):
         case "string":
             return of_string
         case "boolean":
             return int
         case "float" | "double":
-            return of_float
+            return lambda value: _truncated(value, value, low, high, source, name)
         case "timestamp":
             return lambda value: checked(value // SECOND, value)
         case _:
             return lambda value: checked(int(value), value)
+
+
+def _truncated(number: float, value: float, low: int, high: int, source: DataType, name: str) -> int:
+    """The integer before the point of `number`, which `value` has become; fails if it is not from `low` to `high`."""
+    if math.isfinite(number) and math.floor(number) <= float(high) and math.ceil(number) >= float(low):
+        return min(int(number), high)
+    return int(_overflow(value, source, name))
 
 
 def _to_floating(source: DataType, name: str) -> Caster:
@@ -194,13 +191,10 @@ def _to_boolean(source: DataType, name: str) -> Caster:
 def _to_timestamp(source: DataType, name: str) -> Caster:
     low, high = -(2**63), 2**63 - 1
 
-    def of_float(value: float) -> int | None:
+    def of_float(value: float) -> int:
         if not math.isfinite(value):
             return int(_invalid(java_double(value), str(source), name))
-        micros = value * SECOND
-        if not (math.isfinite(micros) and math.floor(micros) <= float(high) and math.ceil(micros) >= float(low)):
-            _overflow(value, source, name)
-        return min(int(micros), high)
+        return _truncated(value * SECOND, value, low, high, source, name)
 
     def of_decimal(value: Decimal) -> int:
         micros = int(value.scaleb(6, _PARSE))
@@ -271,10 +265,6 @@ _PRINTERS: dict[str, Caster] = {
 }
 
 
-def _to_binary(source: DataType, name: str) -> Caster:
-    return lambda value: value.encode("utf-8")
-
-
 _TARGETS: dict[str, Callable[[DataType, str], Caster]] = {
     **dict.fromkeys(INTEGER_BITS, _to_integer),
     **dict.fromkeys(_FLOATING, _to_floating),
@@ -282,5 +272,5 @@ _TARGETS: dict[str, Callable[[DataType, str], Caster]] = {
     "timestamp": _to_timestamp,
     "date": _to_date,
     "string": _to_string,
-    "binary": _to_binary,
+    "binary": lambda source, name: str.encode,
 }

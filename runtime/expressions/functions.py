@@ -206,7 +206,7 @@ def _after_1970(unit: int) -> Form:
 
 
 FUNCTIONS: dict[str, Form | Lazy] = {
-    "abs": Form(lambda call: absolute(call.type), kernels.absolute),
+    "abs": Form(lambda call: absolute(call.type), kernels.of_one),
     "add": Form(_arithmetic, kernels.arithmetic, stepwise),
     "and": LOGIC,
     "array": _same(lambda *items: list(items), kernels.array, seeing),
@@ -250,7 +250,7 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "month": _date_part(lambda days: calendar.civil(days)[1], pc.month),
     "multiply": Form(_arithmetic, kernels.arithmetic, stepwise),
     "ne": _COMPARISON,
-    "negate": Form(lambda call: negated(call.type), kernels.negate),
+    "negate": Form(lambda call: negated(call.type), kernels.of_one),
     "not": _same(lambda value: not value, lambda call, args: pc.invert(*args)),
     "or": LOGIC,
     "replace": _same(text.replace, text_kernels.replace),

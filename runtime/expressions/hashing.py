@@ -117,16 +117,10 @@ def _stripes(data: bytes, seed: int) -> tuple[int, int]:
     return x, end
 
 
-def _float(value: float, seed: int) -> int:
-    if math.isnan(value):
-        return _int(0x7FC00000, seed)
-    return _int(struct.unpack("<i", struct.pack("<f", value + 0.0))[0], seed)
-
-
-def _double(value: float, seed: int) -> int:
-    if math.isnan(value):
-        return _long(0x7FF8000000000000, seed)
-    return _long(struct.unpack("<q", struct.pack("<d", value + 0.0))[0], seed)
+def _bits(value: float, floating: str, integer: str) -> int:
+    """The bits of a number as an integer; there is one NaN and one zero."""
+    found: int = struct.unpack(integer, struct.pack(floating, value + 0.0 if value == value else math.nan))[0]
+    return found
 
 
 _SCALARS: dict[str, Hasher] = {
@@ -137,8 +131,8 @@ _SCALARS: dict[str, Hasher] = {
     "date": _int,
     "bigint": _long,
     "timestamp": _long,
-    "float": _float,
-    "double": _double,
+    "float": lambda value, seed: _int(_bits(value, "<f", "<i"), seed),
+    "double": lambda value, seed: _long(_bits(value, "<d", "<q"), seed),
     "string": lambda value, seed: _bytes(value.encode("utf-8"), seed),
     "binary": _bytes,
     "void": lambda value, seed: seed,

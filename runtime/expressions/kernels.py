@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vsc.plan.expressions import Call, Literal
+from vsc.plan.expressions import Call
 from vsc.plan.types import ArrayType, DataType, DecimalType, StructType
 from vsc.runtime.expressions.forms import (
     Kernel,
@@ -32,38 +32,25 @@ from vsc.runtime.values import INTEGER_BITS, arrow_type
 
 # ----------------------------------------------------------------------------------------------------------- arithmetic
 
-_CHECKED = {"add": pc.add_checked, "subtract": pc.subtract_checked, "multiply": pc.multiply_checked}
-_UNCHECKED = {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}
-
 
 def arithmetic(call: Call, args: list[Any]) -> Any:
     """``+ - *`` of two or more; not where Spark cuts digits of a decimal off."""
     if name_of(call.args[1].type) == "interval":
-        return _shift(call, args)
+        millis = pa.scalar(constant(call.args[1]) * 1000, pa.int64())
+        return checked(_arrow(call, "bigint"), args[0].view(pa.int64()), millis).view(arrow_type(call.type))
+    step = _arrow(call, name_of(call.type))
     found = args[0]
     for arg in args[1:]:
-        found = _step(call, found, arg)
+        found = checked(step, found, arg)
+        if isinstance(call.type, DecimalType) and found.type != arrow_type(call.type):
+            raise Uncertain  # Spark has cut digits off
     return found
 
 
-def _step(call: Call, left: Any, right: Any) -> Any:
-    if name_of(call.type) in INTEGER_BITS:
-        return checked(_CHECKED[call.function], left, right)
-    if isinstance(call.type, DecimalType):
-        found = checked(_UNCHECKED[call.function], left, right)
-        if found.type != arrow_type(call.type):
-            raise Uncertain  # Spark has cut digits off
-        return found
-    return _UNCHECKED[call.function](left, right)
-
-
-def _shift(call: Call, args: list[Any]) -> Any:
-    """A timestamp and a constant duration."""
-    duration = call.args[1]
-    if not isinstance(duration, Literal) or not isinstance(duration.value, int):
-        raise Uncertain
-    step = pa.scalar(duration.value * 1000, pa.int64())
-    return checked(_CHECKED[call.function], args[0].view(pa.int64()), step).view(arrow_type(call.type))
+def _arrow(call: Call, type: str) -> Callable[..., Any]:
+    """Arrow's function of that name, the one that fails on overflow for integers."""
+    found: Callable[..., Any] = getattr(pc, f"{call.function}_checked" if type in INTEGER_BITS else call.function)
+    return found
 
 
 def divide(call: Call, args: list[Any]) -> Any:
@@ -89,14 +76,9 @@ def modulo(call: Call, args: list[Any]) -> Any:
     return with_nulls_of(np.fmod(dividend, divisor), left.type, left, right)
 
 
-def negate(call: Call, args: list[Any]) -> Any:
-    """Unary minus."""
-    return checked(pc.negate_checked if name_of(call.type) in INTEGER_BITS else pc.negate, *args)
-
-
-def absolute(call: Call, args: list[Any]) -> Any:
-    """``abs``."""
-    return checked(pc.abs_checked if name_of(call.type) in INTEGER_BITS else pc.abs, *args)
+def of_one(call: Call, args: list[Any]) -> Any:
+    """Unary minus and ``abs``."""
+    return checked(_arrow(call, name_of(call.type)), *args)
 
 
 def try_divide(call: Call, args: list[Any]) -> Any:

@@ -13,6 +13,13 @@ __all__ = ["concat_ws", "java_double", "java_float", "like_regex", "replace", "s
 
 T = TypeVar("T", str, bytes)
 
+_LIKE = re.compile(r"\\(.?)|(%+|.)", re.DOTALL)
+"""A piece of a ``like`` pattern: an escaped character, or another one."""
+_DOT = re.compile(r"\\.|\[(?:\\.|[^\\\]])*+|\.", re.DOTALL)
+"""A dot, or what may hold one that means itself: an escape, a class."""
+_NO_LINE_END = r"[^\n\r\x85\u2028\u2029]"
+"""What a dot is in Java."""
+
 
 def java_double(value: float) -> str:
     """`value` as Java prints a double: ``1.0``, ``1.0E10``, ``NaN``; with the fewest digits that read back."""
@@ -54,22 +61,16 @@ def _java(value: float, shortest: str) -> str:
 
 def like_regex(pattern: str) -> re.Pattern[str]:
     """The regular expression of a ``like`` pattern; fails where ``\\`` stands before anything but ``% _ \\``."""
-    parts: list[str] = []
-    at = 0
-    while at < len(pattern):
-        letter = pattern[at]
-        if letter == "\\":
-            at += 1
-            if pattern[at : at + 1] not in ("%", "_", "\\"):
-                fail("INVALID_FORMAT", f"the like pattern '{pattern}' has an escape character that escapes nothing")
-            parts.append(re.escape(pattern[at]))
-        elif letter == "%":
-            if parts[-1:] != [".*"]:
-                parts.append(".*")
-        else:
-            parts.append("." if letter == "_" else re.escape(letter))
-        at += 1
-    return re.compile("".join(parts), re.DOTALL)
+
+    def regex(piece: re.Match[str]) -> str:
+        escaped, text = piece.groups()
+        if text is not None:
+            return {"%": ".*", "_": "."}.get(text[0]) or re.escape(text)
+        if escaped not in ("%", "_", "\\"):
+            fail("INVALID_FORMAT", f"the like pattern '{pattern}' has an escape character that escapes nothing")
+        return re.escape(escaped)
+
+    return re.compile(_LIKE.sub(regex, pattern), re.DOTALL)
 
 
 def concat_ws(separator: str | None, *values: str | list[str | None] | None) -> str | None:
@@ -94,18 +95,7 @@ def replace(text: str, search: str, replacement: str) -> str:
 
 def split_regex(pattern: str) -> re.Pattern[str]:
     """The regular expression of ``split``: as Java means it, within what the compiler lets through."""
-    parts: list[str] = []
-    at, in_class = 0, False
-    while at < len(pattern):
-        letter = pattern[at]
-        if letter == "\\":
-            parts.append(pattern[at : at + 2])
-            at += 2
-            continue
-        in_class = letter == "[" or (in_class and letter != "]")
-        parts.append("[^\\n\\r\\x85\\u2028\\u2029]" if letter == "." and not in_class else letter)
-        at += 1
-    return re.compile("".join(parts), re.ASCII)
+    return re.compile(_DOT.sub(lambda piece: _NO_LINE_END if piece[0] == "." else piece[0], pattern), re.ASCII)
 
 
 def split(text: str, pattern: re.Pattern[str], limit: int) -> list[str]:
