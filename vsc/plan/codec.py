@@ -46,7 +46,7 @@ _TAGS: dict[type, tuple[str, str]] = {
 _BY_TAG = {tag: cls for cls, (_, tag) in _TAGS.items()}
 _OPERATIONS: dict[str, type] = {cls.__dataclass_fields__["op"].default: cls for cls in get_args(nodes.Operation)}
 
-_Decoder = Callable[[object, str, int], Any]
+_Decoder = Callable[[object, str], Any]
 
 
 class PlanError(ValueError):
@@ -70,7 +70,7 @@ def load(text: str) -> nodes.Plan:
     if type(version) is not int or version != nodes.FORMAT_VERSION:
         raise _error("/format_version", f"expected {nodes.FORMAT_VERSION}, found {_shown(version)}: compile it again")
     try:
-        plan: nodes.Plan = _decode_object(nodes.Plan, document, "", 0)
+        plan: nodes.Plan = _decode_object(nodes.Plan, document, "")
     except RecursionError:
         raise _too_deep("") from None
     mistake = first_mistake(plan)
@@ -156,10 +156,10 @@ def _no_constant(name: str) -> object:
     raise PlanError(f"not a plan: {name} is not a number")
 
 
-def _decode_object(cls: type, value: object, path: str, depth: int) -> Any:
+def _decode_object(cls: type, value: object, path: str) -> Any:
     if type(value) is not dict:
         raise _error(path, f"expected an object, found {_shown(value)}")
-    if depth > MAX_DEPTH:
+    if path.count("/") > MAX_DEPTH:
         raise _too_deep(path)
     decoders = _fields(cls)
     for name in value:
@@ -169,7 +169,7 @@ def _decode_object(cls: type, value: object, path: str, depth: int) -> Any:
     for name, (field, decoder) in decoders.items():
         if name not in value:
             raise _error(path, f"member {name!r} is missing")
-        found[field] = decoder(value[name], f"{path}/{name}", depth + 1)
+        found[field] = decoder(value[name], f"{path}/{name}")
     return cls(**found)
 
 
@@ -193,7 +193,7 @@ def _decoder(hint: Any) -> _Decoder:
     if hint == nodes.Operation:
         return _decode_operation
     if dataclasses.is_dataclass(hint):
-        return lambda value, path, depth: _decode_object(hint, value, path, depth)  # type: ignore[arg-type]
+        return lambda value, path: _decode_object(hint, value, path)  # type: ignore[arg-type]
     origin, args = get_origin(hint), get_args(hint)
     if origin is tuple:
         return _list_decoder(_decoder(args[0])) if args[-1] is ... else _pair_decoder(tuple(map(_decoder, args)))
@@ -205,28 +205,28 @@ def _decoder(hint: Any) -> _Decoder:
 
 
 def _list_decoder(item: _Decoder) -> _Decoder:
-    def decode(value: object, path: str, depth: int) -> Any:
+    def decode(value: object, path: str) -> Any:
         if type(value) is not list:
             raise _error(path, f"expected a list, found {_shown(value)}")
         items = []
         for index, part in enumerate(value):
-            items.append(item(part, f"{path}/{index}", depth + 1))
+            items.append(item(part, f"{path}/{index}"))
         return tuple(items)
 
     return decode
 
 
 def _pair_decoder(parts: tuple[_Decoder, ...]) -> _Decoder:
-    def decode(value: object, path: str, depth: int) -> Any:
+    def decode(value: object, path: str) -> Any:
         if type(value) is not list or len(value) != len(parts):
             raise _error(path, f"expected a list of {len(parts)}, found {_shown(value)}")
-        return tuple([part(value[i], f"{path}/{i}", depth + 1) for i, part in enumerate(parts)])
+        return tuple([part(value[i], f"{path}/{i}") for i, part in enumerate(parts)])
 
     return decode
 
 
 def _choice_decoder(choices: tuple[Any, ...]) -> _Decoder:
-    def decode(value: object, path: str, depth: int) -> Any:
+    def decode(value: object, path: str) -> Any:
         if type(value) is not str or value not in choices:
             raise _error(path, f"expected one of {', '.join(map(repr, choices))}, found {_shown(value)}")
         return value
@@ -239,14 +239,14 @@ def _union_decoder(args: tuple[Any, ...]) -> _Decoder:
     others = [arg for arg in args if arg is not type(None)]
     if len(others) == 1 and len(args) == 2:
         decoder = _decoder(others[0])
-        return lambda value, path, depth: None if value is None else decoder(value, path, depth)
+        return lambda value, path: None if value is None else decoder(value, path)
     return _scalar_decoder(args)
 
 
 def _scalar_decoder(allowed: tuple[type, ...]) -> _Decoder:
     expected = " or ".join("null" if kind is type(None) else kind.__name__ for kind in allowed)
 
-    def decode(value: object, path: str, depth: int) -> Any:
+    def decode(value: object, path: str) -> Any:
         if type(value) not in allowed:
             raise _error(path, f"expected {expected}, found {_shown(value)}")
         return value
@@ -254,7 +254,7 @@ def _scalar_decoder(allowed: tuple[type, ...]) -> _Decoder:
     return decode
 
 
-def _decode_type(value: object, path: str, depth: int) -> DataType:
+def _decode_type(value: object, path: str) -> DataType:
     if type(value) is not str:
         raise _error(path, f"expected a type, found {_shown(value)}")
     try:
@@ -266,19 +266,19 @@ def _decode_type(value: object, path: str, depth: int) -> DataType:
     return found
 
 
-def _decode_expression(value: object, path: str, depth: int) -> exprs.Expr:
+def _decode_expression(value: object, path: str) -> exprs.Expr:
     tags = [tag for tag in _BY_TAG if type(value) is dict and tag in value]
     if len(tags) != 1:
         raise _error(path, f"expected an expression ({', '.join(_BY_TAG)}), found {_shown(value)}")
-    found: exprs.Expr = _decode_object(_BY_TAG[tags[0]], value, path, depth)
+    found: exprs.Expr = _decode_object(_BY_TAG[tags[0]], value, path)
     return found
 
 
-def _decode_operation(value: object, path: str, depth: int) -> nodes.Operation:
+def _decode_operation(value: object, path: str) -> nodes.Operation:
     op = value.get("op") if type(value) is dict else None
     if type(op) is not str or op not in _OPERATIONS:
         raise _error(f"{path}/op", f"expected one of {', '.join(map(repr, _OPERATIONS))}, found {_shown(op)}")
-    found: nodes.Operation = _decode_object(_OPERATIONS[op], value, path, depth)
+    found: nodes.Operation = _decode_object(_OPERATIONS[op], value, path)
     return found
 
 
