@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vsc.plan import expressions
 from vsc.plan.nodes import Item
-from vsc.plan.types import TIMESTAMP
+from vsc.plan.types import BIGINT, INT, SMALLINT, TIMESTAMP, TINYINT
 
 __all__ = ["PER_MILLISECOND", "YEAR_1990", "in_milliseconds", "likely_unit", "unit_help"]
 
@@ -16,8 +16,6 @@ PER_MILLISECOND = {
     "nanoseconds": (1, 1_000_000),
 }
 """For each unit, the factors by which to multiply and to divide a number to get milliseconds."""
-
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
 def likely_unit(lowest: int, highest: int, latest: int) -> str | None:
@@ -39,7 +37,8 @@ def unit_help(timestamp: Item, lowest: int, highest: int, latest: int) -> tuple[
     """
     text, expr = timestamp.text, timestamp.expr
     if expr.type != TIMESTAMP:
-        number, of_numbers, current = _grouped(timestamp), 1, "milliseconds"
+        number = text if isinstance(expr, expressions.Column) else f"({text})"
+        of_numbers, current = 1, "milliseconds"
     elif isinstance(expr, expressions.Cast) and _is_integer(expr.arg):
         number, of_numbers, current = _bigint(expr.arg), 1000, "seconds"  # Spark casts numbers as seconds
     else:
@@ -51,18 +50,14 @@ def unit_help(timestamp: Item, lowest: int, highest: int, latest: int) -> tuple[
 
 
 def _is_integer(expr: expressions.Expr) -> bool:
-    return isinstance(expr, expressions.Column) and str(expr.type) in _INTEGERS
+    return isinstance(expr, expressions.Column) and expr.type in (TINYINT, SMALLINT, INT, BIGINT)
 
 
 def _bigint(column: expressions.Expr) -> str:
     assert isinstance(column, expressions.Column)
     name = "`" + column.name.replace("`", "``") + "`"
     name = column.name if column.name.isidentifier() else name
-    return name if str(column.type) == "bigint" else f"cast({name} as bigint)"
-
-
-def _grouped(timestamp: Item) -> str:
-    return timestamp.text if isinstance(timestamp.expr, expressions.Column) else f"({timestamp.text})"
+    return name if column.type == BIGINT else f"cast({name} as bigint)"
 
 
 def in_milliseconds(number: str, unit: str) -> str:

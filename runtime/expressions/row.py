@@ -20,7 +20,7 @@ from vsc.runtime.expressions.forms import Argument, Lazy, in_turn
 from vsc.runtime.expressions.functions import FUNCTIONS
 from vsc.runtime.expressions.numbers import instant
 
-__all__ = ["Row", "RowFunction", "compile_row", "literal_value"]
+__all__ = ["Row", "RowFunction", "compile_row", "timed_input"]
 
 Row = tuple[Any, ...]
 """The internal values of a record's columns: the key's first, then the others, in the schema's order."""
@@ -43,9 +43,9 @@ def compile_row(expr: Expr, schemas: Sequence[Schema]) -> RowFunction:
 def _compiled(expr: Expr, names: Sequence[Sequence[str]]) -> Argument:
     """The function of a tuple of the arguments of a `RowFunction`."""
     match expr:
-        case Literal():
-            value = literal_value(expr)
-            return lambda record: value
+        case Literal(value, type):
+            constant = Decimal(value) if isinstance(type, DecimalType) and isinstance(value, str) else value
+            return lambda record: constant
         case Column(number, name):
             if number >= len(names) or name not in names[number]:
                 raise ValueError(f"input {number} has no column {name!r}")
@@ -64,8 +64,3 @@ def timed_input(event_time: Call) -> int:
     """The number of the input whose event time a call reads."""
     first = event_time.args[0] if event_time.args else None
     return 1 if isinstance(first, Literal) and first.value == 1 else 0
-
-
-def literal_value(expr: Literal) -> Any:
-    """The internal value of a constant."""
-    return Decimal(expr.value) if isinstance(expr.type, DecimalType) and expr.value is not None else expr.value

@@ -17,7 +17,7 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.file_types import declared
 from vsc.runtime.spark.hadoop import is_local, local_path
 
-__all__ = ["mismatch", "other_shape", "read_error", "unreadable"]
+__all__ = ["mismatch", "other_shape", "read_error", "type_text", "unreadable"]
 
 _FILE = re.compile(r"Encountered error while reading file (\S+?)\.? ")
 _FOOTER = re.compile(r"Could not read footer for file: ?\S*?(file:\S+?|\w+://\S+?)[;,\s]")
@@ -47,12 +47,12 @@ def read_error(text: str, reason: str) -> SourceError | None:
     found = _FILE.search(text) or _FOOTER.search(text)
     where = "a file" if found is None else f"the file {found.group(1)}"
     schema = None if found is None else _schema(found.group(1))
-    mismatch = _MISMATCH.search(text)
-    if mismatch is not None:
-        column, wanted, physical = (g.strip("[]") for g in mismatch.groups())
+    types = _MISMATCH.search(text)
+    if types is not None:
+        column, wanted, physical = (group.strip("[]") for group in types.groups())
         path = column.split(", ")
         held = _held(schema, path) or _PHYSICAL.get(physical, physical)
-        return _mismatch(where, ".".join(path), wanted, held)
+        return mismatch(where, ".".join(path), wanted, held)
     if _OTHER_SHAPE.search(text):
         return other_shape(where, schema, reason)
     for sign, held in _ORC_TIMES.items():
@@ -64,12 +64,8 @@ def read_error(text: str, reason: str) -> SourceError | None:
     return None
 
 
-def mismatch(where: str, column: str, wanted: str, held: pa.DataType) -> SourceError:
+def mismatch(where: str, column: str, wanted: str, held: str) -> SourceError:
     """A column whose type in the file at `where` cannot become the `wanted` one."""
-    return _mismatch(where, column, wanted, _text(held))
-
-
-def _mismatch(where: str, column: str, wanted: str, held: str) -> SourceError:
     return SourceError(f"{where}: column {column} is declared {wanted}, and holds {held} there", _HELP)
 
 
@@ -107,23 +103,19 @@ def _orc_schema(path: str) -> pa.Schema:
 
 def _held(schema: pa.Schema | None, path: list[str]) -> str | None:
     """The type of the column, or of the field of a struct, at `path`."""
-    if schema is None:
-        return None
-    fields = {field.name: field.type for field in schema}
-    for name in path[:-1]:
-        inner = fields.get(name)
-        if inner is None or not pa.types.is_struct(inner):
+    held = None if schema is None else pa.struct(list(schema))
+    for name in path:
+        if held is None or not pa.types.is_struct(held) or held.get_field_index(name) < 0:
             return None
-        fields = {field.name: field.type for field in inner}
-    type = fields.get(path[-1])
-    return None if type is None else _text(type)
+        held = held.field(name).type
+    return None if held is None else type_text(held)
 
 
 def _columns(schema: pa.Schema) -> str:
-    shown = [f"{field.name} {_text(field.type)}" for field in schema]
+    shown = [f"{field.name} {type_text(field.type)}" for field in schema]
     return ", ".join(shown[:_MOST]) + (f" and {len(shown) - _MOST} more" if len(shown) > _MOST else "")
 
 
-def _text(type: pa.DataType) -> str:
+def type_text(type: pa.DataType) -> str:
     """The type as vsc writes it, or as Arrow does where vsc has none for it."""
     return str(declared(type) or type)

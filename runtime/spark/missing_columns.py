@@ -77,11 +77,7 @@ class MissingColumns:
 
 
 def _is_checked(node: Node) -> bool:
-    return node.source.connector.kind == "files" and _mode(Options.of_source(node)) != "null"
-
-
-def _mode(options: Options) -> object:
-    return options.get("missing_columns")
+    return node.source.connector.kind == "files" and Options.of_source(node).get("missing_columns") != "null"
 
 
 def _tell(node: Node, options: Options, missing: list[str], there: list[str], first: str, looked: int) -> None:
@@ -95,7 +91,7 @@ def _tell(node: Node, options: Options, missing: list[str], there: list[str], fi
     names = ", ".join(f"'{name}'" for name in missing)
     what = f"{options.place}: there is no column {names} in {where}"
     error = MissingColumnError(f"{what}. {_there(missing, near, there)}", _help(near))
-    lenient = options.text("format") == "json" and _mode(options) != "error"
+    lenient = options.text("format") == "json" and options.get("missing_columns") != "error"
     if not lenient or unused or needed & set(missing):
         raise error
     _log.warning(f"{what}: null until a row has it")

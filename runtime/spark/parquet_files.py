@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from vsc.plan.nodes import Column
 from vsc.runtime.errors import SourceError
-from vsc.runtime.spark.file_errors import mismatch, other_shape, unreadable
+from vsc.runtime.spark.file_errors import mismatch, other_shape, type_text, unreadable
 from vsc.runtime.spark.hadoop import local_path, logged_url
 from vsc.runtime.spark.parquet_types import Conversion, conversion, held_type
 from vsc.runtime.spark.source_columns import INDEX, PART, TIME
@@ -128,7 +128,7 @@ def _found(files: ParquetFiles, file: pq.ParquetFile, where: str) -> dict[str, t
             raise other_shape(where, file.schema_arrow)
         convert = conversion(file.schema.column(leaf).physical_type, field.type, column.type)
         if convert is None:
-            raise mismatch(where, column.name, str(column.type), field.type)
+            raise mismatch(where, column.name, str(column.type), type_text(field.type))
         if old and str(column.type) in _FIRST:
             convert = partial(_same_in_both_calendars, convert, str(column.type), where)
         found[column.name] = field.name, convert
