@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +31,7 @@ from vsc.runtime.spark.protocol import Manifest
 from vsc.runtime.spark.sealed import ReadableFiles
 from vsc.runtime.spark.session import read_configuration
 from vsc.runtime.spark.ship import ship
-from vsc.runtime.spark.store_readers import ENCODED, RowReader, SizeReader, row_ddl
+from vsc.runtime.spark.store_readers import ENCODED, SIZES_DDL, Ask, Reader, row_ddl, store_rows, store_sizes
 from vsc.runtime.spark.store_sizes import PartSize, StoreSize
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.values import to_values
@@ -133,8 +134,7 @@ class EpochState:
     def rows(self, store: StoreInfo, asked: Question) -> DataFrame:
         """The answer, the encoded key in front of all others, with the names of `row_ddl`."""
         manifests = self.manifests(store.stage, self._partition(store, asked))
-        reader = RowReader(self.plan, store, asked, manifests)
-        return self.blobs(store.stage, manifests).mapInArrow(reader, row_ddl(store))
+        return self.asked(store.stage, manifests, partial(store_rows, self.plan, store, asked), row_ddl(store))
 
     def columns(self, store: StoreInfo, asked: Question, limit: int | None = None) -> list[list[Any]]:
         """The answer in this process, column by column: the store's as internal values, the status, what stands beside.
@@ -161,8 +161,7 @@ class EpochState:
             by_stage.setdefault(store.stage, []).append(store)
         for stage, stores in by_stage.items():
             manifests = self.manifests(stage)
-            reader = SizeReader(self.plan, stage, tuple(stores), manifests)
-            rows = self.blobs(stage, manifests).mapInArrow(reader, SizeReader.DDL).collect()
+            rows = self.asked(stage, manifests, partial(store_sizes, self.plan, stores), SIZES_DDL).collect()
             for i, store in enumerate(stores):
                 parts = sorted((r for r in rows if r.store == i), key=lambda r: int(r.partition))
                 found.append(StoreSize(store, tuple(PartSize(r.rows, r.bytes, r.stream_time) for r in parts)))
@@ -189,7 +188,11 @@ class EpochState:
                 found[row.partition_id] = row.text
         return found
 
-    def blobs(self, stage: int, manifests: Mapping[int, str]) -> DataFrame:
+    def asked(self, stage: int, manifests: Mapping[int, str], ask: Ask, ddl: str) -> DataFrame:
+        """What `ask` gives for each of the partitions of `manifests`: rows of the columns `ddl`."""
+        return self._blobs(stage, manifests).mapInArrow(Reader(self.plan, stage, manifests, ask), ddl)
+
+    def _blobs(self, stage: int, manifests: Mapping[int, str]) -> DataFrame:
         """Rows (partition, place, data) for the readers: each partition's chunks in the order of its chain, all in one
         Spark partition, behind a row without data that makes sure that the partition is read at all."""
         order = []

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import uuid
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,6 +34,7 @@ __all__ = [
     "Manifest",
     "PartitionState",
     "attempt_name",
+    "replay",
     "snapshot_chunks",
 ]
 
@@ -59,6 +60,10 @@ SPILL_BYTES = 16 << 20
 def attempt_name(epoch: int, stage: int, partition: int) -> str:
     """The name of the changelog that one attempt at a call writes: no other attempt has it, of this epoch or any."""
     return f"{epoch}-{stage}-{partition}-{uuid.uuid4().hex}"
+
+
+GetChunk = Callable[[str, int], bytes | None]
+"""Gives the chunk of a blob (its name), or None."""
 
 
 class BlobStore(Protocol):
@@ -193,13 +198,7 @@ class PartitionState:
     @classmethod
     def open(cls, blobs: BlobStore, base: LowerKV, manifest: Manifest) -> PartitionState:
         """Brings `base`, a prefix of the chain, to its end. StateError, with the blob's name, if one is damaged."""
-        for blob in manifest.tail(_stamp(base)) or ():
-            for piece in _pieces(blobs, blob):
-                try:
-                    apply_changelog(base, piece)
-                except StateError as error:
-                    raise StateError(f"blob {blob.name!r} of the state is damaged: {error.message}") from error
-            base.write([(STAMP_KEY, blob.upto.encode())])
+        replay(blobs.get, base, manifest)
         return cls(blobs, base, manifest)
 
     @property
@@ -270,17 +269,28 @@ def _stamp(base: OrderedKV) -> str | None:
     return "" if next(iter(base.scan(b"", None)), None) is None else None
 
 
-def _pieces(blobs: BlobStore, blob: Blob) -> Iterator[bytes]:
+def replay(get: GetChunk, base: LowerKV, manifest: Manifest) -> None:
+    """`PartitionState.open`, for a store that is only read: `get` is asked for each chunk once, in order."""
+    for blob in manifest.tail(_stamp(base)) or ():
+        for piece in _pieces(get, blob):
+            try:
+                apply_changelog(base, piece)
+            except StateError as error:
+                raise StateError(f"blob {blob.name!r} of the state is damaged: {error.message}") from error
+        base.write([(STAMP_KEY, blob.upto.encode())])
+
+
+def _pieces(get: GetChunk, blob: Blob) -> Iterator[bytes]:
     """What `apply_changelog` takes, in order: the chunks of a snapshot, or a changelog put together."""
-    chunks = (_checked(blobs, blob, i) for i in range(len(blob.lengths)))
+    chunks = (_checked(get, blob, i) for i in range(len(blob.lengths)))
     if blob.kind == "snapshot":
         yield from chunks
     else:
         yield b"".join(chunks)
 
 
-def _checked(blobs: BlobStore, blob: Blob, i: int) -> bytes:
-    data = blobs.get(blob.name, i)
+def _checked(get: GetChunk, blob: Blob, i: int) -> bytes:
+    data = get(blob.name, i)
     if data is None:
         raise StateError(f"blob {blob.name!r} of the state is missing (chunk {i})", "restore the checkpoint's folder")
     if len(data) != blob.lengths[i] or zlib.crc32(data) != blob.checksums[i]:

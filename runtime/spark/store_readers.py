@@ -7,10 +7,10 @@ is removed afterwards; missing chunks are an error that names the blob, not a sm
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
-from typing import ClassVar
 
 import pyarrow as pa
 
@@ -20,76 +20,62 @@ from vsc.runtime.operators.views import Entry, Question, StoreInfo
 from vsc.runtime.operators.views.catalog import open_view
 from vsc.runtime.operators.views.view import byte_size
 from vsc.runtime.spark.local_folder import spark_local
-from vsc.runtime.spark.protocol import Manifest, PartitionState
+from vsc.runtime.spark.protocol import GetChunk, Manifest, replay
 from vsc.runtime.state.kv import OrderedKV, RocksKV
 from vsc.runtime.values import to_array
 
-__all__ = ["ENCODED", "Reader", "RowReader", "SizeReader", "row_ddl"]
+__all__ = ["ENCODED", "SIZES_DDL", "Ask", "Reader", "row_ddl", "store_rows", "store_sizes"]
 
 ENCODED = "_vsc_encoded"
 """The column with the encoded key, by which rows are put in order."""
 _ROWS_AT_ONCE = 4096
+Ask = Callable[[int, OrderedKV], Iterator[pa.RecordBatch]]
+"""What is wanted of a partition, by its number, and its state."""
 _Rows = Iterator[tuple[int, int, bytes | None]]
 
 
+@dataclass(frozen=True, slots=True)
 class Reader:
-    """Restores each partition of a stage that comes in, and asks it."""
+    """Restores each partition of a stage that comes in, and hands it to `ask`: what that gives are the results."""
 
-    def __init__(self, plan: Plan, stage: int, manifests: Mapping[int, str]) -> None:
-        self._plan, self._stage, self._manifests = plan, stage, dict(manifests)
+    plan: Plan
+    stage: int
+    manifests: Mapping[int, str]
+    ask: Ask
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes rows (partition, place, data), a partition's together and by place, the first one without data."""
         rows = _rows(batches)
         for partition, _, _ in rows:
-            chunks = _Chunks(rows, partition)
-            manifest = Manifest.load(self._manifests[partition] or None)
+            manifest = Manifest.load(self.manifests[partition] or None)
             folder = tempfile.TemporaryDirectory(prefix="vsc-look-", dir=spark_local())
             with folder as place, RocksKV(Path(place) / "state", durable=False) as base:
-                PartitionState.open(chunks, base, manifest)
-                lift(self._plan, self._stage, base)
+                replay(_chunks(rows, partition), base, manifest)
+                lift(self.plan, self.stage, base)
                 yield from self.ask(partition, base)
 
-    def ask(self, partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
-        """What is known of one partition."""
-        raise NotImplementedError
+
+def store_rows(plan: Plan, store: StoreInfo, asked: Question, _: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
+    """The answer of a store in one partition: batches of `row_ddl`."""
+    entries = open_view(plan, store, kv).answer(asked)
+    while some := list(islice(entries, _ROWS_AT_ONCE)):
+        yield _batch(store, some)
 
 
-class RowReader(Reader):
-    """The rows of one store."""
-
-    def __init__(self, plan: Plan, store: StoreInfo, asked: Question, manifests: Mapping[int, str]) -> None:
-        super().__init__(plan, store.stage, manifests)
-        self._store = store
-        self._asked = asked
-
-    def ask(self, partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
-        """Batches of `row_ddl`."""
-        entries = open_view(self._plan, self._store, kv).answer(self._asked)
-        while some := list(islice(entries, _ROWS_AT_ONCE)):
-            yield _batch(self._store, some)
+SIZES_DDL = "store int, partition int, rows bigint, bytes bigint, stream_time bigint"
 
 
-class SizeReader(Reader):
-    """The sizes of all stores of a stage."""
-
-    DDL: ClassVar = "store int, partition int, rows bigint, bytes bigint, stream_time bigint"
-
-    def __init__(self, plan: Plan, stage: int, stores: tuple[StoreInfo, ...], manifests: Mapping[int, str]) -> None:
-        super().__init__(plan, stage, manifests)
-        self._stores = stores
-
-    def ask(self, partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
-        """One row a store."""
-        views = [open_view(self._plan, store, kv) for store in self._stores]
-        columns = [
-            pa.array(range(len(views)), pa.int32()),
-            pa.array([partition] * len(views), pa.int32()),
-            pa.array([view.rows() for view in views], pa.int64()),
-            pa.array([byte_size(store, kv) for store in self._stores], pa.int64()),
-            pa.array([view.stream_time for view in views], pa.int64()),
-        ]
-        yield pa.RecordBatch.from_arrays(columns, names=["store", "partition", "rows", "bytes", "stream_time"])
+def store_sizes(plan: Plan, stores: Sequence[StoreInfo], partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
+    """The sizes of the stores of a stage in one partition, by their numbers: rows of `SIZES_DDL`."""
+    views = [open_view(plan, store, kv) for store in stores]
+    columns = [
+        pa.array(range(len(views)), pa.int32()),
+        pa.array([partition] * len(views), pa.int32()),
+        pa.array([view.rows() for view in views], pa.int64()),
+        pa.array([byte_size(store, kv) for store in stores], pa.int64()),
+        pa.array([view.stream_time for view in views], pa.int64()),
+    ]
+    yield pa.RecordBatch.from_arrays(columns, names=["store", "partition", "rows", "bytes", "stream_time"])
 
 
 def row_ddl(store: StoreInfo) -> str:
@@ -121,33 +107,16 @@ def _batch(store: StoreInfo, entries: list[Entry]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=_internal_names(store))
 
 
-class _Chunks:
-    """The `BlobStore` of one partition, for reading: its chunks come in the order in which a restore asks for them."""
+def _chunks(rows: _Rows, partition: int) -> GetChunk:
+    """The chunks of a partition, which come in the order in which a restore asks for them; None if one did not come."""
+    places = count(1)
 
-    def __init__(self, rows: _Rows, partition: int) -> None:
-        self._rows, self._partition, self._place = rows, partition, 0
+    def chunk(_blob: str, _number: int) -> bytes | None:
+        place = next(places)
+        found, at, data = next(rows, (None, None, None))
+        return data if (found, at) == (partition, place) else None
 
-    def get(self, blob: str, chunk: int) -> bytes | None:
-        """The next chunk; None if it did not come."""
-        self._place += 1
-        partition, place, data = next(self._rows, (None, None, None))
-        return data if (partition, place) == (self._partition, self._place) else None
-
-    def manifest(self) -> str | None:
-        """Never asked for: it is known beforehand."""
-        raise NotImplementedError
-
-    def set_manifest(self, text: str) -> None:
-        """Never done."""
-        raise NotImplementedError
-
-    def put(self, blob: str, chunk: int, data: bytes) -> None:
-        """Never done."""
-        raise NotImplementedError
-
-    def remove(self, blob: str, chunk: int) -> None:
-        """Never done."""
-        raise NotImplementedError
+    return chunk
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> _Rows:

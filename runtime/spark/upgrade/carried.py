@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
+from itertools import islice
 from threading import Event, Thread
-from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
@@ -21,7 +22,6 @@ from vsc.runtime.spark.epoch_state import EpochState
 from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.protocol import Manifest
 from vsc.runtime.spark.seeds import packed, seed_line
-from vsc.runtime.spark.store_readers import Reader
 from vsc.runtime.spark.upgrade.target import SEEDING
 from vsc.runtime.state.kv import OrderedKV
 
@@ -56,7 +56,6 @@ class State:
         self._state, self._carry = state, carry
         stages = [stage.id for stage in state.plan.stages if stage.id > 0]
         self._manifests = {stage: state.manifests(stage) for stage in stages}
-        self._chunks = {stage: state.blobs(stage, of) for stage, of in self._manifests.items()}
         self._common: list[Carried] = []
         self.lost = Metrics()
 
@@ -70,10 +69,8 @@ class State:
         """Finds out what all partitions have to know of each other. VscRuntimeError if that cannot be carried over."""
         told = []
         for stage, of in self._manifests.items():
-            reader = _Told(stage, of, self._carry)
-            told += [
-                pickle.loads(bytes(row.told)) for row in self._chunks[stage].mapInArrow(reader, _Told.DDL).collect()
-            ]
+            frame = self._state.asked(stage, of, partial(_told, self._carry, stage), "told binary")
+            told += [pickle.loads(bytes(row.told)) for row in frame.collect()]
         for one in told:
             self.lost.merge(one.lost)
         self._common = list(self._carry.common(told))
@@ -81,26 +78,24 @@ class State:
     def write(self, new: Files, tell: Callable[[str], None]) -> Moved:
         """Writes the seeds into the control source of the new checkpoint. After `look`."""
         started = time.perf_counter()
-        done = _Done.of(self._state, len(self._manifests) * self._state.partitions)
+        count = self._state.spark.sparkContext.accumulator
+        done = _Done(count(0), count(0), count(0))
         lines = [done.line(*chunk) for chunk in packed(self._common)]
         if lines:
             new.write("vsc/control/seed-common.txt", "".join(f"{line}\n" for line in lines))
         parts = [
-            self._chunks[stage].mapInArrow(_Rows(stage, of, self._carry, done), _Rows.DDL)
+            self._state.asked(stage, of, partial(_seeds, self._carry, stage, done), "value string")
             for stage, of in self._manifests.items()
         ]
         if parts:
-            with done.shown(tell):
-                _written(reduce(DataFrame.union, parts), new)
+            frame = reduce(DataFrame.union, parts)
+            with done.shown(len(parts) * self._state.partitions, tell):
+                frame.write.option("maxRecordsPerFile", _LINES_A_FILE).text(new.path(SEEDING))
         names = [name for name in new.sizes(SEEDING) if not name.startswith(("_", "."))]
         for number, name in enumerate(names):
             new.rename(f"{SEEDING}/{name}", f"vsc/control/seed-{number:06d}.txt")
         new.delete(SEEDING)
         return Moved(done.rows.value, done.size.value, time.perf_counter() - started)
-
-
-def _written(lines: DataFrame, new: Files) -> None:
-    lines.write.option("maxRecordsPerFile", _LINES_A_FILE).text(new.path(SEEDING))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +105,6 @@ class _Done:
     rows: Accumulator[int]
     size: Accumulator[int]
     partitions: Accumulator[int]
-    all: int
-
-    @classmethod
-    def of(cls, state: EpochState, partitions: int) -> _Done:
-        context = state.spark.sparkContext
-        return cls(context.accumulator(0), context.accumulator(0), context.accumulator(0), partitions)
 
     def line(self, stage: int, partition: int, rows: int, chunk: bytes) -> str:
         """The line for a chunk of `packed`, which is counted."""
@@ -123,70 +112,36 @@ class _Done:
         self.size.add(len(chunk))
         return seed_line(stage, partition, chunk)
 
-    def shown(self, tell: Callable[[str], None]) -> _Shown:
-        """A context in which progress is reported."""
-        return _Shown(self, tell)
+    @contextmanager
+    def shown(self, all_: int, tell: Callable[[str], None]) -> Iterator[None]:
+        """A context in which progress is reported, of `all_` partitions."""
+        end = Event()
+
+        def run() -> None:
+            last = 0
+            while not end.wait(_SECONDS):
+                if self.partitions.value != last:
+                    last = self.partitions.value
+                    tell(f"{last} of {all_} partitions: {self.rows.value:,} rows, {self.size.value / 1e6:.1f} MB")
+
+        thread = Thread(target=run, name="vsc-upgrade", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            end.set()
+            thread.join()
 
 
-class _Shown:
-    def __init__(self, done: _Done, tell: Callable[[str], None]) -> None:
-        self._done, self._tell, self._end = done, tell, Event()
-        self._thread = Thread(target=self._run, name="vsc-upgrade", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *error: object) -> None:
-        self._end.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        last = 0
-        while not self._end.wait(_SECONDS):
-            done = self._done
-            if done.partitions.value != last:
-                last = done.partitions.value
-                so_far = f"{done.rows.value:,} rows, {done.size.value / 1e6:.1f} MB"
-                self._tell(f"{last} of {done.all} partitions: {so_far}")
+def _told(carry: Carry, stage: int, partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
+    """What other partitions have to know of one."""
+    told = pickle.dumps(carry.told(stage, partition, kv))
+    yield pa.RecordBatch.from_pydict({"told": pa.array([told], pa.binary())})
 
 
-class _Told(Reader):
-    """What other partitions have to know of each partition of a stage."""
-
-    DDL: ClassVar = "told binary"
-
-    def __init__(self, stage: int, manifests: Mapping[int, str], carry: Carry) -> None:
-        super().__init__(carry.old, stage, manifests)
-        self._carry = carry
-
-    def ask(self, partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
-        """One row."""
-        told = pickle.dumps(self._carry.told(self._stage, partition, kv))
-        yield pa.RecordBatch.from_pydict({"told": pa.array([told], pa.binary())})
-
-
-class _Rows(Reader):
-    """The seeds that come of each partition of a stage."""
-
-    DDL: ClassVar = "value string"
-
-    def __init__(self, stage: int, manifests: Mapping[int, str], carry: Carry, done: _Done) -> None:
-        super().__init__(carry.old, stage, manifests)
-        self._carry, self._done = carry, done
-
-    def ask(self, partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
-        """Lines of the control source."""
-        chunks = packed(self._carry.rows(self._stage, partition, kv))
-        yield from _batches(self._done.line(*chunk) for chunk in chunks)
-        self._done.partitions.add(1)
-
-
-def _batches(lines: Iterable[str]) -> Iterator[pa.RecordBatch]:
-    some: list[Any] = []
-    for line in lines:
-        some.append(line)
-        if len(some) == _LINES_A_BATCH:
-            yield pa.RecordBatch.from_pydict({"value": pa.array(some, pa.string())})
-            some = []
-    if some:
+def _seeds(carry: Carry, stage: int, done: _Done, partition: int, kv: OrderedKV) -> Iterator[pa.RecordBatch]:
+    """The seeds that come of a partition, as lines of the control source."""
+    lines = (done.line(*chunk) for chunk in packed(carry.rows(stage, partition, kv)))
+    while some := list(islice(lines, _LINES_A_BATCH)):
         yield pa.RecordBatch.from_pydict({"value": pa.array(some, pa.string())})
+    done.partitions.add(1)
