@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,7 @@ from vsc.runtime.spark.ddl import ddl
 from vsc.runtime.spark.delivery import Delivery, merged
 from vsc.runtime.spark.wire import SINK
 
-__all__ = ["CHANGE", "TIMESTAMP", "Output", "Unpack", "written_columns"]
+__all__ = ["CHANGE", "TIMESTAMP", "Handed", "Output", "Unpack", "written_columns"]
 
 CHANGE = "_change"
 TIMESTAMP = "_timestamp"
@@ -33,7 +34,11 @@ def written_columns(node: Node, timestamp: bool) -> dict[str, DataType]:
     return columns | {TIMESTAMP: BIGINT} if timestamp else columns
 
 
-Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+class Handed(NamedTuple):
+    """What `work` makes of rows, of the columns `made`, in the Python worker that unpacks them."""
+
+    work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    made: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,40 +49,24 @@ class Output:
     delivery: Delivery
     partitions: int
 
-    def rows(self, sink: str, node: Node, timestamp: bool = False) -> DataFrame:
+    def rows(self, sink: str, node: Node, timestamp: bool = False, handed: Handed | None = None) -> DataFrame:
         """The rows for a sink of `node`: key and value columns, for a table both system columns; with `timestamp` the
-        event time of a stream's too."""
-        unpack = self._unpack(node, timestamp)
-        return _rows(self._blobs(sink), unpack, unpack.ddl)
+        event time of a stream's too. With `handed` what it makes of them."""
+        table, shuffled = node.kind == "table", node.name in self.delivery.shuffled
+        return _rows(self._blobs(sink), Unpack(node.schema, table, table or timestamp, shuffled, handed))
 
-    def handed(self, sink: str, node: Node, timestamp: bool, work: Work, made: str) -> DataFrame:
-        """What `work` makes of these rows, of the columns `made`, in the Python worker that unpacks them."""
-        return _rows(self._blobs(sink), _Handed(self._unpack(node, timestamp), work), made)
-
-    def changes(self, sink: str, node: Node) -> DataFrame:
+    def changes(self, sink: str, node: Node, handed: Handed | None = None) -> DataFrame:
         """The rows for a sink of `node`, always with both system columns (of a stream, a record without value is a
-        `delete`). Task p has those of vsc partition p, the same ones and in the same order whenever the epoch comes."""
-        blobs, unpack = self._changes(sink, node)
-        return _rows(blobs, unpack, unpack.ddl)
-
-    def handed_changes(self, sink: str, node: Node, work: Work, made: str) -> DataFrame:
-        """What `work` makes of `changes`, of the columns `made`, in the Python worker that unpacks them."""
-        blobs, unpack = self._changes(sink, node)
-        return _rows(blobs, _Handed(unpack, work), made)
+        `delete`). Task p has those of vsc partition p, the same ones and in the same order whenever the epoch comes.
+        With `handed` what it makes of them."""
+        blobs, shuffled = self._blobs(sink), node.name in self.delivery.shuffled
+        if not self.delivery.by_partition:
+            blobs, shuffled = blobs.repartition(self.partitions, "slot"), True
+        return _rows(blobs, Unpack(node.schema, True, True, shuffled, handed))
 
     def records(self, sink: str, node: Node) -> list[Batch]:
         """The records for a sink of `node`, brought here; none is the empty list."""
         return [Batch.from_ipc(bytes(r.payload), node.schema) for r in self._blobs(sink).select("payload").collect()]
-
-    def _changes(self, sink: str, node: Node) -> tuple[DataFrame, Unpack]:
-        blobs, shuffled = self._blobs(sink), node.name in self.delivery.shuffled
-        if not self.delivery.by_partition:
-            blobs, shuffled = blobs.repartition(self.partitions, "slot"), True
-        return blobs, Unpack(node.schema, True, True, shuffled)
-
-    def _unpack(self, node: Node, timestamp: bool) -> Unpack:
-        table = node.kind == "table"
-        return Unpack(node.schema, table, table or timestamp, node.name in self.delivery.shuffled)
 
     def _blobs(self, sink: str) -> DataFrame:
         """The wire rows for one sink."""
@@ -89,19 +78,20 @@ class Output:
 class Unpack:
     """For mapInArrow over payloads: the rows of a sink. `change` and `timestamp` add columns of those names.
 
-    `shuffled`: the payloads come by the place of their first record, and overlap.
+    `shuffled`: the payloads come by the place of their first record, and overlap. `handed`: what is made of the rows.
     """
 
     schema: Schema
     change: bool
     timestamp: bool
     shuffled: bool
+    handed: Handed | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows, a batch at a time."""
+        """The rows, a batch at a time, or what is made of them."""
         found = (Batch.from_ipc(p.as_buffer(), self.schema) for batch in batches for p in batch.column(0))
-        for records in merged(found) if self.shuffled else found:
-            yield self.rows(records)
+        rows = map(self.rows, merged(found) if self.shuffled else found)
+        return rows if self.handed is None else self.handed.work(rows)
 
     def rows(self, records: Batch) -> pa.RecordBatch:
         """The rows of one batch of records."""
@@ -110,40 +100,18 @@ class Unpack:
             arrays.append(pa.array(np.where(records.present, "upsert", "delete"), pa.string()))
         if self.timestamp:
             arrays.append(pa.array(records.timestamps, pa.int64()))
-        return pa.RecordBatch.from_arrays(arrays, names=self.names)
+        return pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in self.columns])
 
     @property
-    def names(self) -> list[str]:
-        """The names of the columns, in their order."""
-        found = [c.name for c in (*self.schema.key, *self.schema.value)]
-        return found + [CHANGE] * self.change + [TIMESTAMP] * self.timestamp
-
-    @property
-    def ddl(self) -> str:
-        """The columns as Spark's DDL."""
+    def columns(self) -> list[tuple[str, object]]:
+        """The columns and their types, in their order: one of the record's own may be called as one that is added."""
         found: list[tuple[str, object]] = [(c.name, c.type) for c in (*self.schema.key, *self.schema.value)]
-        return ddl(found + [(CHANGE, "string")] * self.change + [(TIMESTAMP, "bigint")] * self.timestamp)
+        return found + [(CHANGE, "string")] * self.change + [(TIMESTAMP, "bigint")] * self.timestamp
 
 
-@dataclass(frozen=True)
-class _Handed:
-    """For mapInArrow over payloads: what is made of their rows."""
-
-    unpack: Unpack
-    work: Work
-
-    @property
-    def shuffled(self) -> bool:
-        """See `Unpack`."""
-        return self.unpack.shuffled
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The results."""
-        return self.work(self.unpack(batches))
-
-
-def _rows(blobs: DataFrame, unpack: Unpack | _Handed, made: str) -> DataFrame:
+def _rows(blobs: DataFrame, unpack: Unpack) -> DataFrame:
     ordered = blobs.sortWithinPartitions("place") if unpack.shuffled else blobs
+    made = ddl(unpack.columns) if unpack.handed is None else unpack.handed.made
     return ordered.select("payload").mapInArrow(unpack, _columns(made))
 
 

@@ -36,7 +36,7 @@ from vsc.runtime.spark.connectors.jdbc_table import (
 from vsc.runtime.spark.connectors.jdbc_types import as_json
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.output import Output, written_columns
+from vsc.runtime.spark.output import Handed, Output, written_columns
 from vsc.runtime.spark.refusals import RefusedRow
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class JdbcSink(EpochSink):
             self._database, merge.staging, self._place, merge.columns, json, merge.keys, self._upsert,
             self.keeps_refused,
         )  # fmt: skip
-        rows = output.handed(self.id, self._node, self._timestamp, copy, COPIED)
+        rows = output.rows(self.id, self._node, self._timestamp, Handed(copy, COPIED))
         return {row.attempt: row.copied for row in rows.collect()}
 
     def _merge(

@@ -32,7 +32,7 @@ from vsc.runtime.spark.connectors.kafka_plain import PlainRecords
 from vsc.runtime.spark.connectors.kafka_transaction import Transaction, forget_after
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.output import CHANGE, TIMESTAMP, Output
+from vsc.runtime.spark.output import CHANGE, TIMESTAMP, Handed, Output
 
 __all__ = ["KafkaSink", "to_json"]
 
@@ -73,7 +73,7 @@ class KafkaSink(EpochSink):
         """What the tasks of an epoch give out: of records that Spark encodes, or which the tasks do themselves."""
         plain = PlainRecords.of(self._node, self._record)
         if plain is not None:
-            return output.handed_changes(self.id, self._node, replace(task, encode=plain), _WRITTEN)
+            return output.changes(self.id, self._node, Handed(replace(task, encode=plain), _WRITTEN))
         records = sink_records(output.changes(self.id, self._node), self._node, self._record, self._options.place)
         return records.mapInArrow(task, _WRITTEN)
 

@@ -31,7 +31,7 @@ from vsc.runtime.spark.ddl import ddl
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.output import Output, written_columns
+from vsc.runtime.spark.output import Handed, Output, written_columns
 from vsc.runtime.spark.session import configured
 
 __all__ = ["LakeSink"]
@@ -109,7 +109,8 @@ class LakeSink(EpochSink):
             )
         if not self.is_new(epoch) or not rows().count:
             return
-        frame = output.handed(self.id, self._node, self._timestamp, _Placed(self._placed), self._placed_ddl)
+        placed = Handed(_Placed(self._placed), self._placed_ddl)
+        frame = output.rows(self.id, self._node, self._timestamp, placed)
         for attempt in range(_ATTEMPTS):
             try:
                 self._commit(frame, epoch)
