@@ -148,7 +148,7 @@ def _child(peer: str, folder: Path, partitions: int) -> dict[str, Tiny]:
         plan = compile_topology(f"topology tiny; {TOPOLOGIES[query]}", path="bench.vdsl", variables=variables)
         checkpoint = str(folder / f"vsc-{partitions}-{number}")
         job = Run(plan, checkpoint, variables, partitions, observe=False)  # as `vsc run` does if nothing listens
-        run = _times(start_query(Opened.of(job, spark), spark, None).query)
+        run = _times(start_query(Opened.of(job, spark), spark).query)
         found[query] = replace(run, first=found[query].first) if query in found else run
     spark.stop()
     return found

@@ -29,7 +29,7 @@ __all__ = ["EpochWriter"]
 
 
 class EpochWriter:
-    """For foreachBatch. `error` is the last exception; `hook` is called for every epoch.
+    """For foreachBatch. `error` is the last exception; `hooks` are called for every epoch.
 
     `running` is the epoch that is being written, None between epochs.
     """
@@ -39,7 +39,7 @@ class EpochWriter:
         checkpoint: Checkpoint,
         sinks: Sequence[EpochSink],
         claim: Claim,
-        hook: Callable[[EpochReport], None] | None,
+        hooks: Sequence[Callable[[EpochReport], None]],
         pacer: Pacer,
         delivery: Delivery,
         columns: MissingColumns,
@@ -55,7 +55,7 @@ class EpochWriter:
         self._sinks = sorted(sinks, key=lambda sink: refusals.takes(sink.id))
         self._refusals = refusals
         self._claim = claim
-        self._hook = hook
+        self._hooks = hooks
         self.error: BaseException | None = None
         self.running: int | None = None
 
@@ -82,8 +82,8 @@ class EpochWriter:
         self._checkpoint.keep(report)
         self._bad_rows.tell(report)
         self._pacer.done(report)
-        if self._hook is not None:
-            self._hook(report)
+        for hook in self._hooks:
+            hook(report)
 
     def _output(self, blobs: DataFrame) -> Output:
         return Output(blobs, self._delivery, self._checkpoint.partitions)

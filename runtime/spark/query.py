@@ -152,7 +152,7 @@ def start(
     session = usable(spark)
     opened = Opened.of(job, session)
     epochs = Epochs(plan, opened.tracker())
-    started = start_query(opened, session, _both(epochs.done, on_epoch))
+    started = start_query(opened, session, epochs.done, *([on_epoch] if on_epoch is not None else ()))
     return RunningQuery(
         started.query, started.why, lambda query, own: epochs.status(query, own, started.writer.running)
     )
@@ -183,7 +183,7 @@ def check(
     return resolved
 
 
-def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Started:
+def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
     """`start`, for callers that need more than the query."""
     job, opened = what.job, what.checkpoint
     plan, back_to = job.plan, job.back_to
@@ -210,9 +210,10 @@ def start_query(what: Opened, spark: SparkSession, on_epoch: Hook | None) -> Sta
             _take_up(plan, opened, sinks, back_to)
         ship(spark)
         pacer, bad_rows, to_sinks = _pacer(spark, what), BadRows(plan, job.max_bad), delivery(plan)
-        hook = _telling(what.warnings, KafkaGroups(what.resolved), pacer, forerunner, on_epoch)
+        groups = KafkaGroups(what.resolved)
+        hooks = forerunner.written, what.warnings.tell, lambda _: groups.commit(pacer.taken()), *on_epoch
         writer = EpochWriter(
-            opened, sinks, held, hook, pacer, to_sinks, columns, bad_rows, Refusals(plan, opened.partitions)
+            opened, sinks, held, hooks, pacer, to_sinks, columns, bad_rows, Refusals(plan, opened.partitions)
         )
         query = _query(job, what.resolved, spark, opened, writer)
     except BaseException:
@@ -290,30 +291,6 @@ def _pacer(spark: SparkSession, what: Opened) -> Pacer:
     )
     pacer.resume()
     return pacer
-
-
-def _both(first: Hook, second: Hook | None) -> Hook:
-    if second is None:
-        return first
-
-    def done(report: EpochReport) -> None:
-        first(report)
-        second(report)
-
-    return done
-
-
-def _telling(
-    warnings: TimeWarnings, groups: KafkaGroups, pacer: Pacer, forerunner: Forerunner, hook: Hook | None
-) -> Hook:
-    def done(report: EpochReport) -> None:
-        forerunner.written(report)
-        warnings.tell(report)
-        groups.commit(pacer.taken())
-        if hook is not None:
-            hook(report)
-
-    return done
 
 
 def _now() -> int:
