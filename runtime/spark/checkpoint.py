@@ -27,25 +27,25 @@ import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from vsc.changes import Change
 from vsc.plan import Plan, dump
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.changed_plan import changes_in_place
 from vsc.runtime.spark.control import DRAIN, START, WAKE
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.hadoop import Files, usable
-from vsc.runtime.spark.identity import FORMAT, IDENTITY, PLAN, Identity, read_identity
+from vsc.runtime.spark.identity import FORMAT, IDENTITY, PLAN, Identity, changes_in_place, read_identity
 from vsc.runtime.spark.lineage import check_current, check_finished
-from vsc.runtime.spark.sealed import RESTORE, ReadableFiles, damaged, sealed, unsealed
+from vsc.runtime.spark.sealed import RESTORE, ReadableFiles, damaged, epochs_in, sealed, unsealed
 
 __all__ = ["Checkpoint", "checked_identity"]
 
 KEPT_EPOCHS = 100
 _FIRST = "0-start.txt"
-_BACK = "vsc/back"
+_EPOCHS, _INPUTS, _BACK = "vsc/epochs", "vsc/inputs", "vsc/back"
 _log = logging.getLogger(__name__)
 _SPARK_NAMES = {"offsets", "commits", "sources", "state", "metadata"}
 
@@ -74,11 +74,8 @@ class Checkpoint:
         if not path.strip():
             raise CheckpointError("the checkpoint has no name", "give the path of a separate folder")
         with _usable(path):
-            return cls._open(Files(spark, path), path, plan, partitions)
-
-    @classmethod
-    def _open(cls, files: Files, path: str, plan: Plan, partitions: int | None) -> Checkpoint:
-        identity, changes = checked_identity(files, path, plan, partitions)
+            files = Files(spark, path)
+            identity, changes = checked_identity(files, path, plan, partitions)
         if identity is None:
             return cls(files, uuid.uuid4().hex, partitions or 4, True)
         former = identity.format < FORMAT
@@ -95,9 +92,8 @@ class Checkpoint:
                     f"another query has made the checkpoint {self.files.root} just now",
                     "give one of them another folder",
                 )
-            self.files.make("vsc/control")
-            self.files.make("vsc/epochs")
-            self.files.make("vsc/inputs")
+            for folder in ("vsc/control", _EPOCHS, _INPUTS):
+                self.files.make(folder)
             self.files.write(f"vsc/control/{_FIRST}", START + "\n")
             identity = Identity(self.id, self.partitions, dump(plan), self.ancestors)
             self.files.write(PLAN, identity.plan_text)
@@ -136,14 +132,11 @@ class Checkpoint:
 
     def keep(self, report: EpochReport) -> None:
         """Keeps what an epoch did; forgets the oldest."""
-        self.files.write(f"vsc/epochs/{report.epoch}.json", sealed(report.as_dict()))
-        old = report.epoch - KEPT_EPOCHS
-        if old >= 0:
-            self.files.delete(f"vsc/epochs/{old}.json")
+        self._keep(_EPOCHS, report.epoch, report.as_dict())
 
     def reports(self) -> Iterator[EpochReport]:
         """The reports of the newest epochs, oldest first."""
-        for epoch in self._epochs():
+        for epoch in sorted(epochs_in(self.files, _EPOCHS)):
             try:
                 yield self._report(epoch)
             except CheckpointError as error:
@@ -151,22 +144,20 @@ class Checkpoint:
 
     def report(self, epoch: int) -> EpochReport | None:
         """What `epoch` did; None if its report is not kept."""
-        return self._report(epoch) if self.files.exists(f"vsc/epochs/{epoch}.json") else None
+        return self._report(epoch) if self.files.exists(f"{_EPOCHS}/{epoch}.json") else None
 
     def newest(self) -> EpochReport | None:
         """The report of the newest epoch that has one."""
-        epochs = self._epochs()
-        return self.report(epochs[-1]) if epochs else None
+        epochs = epochs_in(self.files, _EPOCHS)
+        return self.report(max(epochs)) if epochs else None
 
     def keep_pace(self, epoch: int, pace: str) -> None:
         """Keeps the pace of an epoch (`vsc.runtime.spark.pace`) before it runs; forgets the oldest."""
-        self.files.write(f"vsc/inputs/{epoch}.json", sealed({"pace": pace}))
-        if epoch >= KEPT_EPOCHS:
-            self.files.delete(f"vsc/inputs/{epoch - KEPT_EPOCHS}.json")
+        self._keep(_INPUTS, epoch, {"pace": pace})
 
     def pace(self, epoch: int) -> str | None:
         """The pace kept for `epoch`, or None. Raises CheckpointError if it is damaged."""
-        name = f"vsc/inputs/{epoch}.json"
+        name = f"{_INPUTS}/{epoch}.json"
         return str(unsealed(self.files, name).get("pace")) if self.files.exists(name) else None
 
     def followed(self, done: int, newest: int) -> Iterator[tuple[int, CheckpointError]]:
@@ -174,17 +165,17 @@ class Checkpoint:
         from: pace and report of the newest epoch that is `done`, and what there is of the `newest` one, if it is not.
         """
         for epoch in range(max(done, 0), newest + 1):
-            must = epoch <= done or self.files.exists(f"vsc/epochs/{epoch}.json")
-            for name, read in ((f"vsc/inputs/{epoch}.json", self.pace), (f"vsc/epochs/{epoch}.json", self.report)):
+            must = epoch <= done or self.files.exists(f"{_EPOCHS}/{epoch}.json")
+            for folder, read in ((_INPUTS, self.pace), (_EPOCHS, self.report)):
                 try:
                     if read(epoch) is None and must:
-                        yield epoch, CheckpointError(f"{self.files.path(name)} is missing")
+                        yield epoch, CheckpointError(f"{self.files.path(f'{folder}/{epoch}.json')} is missing")
                 except CheckpointError as error:
                     yield epoch, error
 
     def going_back(self) -> int | None:
         """The oldest epoch to which a run began to go back without getting there, or None."""
-        return min(self._numbers(_BACK), default=None)
+        return min(epochs_in(self.files, _BACK), default=None)
 
     def set_going_back(self, epoch: int | None) -> None:
         """Notes that the checkpoint is going back to `epoch`; None: that it has got there."""
@@ -201,13 +192,18 @@ class Checkpoint:
         for name in self.files.names("vsc/control"):
             if name != _FIRST:
                 self.files.delete(f"vsc/control/{name}")
-        for folder in ("vsc/epochs", "vsc/inputs"):
-            for number in reversed(self._numbers(folder)):
+        for folder in (_EPOCHS, _INPUTS):
+            for number in sorted(epochs_in(self.files, folder), reverse=True):
                 if number > epoch:
                     self.files.delete(f"{folder}/{number}.json")
 
+    def _keep(self, folder: str, epoch: int, data: dict[str, Any]) -> None:
+        self.files.write(f"{folder}/{epoch}.json", sealed(data))
+        if epoch >= KEPT_EPOCHS:
+            self.files.delete(f"{folder}/{epoch - KEPT_EPOCHS}.json")
+
     def _report(self, epoch: int) -> EpochReport:
-        name = f"vsc/epochs/{epoch}.json"
+        name = f"{_EPOCHS}/{epoch}.json"
         try:
             report = EpochReport.from_dict(unsealed(self.files, name))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -215,13 +211,6 @@ class Checkpoint:
         if report.epoch != epoch:
             raise damaged(self.files, name, "it is the report of another epoch")
         return report
-
-    def _epochs(self) -> list[int]:
-        return self._numbers("vsc/epochs")
-
-    def _numbers(self, folder: str) -> list[int]:
-        names = [n.removesuffix(".json") for n in self.files.names(folder) if not n.startswith(("_", "."))]
-        return sorted(int(n) for n in names if n.isdigit())
 
 
 def checked_identity(

@@ -11,12 +11,16 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.hadoop import is_local, local_path
 
-__all__ = ["Place", "full_disk", "is_full", "places_of"]
+if TYPE_CHECKING:
+    from shutil import _ntuple_diskusage as DiskUsage
+
+__all__ = ["Place", "disk_of", "full_disk", "is_full", "places_of"]
 
 _NO_SPACE = ("No space left on device", "Disk quota exceeded", "File too large")
 """What a full disk, a full quota and a file that may not grow are called, by the JVM and in Python."""
@@ -34,16 +38,6 @@ class Place:
 
     what: str
     path: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Disk:
-    free: int
-    size: int
-
-    @property
-    def tight(self) -> bool:
-        return self.free <= self.size * _TIGHT
 
 
 def places_of(plan: Plan, checkpoint: str, local_dir: str | None) -> tuple[Place, ...]:
@@ -68,7 +62,11 @@ def full_disk(text: str, reason: str, places: Sequence[Place]) -> SinkError:
     """The error for a `text` that `is_full`; `reason` is the line of it that says so."""
     quota = "the quota is used up" if "quota" in reason else "there is no space left"
     named = next(filter(None, (_named(line, places) for line in text.splitlines() if is_full(line))), None)
-    full = [named] if named else [place for place in places if (disk := _disk(place.path)) and disk.tight]
+    full = (
+        [named]
+        if named
+        else [place for place in places if (disk := disk_of(place.path)) and disk.free <= disk.total * _TIGHT]
+    )
     if not full:
         free = "; ".join(f"{place.what} ({place.path}): {_free(place.path)}" for place in places)
         return SinkError(f"{quota} on a disk: {reason}" + (f" ({free})" if free else ""), _HELP_ANYWHERE)
@@ -91,23 +89,22 @@ def _below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _disk(path: str) -> _Disk | None:
+def disk_of(path: str) -> DiskUsage | None:
     """The disk of a path, or of the nearest folder above it that there is; None where that cannot be told."""
     place = os.path.abspath(path)
     while not os.path.exists(place):
         place = os.path.dirname(place)
     try:
-        usage = shutil.disk_usage(place)
+        return shutil.disk_usage(place)
     except OSError:
         return None
-    return _Disk(usage.free, usage.total)
 
 
 def _free(path: str) -> str:
-    disk = _disk(path)
-    return (
-        "its disk cannot be read" if disk is None else f"{_size(disk.free)} of {_size(disk.size)} are free on its disk"
-    )
+    disk = disk_of(path)
+    if disk is None:
+        return "its disk cannot be read"
+    return f"{_size(disk.free)} of {_size(disk.total)} are free on its disk"
 
 
 def _size(count: int) -> str:

@@ -25,10 +25,9 @@ from vsc.runtime.operators.views.question import question
 from vsc.runtime.records import partition_of
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import IDENTITY, Identity, read_identity
-from vsc.runtime.spark.kept_epochs import epochs_in
 from vsc.runtime.spark.moved import follow_schemas
 from vsc.runtime.spark.protocol import Manifest
-from vsc.runtime.spark.sealed import ReadableFiles
+from vsc.runtime.spark.sealed import ReadableFiles, epochs_in
 from vsc.runtime.spark.session import read_configuration
 from vsc.runtime.spark.ship import ship
 from vsc.runtime.spark.store_readers import ENCODED, SIZES_DDL, Ask, Reader, row_ddl, store_rows, store_sizes

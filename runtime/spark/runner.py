@@ -27,8 +27,8 @@ from vsc.runtime.spark.lag import source_lags
 from vsc.runtime.spark.observed import is_heard
 from vsc.runtime.spark.progress import Activity, Display, Phase, Tracker
 from vsc.runtime.spark.query import Opened, Started, start_query
+from vsc.runtime.spark.ship import warm_up
 from vsc.runtime.spark.trigger import ends
-from vsc.runtime.spark.warm_up import warm_up
 
 __all__ = ["Interrupted", "Run", "run"]
 

@@ -1,4 +1,5 @@
-"""The JSON files that vsc writes into a checkpoint: each ends with a member ``check``, the CRC-32 of those before it.
+"""The files of a checkpoint, read with Spark or without: which epochs it has kept, by the names of files, and the JSON
+files that vsc writes: each ends with a member ``check``, the CRC-32 of those before it.
 
 Guarantees: a file that is missing, cut, changed or not JSON is a CheckpointError that names it, however deep or long it
 is; nothing in it runs. Not for what its members mean: whoever reads them checks that.
@@ -21,8 +22,11 @@ __all__ = [
     "RESTORE",
     "LocalFiles",
     "ReadableFiles",
+    "check_epoch",
     "checksum",
     "damaged",
+    "epochs_in",
+    "kept_epochs",
     "parsed",
     "read_json",
     "read_text",
@@ -119,3 +123,29 @@ def damaged(files: ReadableFiles, name: str, why: str) -> CheckpointError:
 
 def _path(files: ReadableFiles, name: str) -> str:
     return f"{files.root.rstrip('/')}/{name}"
+
+
+def kept_epochs(files: ReadableFiles) -> list[int]:
+    """The epochs whose state is kept with what goes on from it; ascending."""
+    found = epochs_in(files, "offsets") & epochs_in(files, "commits")
+    paces = epochs_in(files, "vsc/inputs")
+    if paces:  # the next epoch follows from the pace and the report
+        found &= paces & epochs_in(files, "vsc/epochs")
+    return sorted(found)
+
+
+def check_epoch(files: ReadableFiles, epoch: int) -> None:
+    """Raises CheckpointError if the state after `epoch` is not kept."""
+    kept = kept_epochs(files)
+    if epoch not in kept:
+        there = f"kept are the epochs {kept[0]} to {kept[-1]}" if kept else "no epoch is kept"
+        raise CheckpointError(
+            f"the checkpoint {files.root} cannot go back to epoch {epoch}: {there}",
+            "give one of those" if kept else "run it without --back-to",
+        )
+
+
+def epochs_in(files: ReadableFiles, folder: str) -> set[int]:
+    """The epochs after which files in a folder are called."""
+    stems = (name.removesuffix(".json") for name in files.names(folder))
+    return {int(stem) for stem in stems if stem.isdecimal() and len(stem) < 19}

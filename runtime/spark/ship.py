@@ -1,4 +1,4 @@
-"""Makes this package importable in Spark's Python workers, wherever they run.
+"""Makes this package importable in Spark's Python workers, wherever they run, and starts those on this machine early.
 
 On the driver's own machine its folder goes on their path, and they run with this process's Python unless
 ``PYSPARK_PYTHON`` names another one; on a cluster a zip of the package is sent to the executors.
@@ -7,18 +7,24 @@ Third-party packages are the cluster's to have.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
+import threading
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import vsc
-from vsc.runtime.spark.session import is_here
+from vsc.runtime.spark.session import configured, is_here, query_configuration, settled
 
-__all__ = ["package_zip", "ship"]
+__all__ = ["package_zip", "ship", "warm_up"]
+
+_log = logging.getLogger(__name__)
 
 _ANY_PYTHON = "python3"
 """What pyspark starts by default."""
@@ -53,3 +59,28 @@ def package_zip(folder: Path) -> Path:
                     path = Path(parent) / name
                     archive.write(path, Path("vsc") / path.relative_to(source))
     return target
+
+
+def warm_up(spark: SparkSession) -> None:
+    """Runs an empty task on each core of this machine, from a separate thread. Does nothing on a cluster.
+
+    So the workers start while the driver still prepares the query: the first epoch would wait for them.
+    """
+    if not is_here(spark.sparkContext.master or ""):
+        return
+    ship(spark)
+    with configured(spark, query_configuration(partitions=1)):
+        session = settled(spark)
+    threading.Thread(target=_tasks, args=(session,), name="vsc-warm-up", daemon=True).start()
+
+
+def _tasks(session: SparkSession) -> None:
+    cores = session.sparkContext.defaultParallelism
+    try:
+        session.range(0, cores, 1, cores).mapInArrow(_none, "id bigint").write.format("noop").mode("append").save()
+    except Exception:  # the query meets it too and reports it, or the session has been stopped
+        _log.debug("Python workers were not started ahead of the query", exc_info=True)
+
+
+def _none(_: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    return iter(())

@@ -26,7 +26,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.hadoop import Files
-from vsc.runtime.spark.kept_epochs import check_epoch, epochs_in, kept_epochs
+from vsc.runtime.spark.sealed import check_epoch, epochs_in, kept_epochs
 
 __all__ = ["KNOWN", "SparkLogs"]
 

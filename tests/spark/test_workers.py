@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from vsc.compiler import compile_topology
 from vsc.runtime.spark import start
 from vsc.runtime.spark.local_files import use_local_files
-from vsc.runtime.spark.warm_up import warm_up
+from vsc.runtime.spark.ship import warm_up
 
 pytestmark = pytest.mark.spark
 

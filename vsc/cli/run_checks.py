@@ -51,8 +51,7 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, st
     from vsc.runtime.errors import CheckpointError
     from vsc.runtime.spark.checkpoint import checked_identity
     from vsc.runtime.spark.hadoop import is_local, local_path
-    from vsc.runtime.spark.kept_epochs import check_epoch
-    from vsc.runtime.spark.sealed import LocalFiles
+    from vsc.runtime.spark.sealed import LocalFiles, check_epoch
 
     path = args.checkpoint
     if not path.strip():

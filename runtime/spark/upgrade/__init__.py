@@ -1,8 +1,8 @@
 """`vsc upgrade`: a new checkpoint, for a changed topology, that goes on where an old one stopped.
 
-`decisions` says what becomes of each store, or why not; `target` is the folder of the new checkpoint; `given` checks
-the positions that the user gives to sources, `positions` writes where each goes on; `carried` moves the rows of stores,
-on executors; `job` puts all of that together.
+`decisions` says what becomes of each store, or why not, and checks the positions that the user gives to sources;
+`positions` writes where each goes on; `carried` moves the rows of stores, on executors; `job` puts all of that
+together, in the folder of the new checkpoint.
 
 Guarantees: the old checkpoint is only read; nothing is written before all that can be seen to be wrong has been looked
 at; the new checkpoint counts once its identity is there, which is written last, so that an upgrade that was killed is
@@ -10,8 +10,7 @@ repeated from its beginning.
 """
 
 from vsc.runtime.spark.upgrade.carried import Moved
-from vsc.runtime.spark.upgrade.decisions import check_decided, remarks
-from vsc.runtime.spark.upgrade.given import check_placed, settled_positions
+from vsc.runtime.spark.upgrade.decisions import check_decided, check_placed, remarks, settled_positions
 from vsc.runtime.spark.upgrade.job import Upgrade, looked_at, upgrade
 
 __all__ = ["Moved", "Upgrade", "check_decided", "check_placed", "looked_at", "remarks", "settled_positions", "upgrade"]

@@ -22,10 +22,12 @@ from vsc.runtime.spark.epoch_state import EpochState
 from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.protocol import Manifest
 from vsc.runtime.spark.seeds import packed, seed_line
-from vsc.runtime.spark.upgrade.target import SEEDING
 from vsc.runtime.state.kv import OrderedKV
 
-__all__ = ["Moved", "State"]
+__all__ = ["SEEDING", "Moved", "State"]
+
+SEEDING = "vsc/seeding"
+"""Where seeds are written before they are moved to the control source."""
 
 _LINES_A_FILE = 512
 """A file of seeds is read by one task: some 64 MiB."""

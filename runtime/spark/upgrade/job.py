@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -20,26 +18,26 @@ from vsc.runtime.spark.claim import claim, held_off
 from vsc.runtime.spark.connectors.file_rows import files_there
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.control import stages_in_step
+from vsc.runtime.spark.disks import disk_of
 from vsc.runtime.spark.epoch_state import EpochState, identity_of
 from vsc.runtime.spark.hadoop import Files, default_is_local
-from vsc.runtime.spark.identity import Identity
-from vsc.runtime.spark.kept_epochs import epochs_in
-from vsc.runtime.spark.lineage import Origin, check_current, check_finished
+from vsc.runtime.spark.identity import IDENTITY, Identity
+from vsc.runtime.spark.lineage import ORIGIN, Origin, check_current, check_finished
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.pace import Pace, Wait
 from vsc.runtime.spark.query import check
-from vsc.runtime.spark.sealed import ReadableFiles
+from vsc.runtime.spark.sealed import ReadableFiles, epochs_in
 from vsc.runtime.spark.spark_logs import SparkLogs
-from vsc.runtime.spark.upgrade.carried import Moved, State
-from vsc.runtime.spark.upgrade.decisions import check_decided, covered
-from vsc.runtime.spark.upgrade.given import check_placed, settled_positions
+from vsc.runtime.spark.upgrade.carried import SEEDING, Moved, State
+from vsc.runtime.spark.upgrade.decisions import check_decided, check_placed, covered, settled_positions
 from vsc.runtime.spark.upgrade.positions import Position, positions, write_positions
-from vsc.runtime.spark.upgrade.target import begin, check_target
 
 __all__ = ["Upgrade", "looked_at", "upgrade"]
 
 _BEFORE = -1
 """The epoch before the first."""
+_MADE = ("sources", "vsc/control", "vsc/sources", "vsc/inputs", "vsc/epochs", SEEDING, "vsc/plan.json")
+"""What a killed upgrade may have left, beside its origin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def looked_at(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None) -> tu
     if new is not None:
         if new.root.rstrip("/") == old.root.rstrip("/"):
             raise CheckpointError(f"{old.root} is the old checkpoint", "give --checkpoint a new folder")
-        check_target(new)
+        _check_target(new)
     planned, done = epochs_in(old, "offsets"), epochs_in(old, "commits")
     if not done:
         raise CheckpointError(
@@ -79,6 +77,27 @@ def looked_at(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None) -> tu
             "run the old topology once more until it has ended, then upgrade",
         )
     return compare(identity.plan(old), job.plan)
+
+
+def _check_target(files: ReadableFiles) -> None:
+    """CheckpointError for a folder in which a new checkpoint cannot be made. An unfinished upgrade is redone."""
+    if files.exists(IDENTITY):
+        raise CheckpointError(
+            f"{files.root} is a checkpoint already",
+            "give --checkpoint a new folder; or, if it was made by this upgrade, run it with `vsc run`",
+        )
+    found = [name for name in files.names() if not name.startswith(".") and name != "vsc"]
+    if found and not files.exists(ORIGIN):
+        raise CheckpointError(f"the folder {files.root} is not empty ({found[0]})", "give --checkpoint a new folder")
+
+
+def _begin(files: Files, origin: Origin) -> None:
+    """Clears what an unfinished upgrade has left, and notes that one has begun. The caller holds the claim."""
+    _check_target(files)  # once more: another upgrade may have ended since
+    if files.exists(ORIGIN):
+        for name in _MADE:
+            files.delete(name)
+    files.write(ORIGIN, origin.dump())
 
 
 def upgrade(job: Upgrade, spark: SparkSession, tell: Callable[[str], None]) -> Moved | None:
@@ -120,7 +139,7 @@ def upgrade(job: Upgrade, spark: SparkSession, tell: Callable[[str], None]) -> M
 
 def _made(job: Upgrade, state: EpochState, identity: Identity, old: Files, new: Files, going_on: list[Position],
           whole: State, tell: Callable[[str], None]) -> Moved:  # fmt: skip
-    begin(new, Origin(old.root, identity.id, state.epoch))
+    _begin(new, Origin(old.root, identity.id, state.epoch))
     target = Checkpoint(
         new, uuid.uuid4().hex, job.partitions or identity.partitions, True, ancestors=(*identity.ancestors, identity.id)
     )
@@ -150,14 +169,9 @@ def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_
 
 def _check_space(size: int, new: Files) -> None:
     """Raises UpgradeError if the local disk of the new checkpoint cannot take the state."""
-    if not new.is_local:
-        return
-    place = Path(new.local())
-    while not place.exists():
-        place = place.parent
-    free = shutil.disk_usage(place).free
-    if free < size:
+    disk = disk_of(new.local()) if new.is_local else None
+    if disk is not None and disk.free < size:
         raise UpgradeError(
-            f"the state has {size / 1e6:,.1f} MB, {free / 1e6:,.1f} MB are free on the disk of {new.root}",
+            f"the state has {size / 1e6:,.1f} MB, {disk.free / 1e6:,.1f} MB are free on the disk of {new.root}",
             "free some space there: about twice the state is needed; or give --checkpoint a folder on another disk",
         )
