@@ -7,6 +7,7 @@ further effect on a sink.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 
 from pyspark.sql import DataFrame, Observation
@@ -28,36 +29,24 @@ from vsc.runtime.spark.wire import CONTROL
 __all__ = ["EpochWriter"]
 
 
+@dataclass(eq=False)
 class EpochWriter:
     """For foreachBatch. `error` is the last exception; `hooks` are called for every epoch.
 
     `running` is the epoch that is being written, None between epochs.
     """
 
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        sinks: Sequence[EpochSink],
-        claim: Claim,
-        hooks: Sequence[Callable[[EpochReport], None]],
-        pacer: Pacer,
-        delivery: Delivery,
-        columns: MissingColumns,
-        bad_rows: BadRows,
-        refusals: Refusals,
-    ) -> None:
-        self._checkpoint = checkpoint
-        self._delivery = delivery
-        self._pacer = pacer
-        self._columns = columns
-        self._bad_rows = bad_rows
-        # What one sink is refused another one writes.
-        self._sinks = sorted(sinks, key=lambda sink: refusals.takes(sink.id))
-        self._refusals = refusals
-        self._claim = claim
-        self._hooks = hooks
-        self.error: BaseException | None = None
-        self.running: int | None = None
+    checkpoint: Checkpoint
+    sinks: Sequence[EpochSink]
+    claim: Claim
+    hooks: Sequence[Callable[[EpochReport], None]]
+    pacer: Pacer
+    delivery: Delivery
+    columns: MissingColumns
+    bad_rows: BadRows
+    refusals: Refusals
+    error: BaseException | None = None
+    running: int | None = None
 
     def __call__(self, batch: DataFrame, epoch: int) -> None:
         """Writes one epoch."""
@@ -71,22 +60,22 @@ class EpochWriter:
             self.running = None
 
     def _write(self, batch: DataFrame, epoch: int) -> None:
-        self._claim.check()
-        self._columns.check()
-        pace = self._pacer.decide(epoch)
-        if len(self._sinks) == 1 and self._sinks[0].computes and self._sinks[0].is_new(epoch):
-            report = self._passed_on(batch, epoch, self._sinks[0])
+        self.claim.check()
+        self.columns.check()
+        pace = self.pacer.decide(epoch)
+        if len(self.sinks) == 1 and self.sinks[0].computes and self.sinks[0].is_new(epoch):
+            report = self._passed_on(batch, epoch, self.sinks[0])
         else:
             report = self._kept(batch, epoch)
-        report.outstanding, report.now, report.latest = self._pacer.outstanding, pace.now, pace.latest
-        self._checkpoint.keep(report)
-        self._bad_rows.tell(report)
-        self._pacer.done(report)
-        for hook in self._hooks:
+        report.outstanding, report.now, report.latest = self.pacer.outstanding, pace.now, pace.latest
+        self.checkpoint.keep(report)
+        self.bad_rows.tell(report)
+        self.pacer.done(report)
+        for hook in self.hooks:
             hook(report)
 
     def _output(self, blobs: DataFrame) -> Output:
-        return Output(blobs, self._delivery, self._checkpoint.partitions)
+        return Output(blobs, self.delivery, self.checkpoint.partitions)
 
     def _passed_on(self, batch: DataFrame, epoch: int, sink: EpochSink) -> EpochReport:
         """Lets the one sink compute the output in its own job, which brings the counters here as well."""
@@ -96,7 +85,7 @@ class EpochWriter:
         @cache
         def report() -> EpochReport:
             found = EpochReport.gather(epoch, map(bytes, seen.get["payloads"]))
-            self._bad_rows.check(found)  # a sink asks before it lets anything be seen
+            self.bad_rows.check(found)  # a sink asks before it lets anything be seen
             return found
 
         output = self._output(batch.observe(seen, payloads))
@@ -112,15 +101,15 @@ class EpochWriter:
         try:
             counters = kept.where(F.col("dest") == CONTROL).select("payload").collect()
             report = EpochReport.gather(epoch, (bytes(row.payload) for row in counters))
-            if any(sink.is_new(epoch) for sink in self._sinks):
-                self._bad_rows.check(report)
+            if any(sink.is_new(epoch) for sink in self.sinks):
+                self.bad_rows.check(report)
             output = self._output(kept)
-            before = [sink for sink in self._sinks if not self._refusals.takes(sink.id)]
-            for sink in before:
+            before = [sink for sink in self.sinks if not self.refusals.takes(sink.id)]
+            for sink in before:  # what one sink is refused another one writes
                 sink.write(output, epoch, partial(report.rows, sink.id))
             refused = [(sink.id, sink.refused(epoch)) for sink in before if sink.keeps_refused]
-            output = self._output(self._refusals.joined(kept, report, refused))
-            for sink in self._sinks[len(before) :]:
+            output = self._output(self.refusals.joined(kept, report, refused))
+            for sink in (sink for sink in self.sinks if self.refusals.takes(sink.id)):
                 sink.write(output, epoch, partial(report.rows, sink.id))
             return report
         finally:

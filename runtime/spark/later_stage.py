@@ -163,7 +163,7 @@ class LaterStageTask:
         """
         blobs.fresh = []
         counters = TaskCounters(self.stage, partition)
-        router = Router(self.plan, self.stage, self.partitions)
+        router = Router(self.plan, self.partitions, counters)
         out: list[WireRow] = []
         produced = False
         with opened(folder, manifest) as base:
@@ -179,7 +179,7 @@ class LaterStageTask:
                     out = []
                 counters.metrics.merge(result.metrics)
                 for node, batch in result.batches:
-                    out.extend(router.route(node, batch, partition, counters))
+                    out.extend(router.route(node, batch))
                 produced = True
             counters.mark("process", started)
             stores = self._store_states(state.kv, state.below)
@@ -187,7 +187,7 @@ class LaterStageTask:
             live = sum(store.rows for store in stores.values())
             counters.state = StateSize(live, committed.size, task.held, len(committed.blobs), len(in_step), stores)
         counters.mark("commit", started)
-        router.finish(counters)
+        router.finish()
         out.append(counters.row())
         yield from self._given_out(out)
 

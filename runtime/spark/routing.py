@@ -28,16 +28,17 @@ class _Target:
 
 
 class Router:
-    """Routes what stage `stage` of the plan hands out."""
+    """Routes what a task of the plan hands out, whose `counters` say of which stage and partition it is."""
 
-    def __init__(self, plan: Plan, stage: int, partitions: int) -> None:
+    def __init__(self, plan: Plan, partitions: int, counters: TaskCounters) -> None:
         self._partitions = partitions
         self._plan = plan
-        this = next(s for s in plan.stages if s.id == stage)
+        self._counters = counters
+        this = next(s for s in plan.stages if s.id == counters.stage)
         self._stages = handed_on(this)
         self._codecs = partition_codecs(plan)
         self._delivery = delivery(plan)
-        self._in_order = stage > 0
+        self._in_order = this.id > 0
         self._targets: dict[tuple[str, bool], _Target] = {}
         given = plan.given(this)
         for sink in plan.sinks:
@@ -45,24 +46,22 @@ class Router:
                 target = self._targets.setdefault((sink.node, sink.connector.newest_only), _Target())
                 target.sinks.append(sink.id)
                 if connector_of(sink.connector.kind).digests:
-                    target.digests = target.digests or PartDigests(by_origin=stage == 0)
+                    target.digests = target.digests or PartDigests(by_origin=this.id == 0)
 
-    def route(self, node: str, batch: Batch, here: int, counters: TaskCounters) -> Iterator[WireRow]:
-        """The rows that carry `batch`; what is for a sink travels through partition `here`, unless it goes by key."""
+    def route(self, node: str, batch: Batch) -> Iterator[WireRow]:
+        """The rows that carry `batch`; what is for a sink goes through the task's partition, unless it goes by key."""
         every, newest = (self._targets.get((node, newest_only), _Target()) for newest_only in (False, True))
-        yield from self._sent(node, batch, here, counters, self._stages.get(node, ()), every)
+        yield from self._sent(node, batch, self._stages.get(node, ()), every)
         if newest.sinks:
             newest_changes = batch if batch.latest is None else batch.filter(batch.latest)
-            yield from self._sent(node, newest_changes, here, counters, (), newest)
+            yield from self._sent(node, newest_changes, (), newest)
 
-    def _sent(
-        self, node: str, batch: Batch, here: int, counters: TaskCounters, stages: tuple[int, ...], target: _Target
-    ) -> Iterator[WireRow]:
+    def _sent(self, node: str, batch: Batch, stages: tuple[int, ...], target: _Target) -> Iterator[WireRow]:
         if not len(batch):
             return
         sinks = target.sinks
         for sink in sinks:
-            counters.written[sink] += len(batch)
+            self._counters.written[sink] += len(batch)
         if target.digests is not None:
             target.digests.update(batch)
         if sinks and node in self._delivery.shuffled and not self._in_order:
@@ -72,14 +71,14 @@ class Router:
             for partition, part in split(batch, self._codecs[node], self._partitions, is_broadcast(self._plan, node)):
                 yield from _rows(part, partition, node, stages, by_key)
         if sinks and not by_key:
-            yield from _rows(batch, here, node, (), sinks)
+            yield from _rows(batch, self._counters.partition, node, (), sinks)
 
-    def finish(self, counters: TaskCounters) -> None:
+    def finish(self) -> None:
         """Hands over the digests of what went to each sink, once everything is routed."""
         for target in self._targets.values():
             if target.digests is not None:
                 for sink in target.sinks:
-                    counters.digest(sink, target.digests.value())
+                    self._counters.digest(sink, target.digests.value())
 
 
 def _rows(batch: Batch, partition: int, node: str, stages: tuple[int, ...], sinks: list[str]) -> Iterator[WireRow]:

@@ -72,17 +72,12 @@ class StageZeroTask:
         context = TaskContext.get()
         here = context.partitionId() % self.partitions if context is not None else 0
         counters = TaskCounters(0, here)
-        router = Router(self.plan, 0, self.partitions)
+        router = Router(self.plan, self.partitions, counters)
         files = _Files(self, counters)
         keys = slots(self.partitions)
-        for batch in _gathered(batches if self.files is None else self.files(batches)):
-            files.add(batch)
-            if files.full:
-                for node, records in files.take():
-                    yield from record_batches(router.route(node, records, here, counters), keys)
-        for node, records in files.take():
-            yield from record_batches(router.route(node, records, here, counters), keys)
-        router.finish(counters)
+        for node, records in files.portions(_gathered(batches if self.files is None else self.files(batches))):
+            yield from record_batches(router.route(node, records), keys)
+        router.finish()
         counters.mark("process", started)
         last = [counters.row()]
         stages = stages_in_step(self.plan)
@@ -124,21 +119,20 @@ class _Files:
         self.highest = -1
         """The highest event time so far; -1 without any."""
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Takes rows as Spark read them."""
-        for part, rows in self._runs(batch):
-            if part != self._part:
-                self._part, self._row, self._clock = part, 0, None
-                self._folders = folder_values(unquote(part), self._source.columns)
-            self._process(rows)
+    def portions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Batch]]:
+        """The records of rows as Spark read them, whenever they are enough to be routed, and at the end: one batch a
+        node, in the order in which stage 0 hands them out."""
+        for batch in batches:
+            for part, rows in self._runs(batch):
+                if part != self._part:
+                    self._part, self._row, self._clock = part, 0, None
+                    self._folders = folder_values(unquote(part), self._source.columns)
+                self._process(rows)
+            if self._waiting >= FLUSH_ROWS or self._bytes >= FLUSH_BYTES:
+                yield from self._taken()
+        yield from self._taken()
 
-    @property
-    def full(self) -> bool:
-        """Whether the records so far are enough to be routed."""
-        return self._waiting >= FLUSH_ROWS or self._bytes >= FLUSH_BYTES
-
-    def take(self) -> Iterator[tuple[str, Batch]]:
-        """The records so far, one batch a node, in the order in which stage 0 hands them out."""
+    def _taken(self) -> Iterator[tuple[str, Batch]]:
         found, self._batches, self._waiting, self._bytes = self._batches, {}, 0, 0
         for node, batches in found.items():
             yield node, Batch.concat(batches)
@@ -177,7 +171,7 @@ class _Files:
 
     def _fill(self, columns: list[pa.Array], rows: pa.RecordBatch) -> None:
         """Reads the texts that are still to be read."""
-        texts = rows.column(rows.schema.names.index(JSON)) if self._plain else None
+        texts = rows.column(JSON) if self._plain else None
         if texts is None or texts.null_count == len(texts):
             return
         for place, found in zip(self._places, parsed(texts, self._plain), strict=True):
@@ -188,8 +182,7 @@ class _Files:
         of_folders = [folder.problem for folder in self._folders.values() if folder.problem is not None]
         if of_folders:
             return np.ones(rows.num_rows, dtype=np.bool_), lambda row: (of_folders[0], None)
-        names = rows.schema.names
-        why = {name: rows.column(names.index(name)) for name in (BAD, CORRUPT) if name in names}
+        why = {name: rows.column(name) for name in (BAD, CORRUPT) if name in rows.schema.names}
         marks = [
             column.is_valid().to_numpy(zero_copy_only=False)
             for column in why.values()
@@ -213,33 +206,32 @@ class _Files:
         names = batch.schema.names
         if batch.num_rows == 0:
             return
-        if START in names and pc.max(batch.column(names.index(START))).as_py():
-            raise SourceError(f"source '{self._name}': a file was split between tasks", "report this as a bug in vsc")
+        if START in names and pc.max(batch.column(START)).as_py():
+            raise self._split()
         if PART not in names:
             yield "", batch
-            return
-        if INDEX in names:
-            yield from self._indexed_runs(batch, names)
-            return
-        yield from runs(batch, names.index(PART))
+        elif INDEX in names:
+            yield from self._indexed_runs(batch)
+        else:
+            yield from runs(batch, names.index(PART))
 
-    def _indexed_runs(self, batch: pa.RecordBatch, names: list[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    def _indexed_runs(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The same, where only the first row of a file holds its path."""
-        index = batch.column(names.index(INDEX)).to_numpy()
+        index = batch.column(INDEX).to_numpy()
         starts = [0, *(int(i) for i in np.flatnonzero(index == 0) if i), batch.num_rows]
         for start, end in pairwise(starts):
-            part = batch.column(names.index(PART))[start].as_py() if index[start] == 0 else self._part
+            part = batch.column(PART)[start].as_py() if index[start] == 0 else self._part
             if part is None or int(index[start]) not in (0, self._row):
-                raise SourceError(
-                    f"source '{self._name}': a file was split between tasks", "report this as a bug in vsc"
-                )
+                raise self._split()
             yield part, batch.slice(start, end - start)
+
+    def _split(self) -> SourceError:
+        return SourceError(f"source '{self._name}': a file was split between tasks", "report this as a bug in vsc")
 
 
 def _numbers(rows: pa.RecordBatch, name: str) -> npt.NDArray[Any] | None:
     """A column of `source_columns` without nulls; None where it does not apply."""
-    names = rows.schema.names
-    return rows.column(names.index(name)).to_numpy(zero_copy_only=False) if name in names else None
+    return rows.column(name).to_numpy(zero_copy_only=False) if name in rows.schema.names else None
 
 
 def _typed(column: pa.Array, wanted: pa.DataType) -> pa.Array:
