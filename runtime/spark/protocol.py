@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import uuid
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -212,7 +212,7 @@ class PartitionState:
         It becomes a blob of the call's changelogs (`name` as for `commit`, which adds it to the chain), and goes to a
         scratch copy of the local store, which stays as it was. No scan of `kv` may be under way.
         """
-        self._spilled = (*self._spilled, self._write(f"{name}.{len(self._spilled)}", self.kv.changelog()))
+        self._spilled = (*self._spilled, self._changelog(f"{name}.{len(self._spilled)}", self.kv.changelog()))
         if self.below is self._base:
             self.below = self._base.scratch()
         self.kv.settle(self.below)
@@ -224,41 +224,37 @@ class PartitionState:
         manifest; the local store stays as it was.
         """
         changelog = self.kv.changelog()
-        chain = (*self._folded(name).blobs, *self._spilled)
-        if not self._is_empty(changelog):
-            chain = (*chain, self._write(name, changelog))
+        chain = (*self._folded(name), *self._spilled)
+        if changelog != encode_changelog([], [], []):
+            chain = (*chain, self._changelog(name, changelog))
         if chain != self._manifest.blobs:
             self._manifest = Manifest(chain)
             self._blobs.set_manifest(self._manifest.dump())
         return self._manifest
 
-    @staticmethod
-    def _is_empty(changelog: bytes) -> bool:
-        return changelog == encode_changelog([], [], [])
+    def _changelog(self, name: str, changelog: bytes) -> Blob:
+        chunks = (changelog[i : i + CHUNK_BYTES] for i in range(0, len(changelog), CHUNK_BYTES))
+        return self._written(name, "changelog", name, chunks)
 
-    def _write(self, name: str, changelog: bytes) -> Blob:
-        chunks = [changelog[i : i + CHUNK_BYTES] for i in range(0, len(changelog), CHUNK_BYTES)]
-        for i, chunk in enumerate(chunks):
-            self._blobs.put(name, i, chunk)
-        return Blob(name, "changelog", name, tuple(map(len, chunks)), tuple(map(zlib.crc32, chunks)))
-
-    def _folded(self, name: str) -> Manifest:
+    def _folded(self, name: str) -> tuple[Blob, ...]:
         """The chain, or, when its changelogs outweigh its snapshot, a new snapshot of the base alone."""
         chain = self._manifest.blobs
         snapshot = sum(b.size for b in chain if b.kind == "snapshot")
-        changelogs = self._manifest.size - snapshot
-        if changelogs <= max(FOLD_BYTES, snapshot):
-            return self._manifest
-        lengths, checksums = [], []
-        folded = f"{name}.snapshot"
-        for i, chunk in enumerate(snapshot_chunks(self._base)):
-            self._blobs.put(folded, i, chunk)
-            lengths.append(len(chunk))
-            checksums.append(zlib.crc32(chunk))
+        if self._manifest.size - snapshot <= max(FOLD_BYTES, snapshot):
+            return chain
+        folded = self._written(f"{name}.snapshot", "snapshot", self._manifest.newest, snapshot_chunks(self._base))
         for blob in chain:
             for i in range(len(blob.lengths)):
                 self._blobs.remove(blob.name, i)
-        return Manifest((Blob(folded, "snapshot", self._manifest.newest, tuple(lengths), tuple(checksums)),))
+        return (folded,)
+
+    def _written(self, name: str, kind: str, upto: str, chunks: Iterable[bytes]) -> Blob:
+        lengths, checksums = [], []
+        for i, chunk in enumerate(chunks):
+            self._blobs.put(name, i, chunk)
+            lengths.append(len(chunk))
+            checksums.append(zlib.crc32(chunk))
+        return Blob(name, kind, upto, tuple(lengths), tuple(checksums))
 
 
 def _stamp(base: OrderedKV) -> str | None:
