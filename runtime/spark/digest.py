@@ -29,7 +29,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class ContentDigest:
-    """The digest of the rows of one part (a source partition, or a stage's vsc partition), fed batch by batch."""
+    """The digest of the rows of one part (a source partition, or what a stage's vsc partition hands on), in order."""
 
     __slots__ = ("_checks", "_rows")
 
@@ -58,25 +58,21 @@ class ContentDigest:
 
 
 class PartDigests:
-    """The digest of what a task hands on of one node: of all of it in its order, or with each origin on its own.
+    """The digest of what a task that reads sources hands on of one node: with each origin on its own.
 
-    A task that reads sources takes some files and not others, which may be other ones when the epoch is repeated; each
-    file it reads as a whole. So by origin the digests of all tasks, combined, are the same whoever read what.
+    It takes some files and not others, which may be other ones when the epoch is repeated; each file it reads as a
+    whole. So the digests of all tasks, combined, are the same whoever read what.
     """
 
-    __slots__ = ("_by_origin", "_current", "_done", "_origin")
+    __slots__ = ("_current", "_done", "_origin")
 
-    def __init__(self, by_origin: bool) -> None:
-        self._by_origin = by_origin
+    def __init__(self) -> None:
         self._origin: Origin | None = None
         self._current = ContentDigest()
         self._done = 0
 
     def update(self, batch: Batch) -> None:
-        """Takes further rows; by origin, the rows of one follow each other."""
-        if not self._by_origin:
-            self._current.update(batch)
-            return
+        """Takes further rows, in which those of one origin follow each other."""
         origins = batch.order.origin
         starts = [0, *(np.flatnonzero(np.diff(origins)) + 1).tolist()]
         for start, end in pairwise([*starts, len(batch)]):

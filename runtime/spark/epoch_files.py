@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vsc.runtime.errors import SinkError
-from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.hadoop import Files, is_hidden
 
 __all__ = ["MARK", "EpochFiles", "Tally"]
 
@@ -157,7 +157,7 @@ class EpochFiles:
             self._folder.delete(aside)
             return None
         sizes = self._folder.sizes(aside)
-        parts = [(name, sizes[name]) for name in sorted(sizes, key=_by_numbers) if not name.startswith(("_", "."))]
+        parts = [(name, sizes[name]) for name in sorted(sizes, key=_by_numbers) if not is_hidden(name)]
         files = tuple((name, self._name(epoch, i, name), size) for i, (name, size) in enumerate(parts))
         for _, name, _ in files:
             if self._folder.exists(name):
@@ -212,9 +212,7 @@ class EpochFiles:
 
     def _refuse_foreign(self, own: tuple[str, ...]) -> None:
         for name in self._folder.files():
-            if any(part.startswith(("_", ".")) for part in name.split("/")):
-                continue
-            if not name.startswith(own):
+            if not is_hidden(name) and not name.startswith(own):
                 raise SinkError(
                     f"{self._place}: {self._folder.root} holds {name}, which this checkpoint did not write",
                     "give another path, remove the files, or add append = true",

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from vsc.runtime.errors import VscRuntimeError
 
-__all__ = ["Files", "default_is_local", "is_local", "local_path", "logged_url", "usable"]
+__all__ = ["Files", "default_is_local", "is_hidden", "is_local", "local_path", "logged_url", "usable"]
 
 
 MAX_BYTES = 64 << 20
@@ -58,6 +58,11 @@ def logged_url(url: str) -> str:
     return f"file://{url[5:]}" if url.startswith("file:/") and not url.startswith("file://") else url
 
 
+def is_hidden(path: str) -> bool:
+    """Whether Spark does not read a file with this relative path: a part of it begins with _ or a dot."""
+    return any(part.startswith(("_", ".")) for part in path.split("/"))
+
+
 def _checksum(path: Path) -> Path:
     """Where Hadoop keeps the checksum of a local file."""
     return path.with_name(f".{path.name}.crc")
@@ -98,14 +103,9 @@ class Files:
     def has_data(self) -> bool:
         """Whether the root, taken as a glob, matches a file or a folder with a file below it that is not hidden."""
         for status in self._fs.globStatus(self._root) or ():
-            if status.isFile():
+            shown = (path for path in self._below(status.getPath()) if not is_hidden(path))
+            if status.isFile() or next(shown, None) is not None:
                 return True
-            base = len(str(status.getPath().toUri().getPath()))
-            found = self._fs.listFiles(status.getPath(), True)
-            while found.hasNext():
-                below = str(found.next().getPath().toUri().getPath())[base:].strip("/")
-                if not any(part.startswith(("_", ".")) for part in below.split("/")):
-                    return True
         return False
 
     def names(self, name: str = "") -> list[str]:
@@ -123,18 +123,20 @@ class Files:
 
     def size(self, name: str) -> int | None:
         """The length of a file in bytes; None if it does not exist."""
-        return int(self._fs.getFileStatus(self._path(name)).getLen()) if self.exists(name) else None
+        return self.length(name) if self.exists(name) else None
 
     def files(self, name: str = "") -> list[str]:
         """The relative paths of all files below a folder; none if it does not exist."""
         if not self.exists(name):
             return []
-        found = self._fs.listFiles(self._path(name), True)
-        base = self._fs.makeQualified(self._path(name)).toUri().getPath().rstrip("/") + "/"
-        paths = []
+        return sorted(self._below(self._path(name)))
+
+    def _below(self, folder: Any) -> Iterator[str]:
+        """The relative paths of all files below a folder that exists, as they are found."""
+        base = self._fs.makeQualified(folder).toUri().getPath().rstrip("/") + "/"
+        found = self._fs.listFiles(folder, True)
         while found.hasNext():
-            paths.append(str(found.next().getPath().toUri().getPath()).removeprefix(base))
-        return sorted(paths)
+            yield str(found.next().getPath().toUri().getPath()).removeprefix(base)
 
     def local(self, name: str = "") -> str:
         """The plain path of `name`; the folder has to be a local one (`is_local`)."""

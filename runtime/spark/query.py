@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -86,9 +86,12 @@ class Opened:
 
     def tracker(self) -> Tracker:
         """Sums up the run; it knows the state that earlier epochs left."""
+        return Tracker.after(self.job.plan, self.known())
+
+    def known(self) -> Iterator[EpochReport]:
+        """What earlier epochs did that the run goes on from, as far as it is kept; oldest first."""
         until = self.job.back_to
-        known = (report for report in self.checkpoint.reports() if until is None or report.epoch <= until)
-        return Tracker.after(self.job.plan, known)
+        return (report for report in self.checkpoint.reports() if until is None or report.epoch <= until)
 
     def to_drain(self) -> Opened:
         """The same after its run, for the run that emits everything still held."""
@@ -225,8 +228,7 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
 
 def _read_before(what: Opened) -> frozenset[str]:
     """The sources that had brought rows when the run began; all of them if its first epochs are no longer known."""
-    until = what.job.back_to
-    reports = [r for r in what.checkpoint.reports() if until is None or r.epoch <= until]
+    reports = list(what.known())
     if reports and reports[0].epoch > 0:
         return frozenset(node.name for node in what.resolved.nodes)
     return frozenset(name for report in reports for name, rows in report.read.items() if rows)

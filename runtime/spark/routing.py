@@ -13,7 +13,7 @@ from vsc.runtime.records import Batch
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.delivery import delivery
-from vsc.runtime.spark.digest import PartDigests
+from vsc.runtime.spark.digest import ContentDigest, PartDigests
 from vsc.runtime.spark.wire import SINK, WireRow, pieces
 
 __all__ = ["Router"]
@@ -24,7 +24,7 @@ class _Target:
     """Sinks that get the same records of a node, and the digest of these, if one of them compares digests."""
 
     sinks: list[str] = field(default_factory=list)
-    digests: PartDigests | None = None
+    digests: ContentDigest | PartDigests | None = None
 
 
 class Router:
@@ -46,7 +46,7 @@ class Router:
                 target = self._targets.setdefault((sink.node, sink.connector.newest_only), _Target())
                 target.sinks.append(sink.id)
                 if connector_of(sink.connector.kind).digests:
-                    target.digests = target.digests or PartDigests(by_origin=this.id == 0)
+                    target.digests = target.digests or (ContentDigest() if this.id else PartDigests())
 
     def route(self, node: str, batch: Batch) -> Iterator[WireRow]:
         """The rows that carry `batch`; what is for a sink goes through the task's partition, unless it goes by key."""

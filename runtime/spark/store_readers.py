@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from vsc.plan.nodes import Column, Plan
+from vsc.plan.nodes import Plan
 from vsc.runtime.operators.former import lift
 from vsc.runtime.operators.views import Entry, Question, StoreInfo
 from vsc.runtime.operators.views.catalog import open_view
@@ -83,28 +83,22 @@ def row_ddl(store: StoreInfo) -> str:
 
     The store's own columns go by their place here: one may be called as one of the others. Users see `StoreInfo.names`.
     """
-    types = ["binary", *(str(c.type) for c in _columns(store)), "string", *("bigint" for _ in store.extra)]
-    return ", ".join(f"{name} {type}" for name, type in zip(_internal_names(store), types, strict=True))
+    return ", ".join(f"{name} {type}" for name, type in _fields(store))
 
 
-def _internal_names(store: StoreInfo) -> list[str]:
-    columns = (f"_vsc_column_{i}" for i in range(len(_columns(store))))
-    return [ENCODED, *columns, "_status", *(f"_{name}" for name in store.extra)]
-
-
-def _columns(store: StoreInfo) -> tuple[Column, ...]:
-    return (*store.key, *store.value)
+def _fields(store: StoreInfo) -> list[tuple[str, object]]:
+    columns = ((f"_vsc_column_{i}", c.type) for i, c in enumerate((*store.key, *store.value)))
+    return [(ENCODED, "binary"), *columns, ("_status", "string"), *((f"_{name}", "bigint") for name in store.extra)]
 
 
 def _batch(store: StoreInfo, entries: list[Entry]) -> pa.RecordBatch:
     nothing = (None,) * len(store.value)
     rows = [(*e.key, *(nothing if e.value is None else e.value)) for e in entries]
-    columns = _columns(store)
     arrays = [pa.array([e.encoded for e in entries], pa.binary())]
-    arrays += [to_array([row[i] for row in rows], column.type) for i, column in enumerate(columns)]
+    arrays += [to_array([row[i] for row in rows], column.type) for i, column in enumerate((*store.key, *store.value))]
     arrays.append(pa.array([e.status.value for e in entries], pa.string()))
     arrays += [pa.array([e.extra[i] for e in entries], pa.int64()) for i in range(len(store.extra))]
-    return pa.RecordBatch.from_arrays(arrays, names=_internal_names(store))
+    return pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in _fields(store)])
 
 
 def _chunks(rows: _Rows, partition: int) -> GetChunk:

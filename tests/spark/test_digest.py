@@ -110,7 +110,7 @@ def test_by_origin_it_does_not_matter_which_task_read_which_file() -> None:
     parts = [one_task.take(np.arange(a, b)) for a, b in ((0, 1), (1, 4), (4, 6))]
 
     def of(*batches: Batch) -> int:
-        found = PartDigests(by_origin=True)
+        found = PartDigests()
         for part in batches:
             found.update(part)
         return found.value()
@@ -118,6 +118,6 @@ def test_by_origin_it_does_not_matter_which_task_read_which_file() -> None:
     files = [one_task.take(np.arange(a, b)) for a, b in ((0, 2), (2, 5), (5, 6))]
     apart = sum(of(file) for file in files) % (1 << 128)
     assert of(one_task) == of(*parts) == of(files[2], files[0], files[1]) == apart
-    in_order = PartDigests(by_origin=False)
+    in_order = ContentDigest()
     in_order.update(one_task)
     assert in_order.value() == digest(one_task) != apart

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry import Carried, Carry
 from vsc.runtime.spark.epoch_state import EpochState
-from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.hadoop import Files, is_hidden
 from vsc.runtime.spark.protocol import Manifest
 from vsc.runtime.spark.seeds import packed, seed_line
 from vsc.runtime.state.kv import OrderedKV
@@ -93,7 +93,7 @@ class State:
             frame = reduce(DataFrame.union, parts)
             with done.shown(len(parts) * self._state.partitions, tell):
                 frame.write.option("maxRecordsPerFile", _LINES_A_FILE).text(new.path(SEEDING))
-        names = [name for name in new.sizes(SEEDING) if not name.startswith(("_", "."))]
+        names = [name for name in new.sizes(SEEDING) if not is_hidden(name)]
         for number, name in enumerate(names):
             new.rename(f"{SEEDING}/{name}", f"vsc/control/seed-{number:06d}.txt")
         new.delete(SEEDING)
