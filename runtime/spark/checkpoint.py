@@ -10,7 +10,7 @@ Layout, beside Spark's own folders in the checkpoint:
     vsc/sources/N/         the snapshot of a source that is read once
     vsc/epochs/N.json      what epoch N did (the newest few)
     vsc/inputs/N.json      for which sources epoch N waits, from before it runs (the newest few)
-    vsc/back/N.json        epoch N is being gone back to (`vsc.runtime.spark.going_back`); nothing when that is done
+    vsc/back/N.json        epoch N is being gone back to (`go_back`); nothing when that is done
     vsc/upgrade.json       which checkpoint it goes on from, vsc/successor.json which one goes on from it
                            (`vsc.runtime.spark.lineage`)
 
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -34,12 +34,14 @@ from pyspark.sql import SparkSession
 from vsc.changes import Change
 from vsc.plan import Plan, dump
 from vsc.runtime.errors import CheckpointError
+from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.control import DRAIN, START, WAKE
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.hadoop import Files, usable
 from vsc.runtime.spark.identity import FORMAT, IDENTITY, PLAN, Identity, changes_in_place, read_identity
 from vsc.runtime.spark.lineage import check_current, check_finished
 from vsc.runtime.spark.sealed import RESTORE, ReadableFiles, damaged, epochs_in, sealed, unsealed
+from vsc.runtime.spark.spark_logs import SparkLogs
 
 __all__ = ["Checkpoint", "checked_identity"]
 
@@ -173,16 +175,27 @@ class Checkpoint:
                 except CheckpointError as error:
                     yield epoch, error
 
-    def going_back(self) -> int | None:
-        """The oldest epoch to which a run began to go back without getting there, or None."""
-        return min(epochs_in(self.files, _BACK), default=None)
+    def go_back(self, sinks: Sequence[EpochSink], epoch: int | None) -> None:
+        """Goes back to the state after `epoch`, or to where a run that has ended was going; None and nowhere: does
+        nothing. What came later is forgotten, here and in the sinks.
 
-    def set_going_back(self, epoch: int | None) -> None:
-        """Notes that the checkpoint is going back to `epoch`; None: that it has got there."""
-        if epoch is None:
-            self.files.delete(_BACK)
-        elif epoch != self.going_back():
-            self.files.write(f"{_BACK}/{epoch}.json", sealed({"epoch": epoch}))
+        CheckpointError if that state is not kept: nothing is changed before that is known. A crash in the middle does
+        no harm: the checkpoint says first where it goes, and the next run finishes it before it does anything else.
+        The caller has claimed the checkpoint.
+        """
+        begun = epochs_in(self.files, _BACK)
+        target = min(begun | ({epoch} if epoch is not None else set()), default=None)
+        if target is None:
+            return
+        logs = SparkLogs(self.files)
+        logs.check_kept(target)
+        if target not in begun:
+            self.files.write(f"{_BACK}/{target}.json", sealed({"epoch": target}))
+        logs.forget_after(target)
+        self.forget_after(target)
+        for sink in sinks:
+            sink.back_to(target)
+        self.files.delete(_BACK)
 
     def forget_after(self, epoch: int) -> None:
         """Forgets the reports and paces of later epochs, and what partitions were to be told in them.

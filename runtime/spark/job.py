@@ -18,7 +18,11 @@ __all__ = ["Run", "Time", "as_text", "clock_of"]
 Time = int | str | datetime
 """A time as users give it: see `vsc.runtime.times`."""
 
-_EXAMPLES = {"trigger": "'10 seconds'", "max_idle": "'10 seconds'", "max_bad": "'1%', or '100'"}
+_EXAMPLES = {
+    "checkpoint": "the path of a folder", "trigger": "'10 seconds'", "max_idle": "'10 seconds'",
+    "local_dir": "the path of a folder", "max_bad": "'1%', or '100'",
+}  # fmt: skip
+_REQUIRED = ("checkpoint", "trigger")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +70,9 @@ def _wrong_types(run: Run) -> Iterator[tuple[str, str]]:
     values: dict[str, object] = {name: getattr(run, name) for name in Run.__dataclass_fields__}
     if not isinstance(values["plan"], Plan):
         yield f"`plan` is what `compile_topology` gives, not {brief(run.plan)}", "compile the topology first"
-    for name, optional in (
-        ("checkpoint", False),
-        ("trigger", False),
-        ("max_idle", True),
-        ("local_dir", True),
-        ("max_bad", True),
-    ):
+    for name, example in _EXAMPLES.items():
         value = values[name]
-        if not (isinstance(value, str) or (optional and value is None)):
-            example = _EXAMPLES.get(name, "the path of a folder")
+        if not isinstance(value, str) and (value is not None or name in _REQUIRED):
             yield f"`{name}` is a text, not {brief(value)}", f"give {example}"
     for name in ("partitions", "back_to"):
         value = values[name]

@@ -7,7 +7,6 @@ processor: that is `later_stage_processor`.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from vsc.runtime.operators.views.catalog import pulse, stores_of
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.control import clocks, is_drain, stages_in_step
 from vsc.runtime.spark.counters import StateSize, StoreState, TaskCounters
-from vsc.runtime.spark.local_folder import LocalFolders, opened
+from vsc.runtime.spark.local_folder import LocalFolders, opened, removed
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.protocol import Manifest, PartitionState, attempt_name
 from vsc.runtime.spark.routing import Router
@@ -137,7 +136,7 @@ class LaterStageTask:
                 first = next(frames)
             except LocalStoreError:
                 # What is on the local disk is only a copy: once more, with a new one.
-                shutil.rmtree(folder, ignore_errors=True)
+                removed(folder)
                 blobs.take_back()
                 frames = work()
                 first = next(frames)
@@ -145,7 +144,7 @@ class LaterStageTask:
             try:
                 yield from frames
             except LocalStoreError:
-                shutil.rmtree(folder, ignore_errors=True)  # for the task that Spark starts in place of this one
+                removed(folder)  # for the task that Spark starts in place of this one
                 raise
 
     def _frames(

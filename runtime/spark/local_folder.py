@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from vsc.runtime.errors import LocalStoreError, StateError
 from vsc.runtime.spark.protocol import Manifest, PartitionState
 from vsc.runtime.state.kv import RocksKV
 
-__all__ = ["LocalFolders", "RocksDisk", "new_run", "opened", "spark_local", "sweep"]
+__all__ = ["LocalFolders", "new_run", "opened", "removed", "spark_local", "sweep"]
 
 
 def new_run() -> str:
@@ -30,22 +30,14 @@ def new_run() -> str:
     return f"{time.time_ns():016x}-{uuid.uuid4().hex[:8]}"
 
 
-class RocksDisk:
-    """What is on a local disk: a RocksDB in each folder."""
-
-    def open(self, folder: Path) -> RocksKV:
-        """The store in `folder`, made if it is not there; StateError when it is damaged.
-
-        It has no write-ahead log: what a kill takes is in the changelogs.
-        """
-        return RocksKV(folder, durable=False)
-
-    def remove(self, folder: Path) -> None:
-        """Removes the folder and its contents, as far as possible."""
-        shutil.rmtree(folder, ignore_errors=True)
+def removed(folder: Path) -> None:
+    """Removes the folder and its contents, as far as possible."""
+    shutil.rmtree(folder, ignore_errors=True)
 
 
-_ROCKS = RocksDisk()
+def _rocks(folder: Path) -> RocksKV:
+    """It has no write-ahead log: what a kill takes is in the changelogs."""
+    return RocksKV(folder, durable=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +62,7 @@ class LocalFolders:
                 try:
                     yield folder
                 finally:
-                    shutil.rmtree(folder, ignore_errors=True)
+                    removed(folder)
                 return
             yield folder
 
@@ -96,7 +88,7 @@ def sweep(base: Path, checkpoint: str, keep: str) -> None:
     """
     for old in base.glob(f"vsc-{checkpoint}-*"):
         if old.name < keep:
-            shutil.rmtree(old, ignore_errors=True)
+            removed(old)
 
 
 def spark_local() -> Path:
@@ -105,11 +97,19 @@ def spark_local() -> Path:
 
 
 @contextlib.contextmanager
-def opened(folder: Path, manifest: Manifest, disk: RocksDisk = _ROCKS) -> Iterator[RocksKV]:
-    """The store in `folder`, closed afterwards; rebuilt when it is damaged or is not a prefix of the chain."""
+def opened(
+    folder: Path,
+    manifest: Manifest,
+    open_: Callable[[Path], RocksKV] = _rocks,
+    remove: Callable[[Path], None] = removed,
+) -> Iterator[RocksKV]:
+    """The store in `folder`, closed afterwards; rebuilt when it is damaged or is not a prefix of the chain.
+
+    `open_` opens or makes it: StateError when it is damaged.
+    """
     base: RocksKV | None = None
     try:
-        base = disk.open(folder)
+        base = open_(folder)
         usable = PartitionState.fits(base, manifest)
     except StateError:
         usable = False
@@ -117,12 +117,12 @@ def opened(folder: Path, manifest: Manifest, disk: RocksDisk = _ROCKS) -> Iterat
         if base is not None:
             with contextlib.suppress(LocalStoreError):
                 base.close()
-        disk.remove(folder)
-        base = disk.open(folder)
+        remove(folder)
+        base = open_(folder)
     try:
         yield base
     finally:
         try:
             base.close()
         except LocalStoreError:
-            disk.remove(folder)  # the next call restores it
+            remove(folder)  # the next call restores it

@@ -35,7 +35,6 @@ from vsc.runtime.spark.delivery import delivery
 from vsc.runtime.spark.disks import places_of
 from vsc.runtime.spark.epoch import EpochWriter
 from vsc.runtime.spark.failures import explained
-from vsc.runtime.spark.going_back import go_back
 from vsc.runtime.spark.hadoop import default_is_local
 from vsc.runtime.spark.job import Run, Time, as_text, clock_of
 from vsc.runtime.spark.lineage import Forerunner
@@ -235,7 +234,7 @@ def _read_before(what: Opened) -> frozenset[str]:
 
 
 def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to: int | None) -> None:
-    go_back(opened, sinks, back_to)
+    opened.go_back(sinks, back_to)
     logs = SparkLogs(opened.files)
     logs.check()
     if stages_in_step(plan):

@@ -287,7 +287,7 @@ class Attempt:
         with (
             self.folders.partition(1, self.call[1]) as folder,
             self._entered(folder),
-            opened(folder, manifest, self._disk) as base,
+            opened(folder, manifest, self._disk.open, self._disk.remove) as base,
         ):
             state = PartitionState.open(blobs, base, manifest)
             expected = self._expected

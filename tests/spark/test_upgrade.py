@@ -16,7 +16,6 @@ from vsc.runtime.spark import read_store
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import claim
 from vsc.runtime.spark.connectors.registry import make_sinks
-from vsc.runtime.spark.going_back import go_back
 from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.lineage import SUCCESSOR
 from vsc.runtime.spark.options import resolve_plan
@@ -95,7 +94,7 @@ def half_run(spark: SparkSession, folder: Path, variables: dict[str, str]) -> No
     reports = run_once(old, spark, folder / "old", variables=variables, partitions=2)
     assert sum(size.waiting for size in reports[1].state.values()) > 0
     opened = Checkpoint.open(spark, str(folder / "old"), old, None)
-    go_back(opened, make_sinks(spark, resolve_plan(old, variables), opened.id), 1)
+    opened.go_back(make_sinks(spark, resolve_plan(old, variables), opened.id), 1)
 
 
 def test_what_is_kept_goes_on_whatever_it_is_called(
