@@ -1,11 +1,13 @@
-"""What to run, and how."""
+"""What to run, and how; the words and durations of ``--trigger`` and ``--max-idle``."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import ConfigurationError
@@ -13,7 +15,7 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.times import event_time
 from vsc.runtime.values import brief
 
-__all__ = ["Run", "Time", "as_text", "clock_of"]
+__all__ = ["Run", "Time", "as_text", "clock_of", "ends", "idle_ms", "spark_trigger"]
 
 Time = int | str | datetime
 """A time as users give it: see `vsc.runtime.times`."""
@@ -23,6 +25,8 @@ _EXAMPLES = {
     "local_dir": "the path of a folder", "max_bad": "'1%', or '100'",
 }  # fmt: skip
 _REQUIRED = ("checkpoint", "trigger")
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION = re.compile(r"(\d{1,10})\s*(ms|millisecond|s|second|m|minute|h|hour|d|day)s?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,44 @@ def clock_of(now: Time | None) -> int | None:
     except (ValueError, OverflowError) as error:
         help = "give ms, ISO text or an aware datetime"
         raise ConfigurationError(f"`now` is a time, not {brief(now)}", help) from error
+
+
+def spark_trigger(text: str) -> dict[str, Any]:
+    """The arguments for Spark's ``trigger``. ConfigurationError if the text is not a trigger."""
+    if text == "available-now":
+        return {"availableNow": True}
+    if text == "once":
+        return {"once": True}
+    found = _milliseconds(text)
+    if found is None:
+        raise ConfigurationError(
+            f"{text!r} is not a trigger", "give available-now, once, or a duration such as '10 seconds' or '500 ms'"
+        )
+    return {"processingTime": f"{found} milliseconds"}
+
+
+def ends(trigger: str) -> bool:
+    """Whether a query with this trigger stops when it has read what there is."""
+    return trigger in ("available-now", "once")
+
+
+def idle_ms(text: str) -> int:
+    """`max_idle` in ms. ConfigurationError if the text is not a duration."""
+    found = _milliseconds(text)
+    if found is None:
+        raise ConfigurationError(
+            f"--max-idle: {text!r} is not a valid duration", "give one such as '10 seconds' or '500 ms'"
+        )
+    return found
+
+
+def _milliseconds(text: str) -> int | None:
+    """A duration in ms; None if the text is not one. Ten digits at most: Spark counts in 64 bits."""
+    match = _DURATION.match(text.strip())
+    if match is None:
+        return None
+    unit = match.group(2)
+    return int(match.group(1)) * (_UNITS["ms"] if unit in ("ms", "millisecond") else _UNITS[unit[0]])
 
 
 def _wrong_types(run: Run) -> Iterator[tuple[str, str]]:

@@ -164,7 +164,6 @@ class LaterStageTask:
         counters = TaskCounters(self.stage, partition)
         router = Router(self.plan, self.partitions, counters)
         out: list[WireRow] = []
-        produced = False
         with opened(folder, manifest) as base:
             state = PartitionState.open(blobs, base, manifest)
             lift(self.plan, self.stage, state.kv)
@@ -173,13 +172,11 @@ class LaterStageTask:
             counters.mark("open", started)
             in_step = InStep(state.kv, {n.name: n.schema for n in self.plan.nodes})
             for result in self._results(task, in_step, mine, partial(_spill_much, state, name)):
-                if produced:  # what has waited may be much: it goes on portion by portion
-                    yield from self._given_out(out)
-                    out = []
+                yield from self._given_out(out)  # what has waited may be much: it goes on portion by portion
+                out = []
                 counters.metrics.merge(result.metrics)
                 for node, batch in result.batches:
                     out.extend(router.route(node, batch))
-                produced = True
             counters.mark("process", started)
             stores = self._store_states(state.kv, state.below)
             committed = state.commit(name)

@@ -36,7 +36,7 @@ from vsc.runtime.spark.disks import places_of
 from vsc.runtime.spark.epoch import EpochWriter
 from vsc.runtime.spark.failures import explained
 from vsc.runtime.spark.hadoop import default_is_local
-from vsc.runtime.spark.job import Run, Time, as_text, clock_of
+from vsc.runtime.spark.job import Run, Time, as_text, clock_of, ends, idle_ms, spark_trigger
 from vsc.runtime.spark.lineage import Forerunner
 from vsc.runtime.spark.local_folder import LocalFolders, new_run
 from vsc.runtime.spark.missing_columns import MissingColumns
@@ -53,7 +53,6 @@ from vsc.runtime.spark.ship import ship
 from vsc.runtime.spark.spark_logs import SparkLogs
 from vsc.runtime.spark.status import Epochs
 from vsc.runtime.spark.time_warnings import TimeWarnings
-from vsc.runtime.spark.trigger import ends, idle_ms, spark_trigger
 from vsc.runtime.spark.unread import has_inputs, query_inputs
 from vsc.runtime.spark.zones import check_java_zone
 

@@ -17,7 +17,6 @@ from vsc.runtime.metrics import Dropped, Group
 from vsc.runtime.operators.dead_letters import Letters, Lost, letters_of
 from vsc.runtime.operators.in_step import Frontier
 from vsc.runtime.operators.result import drained
-from vsc.runtime.records import Batch
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.digest import ContentDigest
 from vsc.runtime.spark.wire import SINK, WIRE_DDL, WireRow, pieces, slots, wire_columns
@@ -72,9 +71,15 @@ class Refusals:
         """The blobs of one sink's refused rows, for each sink that takes them."""
         if not refused:
             return
-        owner = self._nodes[sink].owner
-        report.metrics.count(owner, Group.DROPPED_RECORDS, Dropped.REFUSED, len(refused))
-        for name, letters in self._batches(owner, self._nodes[sink].name, number, refused):
+        owner, count = self._nodes[sink].owner, len(refused)
+        report.metrics.count(owner, Group.DROPPED_RECORDS, Dropped.REFUSED, count)
+        origins, order = drained(len(self._plan.stages), _REFUSED + number, 0, range(count))
+        lost = Lost(
+            self._letters.takers(Dropped, owner), owner, Dropped.REFUSED.value, np.arange(count), False,
+            self._letters.source(self._nodes[sink].name), [None] * count, [row.key for row in refused],
+            [row.value for row in refused], [row.message for row in refused],
+        )  # fmt: skip
+        for name, letters in letters_of(self._letters, [lost], origins, order):
             digest = ContentDigest()
             digest.update(letters)
             for taker in (one for one in self._plan.sinks if one.node == name):
@@ -82,15 +87,3 @@ class Refusals:
                 report.digest(taker.id, digest.value())
                 for piece in pieces(letters):
                     yield WireRow(SINK, taker.id, 0, piece.to_ipc(), Frontier.at(piece).place.encoded)
-
-    def _batches(
-        self, owner: str, node: str, number: int, refused: Sequence[RefusedRow]
-    ) -> tuple[tuple[str, Batch], ...]:
-        count = len(refused)
-        origins, order = drained(len(self._plan.stages), _REFUSED + number, 0, range(count))
-        lost = Lost(
-            self._letters.takers(Dropped, owner), owner, Dropped.REFUSED.value, np.arange(count), False,
-            self._letters.source(node), [None] * count, [row.key for row in refused], [row.value for row in refused],
-            [row.message for row in refused],
-        )  # fmt: skip
-        return letters_of(self._letters, [lost], origins, order)

@@ -22,13 +22,12 @@ from vsc.runtime.spark.bad_rows import check_usable
 from vsc.runtime.spark.connectors.registry import empty_sources
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.interrupts import Interrupted, Interrupts
-from vsc.runtime.spark.job import Run
+from vsc.runtime.spark.job import Run, ends
 from vsc.runtime.spark.lag import source_lags
 from vsc.runtime.spark.observed import is_heard
 from vsc.runtime.spark.progress import Activity, Display, Phase, Tracker
 from vsc.runtime.spark.query import Opened, Started, start_query
 from vsc.runtime.spark.ship import warm_up
-from vsc.runtime.spark.trigger import ends
 
 __all__ = ["Interrupted", "Run", "run"]
 

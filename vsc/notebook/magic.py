@@ -63,7 +63,7 @@ class TopologyMagics(Magics):  # type: ignore[misc]
         query = _started(plan, args.checkpoint, trigger, given)
         if args.query is not None:
             self.shell.user_ns[args.query] = query
-        from vsc.runtime.spark.trigger import ends
+        from vsc.runtime.spark.job import ends
 
         if not ends(trigger):
             display(query.status)

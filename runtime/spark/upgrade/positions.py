@@ -30,6 +30,8 @@ __all__ = ["Position", "positions", "write_positions"]
 
 _NOTHING = "-"
 """What Spark writes for a source that it has not read yet."""
+_KINDS = ("files", "kafka", "iceberg", "rate")
+"""How sources are read that can go on; one of rate makes its rows as time passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def positions(
         elif placed is not None:
             found.append(Position(node, None, number, number, _NOTHING, placed))
     for one in found:
-        if one.given is None and one.kind not in _WRITERS:
+        if one.given is None and one.kind not in _KINDS:
             raise UpgradeError(
                 f"source {one.node.name} (line {one.node.line}) reads from {one.kind}, whose position vsc cannot carry "
                 "over yet",
@@ -104,21 +106,38 @@ def write_positions(
     """Writes them into the new checkpoint, with what sources have taken into the old one. `there` lists the files of a
     source: the URL of each, and when it was changed, in ms."""
     for one in found:
-        if one.given is not None or one.before is None:
-            _write_given(one, new, there)
-            continue
-        was, now = (f"vsc/sources/{node.source.rank}" for node in (one.before, one.node))
-        if one.keeps and old.exists(was):
-            old.copy(was, new, now)
-        if one.offset != _NOTHING:
-            _WRITERS[one.kind](one, old, new)
+        if one.given == NOW:
+            _write_known(one, new, there(one.node))
+        elif one.given is not None and one.kind == "kafka":
+            _write_offsets(one, new, json.loads(one.given))
+        elif one.given is None and one.before is not None:
+            _go_on(one, one.before, old, new)
 
 
-def _write_given(one: Position, new: Files, there: Callable[[Node], Iterable[tuple[str, int]]]) -> None:
-    if one.given == NOW:
-        _write_known(one, new, there(one.node))
+def _go_on(one: Position, before: Node, old: Files, new: Files) -> None:
+    """Writes that a source goes on where it has stopped."""
+    was, now = (f"vsc/sources/{node.source.rank}" for node in (before, one.node))
+    if one.keeps and old.exists(was):
+        old.copy(was, new, now)
+    if one.offset == _NOTHING:
+        return
+    if one.kind == "files":
+        _write_known(one, new, _read_files(one, old, new, now))
     elif one.kind == "kafka":
-        _write_offsets(one, new, json.loads(str(one.given)))
+        topics = str(dict(one.node.source.connector.options)["topic"]).split(",")
+        known = {topic: offsets for topic, offsets in json.loads(one.offset).items() if topic in topics}
+        if known:
+            _write_offsets(one, new, known)
+    elif one.kind == "iceberg":
+        new.write(f"sources/{one.number}/offsets/0", one.offset)
+
+
+def _read_files(one: Position, old: Files, new: Files, kept: str) -> Iterator[tuple[str, int]]:
+    """The files that the old query has read: of what sources have taken, those in `kept` of the new checkpoint."""
+    here = dict(new.statuses(kept)) if one.keeps else {}
+    for entry in map(json.loads, SparkLogs(old).read_files(str(one.was), int(json.loads(one.offset)["logOffset"]))):
+        path = entry["path"]
+        yield here[unquote(path).rpartition("/")[2]] if one.keeps else (path, entry["timestamp"])
 
 
 def _write_known(one: Position, new: Files, files: Iterable[tuple[str, int]]) -> None:
@@ -128,38 +147,6 @@ def _write_known(one: Position, new: Files, files: Iterable[tuple[str, int]]) ->
 
 def _write_offsets(one: Position, new: Files, offsets: object) -> None:
     new.write(f"sources/{one.number}/0", f"\0v1\n{json.dumps(offsets)}")  # the first byte is for Spark 2.1
-
-
-def _files(one: Position, old: Files, new: Files) -> None:
-    offset = int(json.loads(one.offset)["logOffset"])
-    here = dict(new.statuses(f"vsc/sources/{one.node.source.rank}")) if one.keeps else {}
-    files = []
-    for entry in map(json.loads, SparkLogs(old).read_files(str(one.was), offset)):
-        path, time = entry["path"], entry["timestamp"]
-        if one.keeps:
-            path, time = here[unquote(path).rpartition("/")[2]]
-        files.append((path, time))
-    _write_known(one, new, files)
-
-
-def _kafka(one: Position, old: Files, new: Files) -> None:
-    topics = str(dict(one.node.source.connector.options)["topic"]).split(",")
-    known = {topic: offsets for topic, offsets in json.loads(one.offset).items() if topic in topics}
-    if known:
-        _write_offsets(one, new, known)
-
-
-def _iceberg(one: Position, old: Files, new: Files) -> None:
-    new.write(f"sources/{one.number}/offsets/0", one.offset)
-
-
-def _anew(one: Position, old: Files, new: Files) -> None:
-    """Nothing to write: the source makes its rows as time passes."""
-
-
-_WRITERS: Mapping[str, Callable[[Position, Files, Files], None]] = {
-    "files": _files, "kafka": _kafka, "iceberg": _iceberg, "rate": _anew,
-}  # fmt: skip
 
 
 def _begins(given: str) -> str:
