@@ -16,9 +16,11 @@ from enum import Enum, auto
 from vsc.plan.nodes import Plan
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.spark.counters import EpochReport, StateSize, StoreState
-from vsc.runtime.spark.lag import Lags
 
-__all__ = ["Activity", "Batch", "Display", "Finished", "Phase", "Tracker", "sink_names", "spent"]
+__all__ = ["Activity", "Batch", "Display", "Finished", "Lags", "Phase", "Tracker", "sink_names", "spent"]
+
+Lags = Mapping[str, Mapping[str, float]]
+"""By source, what is still to be read of it by unit: numbers that are 0 where all is read."""
 
 _LATE = (Dropped.EXPIRED.value, Dropped.WINDOW_CLOSED.value)
 
@@ -125,21 +127,16 @@ class Tracker:
     @classmethod
     def after(cls, plan: Plan, reports: Iterable[EpochReport]) -> Tracker:
         """A tracker of a plan's run that knows the state that earlier epochs left."""
-        tracker = cls(sink_names(plan))
+        tracker = cls(sink_names(plan), lags={node.name: {} for node in plan.sources})
         for report in reports:
             tracker.state.update(report.state)
         return tracker
 
-    def batch(
-        self, report: EpochReport, duration_ms: int, lags: Lags | None = None, job_ms: int | None = None
-    ) -> Batch:
-        """The event of an epoch; `lags` are those known of its sources.
-
-        `job_ms`: how much of its time Spark ran its jobs and sinks; None: unknown.
-        """
+    def batch(self, report: EpochReport, duration_ms: int, job_ms: int | None = None) -> Batch:
+        """The event of an epoch. `job_ms`: how much of its time Spark ran its jobs and sinks; None: unknown."""
         if job_ms is not None:
             self.spent.update(spent(report.seconds, duration_ms, job_ms))
-        self.lags = {**(lags or {}), **report.outstanding}
+        self.lags = {**self.lags, **report.outstanding}
         self.read.update(report.read)
         by_name = {self.sinks.get(sink, sink): rows for sink, rows in report.written.items()}
         self.written.update(by_name)

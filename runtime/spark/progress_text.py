@@ -10,8 +10,7 @@ from typing import Any
 
 from vsc.runtime.metrics import HELD_RECORDS, LONGEST_SESSION, RETENTION_NEEDED, Group, Metrics, Missed
 from vsc.runtime.spark.counters import StoreState
-from vsc.runtime.spark.lag import Lags
-from vsc.runtime.spark.progress import Activity, Batch, Finished
+from vsc.runtime.spark.progress import Activity, Batch, Finished, Lags
 from vsc.runtime.times import time_text
 
 __all__ = [

@@ -152,7 +152,7 @@ def start(
     job = Run(plan, folder, given, partitions, trigger, max_idle, local, options, back_to, max_bad=max_bad)
     session = usable(spark)
     opened = Opened.of(job, session)
-    epochs = Epochs(plan, opened.tracker())
+    epochs = Epochs(opened.tracker())
     started = start_query(opened, session, epochs.done, *([on_epoch] if on_epoch is not None else ()))
     return RunningQuery(
         started.query, started.why, lambda query, own: epochs.status(query, own, started.writer.running)

@@ -17,13 +17,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from vsc.plan.nodes import Plan
 from vsc.runtime.spark.bad_rows import check_usable
 from vsc.runtime.spark.connectors.registry import empty_sources
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.interrupts import Interrupted, Interrupts
 from vsc.runtime.spark.job import Run, ends
-from vsc.runtime.spark.lag import source_lags
 from vsc.runtime.spark.observed import is_heard
 from vsc.runtime.spark.progress import Activity, Display, Phase, Tracker
 from vsc.runtime.spark.query import Opened, Started, start_query
@@ -47,10 +45,10 @@ def run(job: Run, spark: SparkSession, show: Display, interrupts: Interrupts | N
     warm_up(spark)
     opened = Opened.of(replace(job, observe=is_heard(spark)), spark)
     tracker = opened.tracker()
-    _once(opened, spark, _Watch(show, tracker, job.plan), interrupts)
+    _once(opened, spark, _Watch(show, tracker), interrupts)
     if job.drain and not interrupts.requested:
         opened.checkpoint.request_drain()
-        _once(opened.to_drain(), spark, _Watch(show, tracker, job.plan), interrupts)
+        _once(opened.to_drain(), spark, _Watch(show, tracker), interrupts)
     if not interrupts.requested:
         for line in empty_sources(spark, opened.resolved, tracker.read):
             _log.warning(line)
@@ -100,10 +98,9 @@ class _Watch:
     `newest` is the epoch that was shown last, -1 before the first.
     """
 
-    def __init__(self, show: Display, tracker: Tracker, plan: Plan) -> None:
+    def __init__(self, show: Display, tracker: Tracker) -> None:
         self.show = show
         self.newest = -1
-        self._plan = plan
         self._tracker = tracker
         self._reports: dict[int, EpochReport] = {}
         self._lock = threading.Lock()
@@ -132,9 +129,7 @@ class _Watch:
                 report = self._reports.pop(epoch, None)
             if report is not None:
                 took = int(progress["durationMs"].get("triggerExecution", 0))
-                lags = source_lags(self._plan, progress["sources"])
-                job = int(progress["durationMs"]["addBatch"])
-                self.show.batch(self._tracker.batch(report, took, lags, job))
+                self.show.batch(self._tracker.batch(report, took, int(progress["durationMs"]["addBatch"])))
                 self.newest = epoch
 
 

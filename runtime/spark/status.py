@@ -5,16 +5,12 @@ Guarantees: a status is of the moment in which it was asked for. Not for the pro
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from vsc.plan.nodes import Plan
 from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.lag import Lags, source_lags
 from vsc.runtime.spark.progress import Finished, Tracker
 from vsc.runtime.spark.progress_text import counted, summary_parts
 
@@ -50,10 +46,9 @@ class QueryStatus(dict[str, Any]):
 
 
 class Epochs:
-    """Sums up the epochs of a query of `plan` for its status."""
+    """Sums up the epochs of a query for its status."""
 
-    def __init__(self, plan: Plan, tracker: Tracker) -> None:
-        self._plan = plan
+    def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
         self._lock = threading.Lock()
 
@@ -64,18 +59,15 @@ class Epochs:
 
     def status(self, query: RunningQuery, spark: Mapping[str, Any], running: int | None) -> QueryStatus:
         """What there is to say now; `running` is the epoch at work."""
-        progress = query._jsq.lastProgress()
-        lags = {} if progress is None else source_lags(self._plan, json.loads(progress.json())["sources"])
         with self._lock:
             event = self._tracker.finished()
-        return QueryStatus(spark, query, f"{query.name}: {_doing(query, spark, running)}", _lines(event, lags))
+        return QueryStatus(spark, query, f"{query.name}: {_doing(query, spark, running)}", _lines(event))
 
 
-def _lines(event: Finished, lags: Lags) -> Lines:
-    shown = replace(event, lags={**lags, **event.lags})
+def _lines(event: Finished) -> Lines:
     rows = [counted(event.batches, "batch"), f"{counted(event.input_rows, 'row')} in", f"{event.output_rows:,} out"]
     waiting = [("waiting", [f"{counted(event.waiting, 'record')} for other sources"])] if event.waiting else []
-    return [("done", rows), *summary_parts(shown), *waiting]
+    return [("done", rows), *summary_parts(event), *waiting]
 
 
 def _doing(query: RunningQuery, spark: Mapping[str, Any], running: int | None) -> str:

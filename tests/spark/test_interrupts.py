@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from vsc.compiler import compile_topology
 from vsc.runtime.spark.interrupts import Interrupts
 from vsc.runtime.spark.progress import Activity, Phase
 from vsc.runtime.spark.runner import _to_its_end, _Watch
@@ -85,8 +84,8 @@ def test_a_stop_waits_for_the_commit_of_an_epoch_that_is_written() -> None:
     query = SimpleNamespace(isActive=True, stop=lambda: shown.append("stopped"))
     query._jsq = SimpleNamespace(recentProgress=lambda: next(looks))
     show: Any = SimpleNamespace(doing=shown.append, batch=lambda batch: shown.append(f"batch {batch}"))
-    tracker: Any = SimpleNamespace(batch=lambda report, took, lags, job: report.epoch)
-    watch = _Watch(show, tracker, compile_topology("stream s (a int) from memory () key a; sink s to noop ();"))
+    tracker: Any = SimpleNamespace(batch=lambda report, took, job: report.epoch)
+    watch = _Watch(show, tracker)
     report: Any = SimpleNamespace(epoch=3)
     watch.done(report)
     started: Any = SimpleNamespace(query=query, writer=SimpleNamespace(running=None))

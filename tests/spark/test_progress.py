@@ -20,15 +20,14 @@ from vsc.runtime.spark.counters import EpochReport, StateSize, StoreState, TaskC
 from vsc.runtime.spark.displays import JsonDisplay, display
 from vsc.runtime.spark.exporter import PrometheusDisplay, address
 from vsc.runtime.spark.failures import translated
-from vsc.runtime.spark.lag import source_lags
-from vsc.runtime.spark.progress import Activity, Display, Phase, Tracker, sink_names, spent
+from vsc.runtime.spark.progress import Activity, Display, Lags, Phase, Tracker, sink_names, spent
 from vsc.runtime.spark.progress_bar import BarDisplay
 from vsc.runtime.spark.progress_text import counted, duration_text, stopping_text
 
 PLAN = compiled("stream priced (k string) from memory () key k; sink priced to noop ();")
 
 
-def report(epoch: int) -> EpochReport:
+def report(epoch: int, outstanding: Lags | None = None) -> EpochReport:
     source = TaskCounters(0, 0)
     source.read["orders"] += 10
     metrics = Metrics()
@@ -43,7 +42,9 @@ def report(epoch: int) -> EpochReport:
     store = StoreState(rows=5 + epoch, bytes=99, held=1, stream_time=epoch)
     stores = {"rates": store}
     stage.state = StateSize(rows=5 + epoch, bytes=2048, held=1, blobs=1, waiting=1000 * (2 - epoch), stores=stores)
-    return EpochReport.gather(epoch, [source.row().payload, stage.row().payload])
+    found = EpochReport.gather(epoch, [source.row().payload, stage.row().payload])
+    found.outstanding = {name: dict(units) for name, units in (outstanding or {}).items()}
+    return found
 
 
 def shown(style: str) -> list[str]:
@@ -54,7 +55,7 @@ def shown(style: str) -> list[str]:
         PLAN, [EpochReport(0, state={"1-0": StateSize(rows=100, bytes=1024, held=4, waiting=7, stores=old)})]
     )
     for epoch in (1, 2):
-        show.batch(tracker.batch(report(epoch), 500, {"orders": {"offsets": 4.0}}))
+        show.batch(tracker.batch(report(epoch, {"orders": {"offsets": 4.0}}), 500))
     show.finished(tracker.finished())
     show.close()
     return stream.getvalue().splitlines()
@@ -66,7 +67,7 @@ def test_json_events() -> None:
         "event": "batch", "batch": 1, "input_rows": 10, "output_rows": 8, "duration_ms": 500, "state_rows": 106,
         "state_bytes": 3072, "waiting": 1007, "dropped": 2, "late": 0, "missed": 3, "held": 5,
         "sinks": {"priced": {"rows": 8}},
-        "sources": {"orders": {"rows": 10, "lag": {"offsets": 4.0}}},
+        "sources": {"orders": {"rows": 10, "lag": {"offsets": 4.0}}, "priced": {"rows": 0, "lag": {}}},
         "stores": {"rates": {"rows": 106, "bytes": 199, "held": 5, "stream_time": 70}},
     }  # fmt: skip
     assert second["state_rows"] == 107
@@ -110,7 +111,7 @@ def test_the_summary_says_what_took_the_time() -> None:
     for epoch, more in enumerate(({"stage 2 process": 0.1, "stage 2 commit": 0.1}, {})):
         one = EpochReport(epoch)
         one.seconds.update(seconds | more)
-        show.batch(tracker.batch(one, 1000, {}, 700))
+        show.batch(tracker.batch(one, 1000, 700))
     show.finished(tracker.finished())
     wanted = "  took      stages 30 %, planning and logs 30 %, sinks and shuffle 20 %, reading 10 %, state 10 %\n"
     assert wanted in stream.getvalue()
@@ -127,7 +128,8 @@ def test_one_is_singular() -> None:
     one.state["1-0"] = StateSize(1, 10, 1, 1, 1, {"rates": StoreState(1, 10, 1)})
     stream = io.StringIO()
     show, tracker = display("lines", stream), Tracker()
-    show.batch(tracker.batch(one, 500, {"orders": {"files": 1.0, "bytes": 2048.0}}))
+    one.outstanding = {"orders": {"files": 1.0, "bytes": 2048.0}}
+    show.batch(tracker.batch(one, 500))
     show.finished(tracker.finished())
     first, *_, last = stream.getvalue().splitlines()
     assert first.startswith(
@@ -186,7 +188,7 @@ def test_live_lines_show_what_matters_however_narrow(monkeypatch: pytest.MonkeyP
     tracker = Tracker()
     lags = {"orders": {"files": 3.0, "bytes": 2048.0}, "rates": {"files": 1.0, "bytes": 1.0}}
     for epoch in (1, 2):
-        show.batch(tracker.batch(report(epoch), 500, lags))
+        show.batch(tracker.batch(report(epoch, lags), 500))
     show.doing(Activity(Phase.WORKING, 3))
     clock.now += 61.1
     assert frame(show, 80) == [
@@ -250,24 +252,6 @@ def test_reports_come_back_from_their_json_with_the_stores() -> None:
     assert StateSize.load(old) == StateSize(1, 2, 3, 4, 0)
 
 
-def test_what_is_still_to_be_read_is_told_by_source() -> None:
-    plan = compiled(
-        "stream a (x int) from files (path = 'x', format = 'json') key x; sink a to noop ();"
-        "stream b (x int) from files (path = 'x', format = 'json') key x; sink b to noop ();"
-    )
-    control: dict[str, object] = {"endOffset": {"logOffset": 9}, "latestOffset": {"logOffset": 99}}
-    files = {"endOffset": {"logOffset": 1}, "latestOffset": {"logOffset": 3}, "metrics": {}}
-    kafka = {
-        "endOffset": '{"t":{"0":5,"1":7}}', "latestOffset": '{"t":{"0":9,"1":7,"2":1}}',
-        "metrics": {"maxOffsetsBehindLatest": "4", "name": "x"},
-    }  # fmt: skip
-    assert source_lags(plan, [control, files, kafka]) == {
-        "a": {"offsets": 2.0},
-        "b": {"offsets": 5.0, "maxOffsetsBehindLatest": 4.0},
-    }
-    assert source_lags(plan, [control, {"latestOffset": None}, {}]) == {"a": {}, "b": {}}
-
-
 def test_a_sink_is_called_as_its_node_as_far_as_that_tells_it_from_others() -> None:
     sinks = [("a", "noop"), ("b", "console"), ("a", "console"), ("b", "console")]
     text = "stream a (k string) from memory () key k; stream b = filter a where true;\n"
@@ -275,12 +259,12 @@ def test_a_sink_is_called_as_its_node_as_far_as_that_tells_it_from_others() -> N
     assert list(sink_names(plan).values()) == ["a to noop", "b to console", "a to console", "b to console 2"]
 
 
-def test_what_is_known_of_files_counts_more_than_their_offsets() -> None:
+def test_what_is_still_to_be_read_is_told_by_source() -> None:
     one = report(1)
     one.outstanding = {"orders": {"files": 3, "bytes": 99}}
     assert EpochReport.from_dict(json.loads(json.dumps(one.as_dict()))) == one
-    event = Tracker().batch(one, 500, {"orders": {"offsets": 4.0}, "rates": {"offsets": 1.0}})
-    assert event.lags == {"orders": {"files": 3, "bytes": 99}, "rates": {"offsets": 1.0}}
+    event = Tracker.after(PLAN, []).batch(one, 500)
+    assert event.lags == {"orders": {"files": 3, "bytes": 99}, "priced": {}}
 
 
 def test_logged_events_have_a_time_and_a_level() -> None:
@@ -314,7 +298,7 @@ def test_prometheus_reads_the_newest_epoch_and_counts_from_the_start() -> None:
     tracker = Tracker.after(PLAN, [EpochReport(0, state={"1-0": StateSize(waiting=7)})])
     try:
         for epoch in (1, 2):
-            show.batch(tracker.batch(report(epoch), 500, {"orders": {"offsets": 4.0}}))
+            show.batch(tracker.batch(report(epoch, {"orders": {"offsets": 4.0}}), 500))
         with urlopen(f"http://127.0.0.1:{show.port}/metrics", timeout=20) as answer:
             lines = answer.read().decode().splitlines()
         with pytest.raises(ConfigurationError, match=f"metrics cannot be served on 127.0.0.1:{show.port}"):
