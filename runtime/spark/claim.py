@@ -71,7 +71,7 @@ def claim(spark: SparkSession, files: Files) -> Claim:
 @contextlib.contextmanager
 def held_off(spark: SparkSession, files: Files) -> Iterator[None]:
     """A context in which no query runs on the checkpoint at `files`, which stays as it is. Else a CheckpointError."""
-    held = _LocalWatch.take(spark, files) if files.is_local else _BeatingClaim.take(files)
+    held = _LocalClaim.take(spark, files, reads=True) if files.is_local else _BeatingClaim.take(files)
     try:
         yield
     finally:
@@ -118,7 +118,7 @@ def _is_dead(holder: dict[str, Any]) -> bool:
     except ProcessLookupError:
         return True
     except (PermissionError, OverflowError):
-        return False
+        pass
     return False
 
 
@@ -132,27 +132,32 @@ def _holder(text: str) -> dict[str, Any]:
 
 
 class _LocalClaim:
-    """A lock that the JVM holds.
+    """A lock that the JVM holds. `reads`: the checkpoint is only read, so the lock is one that other readers share.
 
     The lock of a POSIX file goes when its process closes *any* handle of that file, so the JVM must not open it twice:
     what this JVM holds stands in its system properties, too.
     """
 
-    def __init__(self, jvm: Any, path: Path) -> None:
+    def __init__(self, jvm: Any, path: Path, reads: bool) -> None:
         self._properties = jvm.java.lang.System.getProperties()
         self._jvm = jvm
         self._path = path
+        self._reads = reads
         self._key = f"vsc.claim:{path}"
         self._file: Any = None
 
     @classmethod
-    def take(cls, spark: SparkSession, files: Files) -> _LocalClaim:
-        """Locks; waits briefly for a holder that is ending."""
+    def take(cls, spark: SparkSession, files: Files, reads: bool = False) -> _LocalClaim:
+        """Locks; waits briefly for a holder that is ending. Says who has it, unless nothing is to be written."""
         path = Path(files.local(_LOCK))
+        found = cls(spark._jvm, path, reads)
+        if reads:
+            if path.exists():  # else copied without it, or restored: no run uses it
+                found._wait(files.root)
+            return found
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink():
             raise CheckpointError(f"{path} is a link, which vsc does not make", "remove it")
-        found = cls(spark._jvm, path)
         found._wait(files.root)
         try:
             path.write_text(json.dumps(_me()) + "\n")
@@ -182,15 +187,12 @@ class _LocalClaim:
                 self._properties.remove(self._key)
 
     def _locked(self) -> bool:
-        return self._lock("rw")
-
-    def _lock(self, mode: str) -> bool:
-        """Locks the file, opened in `mode`; for reading, with a lock that other readers share."""
+        """Locks the file, if possible."""
         if self._properties.putIfAbsent(self._key, str(os.getpid())) is not None:
             return False
-        file = self._jvm.java.io.RandomAccessFile(str(self._path), mode)
+        file = self._jvm.java.io.RandomAccessFile(str(self._path), "r" if self._reads else "rw")
         try:
-            if file.getChannel().tryLock(0, _WHOLE, mode == "r") is not None:
+            if file.getChannel().tryLock(0, _WHOLE, self._reads) is not None:
                 self._file = file
                 return True
         finally:
@@ -198,23 +200,6 @@ class _LocalClaim:
                 file.close()
                 self._properties.remove(self._key)
         return False
-
-
-class _LocalWatch(_LocalClaim):
-    """A lock on a checkpoint that is only read: nothing is written, not even who has it."""
-
-    @classmethod
-    def take(cls, spark: SparkSession, files: Files) -> _LocalWatch:
-        """Locks; waits briefly for a holder that is ending."""
-        path = Path(files.local(_LOCK))
-        found = cls(spark._jvm, path)
-        if not path.exists():  # copied without it, or restored: no run uses it
-            return found
-        found._wait(files.root)
-        return found
-
-    def _locked(self) -> bool:
-        return self._lock("r")
 
 
 class _BeatingClaim:
