@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from vsc.plan.nodes import Plan
+from vsc.plan.words import counted
 from vsc.runtime.errors import BadRowError, ConfigurationError, UnusableInputError
 from vsc.runtime.metrics import Dropped, Group, Metrics
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.progress_text import counted
 
 __all__ = ["BadRows", "MaxBad", "check_usable"]
 

@@ -18,8 +18,9 @@ from rich.console import Console, ConsoleOptions
 from rich.live import Live
 from rich.text import Text
 
+from vsc.plan.words import counted
 from vsc.runtime.spark.progress import Activity, Batch, Display, Finished, Phase
-from vsc.runtime.spark.progress_text import counted, ending, lag_texts, stopping_text
+from vsc.runtime.spark.progress_text import ending, lag_texts, stopping_text
 
 __all__ = ["BarDisplay"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vsc.plan.words import counted, rounded_duration
 from vsc.runtime.metrics import HELD_RECORDS, LONGEST_SESSION, RETENTION_NEEDED, Group, Metrics, Missed
 from vsc.runtime.spark.counters import StoreState
 from vsc.runtime.spark.progress import Activity, Batch, Finished, Lags
@@ -16,8 +17,6 @@ from vsc.runtime.times import time_text
 __all__ = [
     "batch_text",
     "bytes_text",
-    "counted",
-    "duration_text",
     "ending",
     "finished_text",
     "lag_texts",
@@ -29,13 +28,6 @@ __all__ = [
 
 _SHOWN = 8
 """How many parts of a line of the summary are shown."""
-
-
-def counted(n: int, noun: str) -> str:
-    """``1 row``, ``2,000 rows``, ``2 batches``."""
-    if n != 1:
-        noun += "es" if noun.endswith("ch") else "s"
-    return f"{n:,} {noun}"
 
 
 def stopping_text(activity: Activity) -> str:
@@ -115,7 +107,7 @@ def summary_parts(event: Finished) -> list[tuple[str, list[str]]]:
     found += [("at most", [f"{n:,} held in '{node}'" for node, n in data.get(HELD_RECORDS, {}).items()])]
     longest = data.get(LONGEST_SESSION, {})
     found += [
-        ("longest", [f"session {duration_text(n)} in '{node}'" for node, n in longest.items() if isinstance(n, int)])
+        ("longest", [f"session {rounded_duration(n)} in '{node}'" for node, n in longest.items() if isinstance(n, int)])
     ]
     found += [("state", [_store_text(name, store) for name, store in event.stores.items()])]
     found += [("took", _shares(event.spent))]
@@ -161,26 +153,10 @@ def _advice(data: Mapping[str, Any]) -> list[str]:
             were, them = ("was", "it") if late == 1 else ("were", "them")
             found.append(
                 f"in '{node}' {counted(late, 'look-up')} {were} older than the table's history retention: the table "
-                f"is read ahead of the stream, and a retention of {duration_text(wanted)} would have been enough "
+                f"is read ahead of the stream, and a retention of {rounded_duration(wanted)} would have been enough "
                 f"for {them}"
             )
     return found
-
-
-def duration_text(ms: int) -> str:
-    """A duration as the language writes it, rounded up to two units at most."""
-    units = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000), ("ms", 1))
-    for i, (name, size) in enumerate(units[:-1]):
-        if ms >= size:
-            following, smaller = units[i + 1]
-            whole, rest = divmod(-(-ms // smaller) * smaller, size)
-            text = _unit(whole, name)
-            return f"{text} {_unit(rest // smaller, following)}" if rest else text
-    return f"{ms} ms"
-
-
-def _unit(n: int, name: str) -> str:
-    return f"{n} ms" if name == "ms" else f"{n} {name}" + ("" if n == 1 else "s")
 
 
 def bytes_text(n: int) -> str:

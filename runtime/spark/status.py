@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from vsc.plan.words import counted
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.progress import Finished, Tracker
-from vsc.runtime.spark.progress_text import counted, summary_parts
+from vsc.runtime.spark.progress_text import summary_parts
 
 if TYPE_CHECKING:
     from vsc.runtime.spark.running_query import RunningQuery

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 
 from vsc.plan.nodes import Plan
+from vsc.plan.words import rounded_duration
 from vsc.runtime.errors import EventTimeWarning
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.source.event_times import EventTimes
 from vsc.runtime.spark.counters import EpochReport
-from vsc.runtime.spark.progress_text import duration_text
 from vsc.runtime.times import time_text
 from vsc.runtime.units import unit_help
 
@@ -71,7 +71,7 @@ class TimeWarnings:
         row, ahead = report.metrics.examples().get((name, Dropped.IN_THE_FUTURE)), self._sources[name].max_ahead
         if row is None:
             return None
-        bound = "" if ahead is None else f", {duration_text(ahead)} ahead of the run's clock"
+        bound = "" if ahead is None else f", {rounded_duration(ahead)} ahead of the run's clock"
         return EventTimeWarning(
             f"source '{name}': {row}{bound}. Such rows are dropped, and counted as in_the_future",
             "correct the row; if such times are right, give the source a longer `max_ahead`, or `none`",

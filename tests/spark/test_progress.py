@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from tests.spark.support import compiled
+from vsc.plan.words import counted, rounded_duration
 from vsc.runtime.errors import BadRowError, ConfigurationError, SourceError, UnusableInputError
 from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Metrics, Missed
 from vsc.runtime.spark import progress_bar
@@ -22,7 +23,7 @@ from vsc.runtime.spark.exporter import PrometheusDisplay, address
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.progress import Activity, Display, Lags, Phase, Tracker, sink_names, spent
 from vsc.runtime.spark.progress_bar import BarDisplay
-from vsc.runtime.spark.progress_text import counted, duration_text, stopping_text
+from vsc.runtime.spark.progress_text import stopping_text
 
 PLAN = compiled("stream priced (k string) from memory () key k; sink priced to noop ();")
 
@@ -322,7 +323,7 @@ def test_prometheus_reads_the_newest_epoch_and_counts_from_the_start() -> None:
      (90_000_000, "1 day 1 hour"), (86_400_001, "1 day 1 hour"), (172_799_999, "2 days")],
 )  # fmt: skip
 def test_durations_are_rounded_up(ms: int, text: str) -> None:
-    assert duration_text(ms) == text
+    assert rounded_duration(ms) == text
 
 
 def test_failures_in_the_users_words() -> None:

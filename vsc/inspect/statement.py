@@ -14,9 +14,9 @@ from vsc.inspect.keys import Entity, liking
 from vsc.inspect.model import DataColumn, InspectError, Kind, Wanted
 from vsc.inspect.profile import Times
 from vsc.inspect.survey import Survey
-from vsc.inspect.wording import moment, plural, roomy, share, size, span, string, type_text, written
+from vsc.inspect.wording import moment, roomy, share, size, string, type_text, written
 from vsc.plan.types import BOOLEAN
-from vsc.plan.words import duration
+from vsc.plan.words import counted, duration, rounded_duration
 
 __all__ = ["Statement", "statement"]
 
@@ -96,8 +96,9 @@ def _is_id(names: tuple[str, ...], columns: Mapping[str, DataColumn]) -> bool:
 
 def _about(survey: Survey) -> Iterator[str]:
     found, sample = survey.found, survey.sample
-    what = f"{found.path}: {found.format}, {plural(len(found.files), 'file')}, {size(sum(f.size for f in found.files))}"
-    rows = plural(survey.profile.rows, "row")
+    bytes, files = size(sum(f.size for f in found.files)), counted(len(found.files), "file")
+    what = f"{found.path}: {found.format}, {files}, {bytes}"
+    rows = counted(survey.profile.rows, "row")
     if sample.complete:
         yield f"{what}, {rows}."
     else:
@@ -109,7 +110,7 @@ def _warnings(survey: Survey, key: tuple[str, ...]) -> Iterator[str]:
     """What would make a run drop rows, stop, or read less than the data holds."""
     headers, profile = survey.headers, survey.profile
     if headers.unreadable:
-        yield f"{plural(headers.unreadable, 'row')} cannot be read, first {headers.first_unreadable}."
+        yield f"{counted(headers.unreadable, 'row')} cannot be read, first {headers.first_unreadable}."
     if survey.found.skipped:
         names = ", ".join(os.path.basename(path) for path in survey.found.skipped[:3])
         more = f" and {len(survey.found.skipped) - 3} more" if len(survey.found.skipped) > 3 else ""
@@ -121,7 +122,7 @@ def _warnings(survey: Survey, key: tuple[str, ...]) -> Iterator[str]:
     yield from (f"{note[0].upper()}{note[1:]}." for note in headers.notes)
     for name in key:
         if profile.nulls[name]:
-            yield f"{plural(profile.nulls[name], 'row')} without {name}: a run drops rows without a key."
+            yield f"{counted(profile.nulls[name], 'row')} without {name}: a run drops rows without a key."
     if profile.times is not None:
         yield from _time_warnings(survey, profile.times)
 
@@ -131,15 +132,15 @@ def _time_warnings(survey: Survey, times: Times) -> Iterator[str]:
     if times.failed:
         yield f"The timestamp clause fails on some rows, which stops a run: {times.failed}."
     if times.nulls:
-        yield f"{plural(times.nulls, 'row')} without {name}: a run drops rows without an event time."
+        yield f"{counted(times.nulls, 'row')} without {name}: a run drops rows without an event time."
     if times.before_1970:
-        yield f"{plural(times.before_1970, 'row')} before 1970: a run drops them."
+        yield f"{counted(times.before_1970, 'row')} before 1970: a run drops them."
     if times.before_1990 - times.before_1970:
         aside = ", left aside below" if survey.clocks[0].since else ""
-        yield f"{plural(times.before_1990 - times.before_1970, 'row')} with {name} between 1970 and 1990{aside}."
+        yield f"{counted(times.before_1990 - times.before_1970, 'row')} with {name} between 1970 and 1990{aside}."
     if times.future and times.farthest is not None:
         until = moment(times.farthest)
-        what = f"{plural(times.future, 'row')} more than a day in the future, up to {until}"
+        what = f"{counted(times.future, 'row')} more than a day in the future, up to {until}"
         yield f"{what}: a run drops such rows (`max_ahead`)."
 
 
@@ -172,7 +173,7 @@ def _disorder_words(survey: Survey) -> Iterator[str]:
         yield "Disorder: none, rows come in order of event time."
         return
     yield f"Disorder: {share(found.late, found.rows)} of the rows come after a newer one."
-    median, most, longest = span(found.median), span(found.most), span(found.longest)
+    median, most, longest = map(rounded_duration, (found.median, found.most, found.longest))
     if found.median == found.longest:
         yield f"  They are {longest} late."
     else:
@@ -188,7 +189,7 @@ def _disorder_words(survey: Survey) -> Iterator[str]:
 def _key_words(survey: Survey) -> Iterator[str]:
     keys = survey.profile.keys
     if keys.unique:
-        yield f"Key: unique in {plural(keys.rows, 'row')}: {'; '.join(map(' + '.join, keys.unique))}."
+        yield f"Key: unique in {counted(keys.rows, 'row')}: {'; '.join(map(' + '.join, keys.unique))}."
     else:
         yield "Key: no column is unique, and no combination of up to three."
     if keys.entities:
@@ -202,8 +203,8 @@ def _key_words(survey: Survey) -> Iterator[str]:
 
 
 def _entity_words(entity: Entity) -> str:
-    values = f"{' + '.join(entity.columns)} ({plural(entity.values, 'value')}"
-    return f"{values}, {plural(entity.shared, 'row')} repeated)" if entity.shared else f"{values})"
+    values = f"{' + '.join(entity.columns)} ({counted(entity.values, 'value')}"
+    return f"{values}, {counted(entity.shared, 'row')} repeated)" if entity.shared else f"{values})"
 
 
 def _declaration(survey: Survey, kind: Kind, name: str, key: tuple[str, ...]) -> list[str]:

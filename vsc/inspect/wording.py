@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from vsc.compiler.parser.tables import load_tables
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, StructType
-from vsc.plan.words import duration
 
-__all__ = ["can_be_written", "moment", "plural", "roomy", "share", "size", "span", "string", "type_text", "written"]
+__all__ = ["can_be_written", "moment", "roomy", "share", "size", "string", "type_text", "written"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -90,17 +89,3 @@ def size(bytes: int) -> str:
             break
         amount, unit = amount / 1000, larger
     return f"{bytes} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 row`, `2,000 rows`."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
-
-
-def span(millis: int) -> str:
-    """A duration in its two largest units, rounded up."""
-    for unit in (_DAY, _HOUR, _MINUTE, _SECOND):
-        if millis >= unit:
-            smaller = {_DAY: _HOUR, _HOUR: _MINUTE, _MINUTE: _SECOND, _SECOND: 1}[unit]
-            return duration(-(-millis // smaller) * smaller)
-    return duration(millis)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from vsc.plan import Window
 
-__all__ = ["article", "duration", "window"]
+__all__ = ["article", "counted", "duration", "rounded_duration", "window"]
 
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
 
@@ -13,6 +15,13 @@ def article(type: object) -> str:
     """A type with its article: ``a bigint``, ``an int``."""
     text = str(type)
     return f"{'an' if text[0] in 'aeio' else 'a'} {text}"
+
+
+def counted(n: int, noun: str) -> str:
+    """``1 row``, ``2,000 rows``, ``2 batches``."""
+    if n != 1:
+        noun += "es" if noun.endswith("ch") else "s"
+    return f"{n:,} {noun}"
 
 
 def duration(milliseconds: int) -> str:
@@ -25,6 +34,14 @@ def duration(milliseconds: int) -> str:
     if rest or not parts:
         parts.append(f"{rest} ms")
     return " ".join(parts)
+
+
+def rounded_duration(milliseconds: int) -> str:
+    """A duration as `duration` writes it, rounded up to two units at most."""
+    for (_, length), (_, smaller) in pairwise((*_UNITS, ("ms", 1))):
+        if milliseconds >= length:
+            return duration(-(-milliseconds // smaller) * smaller)
+    return duration(milliseconds)
 
 
 def window(found: Window) -> str:
