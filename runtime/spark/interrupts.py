@@ -42,15 +42,14 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         self._before = {number: signal.getsignal(number) for number in SIGNALS}
-        self.install()
+        self._install()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def install(self) -> None:
-        """Sets the handlers; pyspark replaces that of SIGINT when it makes a session."""
+    def _install(self) -> None:
         for number in self._before:
             signal.signal(number, self._handle)
 
@@ -62,6 +61,7 @@ class Interrupts:
 
     def launched(self, spark: SparkSession) -> None:
         """Notes the JVM of a session, and keeps pyspark from printing what breaks off when it is ended."""
+        self._install()  # pyspark replaces the handler of SIGINT when it makes a session
         self.launching(getattr(spark.sparkContext._gateway, "proc", None))
         self._foreign = self._jvm is None
         server: Any = spark.sparkContext._accumulatorServer

@@ -89,13 +89,10 @@ def local_session(plan: Plan) -> SparkSession:
         return active
     log = new_log()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("vsc").master(_LOCAL)
     settings = {**_defaults(_LOCAL), **connector_settings(plan, {}, ()), **_ALWAYS}
-    for key, value in settings.items():
-        builder = builder.config(key, value)
     try:
         with _output_to(log), local_jvm():
-            spark = builder.getOrCreate()
+            spark = _built("vsc", _LOCAL, settings)
             use_local_files(spark)
             return spark
     except Exception as error:
@@ -125,25 +122,21 @@ def _session(name: str, master: str, conf: Mapping[str, str], interrupts: Interr
     """A new session. What can be set while it runs is set then. Only then does Spark check ``spark.sql`` values, and
     pyspark, which reads them to report an error, hangs if one of them is the error."""
     sql = {key: value for key, value in conf.items() if key.startswith("spark.sql.")}
-    spark = _built(name, master, {key: value for key, value in conf.items() if key not in sql}, interrupts)
+    spark = _built(name, master, {key: value for key, value in conf.items() if key not in sql})
+    interrupts.launched(spark)
     fixed = {key: value for key, value in sql.items() if not spark.conf.isModifiable(key)}
     if fixed:
         spark.stop()
         now = {key: value for key, value in conf.items() if key not in sql or key in fixed}
-        spark = _built(name, master, now, interrupts)
+        spark = _built(name, master, now)
+        interrupts.launched(spark)
     for key in sql.keys() - fixed.keys():
         spark.conf.set(key, sql[key])
     return spark
 
 
-def _built(name: str, master: str, conf: Mapping[str, str], interrupts: Interrupts) -> SparkSession:
-    builder = SparkSession.builder.appName(name).master(master)
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    interrupts.install()
-    interrupts.launched(spark)
-    return spark
+def _built(name: str, master: str, conf: Mapping[str, str]) -> SparkSession:
+    return SparkSession.builder.appName(name).master(master).config(map=dict(conf)).getOrCreate()
 
 
 def _defaults(master: str) -> dict[str, str]:

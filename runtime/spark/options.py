@@ -76,22 +76,15 @@ def resolve_plan(plan: Plan, variables: Mapping[str, str]) -> Plan:
     ConfigurationError names what is missing and where it stands. The resolved plan may hold secrets: it is never
     stored.
     """
-    return replace(
-        plan,
-        nodes=tuple(_node(node, variables) for node in plan.nodes),
-        sinks=tuple(_sink(sink, variables) for sink in plan.sinks),
-    )
 
+    def of(node: Node) -> Node:
+        if not isinstance(node.operation, Source):
+            return node
+        connector = _connector(Options.of_source(node), variables)
+        return replace(node, operation=replace(node.operation, connector=connector))
 
-def _node(node: Node, variables: Mapping[str, str]) -> Node:
-    if not isinstance(node.operation, Source):
-        return node
-    connector = _connector(Options.of_source(node), variables)
-    return replace(node, operation=replace(node.operation, connector=connector))
-
-
-def _sink(sink: Sink, variables: Mapping[str, str]) -> Sink:
-    return replace(sink, connector=_connector(Options.of_sink(sink), variables))
+    sinks = tuple(replace(sink, connector=_connector(Options.of_sink(sink), variables)) for sink in plan.sinks)
+    return replace(plan, nodes=tuple(map(of, plan.nodes)), sinks=sinks)
 
 
 def _connector(options: Options, variables: Mapping[str, str]) -> Connector:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import Any
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.metrics import Dropped, Group, Metrics
@@ -144,19 +145,15 @@ class Tracker:
         self.batches += 1
         self.metrics.merge(report.metrics)
         sizes = self.state.values()
-        rows, stored = sum(s.rows for s in sizes), sum(s.bytes for s in sizes)
         return Batch(
             batch=report.epoch,
             duration_ms=duration_ms,
-            state_rows=rows,
-            state_bytes=stored,
-            held=self._held(),
-            waiting=self._waiting(),
+            state_rows=sum(s.rows for s in sizes),
+            state_bytes=sum(s.bytes for s in sizes),
             metrics=report.metrics,
             read=report.read,
             written=by_name,
-            stores=self._stores(),
-            lags=self.lags,
+            **self._now(),
         )
 
     def finished(self) -> Finished:
@@ -165,29 +162,21 @@ class Tracker:
         return Finished(
             batches=self.batches,
             duration_ms=elapsed,
-            held=self._held(),
-            waiting=self._waiting(),
             metrics=self.metrics,
             read=dict(self.read),
             written=dict(self.written),
-            stores=self._stores(),
-            lags=self.lags,
             spent=dict(self.spent),
+            **self._now(),
         )
 
-    def _waiting(self) -> int:
-        return sum(s.waiting for s in self.state.values())
-
-    def _held(self) -> int:
-        return sum(s.held for s in self.state.values())
-
-    def _stores(self) -> dict[str, StoreState]:
-        """The stores over all partitions, by name."""
-        found: dict[str, StoreState] = {}
+    def _now(self) -> dict[str, Any]:
+        """How things stand after the newest epoch, over all partitions."""
+        stores: dict[str, StoreState] = {}
         for size in self.state.values():
             for name, store in size.stores.items():
-                found[name] = found[name].merged(store) if name in found else store
-        return dict(sorted(found.items()))
+                stores[name] = stores[name].merged(store) if name in stores else store
+        held, waiting = sum(s.held for s in self.state.values()), sum(s.waiting for s in self.state.values())
+        return {"held": held, "waiting": waiting, "stores": dict(sorted(stores.items())), "lags": self.lags}
 
 
 def spent(seconds: Mapping[str, float], duration_ms: int, job_ms: int) -> dict[str, float]:
