@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from vsc import __version__
 from vsc.cli.common import print_payload
-from vsc.cli.errors import UsageError
+from vsc.cli.errors import Refused, UsageError
 from vsc.cli.problems import Problem, tell
 from vsc.extras import MissingExtra, required
 
@@ -48,7 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _run(arguments)
         print_payload("")  # flushes what is still buffered, while a failure can still be reported
         return status
-    except (UsageError, MissingExtra) as error:
+    except Refused as refused:
+        tell(refused)
+        return refused.status
+    except MissingExtra as error:
         tell(Problem(error.message, error.help))
         return 2
     except KeyboardInterrupt:  # also how --watch ends

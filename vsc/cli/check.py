@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, print_payload, read_texts, topologies, variables, warn_unknown
-from vsc.cli.problems import Problem, tell, use_color
+from vsc.cli.problems import tell, use_color
 from vsc.cli.watch import add_watch, watched
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _once(args: argparse.Namespace) -> int:
     texts, unread = read_texts(topologies(args.paths))
     diagnostics = _check(texts, given)
     for error in unread:
-        tell(Problem(error.message, error.help))
+        tell(error)
     unknown = not unread and warn_unknown(given, texts.values())
     if args.format == "text":
         from vsc.compiler.diagnostics.render import render_text, summary

@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, print_payload, read_text, variables, warn_unknown, write_file
 from vsc.cli.errors import UsageError
-from vsc.cli.on_spark import (
-    MASTER,
-    Refused,
-    add_spark,
-    check_java,
-    default_is_local,
-    need_packages,
-    on_spark,
-    packages_of,
-    refusal,
-    settings,
-)
+from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
 from vsc.cli.problems import tell, use_color
 
 if TYPE_CHECKING:
@@ -52,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Compiles the file. Returns 1 if it has errors or Spark refuses it, else 0."""
-    given, conf = variables(args), settings(args)
-    if args.emit != "spark" and (conf or args.packages or args.master != MASTER):
+    given, options = variables(args), SparkOptions.of(args)
+    if args.emit != "spark" and options.are_given:
         raise UsageError("--master, --conf and --packages are for --emit spark", "leave them out")
     if args.physical and args.emit not in _PICTURES:
         raise UsageError("--physical is for pictures", f"add --emit {_PICTURES[-1]}, or leave it out")
@@ -70,14 +59,10 @@ def execute(args: argparse.Namespace) -> int:
         tell(shown.removesuffix("\n"))
     if result.plan is None:
         return 1
-    try:
-        if args.emit == "spark":
-            payload = _spark(args, result.plan, given, conf)
-        else:
-            payload = emit(result.plan, args.emit, args.physical)
-    except Refused as refused:
-        tell(refused)
-        return refused.status
+    if args.emit == "spark":
+        payload = _spark(options, result.plan, given)
+    else:
+        payload = emit(result.plan, args.emit, args.physical)
     if args.output is None:
         print_payload(payload)
     else:
@@ -85,18 +70,16 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _spark(args: argparse.Namespace, plan: Plan, given: Mapping[str, str], conf: dict[str, str]) -> str:
+def _spark(options: SparkOptions, plan: Plan, given: Mapping[str, str]) -> str:
     need_packages("vsc compile --emit spark")
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.spark.query import check
 
     try:
-        check(plan, given, "available-now", default_local=default_is_local(args.master, conf))
+        check(plan, given, "available-now", default_local=options.default_is_local)
     except VscRuntimeError as error:
         raise refusal(error) from error
     check_java()
-    from vsc.runtime.spark.connectors.session_settings import connector_settings
     from vsc.runtime.spark.explain import spark_plans
 
-    started_with = {**conf, **connector_settings(plan, conf, packages_of(args))}
-    return on_spark("vsc compile", args, started_with, lambda spark: spark_plans(plan, spark, given))
+    return options.run("vsc compile", options.for_plan(plan), lambda spark: spark_plans(plan, spark, given))

@@ -1,13 +1,22 @@
-"""The error that a command raises when it is used wrongly."""
+"""The errors that end a command."""
 
 from __future__ import annotations
 
-__all__ = ["UsageError"]
+from vsc.cli.problems import Problem
+
+__all__ = ["Refused", "UsageError"]
 
 
-class UsageError(Exception):
+class Refused(Exception):
+    """The command ends: the problem (text if already rendered) and the exit status."""
+
+    def __init__(self, problem: Problem | str, status: int) -> None:
+        super().__init__(problem)
+        self.problem, self.status = problem, status
+
+
+class UsageError(Refused):
     """Wrong use: one sentence says what is wrong, another what to do. Exit status 2."""
 
     def __init__(self, message: str, help: str | None = None) -> None:
-        super().__init__(message)
-        self.message, self.help = message, help
+        super().__init__(Problem(message, help), 2)

@@ -7,7 +7,7 @@ import sys
 
 from vsc.cli.common import STDIN, print_payload, read_stdin, read_text, topologies, write_file
 from vsc.cli.errors import UsageError
-from vsc.cli.problems import Problem, tell, use_color
+from vsc.cli.problems import tell, use_color
 
 __all__ = ["add_arguments", "execute"]
 
@@ -48,7 +48,7 @@ def execute(args: argparse.Namespace) -> int:
             if formatted is not None and formatted != text and not (args.check or args.diff):
                 write_file(path, formatted)
         except UsageError as error:
-            tell(Problem(error.message, error.help))
+            tell(error)
             formatted = None
         if formatted is None:
             failed += 1

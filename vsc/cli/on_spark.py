@@ -6,30 +6,21 @@ import argparse
 import os
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vsc.cli.errors import UsageError
+from vsc.cli.errors import Refused, UsageError
 from vsc.cli.problems import Problem
 from vsc.extras import install
 
 if TYPE_CHECKING:
+    from vsc.plan.nodes import Plan
     from vsc.runtime.errors import VscRuntimeError
 
-__all__ = [
-    "MASTER",
-    "Refused",
-    "add_spark",
-    "check_java",
-    "default_is_local",
-    "need_packages",
-    "on_spark",
-    "packages_of",
-    "refusal",
-    "settings",
-]
+__all__ = ["SparkOptions", "add_spark", "check_java", "need_packages", "refusal"]
 
-MASTER = "local[*]"
+_LOCAL = "local[*]"
 _MASTER = re.compile(
     r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s)://.+", re.IGNORECASE
 )
@@ -40,17 +31,9 @@ T = TypeVar("T")
 _NEEDED = ("pyspark", "pandas", "pyarrow", "numpy", "rocksdict", "google.protobuf", "rich")
 
 
-class Refused(Exception):
-    """The command ends before its work starts: the problem (text if already rendered) and the exit status."""
-
-    def __init__(self, problem: Problem | str, status: int) -> None:
-        super().__init__(problem)
-        self.problem, self.status = problem, status
-
-
 def add_spark(parser: argparse.ArgumentParser) -> None:
     """Adds ``--master``, ``--conf`` and ``--packages``."""
-    parser.add_argument("--master", default=MASTER, metavar="URL", help="as for spark-submit (default: local[*])")
+    parser.add_argument("--master", default=_LOCAL, metavar="URL", help="as for spark-submit (default: local[*])")
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; can be repeated"
     )
@@ -62,40 +45,89 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def settings(args: argparse.Namespace) -> dict[str, str]:
-    """Spark's settings from ``--conf``. Raises `UsageError`, also for an invalid ``--master`` or ``--packages``."""
-    if not _MASTER.fullmatch(args.master):
-        raise UsageError(
-            f"--master {args.master} is not a master of Spark",
-            "give local[N], local[*], spark://HOST:PORT, yarn or k8s://HOST:PORT",
-        )
-    for one in packages_of(args):
-        if not _COORDINATES.fullmatch(one):
-            raise UsageError(f"--packages: {one} does not name a package", "write group:artifact:version")
-    found = {}
-    for pair in args.conf:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--conf takes KEY=VALUE, not `{pair}`", "as in --conf spark.executor.memory=4g")
-        if not name.startswith("spark."):
+@dataclass(frozen=True, slots=True)
+class SparkOptions:
+    """What ``--master``, ``--conf`` and ``--packages`` say."""
+
+    master: str
+    conf: Mapping[str, str]
+    packages: tuple[str, ...]
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> SparkOptions:
+        """Raises `UsageError` for what is invalid."""
+        if not _MASTER.fullmatch(args.master):
             raise UsageError(
-                f"--conf {name}: Spark's settings begin with `spark.`", f"Hadoop's are written `spark.hadoop.{name}`"
+                f"--master {args.master} is not a master of Spark",
+                "give local[N], local[*], spark://HOST:PORT, yarn or k8s://HOST:PORT",
             )
-        if name.endswith(("driver.memory", "executor.memory")) and not _MEMORY.fullmatch(value):
-            raise UsageError(f"--conf {name}: {value!r} is not an amount of memory", "write it like 4g or 512m")
-        found[name] = value
-    return found
+        packages = tuple(p.strip() for p in args.packages.split(",") if p.strip())
+        for one in packages:
+            if not _COORDINATES.fullmatch(one):
+                raise UsageError(f"--packages: {one} does not name a package", "write group:artifact:version")
+        return cls(args.master, dict(map(_setting, args.conf)), packages)
+
+    @property
+    def are_given(self) -> bool:
+        """Whether any of them differs from its default."""
+        return bool(self.conf or self.packages) or self.master != _LOCAL
+
+    @property
+    def default_is_local(self) -> bool:
+        """Whether a path without a scheme is certainly on this machine, not on a cluster's default file system."""
+        elsewhere = "spark.hadoop.fs.defaultFS" in self.conf or bool(os.environ.get("HADOOP_CONF_DIR"))
+        return self.master.startswith("local") and not elsewhere
+
+    def for_plan(self, plan: Plan) -> dict[str, str]:
+        """The settings with those that the connectors of `plan` need. Raises VscRuntimeError if they cannot be had."""
+        from vsc.runtime.spark.connectors.session_settings import connector_settings
+
+        return {**self.conf, **connector_settings(plan, self.conf, self.packages)}
+
+    def run(self, name: str, conf: Mapping[str, str], work: Callable[[Any], T]) -> T:
+        """Runs `work` on a session called `name` with the settings `conf`; returns its result.
+
+        Raises `Refused` for errors vsc recognizes.
+        """
+        from vsc.runtime.errors import StartError, VscRuntimeError
+        from vsc.runtime.spark.failures import translated
+        from vsc.runtime.spark.interrupts import Interrupted, Interrupts
+        from vsc.runtime.spark.launch import launched, new_log
+
+        log, named = new_log(), False
+        try:
+            with (
+                Interrupts() as interrupts,
+                launched(name, self.master, conf, self.packages, log, interrupts) as spark,
+            ):
+                return work(spark)
+        except Interrupted:
+            raise KeyboardInterrupt from None
+        except VscRuntimeError as error:
+            named = isinstance(error, StartError)
+            raise refusal(error) from error
+        except Exception as error:
+            known = translated(error)
+            if known is None:
+                raise
+            raise refusal(known) from error
+        finally:
+            if os.path.exists(log) and not named:
+                os.remove(log)
 
 
-def packages_of(args: argparse.Namespace) -> list[str]:
-    """The packages that ``--packages`` names."""
-    return [p.strip() for p in args.packages.split(",") if p.strip()]
-
-
-def default_is_local(master: str, conf: Mapping[str, str]) -> bool:
-    """Whether a path without a scheme is certainly on this machine, not on a cluster's default file system."""
-    elsewhere = "spark.hadoop.fs.defaultFS" in conf or bool(os.environ.get("HADOOP_CONF_DIR"))
-    return master.startswith("local") and not elsewhere
+def _setting(pair: str) -> tuple[str, str]:
+    """The name and the value that ``--conf`` gives. Raises `UsageError`."""
+    name, equals, value = pair.partition("=")
+    if not equals or not name:
+        raise UsageError(f"--conf takes KEY=VALUE, not `{pair}`", "as in --conf spark.executor.memory=4g")
+    if not name.startswith("spark."):
+        raise UsageError(
+            f"--conf {name}: Spark's settings begin with `spark.`", f"Hadoop's are written `spark.hadoop.{name}`"
+        )
+    if name.endswith(("driver.memory", "executor.memory")) and not _MEMORY.fullmatch(value):
+        raise UsageError(f"--conf {name}: {value!r} is not an amount of memory", "write it like 4g or 512m")
+    return name, value
 
 
 def need_packages(command: str) -> None:
@@ -120,32 +152,6 @@ def refusal(error: VscRuntimeError) -> Refused:
     from vsc.runtime.errors import ConfigurationError
 
     return Refused(Problem.of(error), 2 if isinstance(error, ConfigurationError) else 1)
-
-
-def on_spark(name: str, args: argparse.Namespace, conf: dict[str, str], work: Callable[[Any], T]) -> T:
-    """Runs `work` on a Spark session called `name`; returns its result. Raises `Refused` for errors vsc recognizes."""
-    from vsc.runtime.errors import StartError, VscRuntimeError
-    from vsc.runtime.spark.failures import translated
-    from vsc.runtime.spark.interrupts import Interrupted, Interrupts
-    from vsc.runtime.spark.launch import launched, new_log
-
-    log, named = new_log(), False
-    try:
-        with Interrupts() as interrupts, launched(name, args.master, conf, packages_of(args), log, interrupts) as spark:
-            return work(spark)
-    except Interrupted:
-        raise KeyboardInterrupt from None
-    except VscRuntimeError as error:
-        named = isinstance(error, StartError)
-        raise refusal(error) from error
-    except Exception as error:
-        known = translated(error)
-        if known is None:
-            raise
-        raise refusal(known) from error
-    finally:
-        if os.path.exists(log) and not named:
-            os.remove(log)
 
 
 def _importable(name: str) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from vsc.cli.common import read_text, unknown_variables
+from vsc.cli.errors import Refused
 from vsc.cli.messages import Messages
-from vsc.cli.on_spark import Refused
 from vsc.cli.problems import Problem
 from vsc.compiler.files import holds_plan
 

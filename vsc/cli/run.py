@@ -12,23 +12,14 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, variables
-from vsc.cli.errors import UsageError
+from vsc.cli.errors import Refused
 from vsc.cli.messages import JsonMessages, Messages, Warnings
-from vsc.cli.on_spark import (
-    Refused,
-    add_spark,
-    check_java,
-    default_is_local,
-    need_packages,
-    packages_of,
-    refusal,
-    settings,
-)
+from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
 from vsc.cli.plans import plan_of
 from vsc.cli.problems import Problem
 from vsc.cli.run_checks import check_checkpoint, check_options
@@ -138,21 +129,18 @@ def _of_warnings(args: argparse.Namespace, messages: Messages) -> Messages | Non
 
 def _executed(args: argparse.Namespace, messages: Messages) -> int:
     try:
-        conf = settings(args)
+        options = SparkOptions.of(args)
         given = variables(args)
         check_options(args)
         plan = plan_of(args.file, given, messages, warns=args.progress not in ("json", "none"))
         need_packages("vsc run")
-        return _on_spark(args, plan, conf, given, messages)
+        return _on_spark(args, plan, options, given, messages)
     except Refused as refused:
         if isinstance(refused.problem, Problem):
             messages.problem(refused.problem)
         else:
             messages.say("error", refused.problem)
         return refused.status
-    except UsageError as error:
-        messages.problem(Problem(error.message, error.help))
-        return 2
 
 
 @contextlib.contextmanager
@@ -175,7 +163,7 @@ def _ended_by_signals(messages: Messages) -> Iterator[None]:
 
 
 def _on_spark(
-    args: argparse.Namespace, plan: Plan, conf: Mapping[str, str], given: Mapping[str, str], messages: Messages
+    args: argparse.Namespace, plan: Plan, options: SparkOptions, given: Mapping[str, str], messages: Messages
 ) -> int:
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.operators.context import RunOptions
@@ -188,14 +176,14 @@ def _on_spark(
         RunOptions(args.on_bad_row, args.on_error), args.back_to, args.drain, args.max_bad,
     )  # fmt: skip
     try:
-        check(plan, given, args.trigger, args.max_idle, args.max_bad, default_is_local(args.master, conf))
-        check_checkpoint(args, plan, conf)
+        check(plan, given, args.trigger, args.max_idle, args.max_bad, options.default_is_local)
+        check_checkpoint(args, plan, options.default_is_local)
         check_java()
-        tell_overridden(conf)
+        tell_overridden(options.conf)
         show = _display(args)
     except VscRuntimeError as error:
         raise refusal(error) from error
-    return _run(job, args.master, conf, packages_of(args), show, messages)
+    return _run(job, options, show, messages)
 
 
 def _display(args: argparse.Namespace) -> Display:
@@ -216,23 +204,20 @@ def _display(args: argparse.Namespace) -> Display:
     return shown if exporter is None else Both(shown, exporter)
 
 
-def _run(
-    job: Run, master: str, conf: Mapping[str, str], packages: Sequence[str], show: Display, messages: Messages
-) -> int:
+def _run(job: Run, options: SparkOptions, show: Display, messages: Messages) -> int:
     from vsc.runtime.errors import StartError, UnusableInputError, VscRuntimeError
-    from vsc.runtime.spark.connectors.session_settings import connector_settings
     from vsc.runtime.spark.failures import translated
     from vsc.runtime.spark.interrupts import Interrupted, Interrupts
     from vsc.runtime.spark.launch import launched, new_log
     from vsc.runtime.spark.progress import Activity, Phase
     from vsc.runtime.spark.runner import run
 
-    log, settings = new_log(), {**conf, **connector_settings(job.plan, conf, packages)}
+    log, settings = new_log(), options.for_plan(job.plan)
     started = False
     try:
         with contextlib.closing(show), Interrupts() as interrupts:
             show.doing(Activity(Phase.STARTING))
-            with launched(f"vsc {job.plan.name}", master, settings, packages, log, interrupts) as spark:
+            with launched(f"vsc {job.plan.name}", options.master, settings, options.packages, log, interrupts) as spark:
                 started = True
                 run(job, spark, show, interrupts)
     except (Interrupted, KeyboardInterrupt):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
 
 from vsc.cli.errors import UsageError
-from vsc.cli.on_spark import default_is_local
 from vsc.plan.nodes import Plan
 
 __all__ = ["check_checkpoint", "check_options", "check_partitions", "unwritable"]
@@ -46,7 +44,7 @@ def _check_local_dir(path: str, here: bool) -> None:
         raise UsageError(f"--local-dir {path} cannot be written: {problem}", "give a folder that can")
 
 
-def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, str]) -> None:
+def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> None:
     """Raises CheckpointError for what is wrong with a local checkpoint, as far as its files show without Spark."""
     from vsc.runtime.errors import CheckpointError
     from vsc.runtime.spark.checkpoint import checked_identity
@@ -56,7 +54,7 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, conf: Mapping[str, st
     path = args.checkpoint
     if not path.strip():
         raise CheckpointError("the checkpoint has no name", "give the path of a separate folder")
-    if not is_local(path, default_is_local(args.master, conf)):
+    if not is_local(path, local):
         return
     folder = local_path(path)
     if os.path.exists(folder) and not os.path.isdir(folder):

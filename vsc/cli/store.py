@@ -7,22 +7,12 @@ answered, even if no such row exists; 1 a checkpoint that cannot be read; 2 wron
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vsc.cli.common import print_payload
 from vsc.cli.errors import UsageError
-from vsc.cli.on_spark import (
-    Refused,
-    add_spark,
-    check_java,
-    default_is_local,
-    need_packages,
-    on_spark,
-    refusal,
-    settings,
-)
+from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
 from vsc.cli.problems import tell
 
 if TYPE_CHECKING:
@@ -68,27 +58,23 @@ def _action(
 
 def execute(args: argparse.Namespace) -> int:
     """Answers; returns the exit status."""
-    try:
-        conf = settings(args)
-        if not 0 <= (getattr(args, "limit", None) or 0) < 1 << 31:  # Spark's limit is a 32-bit number
-            raise UsageError(f"--limit cannot be {args.limit}", f"give a number from 0 to {(1 << 31) - 1:,}")
-        need_packages("vsc store")
-        _look_ahead(args, conf)
-        check_java()
-        return on_spark("vsc store", args, {"spark.driver.maxResultSize": "0", **conf}, partial(_look, args))
-    except Refused as refused:
-        tell(refused)
-        return refused.status
+    options = SparkOptions.of(args)
+    if not 0 <= (getattr(args, "limit", None) or 0) < 1 << 31:  # Spark's limit is a 32-bit number
+        raise UsageError(f"--limit cannot be {args.limit}", f"give a number from 0 to {(1 << 31) - 1:,}")
+    need_packages("vsc store")
+    _look_ahead(args, options.default_is_local)
+    check_java()
+    return options.run("vsc store", {"spark.driver.maxResultSize": "0", **options.conf}, partial(_look, args))
 
 
-def _look_ahead(args: argparse.Namespace, conf: Mapping[str, str]) -> None:
+def _look_ahead(args: argparse.Namespace, local: bool) -> None:
     """Refuses everything that a local checkpoint alone shows to be wrong."""
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.spark.epoch_state import identity_of
     from vsc.runtime.spark.hadoop import is_local, local_path
     from vsc.runtime.spark.sealed import LocalFiles
 
-    if not is_local(args.checkpoint, default_is_local(args.master, conf)):
+    if not is_local(args.checkpoint, local):
         return
     try:
         files = LocalFiles(local_path(args.checkpoint))

@@ -44,7 +44,7 @@ def _once(args: argparse.Namespace) -> int:
     given = variables(args)
     texts, unread = read_texts(_files(args.paths))
     for error in unread:
-        tell(Problem(error.message, error.help))
+        tell(error)
     from vsc.scenario import play, report
 
     files, status = _load(texts, given)

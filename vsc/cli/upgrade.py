@@ -14,19 +14,9 @@ from typing import TYPE_CHECKING, Any
 from vsc.cli.common import add_variables, print_payload, variables
 from vsc.cli.errors import UsageError
 from vsc.cli.messages import Messages, Warnings
-from vsc.cli.on_spark import (
-    Refused,
-    add_spark,
-    check_java,
-    default_is_local,
-    need_packages,
-    on_spark,
-    packages_of,
-    refusal,
-    settings,
-)
+from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
 from vsc.cli.plans import plan_of
-from vsc.cli.problems import Problem, tell
+from vsc.cli.problems import tell
 from vsc.cli.run_checks import check_partitions, unwritable
 
 if TYPE_CHECKING:
@@ -64,29 +54,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
-    messages = Messages()
-    try:
-        conf, given = settings(args), variables(args)
-        check_partitions(args.partitions)
-        plan = plan_of(args.file, given, messages, warns=True)
-        need_packages("vsc upgrade")
-        with Warnings(messages):
-            return _upgraded(args, plan, conf, given)
-    except Refused as refused:
-        tell(refused)
-        return refused.status
-    except UsageError as error:
-        tell(Problem(error.message, error.help))
-        return 2
+    messages, options, given = Messages(), SparkOptions.of(args), variables(args)
+    check_partitions(args.partitions)
+    plan = plan_of(args.file, given, messages, warns=True)
+    need_packages("vsc upgrade")
+    with Warnings(messages):
+        return _upgraded(args, plan, options, given)
 
 
-def _upgraded(args: argparse.Namespace, plan: Plan, conf: dict[str, str], given: Mapping[str, str]) -> int:
+def _upgraded(args: argparse.Namespace, plan: Plan, options: SparkOptions, given: Mapping[str, str]) -> int:
     from vsc.runtime.errors import VscRuntimeError
-    from vsc.runtime.spark.connectors.session_settings import connector_settings
     from vsc.runtime.spark.query import check
     from vsc.runtime.spark.upgrade import Upgrade, settled_positions, upgrade
 
-    packages, local = packages_of(args), default_is_local(args.master, conf)
+    local = options.default_is_local
     job = Upgrade(
         plan, args.old, args.checkpoint, given, args.partitions, frozenset(args.reset), frozenset(args.accept),
         args.dry_run, _positions(args.position),
@@ -95,10 +76,9 @@ def _upgraded(args: argparse.Namespace, plan: Plan, conf: dict[str, str], given:
         _look_ahead(job, local)
         settled_positions(check(plan, given, "available-now", default_local=local), job.positions)
         check_java()
-        needed = connector_settings(plan, conf, packages)
+        settings = {"spark.driver.maxResultSize": "0", **options.for_plan(plan)}
     except VscRuntimeError as error:
         raise refusal(error) from error
-    all_settings = {"spark.driver.maxResultSize": "0", **conf, **needed}
 
     def work(spark: Any) -> Moved | None:
         from vsc.runtime.spark.hadoop import Files, is_local
@@ -107,7 +87,7 @@ def _upgraded(args: argparse.Namespace, plan: Plan, conf: dict[str, str], given:
             _judge(job, Files(spark, job.old), Files(spark, job.new))
         return upgrade(job, spark, tell)
 
-    moved = on_spark(f"vsc upgrade {plan.name}", args, all_settings, work)
+    moved = options.run(f"vsc upgrade {plan.name}", settings, work)
     if moved is not None:
         tell(f"carried over {moved}; next: vsc run {args.file} --checkpoint {args.checkpoint}")
     return 0

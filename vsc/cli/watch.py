@@ -14,7 +14,7 @@ from contextlib import closing
 from typing import Any, NoReturn
 
 from vsc.cli.errors import UsageError
-from vsc.cli.problems import Problem, tell
+from vsc.cli.problems import tell
 from vsc.extras import required
 
 __all__ = ["add_watch", "watched"]
@@ -53,7 +53,7 @@ def _tolerant(run: Callable[[], int], first: bool) -> None:
     except UsageError as error:
         if first:
             raise
-        tell(Problem(error.message, error.help))
+        tell(error)
 
 
 def _changes(command: str, folders: Iterable[str]) -> Generator[list[str], None, None]:
