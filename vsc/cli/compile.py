@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, print_payload, read_text, variables, warn_unknown, write_file
 from vsc.cli.errors import UsageError
 from vsc.cli.on_spark import SparkOptions, add_spark, check_java, need_packages, refusal
-from vsc.cli.problems import tell, use_color
+from vsc.cli.problems import tell_findings
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -53,10 +52,7 @@ def execute(args: argparse.Namespace) -> int:
     result = compile_source(text, args.file, given)
     warn_unknown(given, [text])
     if result.diagnostics:
-        from vsc.compiler.diagnostics.render import render_text
-
-        shown = render_text(result.diagnostics, {args.file: result.source}, use_color(sys.stderr))
-        tell(shown.removesuffix("\n"))
+        tell_findings(result.diagnostics, result.source)
     if result.plan is None:
         return 1
     if args.emit == "spark":

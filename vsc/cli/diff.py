@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, print_payload, read_text, variables, warn_unknown
 from vsc.cli.errors import UsageError
-from vsc.cli.problems import tell, use_color
+from vsc.cli.problems import tell_findings
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -62,9 +61,7 @@ def _plan(path: str, given: Mapping[str, str], texts: list[str]) -> Plan | None:
     result = compile_source(text, path, given)
     errors = [found for found in result.diagnostics if found.severity == "error"]
     if errors:
-        from vsc.compiler.diagnostics.render import render_text
-
-        tell(render_text(errors, {path: result.source}, use_color(sys.stderr)).removesuffix("\n"))
+        tell_findings(errors, result.source)
     return result.plan
 
 

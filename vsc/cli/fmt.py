@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from vsc.cli.common import STDIN, print_payload, read_stdin, read_text, topologies, write_file
 from vsc.cli.errors import UsageError
-from vsc.cli.problems import tell, use_color
+from vsc.cli.problems import tell, tell_findings
 
 __all__ = ["add_arguments", "execute"]
 
@@ -84,11 +83,9 @@ def _formatted(text: str, path: str) -> str | None:
     try:
         return format_topology(text, path)
     except TopologyError as error:
-        from vsc.compiler.diagnostics.render import render_text
         from vsc.compiler.source import SourceFile
 
-        shown = render_text(error.diagnostics, {path: SourceFile(path, text)}, use_color(sys.stderr))
-        tell(shown.removesuffix("\n"))
+        tell_findings(error.diagnostics, SourceFile(path, text))
         return None
 
 

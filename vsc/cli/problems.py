@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TextIO
 
 if TYPE_CHECKING:
+    from vsc.compiler.diagnostics.model import Diagnostic
+    from vsc.compiler.source import SourceFile
     from vsc.runtime.errors import VscRuntimeError
 
-__all__ = ["Problem", "discard", "tell", "use_color"]
+__all__ = ["Problem", "discard", "tell", "tell_findings", "use_color"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,13 @@ def tell(text: object) -> None:
         print(text, file=sys.stderr, flush=True)
     except OSError:
         discard(sys.stderr)
+
+
+def tell_findings(found: Sequence[Diagnostic], source: SourceFile) -> None:
+    """Shows the compiler's findings about `source` on standard error."""
+    from vsc.compiler.diagnostics.render import render_text
+
+    tell(render_text(found, {source.path: source}, use_color(sys.stderr)).removesuffix("\n"))
 
 
 def discard(stream: TextIO) -> None:

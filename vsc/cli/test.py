@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from vsc.cli.common import add_variables, print_payload, read_texts, variables, warn_unknown, write_file
 from vsc.cli.errors import UsageError
-from vsc.cli.problems import Problem, tell, use_color
+from vsc.cli.problems import Problem, tell, tell_findings, use_color
 from vsc.cli.watch import add_watch, watched
 
 if TYPE_CHECKING:
@@ -121,10 +121,7 @@ def _tell(error: ScenarioError, shown: bool) -> None:
     from vsc.scenario import RefusedTopology
 
     if isinstance(error, RefusedTopology) and not shown:
-        from vsc.compiler.diagnostics.render import render_text
         from vsc.compiler.source import SourceFile
 
-        source = SourceFile(error.topology, error.text)
-        findings = render_text(error.diagnostics, {error.topology: source}, use_color(sys.stderr))
-        tell(findings.removesuffix("\n"))
+        tell_findings(error.diagnostics, SourceFile(error.topology, error.text))
     tell(Problem(f"{error.path}:{error.line}:{error.column}: {error.message}", error.help))
