@@ -91,10 +91,7 @@ class Delimited:
     def _names(self, path: str) -> tuple[list[str], list[tuple[str, str]]]:
         """The names in a file's header, with None for unusable ones; and why those are unusable."""
         with open_file(path) as stream:
-            try:
-                start = stream.read(_PEEK)
-            except OSError as error:
-                raise unreadable(path, error) from error
+            start = stream.read(_PEEK)
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise _not_utf8(path)
         text = start.decode("utf-8-sig", "replace")
@@ -129,8 +126,6 @@ class Delimited:
         except pa.ArrowInvalid as error:
             if "invalid UTF8" in str(error):
                 raise _not_utf8(file.path) from error
-            raise unreadable(file.path, error) from error
-        except OSError as error:
             raise unreadable(file.path, error) from error
 
     def _open(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from vsc.inspect.files import count_lines, open_file, unreadable
+from vsc.inspect.files import count_lines, open_file
 from vsc.inspect.json_shapes import Fraction, Shape
 from vsc.inspect.model import DataColumn, DataFile, Headers, InspectError, Sample
 from vsc.inspect.texts import instants
@@ -107,13 +107,10 @@ def _is_text(row: dict[str, Any]) -> bool:
 def _lines(path: str) -> Iterator[bytes]:
     with open_file(path) as stream:
         rest = b""
-        try:
-            while block := stream.read(_BLOCK):
-                lines = (rest + block).split(b"\n")
-                rest = lines.pop()
-                yield from lines
-        except OSError as error:
-            raise unreadable(path, error) from error
+        while block := stream.read(_BLOCK):
+            lines = (rest + block).split(b"\n")
+            rest = lines.pop()
+            yield from lines
         if rest:
             yield rest
 

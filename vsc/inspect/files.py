@@ -7,6 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -42,10 +43,12 @@ def find_files(path: str, format: str | None) -> Found:
     return Found(path, chosen, ours, _filter(ours, others) if others else (), others)
 
 
-def open_file(path: str) -> pa.NativeFile:
+@contextmanager
+def open_file(path: str) -> Iterator[pa.NativeFile]:
     """The bytes of a text file, decompressed if its name says that it is compressed. Raises InspectError."""
     try:
-        return pa.input_stream(path, compression="detect")
+        with pa.input_stream(path, compression="detect") as stream:
+            yield stream
     except OSError as error:
         raise unreadable(path, error) from error
 
@@ -54,11 +57,8 @@ def count_lines(path: str, limit: int) -> int:
     """How many line ends a text file has. Stops counting just past `limit`."""
     count = 0
     with open_file(path) as stream:
-        try:
-            while count <= limit and (block := stream.read(_BLOCK)):
-                count += block.count(b"\n")
-        except OSError as error:
-            raise unreadable(path, error) from error
+        while count <= limit and (block := stream.read(_BLOCK)):
+            count += block.count(b"\n")
     return count
 
 
@@ -181,7 +181,7 @@ def _by_content(path: str) -> str | None:
     try:
         with open_file(path) as file:
             start: bytes = file.read(_PEEK)
-    except (OSError, InspectError):
+    except InspectError:
         return None
     if start.startswith(b"PAR1"):
         return "parquet"

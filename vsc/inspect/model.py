@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from vsc.compiler.diagnostics.suggest import nearest
 from vsc.plan.types import DataType
 
 __all__ = ["DataColumn", "DataFile", "Found", "Headers", "InspectError", "Kind", "Sample", "Wanted"]
@@ -80,6 +81,14 @@ class Headers:
     options: tuple[tuple[str, str], ...] = ()
     unreadable: int = 0
     first_unreadable: str | None = None
+
+    def column(self, name: str) -> DataColumn:
+        """The column of that name. Raises InspectError."""
+        by_name = {column.name: column for column in self.columns}
+        if name not in by_name:
+            near = nearest(name, by_name)
+            raise InspectError(f"there is no column {name}", f"did you mean {near}?" if near else ", ".join(by_name))
+        return by_name[name]
 
 
 @dataclass(frozen=True, slots=True)

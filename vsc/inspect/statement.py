@@ -8,7 +8,6 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from vsc.compiler import check_topology
-from vsc.compiler.diagnostics.suggest import nearest
 from vsc.inspect.clock import words_of
 from vsc.inspect.keys import Entity, liking
 from vsc.inspect.model import DataColumn, InspectError, Kind, Wanted
@@ -70,11 +69,8 @@ def _name(path: str) -> str:
 
 def _key(survey: Survey, wanted: Wanted) -> tuple[str, ...]:
     """The columns of the key clause: the user's choice, else an id, else columns that say what the rows are about."""
-    names = [column.name for column in survey.columns]
     for name in wanted.key:
-        if name not in names:
-            near = nearest(name, names)
-            raise InspectError(f"there is no column {name}", f"did you mean {near}?" if near else ", ".join(names))
+        survey.headers.column(name)
     if wanted.key:
         return wanted.key
     keys = survey.profile.keys

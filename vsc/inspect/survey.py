@@ -8,7 +8,6 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from vsc.compiler.diagnostics.suggest import nearest
 from vsc.inspect.clock import Clock, clocks, unlikely
 from vsc.inspect.delimited import Delimited
 from vsc.inspect.documents import Documents
@@ -167,12 +166,6 @@ def _chosen(found: list[Clock], name: str | None, headers: Headers) -> tuple[Clo
     """The candidates with the user's choice first."""
     if name is None:
         return tuple(found)
-    names = [column.name for column in headers.columns]
-    if name not in names:
-        near = nearest(name, names)
-        raise InspectError(f"there is no column {name}", f"did you mean {near}?" if near else ", ".join(names))
-    clock = next((clock for clock in found if clock.column.name == name), None)
-    if clock is None:
-        column = next(column for column in headers.columns if column.name == name)
-        clock = unlikely(column)
+    column = headers.column(name)
+    clock = next((clock for clock in found if clock.column.name == name), None) or unlikely(column)
     return (clock, *(other for other in found if other.column.name != name))
