@@ -1,4 +1,4 @@
-"""Where rows come from and go to: one file for each kind of connector, behind the interface in `connector`.
+"""Where rows come from and go to: the kinds of connectors, behind the interface in `connector`.
 
 Nothing else in the runtime lists the kinds.
 """

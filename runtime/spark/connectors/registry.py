@@ -6,18 +6,15 @@ from collections.abc import Iterator, Mapping
 
 from pyspark.sql import SparkSession
 
-from vsc.plan.nodes import Plan, Source
+from vsc.plan.nodes import Plan
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.operators.source.read_columns import read_columns
+from vsc.runtime.spark.connectors.builtin import Console, Memory, Noop, Rate
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
-from vsc.runtime.spark.connectors.console import Console
 from vsc.runtime.spark.connectors.files import FilesConnector
 from vsc.runtime.spark.connectors.jdbc import Jdbc
 from vsc.runtime.spark.connectors.kafka import Kafka
 from vsc.runtime.spark.connectors.lake import Delta, Iceberg
-from vsc.runtime.spark.connectors.memory import Memory
-from vsc.runtime.spark.connectors.noop import Noop
-from vsc.runtime.spark.connectors.rate import Rate
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.refusals import keeps_refused
 
@@ -39,13 +36,12 @@ def check_connectors(plan: Plan, default_local: bool = True) -> None:
 
     `default_local`: paths without a scheme are on this machine.
     """
-    for node in plan.nodes:
-        if isinstance(node.operation, Source):
-            options = Options.of_source(node)
-            kind = options.connector.kind
-            if kind not in _CONNECTORS:
-                raise SourceError(f"{options.place} reads from {kind!r}, an unknown connector")
-            _CONNECTORS[kind].check_source(node, options, default_local)
+    for node in plan.sources:
+        options = Options.of_source(node)
+        kind = options.connector.kind
+        if kind not in _CONNECTORS:
+            raise SourceError(f"{options.place} reads from {kind!r}, an unknown connector")
+        _CONNECTORS[kind].check_source(node, options, default_local)
     for sink in plan.sinks:
         options = Options.of_sink(sink)
         kind = options.connector.kind
@@ -56,17 +52,15 @@ def check_connectors(plan: Plan, default_local: bool = True) -> None:
 
 def look_at_sources(spark: SparkSession, resolved: Plan) -> None:
     """Refuses what is seen of the sources of a resolved plan by asking for them."""
-    for node in resolved.nodes:
-        if isinstance(node.operation, Source):
-            connector_of(node.operation.connector.kind).look(spark, node, Options.of_source(node))
+    for node in resolved.sources:
+        connector_of(node.source.connector.kind).look(spark, node, Options.of_source(node))
 
 
 def take_sources(spark: SparkSession, resolved: Plan, kept: str, begun: bool) -> None:
     """Takes what is read of a source only once into its folder in `kept`; for `begun` see `Connector.take`."""
-    for node in resolved.nodes:
-        if isinstance(node.operation, Source):
-            options, read = Options.of_source(node, kept), read_columns(resolved, node.name)
-            connector_of(node.operation.connector.kind).take(spark, node, options, read, begun)
+    for node in resolved.sources:
+        options, read = Options.of_source(node, kept), read_columns(resolved, node.name)
+        connector_of(node.source.connector.kind).take(spark, node, options, read, begun)
 
 
 def make_sinks(spark: SparkSession, plan: Plan, checkpoint: str, ancestors: tuple[str, ...] = ()) -> list[EpochSink]:
@@ -82,8 +76,8 @@ def make_sinks(spark: SparkSession, plan: Plan, checkpoint: str, ancestors: tupl
 
 def empty_sources(spark: SparkSession, resolved: Plan, read: Mapping[str, int]) -> Iterator[str]:
     """A line for each source that had nothing to bring; only those that brought nothing are asked."""
-    for node in resolved.nodes:
-        if isinstance(node.operation, Source) and not read.get(node.name):
+    for node in resolved.sources:
+        if not read.get(node.name):
             options = Options.of_source(node)
             why = connector_of(options.connector.kind).nothing_there(spark, options)
             if why is not None:
