@@ -10,11 +10,8 @@ import os
 import subprocess
 from pathlib import Path
 
-import pyspark
-
 from servers.missing import program
-from vsc.runtime.spark.connectors.kafka_jars import JARS, connector_release
-from vsc.runtime.spark.connectors.lake_jars import DELTA, ICEBERG
+from vsc.runtime.spark.connectors.jars import DELTA, ICEBERG, KAFKA, KAFKA_JARS
 
 __all__ = ["BROKER", "CACHE", "broker_jars", "connector_jars", "lake_jars", "maven"]
 
@@ -46,8 +43,7 @@ def broker_jars() -> Path:
 
 def connector_jars() -> list[str]:
     """The jars of Spark's connector for the installed pyspark, and those that it needs besides pyspark's own."""
-    artifact, release = JARS[0], connector_release(pyspark.__version__)
-    folder = _fetched("org.apache.spark", artifact, release, f"-DincludeArtifactIds={','.join(JARS)}")
+    folder = _fetched(*str(KAFKA.coordinates()).split(":"), f"-DincludeArtifactIds={','.join(KAFKA_JARS)}")
     return sorted(map(str, folder.glob("*.jar")))
 
 

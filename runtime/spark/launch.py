@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import StartError, VscRuntimeError
-from vsc.runtime.spark.connectors.session_settings import connector_settings, unfetched
+from vsc.runtime.spark.connectors.jars import connector_settings, unfetched
 from vsc.runtime.spark.interrupts import SIGNALS, Interrupted, Interrupts
 from vsc.runtime.spark.local_files import use_local_files
 from vsc.runtime.spark.session import OWN_SETTINGS, is_here, local_jvm, local_settings

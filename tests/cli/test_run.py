@@ -17,7 +17,7 @@ from vsc.cli.messages import JsonMessages
 from vsc.compiler import compile_topology
 from vsc.plan import dump
 from vsc.runtime.errors import CheckpointError, UnusableInputError
-from vsc.runtime.spark.connectors.lake_jars import DELTA, ICEBERG
+from vsc.runtime.spark.connectors.jars import DELTA, ICEBERG
 from vsc.runtime.spark.identity import Identity
 
 SOURCE = "stream s (a int, b string) from {source} key a;\nsink s to {sink};\n"

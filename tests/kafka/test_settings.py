@@ -8,8 +8,8 @@ import pytest
 
 from tests.spark.support import compiled
 from vsc.plan.nodes import Connector
+from vsc.runtime.spark.connectors.jars import KAFKA, connector_settings
 from vsc.runtime.spark.connectors.kafka_client import NotForPython, client_settings
-from vsc.runtime.spark.connectors.kafka_jars import connector_release, jar_settings
 from vsc.runtime.spark.options import Options
 
 JAAS = "org.apache.kafka.common.security.{} required"
@@ -64,7 +64,8 @@ def test_what_only_java_can_use(given: dict[str, str], message: str) -> None:
 
 
 def test_the_connector_of_a_release_of_spark() -> None:
-    assert [connector_release(s) for s in ("4.1.4", "4.2.1", "4.3.0", "4.9.0")] == ["4.1.1", "4.2.0", "4.2.0", "4.2.0"]
+    releases = [str(KAFKA.coordinates(s)).rpartition(":")[2] for s in ("4.1.4", "4.2.1", "4.3.0", "4.9.0")]
+    assert releases == ["4.1.1", "4.2.0", "4.2.0", "4.2.0"]
 
 
 def test_the_connector_is_fetched_unless_it_is_given() -> None:
@@ -72,10 +73,11 @@ def test_the_connector_is_fetched_unless_it_is_given() -> None:
         "stream s (v string) from kafka (bootstrap_servers = 'b', topic = 't', format = 'string'); sink s to noop ();"
     )
     plan, other = compiled(text), compiled("stream s (v int) from memory (); sink s to noop ();")
-    package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{connector_release('4.1')}"
-    found = jar_settings(plan, {"spark.jars.packages": "a:b:1"}, [])
+    package = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1"
+    assert KAFKA.coordinates("4.1") == package
+    found = connector_settings(plan, {"spark.jars.packages": "a:b:1"}, [])
     assert found["spark.jars.packages"].split(",")[0] == "a:b:1"
     assert "org.apache.spark:spark-sql-kafka-0-10_2.13:" in found["spark.jars.packages"]
-    assert jar_settings(other, {}, []) == {}
-    assert jar_settings(plan, {}, [package]) == {}
-    assert jar_settings(plan, {"spark.jars": "/x/spark-sql-kafka-0-10_2.13-4.1.3.jar"}, []) == {}
+    assert connector_settings(other, {}, []) == {}
+    assert connector_settings(plan, {}, [package]) == {}
+    assert connector_settings(plan, {"spark.jars": "/x/spark-sql-kafka-0-10_2.13-4.1.3.jar"}, []) == {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from vsc.runtime.spark.connectors.lake_jars import DELTA, ICEBERG
+from vsc.runtime.spark.connectors.jars import DELTA, ICEBERG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

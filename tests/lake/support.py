@@ -10,8 +10,8 @@ import pytest
 from tests.spark.support import compiled, run_once, write_json
 from vsc.plan.parts import Connector
 from vsc.runtime.errors import VscRuntimeError
-from vsc.runtime.spark.connectors.delta_table import DeltaTable
-from vsc.runtime.spark.connectors.iceberg_table import IcebergTable
+from vsc.runtime.spark.connectors.delta import DeltaTable
+from vsc.runtime.spark.connectors.iceberg import IcebergTable
 from vsc.runtime.spark.connectors.lake_table import LakeTable
 from vsc.runtime.spark.options import Options
 

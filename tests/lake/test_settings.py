@@ -9,15 +9,15 @@ from tests.spark.support import compiled
 from vsc.plan.parts import Connector
 from vsc.plan.types import BIGINT, STRING, TIMESTAMP, ArrayType, DataType, DecimalType, MapType, ScalarType
 from vsc.runtime.errors import LakeReleaseError, LakeTableError
-from vsc.runtime.spark.connectors.delta_table import DeltaTable
-from vsc.runtime.spark.connectors.lake_jars import (
+from vsc.runtime.spark.connectors.delta import DeltaTable
+from vsc.runtime.spark.connectors.jars import (
     DELTA,
     ICEBERG,
-    Lake,
+    Package,
     check_release,
     check_session,
-    lake_settings,
-    unfetched_lake,
+    connector_settings,
+    unfetched,
 )
 from vsc.runtime.spark.connectors.lake_table import identifier, lake_error
 from vsc.runtime.spark.connectors.lake_types import gives, holds, misfits
@@ -33,7 +33,7 @@ PACKAGE = "spark.jars.packages"
     [(DELTA, "4.1.4", True), (DELTA, "4.2.1", True), (DELTA, "4.3.0", False), (ICEBERG, "4.1.4", True),
      (ICEBERG, "4.2.1", False), (ICEBERG, "4.3.0", False)],
 )  # fmt: skip
-def test_which_release_goes_with_which_spark(lake: Lake, version: str, works: bool) -> None:
+def test_which_release_goes_with_which_spark(lake: Package, version: str, works: bool) -> None:
     if works:
         check_release(lake, "the sink of 's' (line 1)", version)
         return
@@ -47,21 +47,21 @@ def test_which_release_goes_with_which_spark(lake: Lake, version: str, works: bo
 def test_a_session_is_set_up_for_what_the_topology_uses(monkeypatch: pytest.MonkeyPatch) -> None:
     both = compiled(SOURCE + "sink s to delta (path = 'a'); sink s to iceberg (path = 'b');")
     delta, iceberg = DELTA.coordinates("4.1.4"), ICEBERG.coordinates("4.1.4")
-    monkeypatch.setattr(Lake, "coordinates", lambda lake: {"delta": delta, "iceberg": iceberg}[lake.kind])
-    found = lake_settings(both, {PACKAGE: "a:b:1", "spark.sql.extensions": "own.Extension"}, [])
+    monkeypatch.setattr(Package, "coordinates", lambda lake: {"delta": delta, "iceberg": iceberg}[lake.kind])
+    found = connector_settings(both, {PACKAGE: "a:b:1", "spark.sql.extensions": "own.Extension"}, [])
     assert found[PACKAGE].split(",") == ["a:b:1", delta, iceberg]
     assert found["spark.sql.extensions"].split(",") == ["own.Extension", DELTA.extension, ICEBERG.extension]
     assert found["spark.sql.catalog.spark_catalog"] == DELTA.catalog
     # What the run brings along stays.
     given = {"spark.sql.extensions": DELTA.extension, "spark.sql.catalog.spark_catalog": "own.Catalog"}
     only = compiled(SOURCE + "sink s to delta (path = 'a');")
-    assert lake_settings(only, given, ["io.delta:delta-spark_4.1_2.13:4.5.0"]) == {}
-    assert lake_settings(only, given | {"spark.jars": "/x/delta-spark_4.1_2.13-4.4.0.jar"}, []) == {}
-    assert lake_settings(compiled(SOURCE + "sink s to noop ();"), {}, []) == {}
-    error = unfetched_lake(f"{delta},{iceberg}", "unresolved dependency: org.apache.iceberg#iceberg-spark-runtime-4.1")
+    assert connector_settings(only, given, ["io.delta:delta-spark_4.1_2.13:4.5.0"]) == {}
+    assert connector_settings(only, given | {"spark.jars": "/x/delta-spark_4.1_2.13-4.4.0.jar"}, []) == {}
+    assert connector_settings(compiled(SOURCE + "sink s to noop ();"), {}, []) == {}
+    error = unfetched(f"{delta},{iceberg}", "unresolved dependency: org.apache.iceberg#iceberg-spark-runtime-4.1")
     assert error is not None and error.message.startswith("Spark has no Iceberg: unresolved dependency")
     assert str(iceberg) in str(error.help)
-    assert unfetched_lake("a:b:1", "not found") is None
+    assert unfetched("a:b:1", "not found") is None
 
 
 @pytest.mark.parametrize(

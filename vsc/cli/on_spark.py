@@ -80,7 +80,7 @@ class SparkOptions:
 
     def for_plan(self, plan: Plan) -> dict[str, str]:
         """The settings with those that the connectors of `plan` need. Raises VscRuntimeError if they cannot be had."""
-        from vsc.runtime.spark.connectors.session_settings import connector_settings
+        from vsc.runtime.spark.connectors.jars import connector_settings
 
         return {**self.conf, **connector_settings(plan, self.conf, self.packages)}
 

@@ -11,8 +11,8 @@ from vsc.plan.nodes import Column, Node, Sink
 from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
+from vsc.runtime.spark.connectors.jars import KAFKA
 from vsc.runtime.spark.connectors.kafka_client import PREFIX, check_topic, is_empty
-from vsc.runtime.spark.connectors.kafka_jars import missing
 from vsc.runtime.spark.connectors.kafka_layout import layout
 from vsc.runtime.spark.connectors.kafka_rows import SOURCE_OPTIONS, kafka_rows, plain_columns
 from vsc.runtime.spark.options import Options
@@ -56,7 +56,7 @@ class Kafka(Connector):
             return kafka_rows(spark, node, options)
         except AnalysisException as error:
             if "data source" in str(error):
-                raise missing("its jars are not on the class path") from error
+                raise KAFKA.missing("its jars are not on the class path") from error
             raise
 
     def plain_columns(self, node: Node, options: Options) -> Sequence[Column]:

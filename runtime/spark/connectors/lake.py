@@ -1,29 +1,41 @@
-"""Delta Lake and Iceberg: sources of rows, changes and histories; sinks that append, upsert or keep a history."""
+"""What Delta Lake and Iceberg have in common: sources of rows and histories; sinks that append, upsert or keep a
+history.
+
+A history is the source of a versioned table: its rows are taken once, into the checkpoint, and read from there.
+Guarantees of it: those of `snapshot`; versions and deletions come in the order of their times. Later changes of the
+history are not seen. All other rows are read as they come.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from vsc.plan.nodes import Node, Sink
-from vsc.runtime.errors import SinkError
+from vsc.plan.nodes import Column, Node, Sink
+from vsc.plan.types import BIGINT, BOOLEAN
+from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
-from vsc.runtime.spark.connectors.delta_source import check_delta_source, delta_rows, look_at_delta
-from vsc.runtime.spark.connectors.delta_table import DeltaTable
-from vsc.runtime.spark.connectors.iceberg_source import check_iceberg_source, iceberg_rows, look_at_iceberg
-from vsc.runtime.spark.connectors.iceberg_table import IcebergTable
-from vsc.runtime.spark.connectors.lake_jars import check_release
-from vsc.runtime.spark.connectors.lake_seed import check_seed, look_at_seed, seed_rows, take_seed
+from vsc.runtime.spark.connectors.jars import check_release
+from vsc.runtime.spark.connectors.lake_history import PROBLEM, History, points
+from vsc.runtime.spark.connectors.lake_merge import AT, PRESENT, place
 from vsc.runtime.spark.connectors.lake_sink import LakeSink
-from vsc.runtime.spark.connectors.lake_table import LakeTable, identifier
+from vsc.runtime.spark.connectors.lake_table import LakeTable, declared, identifier
+from vsc.runtime.spark.connectors.snapshot import ROWS_A_FILE, kept_rows, take_once
 from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.source_columns import BAD, DELETED, TIME
 
-__all__ = ["Delta", "Iceberg"]
+__all__ = ["LakeConnector"]
 
 
-class _LakeConnector(Connector):
-    """Tables of one lake format."""
+class LakeConnector(Connector):
+    """Tables of one lake format. `stream_options`: those of the format for a source, in lower case."""
 
     table: type[LakeTable]
+    source_name: str
+    stream_options: Collection[str]
 
     def check_sink(self, options: Options) -> None:
         """Refuses a Spark without the format, and what cannot be understood."""
@@ -43,59 +55,75 @@ class _LakeConnector(Connector):
     def check_source(self, node: Node, options: Options, default_local: bool) -> None:
         """Refuses a Spark without the format, and what cannot be understood."""
         self._check(options)
-        if options.connector.keeps_history:
-            check_seed(options)
-        else:
-            self._check_rows(node, options)
+        history = options.connector.keeps_history
+        for name in options.spark:
+            if history:
+                raise SourceError(
+                    f"{options.place}: {name!r} has no effect: a history is read once, whole", f"remove {name!r}"
+                )
+            if name.lower() not in self.stream_options:
+                raise SourceError(
+                    f"{options.place}: {name!r} is not an option of {self.source_name}",
+                    "those that there are: " + ", ".join(sorted(self.stream_options)),
+                )
+        if not history:
+            self._check_stream(node, options)
 
     def look(self, spark: SparkSession, node: Node, options: Options) -> None:
         """Refuses a table that cannot be read as it is declared."""
+        table = self.table(options)
+        found = table.readable(spark, node)
         if options.connector.keeps_history:
-            look_at_seed(spark, node, self.table(options), options)
+            History.of(found, table, options.connector)
         else:
-            self._look_at_rows(spark, node, options)
+            self._look_at_stream(spark, table, node, options)
 
     def take(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str], begun: bool) -> None:
         """Takes a history; other rows are read as they come."""
+
+        def write(path: str) -> None:
+            table, columns = self.table(options), node.source.columns
+            history = History.of(table.columns(spark), table, options.connector)
+            of_key = {c.name for c in node.schema.key}
+            keys = [place(i) for i, c in enumerate(columns) if c.name in of_key]
+            with table.usable():
+                found = points(spark.table(table.sql), declared(node, read), keys, history).select(
+                    *(place(i) for i in range(len(columns))),
+                    F.coalesce(F.unix_millis(F.timestamp_micros(AT)), F.lit(0)),
+                    ~F.col(PRESENT),
+                    PROBLEM,
+                )
+                named = found.toDF(*(c.name for c in columns), TIME, DELETED, BAD).orderBy(TIME).coalesce(1)
+                named.write.option("maxRecordsPerFile", ROWS_A_FILE).parquet(path)
+
         if options.connector.keeps_history:
-            take_seed(spark, node, options, self.table(options), read, begun)
+            take_once(spark, options, begun, write)
 
     def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
         """The rows of a table from the version on at which the query began; or those of a history."""
         if options.connector.keeps_history:
-            return seed_rows(spark, node, options, read)
-        return self._rows(spark, node, options, read)
+            beside = (Column(TIME, BIGINT), Column(DELETED, BOOLEAN))
+            source = replace(node.source, columns=(*node.source.columns, *beside))
+            return kept_rows(spark, source, options, read | {TIME, DELETED}, timed=True)
+        table = self.table(options)
+        table.columns(spark)
+        with table.usable():
+            return self._stream(spark, table, node, options, read)
 
     def _check(self, options: Options) -> None:
         check_release(self.table.lake, options.place)
         if options.get("path") is None:
             identifier(options.text("table"), options.place)
 
-    def _check_rows(self, node: Node, options: Options) -> None:
+    def _check_stream(self, node: Node, options: Options) -> None:
+        """Refuses what cannot be of a source of rows. SourceError."""
         raise NotImplementedError
 
-    def _look_at_rows(self, spark: SparkSession, node: Node, options: Options) -> None:
+    def _look_at_stream(self, spark: SparkSession, table: LakeTable, node: Node, options: Options) -> None:
+        """Refuses a table, whose columns are right, that cannot be read as a stream. LakeTableError."""
+
+    def _stream(
+        self, spark: SparkSession, table: LakeTable, node: Node, options: Options, read: frozenset[str]
+    ) -> DataFrame:
+        """The rows of a table, as they come."""
         raise NotImplementedError
-
-    def _rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
-        raise NotImplementedError
-
-
-class Delta(_LakeConnector):
-    """Tables of Delta Lake."""
-
-    kind = "delta"
-    table = DeltaTable
-    _check_rows = staticmethod(check_delta_source)
-    _look_at_rows = staticmethod(look_at_delta)
-    _rows = staticmethod(delta_rows)
-
-
-class Iceberg(_LakeConnector):
-    """Tables of Iceberg."""
-
-    kind = "iceberg"
-    table = IcebergTable
-    _check_rows = staticmethod(check_iceberg_source)
-    _look_at_rows = staticmethod(look_at_iceberg)
-    _rows = staticmethod(iceberg_rows)

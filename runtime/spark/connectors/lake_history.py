@@ -12,17 +12,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from typing import Self
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
+from vsc.plan.nodes import Connector
+from vsc.runtime.errors import LakeTableError
 from vsc.runtime.spark.connectors.lake_merge import AT, CHANGE, PRESENT, Target, merged, place
+from vsc.runtime.spark.connectors.lake_table import LakeTable
+from vsc.runtime.spark.connectors.lake_types import columns_by_name
 from vsc.runtime.spark.ddl import quoted
 
-__all__ = ["PROBLEM", "TIME_TYPES", "History", "kept", "points"]
+__all__ = ["PROBLEM", "History", "kept", "points"]
 
-TIME_TYPES = (spark.TimestampType, spark.TimestampNTZType, spark.LongType)
+_TIME_TYPES = (spark.TimestampType, spark.TimestampNTZType, spark.LongType)
 """Of the columns of times; whole numbers are milliseconds."""
 _OPEN = 253_370_764_800_000_000
 """The year 9999, in which a row is valid for ever."""
@@ -37,6 +42,22 @@ class History:
 
     valid_from: spark.StructField
     valid_to: spark.StructField
+
+    @classmethod
+    def of(cls, found: spark.StructType, table: LakeTable, connector: Connector) -> Self:
+        """Those of a table with the columns `found`. LakeTableError if one is missing, or has no times."""
+        known = columns_by_name(found)
+        fields = []
+        for name in (connector.valid_from, connector.valid_to):
+            field = known.get(name.lower())
+            if field is None or not isinstance(field.dataType, _TIME_TYPES):
+                what = "no such column" if field is None else field.dataType.simpleString()
+                raise LakeTableError(
+                    f"{table.place}: {table.shown} does not fit: its column '{name}' of times is {what}",
+                    "name columns of type timestamp or bigint (milliseconds) with valid_from and valid_to",
+                )
+            fields.append(field)
+        return cls(*fields)
 
 
 def points(table: DataFrame, columns: list[Column], keys: list[str], history: History) -> DataFrame:

@@ -24,7 +24,6 @@ from vsc.runtime.errors import LakeTableError, SinkError
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.lake_history import History, kept
 from vsc.runtime.spark.connectors.lake_merge import AT, CHANGE, Target, appended, place, upserted
-from vsc.runtime.spark.connectors.lake_seed import history_of
 from vsc.runtime.spark.connectors.lake_table import LakeTable
 from vsc.runtime.spark.connectors.lake_types import columns_by_name, misfits
 from vsc.runtime.spark.ddl import ddl
@@ -75,7 +74,7 @@ class LakeSink(EpochSink):
         if found is None:
             raise self._table.missing("create it, correct the name, or add create = true")
         if self._connector.keeps_history:
-            self._history = history_of(found, self._table, self._connector)
+            self._history = History.of(found, self._table, self._connector)
         for problem in misfits(self._columns, found, written=True, beside=self._times):
             raise LakeTableError(
                 f"{self._place}: {self._table.shown} does not fit: {problem}",

@@ -14,18 +14,19 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from vsc.plan.nodes import Node
 from vsc.plan.types import DataType
 from vsc.runtime.errors import LakeStorageError, LakeTableError, VscRuntimeError
-from vsc.runtime.spark.connectors.lake_jars import Lake, check_session
+from vsc.runtime.spark.connectors.jars import Package, check_session
 from vsc.runtime.spark.connectors.lake_types import misfits
 from vsc.runtime.spark.ddl import ddl, quoted
 from vsc.runtime.spark.options import Options
 
-__all__ = ["LakeTable", "check_readable", "identifier", "lake_error"]
+__all__ = ["LakeTable", "declared", "identifier", "lake_error"]
 
 _LOGGER = logging.getLogger("SQLQueryContextLogger")
 _MISSING = re.compile(
@@ -45,7 +46,7 @@ _NAME = re.compile(r"[^.`]+|`(?:[^`]|``)+`")
 class LakeTable(ABC):
     """The table that the options of a connector name. `sql` is its name in Spark SQL, `shown` that for people."""
 
-    lake: Lake
+    lake: Package
     sql: str
 
     def __init__(self, options: Options) -> None:
@@ -90,6 +91,13 @@ class LakeTable(ABC):
         found = self.open(spark)
         if found is None:
             raise self.missing("correct the name; a source does not create a table")
+        return found
+
+    def readable(self, spark: SparkSession, node: Node) -> StructType:
+        """Its columns. Raises VscRuntimeError as `columns`, and if they are not those that source `node` declares."""
+        found = self.columns(spark)
+        for problem in misfits({c.name: c.type for c in node.source.columns}, found, written=False):
+            raise LakeTableError(f"{self.place}: {self.shown} does not fit: {problem}", "correct the source's columns")
         return found
 
     @abstractmethod
@@ -154,10 +162,12 @@ def lake_error(table: LakeTable, error: Exception) -> VscRuntimeError:
     )
 
 
-def check_readable(spark: SparkSession, node: Node, table: LakeTable) -> None:
-    """Raises LakeTableError for a table whose columns are not those that source `node` declares."""
-    for problem in misfits({c.name: c.type for c in node.source.columns}, table.columns(spark), written=False):
-        raise LakeTableError(f"{table.place}: {table.shown} does not fit: {problem}", "correct the source's columns")
+def declared(node: Node, read: frozenset[str]) -> list[Column]:
+    """The declared columns of a source as a table has them; null where nothing reads them."""
+    return [
+        (F.col(quoted(c.name)) if c.name in read else F.lit(None)).cast(str(c.type)).alias(c.name)
+        for c in node.source.columns
+    ]
 
 
 def identifier(name: str, place: str) -> str:

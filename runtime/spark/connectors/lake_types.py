@@ -6,62 +6,62 @@ Spark does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from pyspark.sql import types as spark
 
-from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
+from vsc.plan.types import STRING, TIMESTAMP, ArrayType, DataType, DecimalType, Field, MapType, ScalarType, StructType
 
 __all__ = ["columns_by_name", "gives", "holds", "misfits"]
 
-_TYPES: Mapping[str, type[spark.DataType]] = {
-    "boolean": spark.BooleanType, "tinyint": spark.ByteType, "smallint": spark.ShortType, "int": spark.IntegerType,
-    "bigint": spark.LongType, "float": spark.FloatType, "double": spark.DoubleType, "string": spark.StringType,
-    "binary": spark.BinaryType, "date": spark.DateType, "timestamp": spark.TimestampType,
-}  # fmt: skip
 _WIDTHS = ("tinyint", "smallint", "int", "bigint"), ("float", "double")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 
 
 def holds(type: DataType, column: spark.DataType) -> bool:
     """Whether a column of a table holds every value of `type`."""
-    match type, column:
-        case ScalarType("timestamp"), spark.TimestampNTZType():
-            return True
-        case ScalarType(name), spark.DecimalType() if name in _DIGITS:
-            return column.precision - column.scale >= _DIGITS[name]
-        case ScalarType(name), _:
-            return any(isinstance(column, _TYPES[wider]) for wider in _from(name))
-        case DecimalType(precision, scale), spark.DecimalType():
-            return column.scale >= scale and column.precision - column.scale >= precision - scale
-    return _parts_fit(type, column, holds)
+    return _fits(type, _type(column))
 
 
 def gives(type: DataType, column: spark.DataType) -> bool:
     """Whether every value of a column of a table is one of `type`."""
-    match type, column:
-        case ScalarType("timestamp"), spark.TimestampNTZType():
-            return True
-        case ScalarType(name), _:
-            return any(isinstance(column, _TYPES[narrower]) for narrower in _upto(name))
-        case DecimalType(precision, scale), spark.DecimalType():
-            return scale >= column.scale and precision - scale >= column.precision - column.scale
-        case DecimalType(precision, scale), _:
-            digits = next((d for n, d in _DIGITS.items() if isinstance(column, _TYPES[n])), None)
-            return digits is not None and precision - scale >= digits
-    return _parts_fit(type, column, gives)
+    return _fits(_type(column), type)
 
 
-def _parts_fit(type: DataType, column: spark.DataType, fits: Callable[[DataType, spark.DataType], bool]) -> bool:
-    """Whether both are nested in the same way, and their parts fit."""
-    match type, column:
-        case ArrayType(element), spark.ArrayType():
-            return fits(element, column.elementType)
-        case MapType(key, value), spark.MapType():
-            return fits(key, column.keyType) and fits(value, column.valueType)
-        case StructType(fields), spark.StructType():
-            names = [field.name for field in fields] == [field.name for field in column.fields]
-            return names and all(fits(f.type, c.dataType) for f, c in zip(fields, column.fields, strict=True))
+def _type(column: spark.DataType) -> DataType:
+    """The language's type of the values in a column; by another name where it has none."""
+    match column:
+        case spark.DecimalType():
+            return DecimalType(column.precision, column.scale)
+        case spark.ArrayType():
+            return ArrayType(_type(column.elementType))
+        case spark.MapType():
+            return MapType(_type(column.keyType), _type(column.valueType))
+        case spark.StructType():
+            return StructType(tuple(Field(field.name, _type(field.dataType)) for field in column.fields))
+        case spark.StringType():
+            return STRING
+        case spark.TimestampNTZType():
+            return TIMESTAMP
+    return ScalarType(column.simpleString())
+
+
+def _fits(narrow: DataType, wide: DataType) -> bool:
+    """Whether every value of a type is also one of another."""
+    match narrow, wide:
+        case ScalarType(one), ScalarType(other):
+            return one == other or any(one in chain and other in chain[chain.index(one) :] for chain in _WIDTHS)
+        case ScalarType(name), DecimalType(precision, scale):
+            return name in _DIGITS and precision - scale >= _DIGITS[name]
+        case DecimalType(), DecimalType():
+            return wide.scale >= narrow.scale and wide.precision - wide.scale >= narrow.precision - narrow.scale
+        case ArrayType(), ArrayType():
+            return _fits(narrow.element, wide.element)
+        case MapType(), MapType():
+            return _fits(narrow.key, wide.key) and _fits(narrow.value, wide.value)
+        case StructType(), StructType():
+            names = [field.name for field in narrow.fields] == [field.name for field in wide.fields]
+            return names and all(_fits(a.type, b.type) for a, b in zip(narrow.fields, wide.fields, strict=True))
     return False
 
 
@@ -92,12 +92,3 @@ def misfits(
         for field in table.fields:
             if not field.nullable and field.name.lower() not in mine:
                 yield f"its column '{field.name}' may not be null, and the topology has none of that name"
-
-
-def _from(name: str) -> tuple[str, ...]:
-    """The types that hold a scalar type, itself first."""
-    return next((chain[chain.index(name) :] for chain in _WIDTHS if name in chain), (name,))
-
-
-def _upto(name: str) -> tuple[str, ...]:
-    return next((chain[: chain.index(name) + 1] for chain in _WIDTHS if name in chain), (name,))

@@ -11,10 +11,11 @@ from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.operators.source.read_columns import read_columns
 from vsc.runtime.spark.connectors.builtin import Console, Memory, Noop, Rate
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
+from vsc.runtime.spark.connectors.delta import Delta
 from vsc.runtime.spark.connectors.files import FilesConnector
+from vsc.runtime.spark.connectors.iceberg import Iceberg
 from vsc.runtime.spark.connectors.jdbc import Jdbc
 from vsc.runtime.spark.connectors.kafka import Kafka
-from vsc.runtime.spark.connectors.lake import Delta, Iceberg
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.refusals import keeps_refused
 

@@ -1,6 +1,8 @@
-"""An Iceberg table: the summaries of its snapshots hold who wrote them, and which write it was.
+"""Iceberg: tables, and the rows that are appended to one, as a stream. A file is a source partition, in its order.
 
-A table that is named by its path is one of a Hadoop catalog of vsc's own, whose warehouse is the folder above.
+The summaries of a table's snapshots hold who wrote them, and which write it was. A table that is named by its path is
+one of a Hadoop catalog of vsc's own, whose warehouse is the folder above. Not for rows that are changed or deleted:
+Iceberg has no stream of them.
 """
 
 from __future__ import annotations
@@ -9,18 +11,26 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from vsc.runtime.spark.connectors.lake_jars import ICEBERG
-from vsc.runtime.spark.connectors.lake_table import LakeTable, identifier
+from vsc.plan.nodes import Node
+from vsc.runtime.errors import SourceError
+from vsc.runtime.spark.connectors.jars import ICEBERG
+from vsc.runtime.spark.connectors.lake import LakeConnector
+from vsc.runtime.spark.connectors.lake_table import LakeTable, declared, identifier
 from vsc.runtime.spark.ddl import quoted
 from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.source_columns import PART
 
-__all__ = ["IcebergTable"]
+__all__ = ["Iceberg", "IcebergTable"]
 
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _SUMMARY = "spark.sql.iceberg.snapshot-property"
 _WRITER, _NUMBER = "vsc.writer", "vsc.write"
+_WHOLE_FILES = {"split-size": str(1 << 50), "file-open-cost": str(1 << 50)}
+"""A file is one task's: Iceberg neither splits nor packs files of that size."""
 
 
 class IcebergTable(LakeTable):
@@ -70,3 +80,27 @@ class IcebergTable(LakeTable):
             table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, self.sql)
             table.refresh()
             return table
+
+
+class Iceberg(LakeConnector):
+    """Tables of Iceberg."""
+
+    kind = "iceberg"
+    table = IcebergTable
+    source_name = "an Iceberg source"
+    stream_options = (
+        "stream-from-timestamp", "streaming-skip-delete-snapshots", "streaming-skip-overwrite-snapshots",
+        "streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch",
+    )  # fmt: skip
+
+    def _check_stream(self, node: Node, options: Options) -> None:
+        if node.source.timestamp is None:
+            raise SourceError(
+                f"{options.place}: the rows of an Iceberg table have no time of their own", "add `timestamp COLUMN`"
+            )
+
+    def _stream(
+        self, spark: SparkSession, table: LakeTable, node: Node, options: Options, read: frozenset[str]
+    ) -> DataFrame:
+        frame = spark.readStream.format("iceberg").options(**options.spark, **_WHOLE_FILES).load(table.sql)
+        return frame.select(*declared(node, read), F.input_file_name().alias(PART))

@@ -1,0 +1,187 @@
+"""Delta Lake: tables, and the rows of one as a stream: rows that are appended, or the table's change feed.
+
+A table's transactions remember the last write of each writer, so that one that comes again is skipped.
+
+Of the feed, a row that was inserted or is the newer one of an update is a row, a row that was deleted one without
+value; its own time is that of the commit. Guarantees: changes of a key are in one source partition, in the order of the
+table's versions, in each of them deletions first; otherwise a file is a source partition, in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from vsc.plan.nodes import Node, Source
+from vsc.runtime.errors import LakeTableError, SourceError
+from vsc.runtime.spark.connectors.file_rows import MAX_BYTES
+from vsc.runtime.spark.connectors.jars import DELTA
+from vsc.runtime.spark.connectors.lake import LakeConnector
+from vsc.runtime.spark.connectors.lake_merge import place
+from vsc.runtime.spark.connectors.lake_table import LakeTable, declared, identifier
+from vsc.runtime.spark.ddl import ddl, quoted
+from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.source_columns import DELETED, PART, TIME
+from vsc.runtime.spark.wire import ROWS_A_BATCH
+
+__all__ = ["Delta", "DeltaTable"]
+
+_WRITE = "spark.databricks.delta.write"
+_FEED = "readChangeFeed"
+_ENABLED = "delta.enableChangeDataFeed"
+_VERSION, _FILE, _ROW = "_vsc_version", "_vsc_file", "_vsc_row"
+_SHUFFLED = "spark.sql.shuffle.partitions"
+
+
+class DeltaTable(LakeTable):
+    """See the module."""
+
+    lake = DELTA
+
+    def use(self, spark: SparkSession) -> None:
+        """See `LakeTable`."""
+        if self.name is not None:
+            self.sql = identifier(self.name, self.place)
+        else:
+            self.sql = f"delta.{quoted(Files(spark, str(self.path)).root)}"
+
+    def check(self, spark: SparkSession) -> None:
+        """Raises LakeTableError for a table of another format."""
+        found = self._detail(spark, "format")
+        if found != "delta":
+            raise LakeTableError(f"{self.place}: {self.name!r} is a table of format {found}", "name another")
+
+    def properties(self, spark: SparkSession) -> Mapping[str, str]:
+        """See `LakeTable`."""
+        with self.usable():
+            return dict(self._detail(spark, "properties"))
+
+    def written(self, spark: SparkSession, writer: str) -> int | None:
+        """See `LakeTable`."""
+        with self.usable():
+            tables: Any = spark._jvm.io.delta.tables.DeltaTable  # type: ignore[union-attr]
+            session = spark._jsparkSession
+            if self.name is not None:
+                table = tables.forName(session, self.sql)
+            else:
+                table = tables.forPath(session, Files(spark, str(self.path)).root)
+            found = table.deltaLog().unsafeVolatileSnapshot().transactions().get(writer)
+            return int(found.get()) if found.isDefined() else None
+
+    def numbered(self, writer: str, number: int) -> Mapping[str, str]:
+        """See `LakeTable`."""
+        return {f"{_WRITE}.txnAppId": writer, f"{_WRITE}.txnVersion": str(number)}
+
+    def _detail(self, spark: SparkSession, name: str) -> Any:
+        [found] = spark.sql(f"describe detail {self.sql}").select(name).collect()
+        return found[0]
+
+
+class Delta(LakeConnector):
+    """Tables of Delta Lake."""
+
+    kind = "delta"
+    table = DeltaTable
+    source_name = "a Delta source"
+    stream_options = (
+        "readchangefeed", "startingversion", "startingtimestamp", "maxfilespertrigger", "maxbytespertrigger",
+        "ignoredeletes", "ignorechanges", "skipchangecommits", "excluderegex", "failondataloss",
+    )  # fmt: skip
+
+    def _check_stream(self, node: Node, options: Options) -> None:
+        for name, value in options.spark.items():
+            if name.lower() == _FEED.lower() and value.lower() not in ("true", "false"):
+                raise SourceError(f"{options.place}: {name!r} is true or false, not {value!r}")
+        if node.source.timestamp is None and not _reads_feed(node, options):
+            raise SourceError(
+                f"{options.place}: the appended rows of a Delta table have no time of their own",
+                f"add `timestamp COLUMN`, or read the change feed, with the times of the commits: remove {_FEED!r}",
+            )
+
+    def _look_at_stream(self, spark: SparkSession, table: LakeTable, node: Node, options: Options) -> None:
+        if not _reads_feed(node, options) or table.properties(spark).get(_ENABLED) == "true":
+            return
+        if node.source.timestamp is not None:
+            other = f"if rows are only appended, read them with {_FEED!r} = 'false'"
+        else:
+            other = "or read appended rows, with `timestamp COLUMN`"
+            other += f" and {_FEED!r} = 'false'" if node.kind == "table" else ""
+        raise LakeTableError(
+            f"{options.place}: {table.shown} has no change feed",
+            f"switch it on: alter table {table.sql} set tblproperties ({_ENABLED} = true); {other}",
+        )
+
+    def _stream(
+        self, spark: SparkSession, table: LakeTable, node: Node, options: Options, read: frozenset[str]
+    ) -> DataFrame:
+        feed = _reads_feed(node, options)
+        given = {name: value for name, value in options.spark.items() if name.lower() != _FEED.lower()}
+        if not {name.lower() for name in given} & {"maxfilespertrigger", "maxbytespertrigger"}:
+            given["maxBytesPerTrigger"] = str(MAX_BYTES)
+        reader = spark.readStream.format("delta").options(**given, **{_FEED: str(feed).lower()})
+        frame = reader.load(str(table.path)) if table.name is None else reader.table(table.sql)
+        if not feed:
+            return frame.select(*declared(node, read), F.input_file_name().alias(PART))
+        changes = frame.where("_change_type != 'update_preimage'").select(
+            *declared(node, read),
+            F.unix_millis("_commit_timestamp").alias(TIME),
+            (F.col("_change_type") == "delete").alias(DELETED),
+            F.col("_commit_version").alias(_VERSION),
+            F.input_file_name().alias(_FILE),
+        )
+        keys = [c.name for c in node.schema.key]
+        if not keys:
+            part = F.format_string("%020d/%s", _VERSION, _FILE)
+            return changes.withColumn(PART, part).drop(_VERSION, _FILE)
+        places = [place(i) for i, c in enumerate(node.source.columns) if c.name in keys]
+        ordered = _ordered(changes, node.source, places, int(str(spark.conf.get(_SHUFFLED))))
+        return ordered.toDF(*(c.name for c in node.source.columns), TIME, DELETED, PART)
+
+
+def _ordered(changes: DataFrame, source: Source, keys: list[str], partitions: int) -> DataFrame:
+    """The changes by key, with their source partition, in its order; the declared columns are called by their places.
+
+    Spark sorts no stream: each task sorts what it gets of an epoch.
+    """
+    columns: list[tuple[str, object]] = [(place(i), c.type) for i, c in enumerate(source.columns)]
+    given = [*columns, (TIME, "bigint"), (DELETED, "boolean"), (_VERSION, "bigint"), (_FILE, "string")]
+    handed = [*columns, (TIME, "bigint"), (DELETED, "boolean"), (PART, "string")]
+    named = changes.toDF(*(name for name, _ in given))
+    numbered = named.mapInArrow(_number, ddl([*given, (_ROW, "bigint")]))
+    part = F.format_string("key-%06d", F.pmod(F.hash(*keys), F.lit(partitions)))
+    return numbered.repartition(partitions, *keys).withColumn(PART, part).mapInArrow(_sorted, ddl(handed))
+
+
+def _number(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches with one more column, a number that counts the rows of the task: Spark numbers no stream."""
+    done = 0
+    for batch in batches:
+        numbers = pa.array(np.arange(done, done + batch.num_rows, dtype=np.int64))
+        done += batch.num_rows
+        yield pa.RecordBatch.from_arrays([*batch.columns, numbers], names=[*batch.schema.names, _ROW])
+
+
+def _sorted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of a task in order, without what tells it."""
+    found = list(batches)
+    if not found:
+        return
+    table = pa.Table.from_batches(found)
+    upserts = pc.invert(table[DELETED]).cast(pa.int8())
+    order = pa.table([table[_VERSION], upserts, table[_FILE], table[_ROW]], names=["version", "upsert", "file", "row"])
+    kept = table.drop_columns([_VERSION, _FILE, _ROW])
+    chosen = pc.sort_indices(order, sort_keys=[(name, "ascending") for name in order.column_names])
+    yield from kept.take(chosen).combine_chunks().to_batches(max_chunksize=ROWS_A_BATCH)
+
+
+def _reads_feed(node: Node, options: Options) -> bool:
+    """Whether the change feed is read: for a table, and for the times of its commits, unless the option says so."""
+    given = next((value for name, value in options.spark.items() if name.lower() == _FEED.lower()), None)
+    return node.kind == "table" or node.source.timestamp is None if given is None else given.lower() == "true"
