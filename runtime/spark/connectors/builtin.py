@@ -41,7 +41,7 @@ class Console(Connector):
 class _ConsoleSink(EpochSink):
     def __init__(self, sink: Sink, node: Node) -> None:
         super().__init__(sink, node)
-        self._timestamp = Options.of_sink(sink).flag("with_timestamp")
+        self._timestamp = self._options.flag("with_timestamp")
 
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Prints the rows, if there are any, in the order in which they came about."""

@@ -11,11 +11,14 @@ from vsc.plan.nodes import Column, Node, Sink
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.output import Output
+from vsc.runtime.spark.output import Output, written_columns
 from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.refusals import RefusedRow
 
-__all__ = ["Connector", "EpochSink"]
+__all__ = ["ONLY_NEW", "Connector", "EpochSink", "TableSink", "way_back"]
+
+ONLY_NEW = "only new results are written (for all of them, run with a new checkpoint)"
+"""What becomes of a target that has lost what was written."""
 
 
 class EpochSink:
@@ -27,6 +30,8 @@ class EpochSink:
     def __init__(self, sink: Sink, node: Node) -> None:
         self.id = sink.id
         self._node = node
+        self._options = Options.of_sink(sink)
+        self._place = self._options.place
         self.keeps_refused = False
         """Whether another sink takes the rows that the target refuses; else such a row ends the query."""
         self.ancestors: tuple[str, ...] = ()
@@ -57,6 +62,42 @@ class EpochSink:
 
     def back_to(self, epoch: int) -> None:
         """Removes what epochs after that one wrote, as far as the sink can: they run again. Before `prepare`."""
+
+
+class TableSink(EpochSink):
+    """A sink into a table of another system, called `shown`, which tells what epochs are in it."""
+
+    def __init__(self, sink: Sink, node: Node, shown: str) -> None:
+        super().__init__(sink, node)
+        self._shown = shown
+        self._upsert = node.kind == "table"
+        self._timestamp = not self._upsert and self._options.flag("with_timestamp")
+        self._columns = written_columns(node, self._timestamp)
+        self._create = self._options.flag("create")
+
+    @property
+    def _newest(self) -> int | None:
+        """The newest epoch of which the system has rows, as far as it is known."""
+        raise NotImplementedError
+
+    def lost(self) -> str | None:
+        """That the system has none of the checkpoint's epochs."""
+        if self._newest is not None:
+            return None
+        return f"{self._place}: {self._shown} holds nothing of what this checkpoint wrote; {ONLY_NEW}"
+
+    def _check_not_older(self, epoch: int) -> None:
+        """SinkError for an epoch before one that the system has."""
+        if self._newest is not None and self._newest > epoch:
+            raise SinkError(
+                f"{self._place}: {self._shown} has epoch {self._newest} of this checkpoint, this is epoch {epoch}",
+                f"the checkpoint is older than what it wrote: {way_back(epoch)}",
+            )
+
+
+def way_back(epoch: int) -> str:
+    """How an epoch comes again, for a message."""
+    return f"run with --back-to {epoch - 1}" if epoch else "run with a new checkpoint"
 
 
 class Connector:

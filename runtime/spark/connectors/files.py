@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from vsc.plan.nodes import Node, Sink, Source
 from vsc.plan.types import ArrayType, MapType, StructType
 from vsc.runtime.errors import SinkError, SourceError
-from vsc.runtime.spark.connectors.connector import Connector, EpochSink
+from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
 from vsc.runtime.spark.connectors.file_rows import FILE_OPTIONS, TEXT_FORMATS, file_paths, file_rows, parquet_files
 from vsc.runtime.spark.csv_dialect import CELL_OPTIONS, CsvDialect
 from vsc.runtime.spark.epoch_files import MARK, EpochFiles, Tally
@@ -121,14 +121,13 @@ class _FilesSink(EpochSink):
     def __init__(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> None:
         super().__init__(sink, node)
         self._spark = spark
-        self._options = Options.of_sink(sink)
         self._format = self._options.text("format")
         self._timestamp = self._options.flag("with_timestamp")
         self._append = self._options.flag("append")
         with self._usable():
             folder = Files(spark, self._options.text("path"))
         # Two sinks of one query may share a folder: the statement's number keeps their names apart.
-        self._epochs = EpochFiles(folder, checkpoint[:MARK], sink.id.removeprefix("sink-"), self._options.place)
+        self._epochs = EpochFiles(folder, checkpoint[:MARK], sink.id.removeprefix("sink-"), self._place)
 
     def prepare(self) -> None:
         """Makes the folder; refuses foreign files in it, unless ``append``; removes what a crash left unfinished."""
@@ -142,8 +141,8 @@ class _FilesSink(EpochSink):
         if not bare:
             return None
         return (
-            f"{self._options.place}: the files that this checkpoint wrote to {self._options.text('path')!r} are gone; "
-            "only new results are written (for all of them, run with a new checkpoint)"
+            f"{self._place}: the files that this checkpoint wrote to {self._options.text('path')!r} are gone; "
+            f"{ONLY_NEW}"
         )
 
     def is_new(self, epoch: int) -> bool:
@@ -160,7 +159,7 @@ class _FilesSink(EpochSink):
             self._epochs.back_to(epoch)
 
     def _usable(self) -> AbstractContextManager[None]:
-        what = f"{self._options.place}: {self._options.text('path')!r}"
+        what = f"{self._place}: {self._options.text('path')!r}"
         return usable(SinkError, what, "correct the path, or what keeps it from being written")
 
     def _save(self, output: Output, path: str) -> None:

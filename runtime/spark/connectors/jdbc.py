@@ -1,18 +1,45 @@
-"""PostgreSQL: a snapshot of a table as a source; a sink that keeps a table by key, or appends a stream."""
+"""PostgreSQL: a snapshot of a table as a source; a sink that keeps a table by key, or appends a stream.
+
+A snapshot has the rows of the table as one statement sees them, written into the checkpoint once, read from there.
+Guarantees: those of `snapshot`, whatever becomes of the table or the server. A value that its declared type cannot hold
+makes its row a bad one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from vsc.extras import required
 from vsc.plan.nodes import Node, Sink, Source
+from vsc.plan.types import ArrayType, DataType, MapType, ScalarType, StructType
+from vsc.runtime.errors import DatabaseTableError
+from vsc.runtime.expressions.json_text import reader
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.jdbc_database import Database
 from vsc.runtime.spark.connectors.jdbc_sink import JdbcSink
-from vsc.runtime.spark.connectors.jdbc_snapshot import look_at_table, snapshot_rows, take_snapshot
+from vsc.runtime.spark.connectors.jdbc_table import Table, check_privileges, columns_of, found_table, identifier
+from vsc.runtime.spark.connectors.jdbc_types import TableColumn, as_json, created_type, gives
+from vsc.runtime.spark.connectors.snapshot import ROWS_A_FILE, kept_rows, take_once
+from vsc.runtime.spark.ddl import ddl
+from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.source_columns import BAD, TIME
+from vsc.runtime.values import brief, from_python, to_array
 
 __all__ = ["Jdbc"]
+
+_FETCHED = 1 << 13
+_KINDS = ("r", "p", "v", "m", "f")
+"""Tables, views, materialized views, foreign tables."""
+_COUNTED = ("date", "timestamp")
 
 
 class Jdbc(Connector):
@@ -27,16 +54,31 @@ class Jdbc(Connector):
 
     def look(self, spark: SparkSession, node: Node, options: Options) -> None:
         """Refuses a table that cannot be read as it is declared."""
-        assert isinstance(node.operation, Source)
-        look_at_table(node.operation, options)
+        _look_at_table(node.source, options)
 
     def take(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str], begun: bool) -> None:
         """Takes the snapshot."""
-        take_snapshot(spark, node, options, read, begun)
+
+        def write(path: str) -> None:
+            database, table = _look_at_table(node.source, options)
+            columns = tuple((c.name, c.type, table.columns[c.name]) for c in node.source.columns if c.name in read)
+            names = [*((name, type) for name, type, _ in columns), (BAD, "string")]
+            fetch = _Fetch(database, table.sql, options.place, columns)
+            try:
+                rows = spark.range(0, 1, 1, 1).mapInArrow(fetch, ddl(names))
+                rows.write.option("maxRecordsPerFile", ROWS_A_FILE).parquet(path)
+            except (PySparkException, Py4JJavaError) as error:
+                found = translated(error)
+                if found is None:
+                    raise
+                raise found from None
+
+        take_once(spark, options, begun, write)
 
     def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
-        """The rows of the snapshot."""
-        return snapshot_rows(spark, node, options, read)
+        """The rows of the snapshot. Without a timestamp clause they are of time 0."""
+        frame = kept_rows(spark, node.source, options, read)
+        return frame if node.source.timestamp is not None else frame.withColumn(TIME, F.lit(0).cast("bigint"))
 
     def check_sink(self, options: Options) -> None:
         """Refuses what cannot be understood, and a missing client. Whether the server is there is seen later."""
@@ -53,3 +95,99 @@ def _check(options: Options) -> None:
     Database.of(options)
     with required(f"{options.place}: jdbc"):
         import psycopg  # noqa: F401
+
+
+def _look_at_table(source: Source, options: Options) -> tuple[Database, Table]:
+    """The table that a source reads. DatabaseError, DatabaseTableError if it cannot be read as it is declared."""
+    database, place = Database.of(options), options.place
+    with database.connected(place) as connection:
+        table = found_table(connection, options.text("table"), place, _KINDS)
+        if table is None:
+            raise DatabaseTableError(
+                f"{place}: there is no table {options.text('table')!r} in {database.name}", "correct the name"
+            )
+        declared = {column.name: column.type for column in source.columns}
+        for name, column in columns_of(table, declared, place):
+            if not gives(declared[name], column):
+                raise DatabaseTableError(
+                    f"{place}: the table '{table.schema}.{table.name}': column '{name}' is {column.type} there, and "
+                    f"{declared[name]} cannot hold it",
+                    "declare the column with a type that can (string can always), and cast it in an expression",
+                )
+        check_privileges(connection, table, ("select",), place)
+    return database, table
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetch:
+    """For mapInArrow, in one task: the rows of a table, and why a row cannot be read."""
+
+    database: Database
+    table: str
+    place: str
+    columns: tuple[tuple[str, DataType, TableColumn], ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows, some at a time, as one statement sees them."""
+        for _ in batches:
+            pass
+        chosen = ", ".join(_selected(type, column) for _, type, column in self.columns)
+        with self.database.connected(self.place) as connection, connection.transaction():
+            cursor = connection.cursor(name="vsc_snapshot")
+            cursor.execute(f"select {chosen or 'null'} from {self.table}")
+            while rows := cursor.fetchmany(_FETCHED):
+                yield self._batch(rows)
+
+    def _batch(self, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+        problems: dict[int, str] = {}
+        arrays = []
+        for place, (name, type, column) in enumerate(self.columns):
+            convert = _converter(type, column)
+            values: list[Any] = []
+            for number, row in enumerate(rows):
+                value, found = row[place], None
+                if value is not None:
+                    try:
+                        found = convert(value)
+                    except ValueError:
+                        problems.setdefault(number, f"column '{name}' ({type}) cannot hold {brief(value)}")
+                values.append(found)
+            arrays.append(to_array(values, type))
+        arrays.append(pa.array([problems.get(number) for number in range(len(rows))], pa.string()))
+        return pa.RecordBatch.from_arrays(arrays, names=[*(name for name, _, _ in self.columns), BAD])
+
+
+def _selected(type: DataType, column: TableColumn) -> str:
+    """How a column is asked for: so that whatever it holds arrives, and no digit is lost."""
+    name = identifier(column.name)
+    match type:
+        case ScalarType("string"):
+            return f"{name}::text"
+        case ScalarType("timestamp"):
+            number = f"(extract(epoch from {name}) * 1000000)::bigint"
+            return f"case when isfinite({name}) then {number}::text else {name}::text end"
+        case ScalarType("date"):
+            return f"case when isfinite({name}) then ({name} - date '1970-01-01')::text else {name}::text end"
+        case ArrayType(ScalarType("string" | "timestamp")) if not as_json(type, column):
+            return f"{name}::{created_type(type)}"
+        case ArrayType() | MapType() | StructType() if as_json(type, column):
+            return f"{name}::text"
+        case _:
+            return name
+
+
+def _converter(type: DataType, column: TableColumn) -> Callable[[Any], Any]:
+    """The internal value of what psycopg gives. Raises ValueError for what does not fit."""
+    if as_json(type, column):
+        read = reader(type)
+        return lambda text: _parsed(text, read)
+    if isinstance(type, ScalarType) and str(type) in _COUNTED:
+        return int
+    return lambda value: from_python(value, type)
+
+
+def _parsed(text: str, read: Callable[[str], Any]) -> Any:
+    found = read(text)
+    if found is None and text.strip() != "null":
+        raise ValueError(text)
+    return found

@@ -27,7 +27,7 @@ from vsc.runtime.values import brief
 
 __all__ = ["COPIED", "Copy", "row_text", "unstaged"]
 
-COPIED = "attempt bigint, copied bigint"
+COPIED = "attempt bigint"
 """What a task tells the driver."""
 _ROWS_A_TASK = 40
 """So many bits number the rows of a task; the others are the task's."""
@@ -70,8 +70,7 @@ class Copy:
         """Copies the rows; one row for the driver, none if there was nothing to copy."""
         context = TaskContext.get()
         assert context is not None
-        attempt, first = context.taskAttemptId(), context.partitionId() << _ROWS_A_TASK
-        rows = first
+        attempt, rows = context.taskAttemptId(), context.partitionId() << _ROWS_A_TASK
         filled = (batch for batch in batches if batch.num_rows)
         head = next(filled, None)
         if head is None:
@@ -81,9 +80,7 @@ class Copy:
             while head is not None:
                 copy.write(self._lines(head, attempt, rows))
                 rows, head = rows + head.num_rows, next(filled, None)
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([attempt], pa.int64()), pa.array([rows - first], pa.int64())], names=["attempt", "copied"]
-        )
+        yield pa.RecordBatch.from_pydict({"attempt": [attempt]})
 
     def _lines(self, batch: pa.RecordBatch, attempt: int, first: int) -> memoryview:
         count = batch.num_rows

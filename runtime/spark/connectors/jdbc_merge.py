@@ -1,30 +1,36 @@
-"""The statements that bring an epoch's staged rows into their table, and the search for a row that is refused.
+"""The statements that bring an epoch's staged rows into their table, and the search for the rows that are refused.
 
-Guarantees: of a table's changes the last of each key counts; whatever order the tasks had, it is by the rows' numbers.
+Guarantees: of a table's changes the last of each key counts that is not left out; whatever order the tasks had, it is
+by the rows' numbers. A row is tried with as many others as possible: for k refused rows of n, some k log n statements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vsc.plan.types import DataType
 from vsc.runtime.errors import RefusedRowError
-from vsc.runtime.spark.connectors.jdbc_copy import row_text
+from vsc.runtime.expressions.json_text import quoted
+from vsc.runtime.spark.connectors.jdbc_copy import row_text, unstaged
 from vsc.runtime.spark.connectors.jdbc_table import Table, identifier
+from vsc.runtime.spark.connectors.jdbc_types import as_json
+from vsc.runtime.spark.refusals import RefusedRow
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["Merge", "is_refusal", "reason"]
+__all__ = ["Merge", "is_refusal", "merged"]
 
 _NOW = "set constraints all immediate"
 _REFUSALS = ("21", "22", "23", "44", "P0")
 """SQLSTATE classes: cardinality, data, integrity, view checks, and what a trigger raises."""
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 
 
-def reason(error: psycopg.Error) -> str:
+def _reason(error: psycopg.Error) -> str:
     """What the database says of a row that it refuses."""
     detail = f" ({error.diag.message_detail})" if error.diag.message_detail else ""
     return f"{error.diag.message_primary}{detail}"
@@ -61,7 +67,7 @@ class Merge:
 
     def newest_rows(self, connection: psycopg.Connection[Any], staged: str) -> list[int]:
         """The numbers of the rows that count: of a table's changes the last of each key."""
-        rows = f"{self._newest(staged)}" if self.upsert else f"(select row from {staged}) n"
+        rows = self._newest(staged) if self.upsert else f"(select row from {staged}) n"
         return [number for (number,) in connection.execute(f"select n.row from {rows} order by n.row")]
 
     def rows_before(
@@ -69,54 +75,46 @@ class Merge:
     ) -> list[int]:
         """For each of the changes `rows` the last one of its key that is not among those `without`."""
         keys = ", ".join(f"c{i}" for i in range(self.keys))
-        same = f"({keys}) in (select {keys} from {staged} and row = any({_numbers(rows)}))"
-        return self.newest_rows(connection, f"{staged} and {same} and row <> all({_numbers(without)})")
-
-    def bring(self, connection: psycopg.Connection[Any], staged: str, rows: Sequence[int]) -> None:
-        """Brings in some of the rows, by their numbers."""
-        self._merge(connection, f"{staged} and row = any({_numbers(rows)})")
-
-    def apply(self, connection: psycopg.Connection[Any], staged: str) -> None:
-        """Brings in all `staged` rows, in the transaction that is open."""
-        self._merge(connection, staged)
+        same = f"({keys}) in (select {keys} from {staged} and row in (select unnest({_array(rows)})))"
+        return self.newest_rows(connection, f"{staged} and {same} and row not in (select unnest({_array(without)}))")
 
     def staged(self, attempts: Sequence[int]) -> str:
         """The staged rows of `attempts`, for a statement."""
-        return f"{self.staging} where attempt = any({_numbers(attempts)})"
+        return f"{self.staging} where attempt = any({_array(attempts)})"
 
     def refused(
         self, connection: psycopg.Connection[Any], attempts: Sequence[int], place: str
     ) -> RefusedRowError | None:
-        """What to say of the first row that the table refuses, None if it takes all of them now; changes nothing.
-
-        The rows are halved: what is taken stays, so that each is tried about twice.
-        """
-        import psycopg
-
+        """What to say of the first row that the table refuses, None if it takes all of them now; changes nothing."""
         staged = self.staged(attempts)
         with connection.transaction(force_rollback=True):
-            if self.upsert:  # what a later change of its key replaces would not be tried
-                self._forget_replaced(connection, staged)
-            rows = [number for (number,) in connection.execute(f"select row from {staged} order by row")]
-            first, end, found = 0, len(rows), False
-            while first < end:
-                middle = (first + end) // 2 if found and end - first > 1 else end
-                try:
-                    with connection.transaction():
-                        self._merge(connection, f"{staged} and row between {rows[first]} and {rows[middle - 1]}")
-                except psycopg.Error as refusal:
-                    if not is_refusal(refusal):
-                        raise
-                    if middle - first == 1:
-                        return self._error(connection, f"{staged} and row = {rows[first]}", refusal, place)
-                    end, found = middle, True
-                else:
-                    if not found:
-                        return None
-                    first = middle
+            for row, error in self.bring(connection, staged, self.newest_rows(connection, staged)):
+                return self._error(connection, f"{staged} and row = {row}", error, place)
         return None
 
-    def _merge(self, connection: psycopg.Connection[Any], staged: str) -> None:
+    def bring(
+        self, connection: psycopg.Connection[Any], staged: str, rows: Sequence[int]
+    ) -> Iterator[tuple[int, psycopg.Error]]:
+        """Brings in some of the rows, by their numbers, each key once; gives those that the table refuses."""
+        import psycopg
+
+        try:
+            with connection.transaction():
+                self.apply(connection, f"{staged} and row in (select unnest({_array(rows)}))")
+            return
+        except psycopg.Error as error:
+            if not is_refusal(error):
+                raise
+            refusal = error
+        if len(rows) == 1:
+            yield rows[0], refusal
+            return
+        middle = len(rows) // 2  # what is taken stays, so that each is tried a few times
+        yield from self.bring(connection, staged, rows[:middle])
+        yield from self.bring(connection, staged, rows[middle:])
+
+    def apply(self, connection: psycopg.Connection[Any], staged: str) -> None:
+        """Brings in all `staged` rows, in the transaction that is open."""
         if self.upsert:
             connection.execute(self._delete(staged))
             connection.execute(self._upsert(staged))
@@ -150,10 +148,6 @@ class Merge:
         by = ", ".join(f"c{i}" for i in range(self.keys))
         return f"(select distinct on ({by}) * from {staged} order by {by}, row desc) n"
 
-    def _forget_replaced(self, connection: psycopg.Connection[Any], staged: str) -> None:
-        newest = f"select n.row from {self._newest(staged)}"
-        connection.execute(f"delete from {staged} and row not in ({newest})")
-
     def _names(self, places: Sequence[int]) -> str:
         return ", ".join(identifier(self.columns[i][0]) for i in places)
 
@@ -168,11 +162,68 @@ class Merge:
         key = connection.execute(f"select {keys} from {staged}").fetchone() or ()
         return RefusedRowError(
             f"{place}: the table '{self.table.schema}.{self.table.name}' refuses "
-            f"{row_text([name for name, _ in self.columns], key)}: {reason(error)}",
+            f"{row_text([name for name, _ in self.columns], key)}: {_reason(error)}",
             "change the column or the topology; nothing of the epoch was written",
         )
 
 
-def _numbers(numbers: Sequence[int]) -> str:
-    """Numbers as an array, for a statement."""
+def merged(connection: psycopg.Connection[Any], merge: Merge, attempts: Sequence[int]) -> dict[int, RefusedRow]:
+    """Brings in the rows that the table takes, in the transaction that is open; returns the others, by number.
+
+    Of a table's changes the newest of each key counts that the table takes.
+    """
+    import psycopg
+
+    staged, refused = f"{merge.staged(attempts)} and row >= 0", _not_stored(connection, merge, merge.staged(attempts))
+    try:
+        with connection.transaction():
+            merge.apply(connection, staged)
+        return refused
+    except psycopg.Error as error:
+        if not is_refusal(error):
+            raise
+    waiting = merge.newest_rows(connection, staged)
+    while waiting:
+        fresh = []
+        for number, refusal in merge.bring(connection, staged, waiting):
+            row = connection.execute(f"select {merge.texts} from {staged} and row = {number}").fetchone()
+            refused[number] = _row(merge, row or (), _reason(refusal))
+            fresh.append(number)
+        # in place of a change that is refused, the one before it of the same key
+        waiting = merge.rows_before(connection, staged, fresh, list(refused)) if merge.upsert and fresh else []
+    return refused
+
+
+def _not_stored(connection: psycopg.Connection[Any], merge: Merge, staged: str) -> dict[int, RefusedRow]:
+    """The rows that are staged as what no column can hold."""
+    names, found = [name for name, _ in merge.columns], dict[int, RefusedRow]()
+    for row, *cells in connection.execute(f"select row, {merge.texts} from {staged} and row < 0 order by row desc"):
+        number, texts, message = unstaged(row, cells, names)
+        found[number] = _row(merge, texts, message)
+    return found
+
+
+def _row(merge: Merge, texts: Sequence[str | None], message: str) -> RefusedRow:
+    members = [
+        f"{quoted(name)}:{_json(text, type, as_json(type, merge.table.columns[name]))}"
+        for (name, type), text in zip(merge.columns, texts, strict=True)
+        if text is not None
+    ]
+    names = [name for name, _ in merge.columns[: merge.keys]]
+    key = [member for member in members if any(member.startswith(quoted(name) + ":") for name in names)]
+    value = [member for member in members if member not in key]
+    return RefusedRow("{" + ",".join(key) + "}" if names else None, "{" + ",".join(value) + "}", message)
+
+
+def _json(text: str, type: DataType, json: bool) -> str:
+    """A value as JSON, of the text that PostgreSQL would have read."""
+    name = str(type).partition("(")[0]
+    if name == "boolean":
+        return "true" if text in ("t", "true") else "false"
+    numeric = name in ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+    return text if json or (numeric and _NUMBER.fullmatch(text)) else quoted(text)
+
+
+def _array(numbers: Sequence[int]) -> str:
+    """Numbers for a statement. Very many are best unnested: all releases of the server make a hash table of these."""
     return f"'{{{','.join(map(str, numbers))}}}'::bigint[]"

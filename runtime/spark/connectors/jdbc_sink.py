@@ -1,9 +1,7 @@
 """A sink into a table of PostgreSQL: an epoch appears in one transaction, and in that transaction is written down.
 
-Beside the target, in its schema::
+Beside the target, in its schema, with the tables of `jdbc_epochs`::
 
-    vsc_epochs                       which epochs of which checkpoint and sink are in the database
-    vsc_refused                      the rows that the table refused, where another sink takes them (`jdbc_refused`)
     vsc_stage_CHECKPOINT_SINK_...    an epoch's rows while its tasks copy them; gone when the epoch is written
 
 Guarantees: readers see all of an epoch or nothing; an epoch that comes again changes nothing, whatever crashed between
@@ -14,16 +12,16 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import DatabaseError, DatabaseTableError, SinkError
-from vsc.runtime.spark.connectors.connector import EpochSink
+from vsc.runtime.spark.connectors.connector import TableSink, way_back
 from vsc.runtime.spark.connectors.jdbc_copy import COPIED, Copy
 from vsc.runtime.spark.connectors.jdbc_database import Database
-from vsc.runtime.spark.connectors.jdbc_merge import Merge, is_refusal
-from vsc.runtime.spark.connectors.jdbc_refused import RefusedRows, merged
+from vsc.runtime.spark.connectors.jdbc_epochs import RefusedRows, WrittenEpochs
+from vsc.runtime.spark.connectors.jdbc_merge import Merge, is_refusal, merged
 from vsc.runtime.spark.connectors.jdbc_table import (
     Table,
     check_may_create,
@@ -36,7 +34,7 @@ from vsc.runtime.spark.connectors.jdbc_table import (
 from vsc.runtime.spark.connectors.jdbc_types import as_json
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.output import Handed, Output, written_columns
+from vsc.runtime.spark.output import Handed, Output
 from vsc.runtime.spark.refusals import RefusedRow
 
 if TYPE_CHECKING:
@@ -45,29 +43,17 @@ if TYPE_CHECKING:
 __all__ = ["JdbcSink"]
 
 _log = logging.getLogger(__name__)
-_EPOCHS = "vsc_epochs"
 _KEPT = 2
-_CREATE_EPOCHS = """
-create table if not exists {} (
-  checkpoint text not null, sink text not null, epoch bigint not null, rows bigint not null, digest text not null,
-  written_at timestamptz not null default now(), primary key (checkpoint, sink, epoch)
-)
-"""
+"""Of how many epochs it is kept that they are written, and what was refused: Spark repeats none but the newest."""
 
 
-class JdbcSink(EpochSink):
+class JdbcSink(TableSink):
     """See the module."""
 
     def __init__(self, sink: Sink, node: Node, checkpoint: str) -> None:
-        super().__init__(sink, node)
-        self._options = Options.of_sink(sink)
-        self._place = self._options.place
-        self._database = Database.of(self._options)
+        self._database = Database.of(Options.of_sink(sink))
+        super().__init__(sink, node, self._database.name)
         self._checkpoint = checkpoint
-        self._upsert = node.kind == "table"
-        self._timestamp = not self._upsert and self._options.flag("with_timestamp")
-        self._columns = written_columns(node, self._timestamp)
-        self._create = self._options.flag("create")
         self._table: Table | None = None
         self._written: dict[int, Tally] = {}
 
@@ -81,7 +67,7 @@ class JdbcSink(EpochSink):
                 table = found_table(connection, text, self._place)
             if table is None:
                 raise DatabaseTableError(
-                    f"{self._place}: there is no table {text!r} in {self._database.name}",
+                    f"{self._place}: there is no table {text!r} in {self._shown}",
                     "create it, correct the name, or add create = true",
                 )
             check_table(table, columns, key, self._place)
@@ -89,22 +75,17 @@ class JdbcSink(EpochSink):
             check_privileges(connection, table, needed, self._place)
             check_may_create(connection, table.schema, self._place)
             with connection.transaction():  # two queries that start at once would collide
-                connection.execute("select pg_advisory_xact_lock(hashtext(%s))", [_EPOCHS])
-                connection.execute(_CREATE_EPOCHS.format(self._epochs(table)))
+                connection.execute("select pg_advisory_xact_lock(hashtext(%s))", [WrittenEpochs.name])
+                self._epochs(table).create(connection)
                 if self.keeps_refused:
                     self._refused(table).create(connection)
             self._sweep(connection, table)
-            self._written = self._known_epochs(connection, table)
+            self._written = self._epochs(table).known(connection)
             self._table = table
 
-    def lost(self) -> str | None:
-        """That the database has none of the checkpoint's epochs."""
-        if self._written:
-            return None
-        return (
-            f"{self._place}: {self._database.name} holds nothing of what this checkpoint wrote; "
-            "only new results are written (for all of them, run with a new checkpoint)"
-        )
+    @property
+    def _newest(self) -> int | None:
+        return max(self._written, default=None)
 
     def is_new(self, epoch: int) -> bool:
         """Whether the database does not have the epoch."""
@@ -115,21 +96,16 @@ class JdbcSink(EpochSink):
         if not self.is_new(epoch):
             before, now = self._written[epoch], rows()
             if before != now:
-                raise before.differs(now, self._place, epoch, _again(epoch))
+                raise before.differs(now, self._place, epoch, way_back(epoch))
             return
-        newest = max(self._written, default=-1)
-        if newest > epoch:
-            raise SinkError(
-                f"{self._place}: {self._database.name} has epoch {newest} of this checkpoint, this is epoch {epoch}",
-                f"the checkpoint is older than what it wrote: {_again(epoch)}",
-            )
+        self._check_not_older(epoch)
         with self._connected() as connection:
             merge = self._staged(connection, epoch)
             try:
-                copied = self._copied(output, merge)
+                attempts = self._copied(output, merge)
                 tally = rows()
                 if tally.count:
-                    self._merge(connection, merge, copied, epoch, tally)
+                    self._merge(connection, merge, attempts, epoch, tally)
                     self._written = {e: t for e, t in self._written.items() if e > epoch - _KEPT} | {epoch: tally}
             finally:
                 self._drop(connection, merge.staging)
@@ -146,11 +122,8 @@ class JdbcSink(EpochSink):
         """Forgets that later epochs were written, so that they are written again. The rows themselves stay."""
         with self._connected() as connection:
             table = found_table(connection, self._options.text("table"), self._place)
-            if table is not None and self._has_epochs(connection, table):
-                connection.execute(
-                    f"delete from {_percent(self._epochs(table))} where checkpoint = %s and sink = %s and epoch > %s",
-                    [self._checkpoint, self.id, epoch],
-                )
+            if table is not None:
+                self._epochs(table).forget_after(connection, epoch)
                 self._refused(table).forget_after(connection, epoch)
 
     # ------------------------------------------------------------------------------------------------------- columns
@@ -172,8 +145,8 @@ class JdbcSink(EpochSink):
         connection.execute(f"create unlogged table {staging} ({merge.staging_columns})")
         return merge
 
-    def _copied(self, output: Output, merge: Merge) -> dict[int, int]:
-        """How many rows each attempt of a task, of those that count, has copied."""
+    def _copied(self, output: Output, merge: Merge) -> list[int]:
+        """The attempts of tasks, of those that count, that have copied rows."""
         table = merge.table
         json = frozenset(i for i, (name, t) in enumerate(merge.columns) if as_json(t, table.columns[name]))
         copy = Copy(
@@ -181,14 +154,13 @@ class JdbcSink(EpochSink):
             self.keeps_refused,
         )  # fmt: skip
         rows = output.rows(self.id, self._node, self._timestamp, Handed(copy, COPIED))
-        return {row.attempt: row.copied for row in rows.collect()}
+        return [row.attempt for row in rows.collect()]
 
     def _merge(
-        self, connection: psycopg.Connection[Any], merge: Merge, copied: Mapping[int, int], epoch: int, tally: Tally
+        self, connection: psycopg.Connection[Any], merge: Merge, attempts: list[int], epoch: int, tally: Tally
     ) -> None:
         import psycopg
 
-        attempts = list(copied)
         try:
             with connection.transaction():
                 self._record(connection, merge.table, epoch, tally)
@@ -209,20 +181,13 @@ class JdbcSink(EpochSink):
     def _record(self, connection: psycopg.Connection[Any], table: Table, epoch: int, tally: Tally) -> None:
         import psycopg
 
-        epochs, mine = _percent(self._epochs(table)), [self._checkpoint, self.id]
         try:
-            connection.execute(
-                f"insert into {epochs} (checkpoint, sink, epoch, rows, digest) values (%s, %s, %s, %s, %s)",
-                [*mine, epoch, tally.count, f"{tally.digest:032x}"],
-            )
+            self._epochs(table).record(connection, epoch, tally, epoch - _KEPT)
         except psycopg.errors.UniqueViolation:
             raise SinkError(
                 f"{self._place}: another run of this checkpoint has written epoch {epoch} in the meantime",
                 "end one of the two runs",
             ) from None
-        connection.execute(
-            f"delete from {epochs} where checkpoint = %s and sink = %s and epoch <= %s", [*mine, epoch - _KEPT]
-        )
 
     def _check_complete(
         self, connection: psycopg.Connection[Any], merge: Merge, attempts: list[int], tally: Tally
@@ -263,32 +228,11 @@ class JdbcSink(EpochSink):
         for (name,) in left:
             self._drop(connection, f"{identifier(table.schema)}.{identifier(name)}")
 
-    def _known_epochs(self, connection: psycopg.Connection[Any], table: Table) -> dict[int, Tally]:
-        found = connection.execute(
-            f"select epoch, rows, digest from {_percent(self._epochs(table))} where checkpoint = %s and sink = %s",
-            [self._checkpoint, self.id],
-        )
-        return {epoch: Tally(rows, int(digest, 16)) for epoch, rows, digest in found}
-
-    def _has_epochs(self, connection: psycopg.Connection[Any], table: Table) -> bool:
-        [found] = connection.execute("select to_regclass(%s)", [self._epochs(table)]).fetchone() or [None]
-        return found is not None
+    def _epochs(self, table: Table) -> WrittenEpochs:
+        return WrittenEpochs(table, self._checkpoint, self.id)
 
     def _refused(self, table: Table) -> RefusedRows:
         return RefusedRows(table, self._checkpoint, self.id)
 
-    @staticmethod
-    def _epochs(table: Table) -> str:
-        return f"{identifier(table.schema)}.{_EPOCHS}"
-
     def _connected(self) -> Any:
         return self._database.connected(self._place)
-
-
-def _percent(statement: str) -> str:
-    """A part of a statement that has parameters: there psycopg reads a percent sign."""
-    return statement.replace("%", "%%")
-
-
-def _again(epoch: int) -> str:
-    return f"run with --back-to {epoch - 1}" if epoch else "run with a new checkpoint"

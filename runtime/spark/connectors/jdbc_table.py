@@ -46,8 +46,6 @@ from pg_index i
 where i.indrelid = %s and i.indisunique and i.indisvalid and i.indimmediate
   and i.indpred is null and i.indexprs is null
 """
-
-
 _SHOWN = 12
 
 
@@ -72,8 +70,8 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _table_name(connection: psycopg.Connection[Any], text: str, place: str) -> tuple[str | None, str]:
-    """The schema, if one is given, and the name of the table that `text` names, as SQL would read it."""
+def _sql_name(connection: psycopg.Connection[Any], text: str, place: str) -> str:
+    """The table that `text` names, as SQL would read it, perhaps with its schema, in a statement."""
     import psycopg
 
     try:
@@ -84,40 +82,36 @@ def _table_name(connection: psycopg.Connection[Any], text: str, place: str) -> t
         raise DatabaseTableError(
             f"{place}: {text!r} is not the name of a table", "write table = 'NAME' or 'SCHEMA.NAME'"
         )
-    return (parts[0] if len(parts) == 2 else None), parts[-1]
+    return ".".join(map(identifier, parts))
 
 
 def found_table(
     connection: psycopg.Connection[Any], text: str, place: str, kinds: Sequence[str] = ("r", "p")
 ) -> Table | None:
     """The table that `text` names; None if it does not exist. Raises DatabaseTableError if it is of none of `kinds`."""
-    schema, name = _table_name(connection, text, place)
-    full = identifier(name) if schema is None else f"{identifier(schema)}.{identifier(name)}"
     row = connection.execute(
         "select c.oid, n.nspname, c.relname, c.relkind::text from pg_class c join pg_namespace n on n.oid = "
         "c.relnamespace where c.oid = to_regclass(%s)",
-        [full],
+        [_sql_name(connection, text, place)],
     ).fetchone()
     if row is None:
         return None
-    oid, schema_name, found, kind = row
+    oid, schema, name, kind = row
     if kind not in kinds:
         raise DatabaseTableError(f"{place}: {text!r} is not a table", "name a table; a view can only be read")
     columns = {row[0]: TableColumn(*row) for row in connection.execute(_COLUMNS, [oid])}
     uniques = tuple(frozenset(row[0]) for row in connection.execute(_UNIQUE, [oid]))
-    return Table(oid, schema_name, found, columns, uniques)
+    return Table(oid, schema, name, columns, uniques)
 
 
 def create_table(
     connection: psycopg.Connection[Any], text: str, columns: Mapping[str, DataType], key: Sequence[str], place: str
 ) -> None:
     """Creates the table that `text` names, with a primary key over `key`, if there is one."""
-    schema, name = _table_name(connection, text, place)
-    full = identifier(name) if schema is None else f"{identifier(schema)}.{identifier(name)}"
     parts = [f"{identifier(c)} {created_type(t)}{' not null' if c in key else ''}" for c, t in columns.items()]
     if key:
         parts.append(f"primary key ({', '.join(map(identifier, key))})")
-    connection.execute(f"create table if not exists {full} ({', '.join(parts)})")
+    connection.execute(f"create table if not exists {_sql_name(connection, text, place)} ({', '.join(parts)})")
 
 
 def columns_of(table: Table, columns: Mapping[str, DataType], place: str) -> Iterator[tuple[str, TableColumn]]:
@@ -168,7 +162,7 @@ def check_privileges(connection: psycopg.Connection[Any], table: Table, needed: 
         [has] = connection.execute("select has_table_privilege(%s::oid, %s)", [table.oid, privilege]).fetchone() or [0]
         if not has:
             raise DatabaseTableError(
-                f"{place}: the user '{_user(connection)}' has no privilege to {privilege} on the table "
+                f"{place}: the user '{connection.info.user}' has no privilege to {privilege} on the table "
                 f"'{table.schema}.{table.name}'",
                 f"grant {', '.join(needed)} on {table.schema}.{table.name} to it",
             )
@@ -179,11 +173,7 @@ def check_may_create(connection: psycopg.Connection[Any], schema: str, place: st
     [has] = connection.execute("select has_schema_privilege(%s, 'create')", [schema]).fetchone() or [False]
     if not has:
         raise DatabaseTableError(
-            f"{place}: the user '{_user(connection)}' may not create tables in the schema '{schema}', and vsc needs "
+            f"{place}: the user '{connection.info.user}' may not create tables in the schema '{schema}', and vsc needs "
             "some of its own there",
             f"grant create on schema {schema} to it",
         )
-
-
-def _user(connection: psycopg.Connection[Any]) -> str:
-    return connection.info.user

@@ -90,27 +90,23 @@ def created_type(type: DataType) -> str:
 
 def fits(type: DataType, column: TableColumn) -> bool:
     """Whether every value of `type` has its place in the column, or is refused by it: none is changed."""
-    if as_json(type, column):
-        return True
-    if isinstance(type, ArrayType):
-        scalar = isinstance(type.element, ScalarType | DecimalType)
-        return scalar and column.element is not None and _holds(type.element, column.element, column, "")
-    return _holds(type, column.base, column, column.category)
+    return as_json(type, column) or _by_base(type, column, _holds)
 
 
 def gives(type: DataType, column: TableColumn) -> bool:
     """Whether the column's values can be read as `type`, but for those out of its range."""
-    if str(type) == "string" or as_json(type, column):
-        return True
-    if isinstance(type, ArrayType):
-        element = column.element
-        return (
-            isinstance(type.element, ScalarType | DecimalType) and element is not None and _read(type.element, element)
-        )
-    return _read(type, column.base)
+    return str(type) == "string" or as_json(type, column) or _by_base(type, column, _read)
 
 
-def _read(type: DataType, base: str) -> bool:
+def _by_base(type: DataType, column: TableColumn, fits: Callable[[DataType, str, TableColumn], bool]) -> bool:
+    """Whether a type fits the base of the column; that of an array's elements, the base of the column's."""
+    if not isinstance(type, ArrayType):
+        return fits(type, column.base, column)
+    scalar = isinstance(type.element, ScalarType | DecimalType)
+    return scalar and column.element is not None and fits(type.element, column.element, column)
+
+
+def _read(type: DataType, base: str, column: TableColumn) -> bool:
     name = "decimal" if isinstance(type, DecimalType) else str(type)
     return name == "string" or base in _READ.get(name, ())
 
@@ -120,10 +116,10 @@ def as_json(type: DataType, column: TableColumn) -> bool:
     return column.base in _JSON and isinstance(type, ArrayType | MapType | StructType)
 
 
-def _holds(type: DataType, base: str, column: TableColumn, category: str) -> bool:
+def _holds(type: DataType, base: str, column: TableColumn) -> bool:
     match type:
         case ScalarType("string"):
-            return category in ("S", "E", "I") or base in (*_TEXTUAL, "text", "varchar", "bpchar", "name")
+            return column.category in ("S", "E", "I") or base in (*_TEXTUAL, "text", "varchar", "bpchar", "name")
         case ScalarType(name):
             return base in _HELD.get(name, ()) and (base != "numeric" or _scale(column) is not None)
         case DecimalType(_, scale):

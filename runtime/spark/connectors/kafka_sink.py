@@ -48,7 +48,6 @@ class KafkaSink(EpochSink):
 
     def __init__(self, sink: Sink, node: Node, checkpoint: str) -> None:
         super().__init__(sink, node)
-        self._options = Options.of_sink(sink)
         self._name = f"vsc-{checkpoint[:16]}-{sink.id.removeprefix('sink-')}"
         self._topic = self._options.text("topic")
         self._settings = client_settings(self._options)
@@ -61,25 +60,25 @@ class KafkaSink(EpochSink):
         if not expected:
             return
         if not self._created:
-            create_epochs(self._settings, self._name, output.partitions, self._options.place)
+            create_epochs(self._settings, self._name, output.partitions, self._place)
             self._created = True
         loose = isinstance(self._node.operation, DeadLetters)
-        task = EpochTask(self._settings, self._topic, self._name, epoch, self._options.place, loose)
+        task = EpochTask(self._settings, self._topic, self._name, epoch, self._place, loose)
         written = sum(row.records for row in self._tasks(output, task).collect())
         if written != expected:
-            raise RuntimeError(f"{self._options.place}: {written} records instead of {expected} in epoch {epoch}")
+            raise RuntimeError(f"{self._place}: {written} records instead of {expected} in epoch {epoch}")
 
     def _tasks(self, output: Output, task: EpochTask) -> DataFrame:
         """What the tasks of an epoch give out: of records that Spark encodes, or which the tasks do themselves."""
         plain = PlainRecords.of(self._node, self._record)
         if plain is not None:
             return output.changes(self.id, self._node, Handed(replace(task, encode=plain), _WRITTEN))
-        records = sink_records(output.changes(self.id, self._node), self._node, self._record, self._options.place)
+        records = sink_records(output.changes(self.id, self._node), self._node, self._record, self._place)
         return records.mapInArrow(task, _WRITTEN)
 
     def back_to(self, epoch: int) -> None:
         """What later epochs wrote stays in the topic; that they were written is forgotten, so that they come again."""
-        forget_after(self._settings, self._name, epoch, self._options.place)
+        forget_after(self._settings, self._name, epoch, self._place)
 
 
 @dataclass(frozen=True)

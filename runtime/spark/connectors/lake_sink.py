@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from vsc.plan.nodes import Node, Sink
 from vsc.plan.types import TIMESTAMP
 from vsc.runtime.errors import LakeTableError, SinkError
-from vsc.runtime.spark.connectors.connector import EpochSink
+from vsc.runtime.spark.connectors.connector import TableSink
 from vsc.runtime.spark.connectors.lake_history import History, kept
 from vsc.runtime.spark.connectors.lake_merge import AT, CHANGE, Target, appended, place, upserted
 from vsc.runtime.spark.connectors.lake_table import LakeTable
@@ -29,8 +29,7 @@ from vsc.runtime.spark.connectors.lake_types import columns_by_name, misfits
 from vsc.runtime.spark.ddl import ddl
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.failures import translated
-from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.output import Handed, Output, written_columns
+from vsc.runtime.spark.output import Handed, Output
 from vsc.runtime.spark.session import configured
 
 __all__ = ["LakeSink"]
@@ -44,21 +43,15 @@ _CONFLICT = re.compile(
 _TWICE = re.compile(r"DELTA_CONCURRENT_TRANSACTION|ConcurrentTransactionException")
 
 
-class LakeSink(EpochSink):
+class LakeSink(TableSink):
     """See the module."""
 
     computes = False
 
     def __init__(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str, table: LakeTable) -> None:
-        super().__init__(sink, node)
+        super().__init__(sink, node, table.shown)
         self._spark, self._table = spark, table
-        self._options = Options.of_sink(sink)
-        self._place = self._options.place
         self._writer = f"vsc-{checkpoint}-{sink.id}"
-        self._upsert = node.kind == "table"
-        self._timestamp = not self._upsert and self._options.flag("with_timestamp")
-        self._columns = written_columns(node, self._timestamp)
-        self._create = self._options.flag("create")
         self._connector = sink.connector
         self._history: History | None = None
         self._offset = 0
@@ -77,21 +70,16 @@ class LakeSink(EpochSink):
             self._history = History.of(found, self._table, self._connector)
         for problem in misfits(self._columns, found, written=True, beside=self._times):
             raise LakeTableError(
-                f"{self._place}: {self._table.shown} does not fit: {problem}",
+                f"{self._place}: {self._shown} does not fit: {problem}",
                 "change the table, or the columns of the topology",
             )
         self._names = {name: field.name for name, field in columns_by_name(found).items()}
         self._offset = int(self._table.properties(self._spark).get(self._offset_name, 0))
         self._written = self._last(self._spark)
 
-    def lost(self) -> str | None:
-        """That the table has nothing of the query."""
-        if self._written is not None:
-            return None
-        return (
-            f"{self._place}: {self._table.shown} holds nothing of what this checkpoint wrote; "
-            "only new results are written (for all of them, run with a new checkpoint)"
-        )
+    @property
+    def _newest(self) -> int | None:
+        return self._written
 
     def is_new(self, epoch: int) -> bool:
         """Whether the table does not have the epoch."""
@@ -99,13 +87,7 @@ class LakeSink(EpochSink):
 
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Writes the epoch in one commit, unless the table has it."""
-        if self._written is not None and self._written > epoch:
-            raise SinkError(
-                f"{self._place}: {self._table.shown} has epoch {self._written} of this checkpoint, "
-                f"this is epoch {epoch}",
-                "the checkpoint is older than what it wrote: "
-                + (f"run with --back-to {epoch - 1}" if epoch else "run with a new checkpoint"),
-            )
+        self._check_not_older(epoch)
         if not self.is_new(epoch) or not rows().count:
             return
         placed = Handed(_Placed(self._placed), self._placed_ddl)
@@ -146,7 +128,7 @@ class LakeSink(EpochSink):
         """Lets a commit that another one came before be tried again; raises any other error."""
         if _TWICE.search(str(error)):
             raise SinkError(
-                f"{self._place}: another run of this checkpoint has written to {self._table.shown} in the meantime",
+                f"{self._place}: another run of this checkpoint has written to {self._shown} in the meantime",
                 "end one of the two runs",
             ) from error
         if attempt + 1 < _ATTEMPTS and _CONFLICT.search(str(error)):
