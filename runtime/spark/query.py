@@ -27,7 +27,7 @@ from vsc.runtime.spark.bad_rows import BadRows, MaxBad
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
 from vsc.runtime.spark.connectors.connector import EpochSink
-from vsc.runtime.spark.connectors.kafka_groups import KafkaGroups
+from vsc.runtime.spark.connectors.kafka_client import KafkaGroups
 from vsc.runtime.spark.connectors.registry import check_connectors, look_at_sources, make_sinks, take_sources
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport

@@ -1,6 +1,6 @@
 """Avro schemas of the columns of a record: made from the columns, or read from a file and compared with them.
 
-Not for reading and writing records: that is `avro_codec`.
+Not for reading and writing records: that is `kafka_avro`.
 """
 
 from __future__ import annotations

@@ -74,11 +74,8 @@ class TableSink(EpochSink):
         self._timestamp = not self._upsert and self._options.flag("with_timestamp")
         self._columns = written_columns(node, self._timestamp)
         self._create = self._options.flag("create")
-
-    @property
-    def _newest(self) -> int | None:
-        """The newest epoch of which the system has rows, as far as it is known."""
-        raise NotImplementedError
+        self._newest: int | None = None
+        """The newest epoch of which the system has rows, since `prepare`."""
 
     def lost(self) -> str | None:
         """That the system has none of the checkpoint's epochs."""

@@ -81,11 +81,8 @@ class JdbcSink(TableSink):
                     self._refused(table).create(connection)
             self._sweep(connection, table)
             self._written = self._epochs(table).known(connection)
+            self._newest = max(self._written, default=None)
             self._table = table
-
-    @property
-    def _newest(self) -> int | None:
-        return max(self._written, default=None)
 
     def is_new(self, epoch: int) -> bool:
         """Whether the database does not have the epoch."""
@@ -107,6 +104,7 @@ class JdbcSink(TableSink):
                 if tally.count:
                     self._merge(connection, merge, attempts, epoch, tally)
                     self._written = {e: t for e, t in self._written.items() if e > epoch - _KEPT} | {epoch: tally}
+                    self._newest = epoch
             finally:
                 self._drop(connection, merge.staging)
 

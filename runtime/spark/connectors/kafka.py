@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -40,9 +40,14 @@ class Kafka(Connector):
 
     def check_source(self, node: Node, options: Options, default_local: bool) -> None:
         """Refuses formats and options that cannot be, and a topic that cannot be read."""
-        _check_formats(options, SourceError)
         for name in options.spark:
-            _check_option(options, name)
+            if name.lower() in _SPLITS:
+                raise SourceError(
+                    f"{options.place}: {name!r} would split a topic partition between tasks, and its order would be "
+                    "lost",
+                    "remove it; 'maxOffsetsPerTrigger' bounds an epoch",
+                )
+        _check_options(options, SourceError, "source", SOURCE_OPTIONS)
         topic, starts = options.text("topic"), options.get("starting_offsets")
         problem = None if starts is None else offsets_problem(str(starts), topic)
         if problem is not None:
@@ -69,9 +74,12 @@ class Kafka(Connector):
 
     def check_sink(self, options: Options) -> None:
         """Refuses formats and options that cannot be, and a topic that cannot be written."""
-        _check_formats(options, SinkError)
         for name in options.spark:
-            _check_sink_option(options, name)
+            if name in _GUARANTEES:
+                raise SinkError(
+                    f"{options.place}: vsc sets {name!r} itself, to write each result once", f"remove {name!r}"
+                )
+        _check_options(options, SinkError, "sink")
         if options.text("format") == "string" and options.flag("with_timestamp"):
             raise SinkError(f"{options.place}: the format 'string' has no place for `with_timestamp`", "use json")
         check_topic(options, "write")
@@ -84,7 +92,11 @@ class Kafka(Connector):
         return KafkaSink(sink, node, checkpoint)
 
 
-def _check_formats(options: Options, error: type[VscRuntimeError]) -> None:
+def _check_options(
+    options: Options, error: type[VscRuntimeError], what: str, of_spark: Collection[str] = frozenset()
+) -> None:
+    """Raises an `error` for formats that are unknown, and for an option that a Kafka source or sink (`what`) cannot
+    have. `of_spark`: the options of Spark that it can."""
     for name, known in (("format", _FORMATS), ("key_format", _KEY_FORMATS)):
         given = options.get(name)
         if given is not None and given not in known:
@@ -92,32 +104,13 @@ def _check_formats(options: Options, error: type[VscRuntimeError]) -> None:
                 f"{options.place} has {name} {given!r}, which this version of vsc does not know for Kafka",
                 "use one of " + ", ".join(known),
             )
-
-
-def _check_sink_option(options: Options, name: str) -> None:
-    """Raises SinkError for an option that a sink cannot have."""
-    if name in _GUARANTEES:
-        raise SinkError(f"{options.place}: vsc sets {name!r} itself, to write each result once", f"remove {name!r}")
-    if name.lower() in _OWN:
-        raise SinkError(f"{options.place}: {name!r} is given by `{_OWN[name.lower()]}`", f"remove {name!r}")
-    if not name.startswith(PREFIX):
-        raise SinkError(
-            f"{options.place}: {name!r} is not an option of a Kafka sink", f"Kafka's own options begin with {PREFIX!r}"
-        )
-
-
-def _check_option(options: Options, name: str) -> None:
-    """Raises SourceError for an option of Spark's that a source cannot have."""
-    lower = name.lower()
-    if lower in _SPLITS:
-        raise SourceError(
-            f"{options.place}: {name!r} would split a topic partition between tasks, and its order would be lost",
-            "remove it; 'maxOffsetsPerTrigger' bounds an epoch",
-        )
-    if lower in _OWN:
-        raise SourceError(f"{options.place}: {name!r} is given by `{_OWN[lower]}`", f"remove {name!r}")
-    if lower not in SOURCE_OPTIONS and not name.startswith(PREFIX):
-        raise SourceError(
-            f"{options.place}: {name!r} is not an option of a Kafka source",
-            f"Kafka's own options begin with {PREFIX!r}; Spark's are " + ", ".join(sorted(SOURCE_OPTIONS)),
-        )
+    for name in options.spark:
+        lower = name.lower()
+        if lower in _OWN:
+            raise error(f"{options.place}: {name!r} is given by `{_OWN[lower]}`", f"remove {name!r}")
+        if lower not in of_spark and not name.startswith(PREFIX):
+            raise error(
+                f"{options.place}: {name!r} is not an option of a Kafka {what}",
+                f"Kafka's own options begin with {PREFIX!r}"
+                + (f"; Spark's are {', '.join(sorted(of_spark))}" if of_spark else ""),
+            )

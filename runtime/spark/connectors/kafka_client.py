@@ -1,4 +1,5 @@
-"""Kafka's client for Python: a connector's options as librdkafka takes them, and a look at a topic before a run.
+"""Kafka's client for Python: a connector's options as librdkafka takes them, a look at a topic before a run, and how
+far the run has read for consumer groups.
 
 Guarantees: a topic that is not there, a broker that does not answer and credentials that it refuses are reported within
 seconds. Values of options never show: they may be secrets. Not for reading: Spark does that with Kafka's Java client,
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from vsc.extras import required
+from vsc.plan.nodes import Plan
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.options import Options
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PREFIX",
+    "KafkaGroups",
     "NotForPython",
     "check_topic",
     "client_settings",
@@ -44,6 +47,7 @@ _PEM = {
 _INVALID = "Invalid value"
 _PROPERTY = re.compile(r'property:? "([^"]+)"')
 _NOISE = re.compile(r"^\S+?/(?:bootstrap|\d+): | \(after \d+ms in state \w+.*?\)", re.DOTALL)
+_log = logging.getLogger(__name__)
 
 quiet = logging.getLogger("vsc.kafka")
 """Takes what librdkafka would print on stderr."""
@@ -220,3 +224,40 @@ def _why(error: KafkaError, told: list[KafkaError], topic: str, servers: str) ->
         "it closes the connection; 'kafka.security.protocol' may be wrong" if named else error.str()
     ]
     return f"no Kafka broker answers at {servers}: {causes[0]}", "start it, or correct `bootstrap_servers`"
+
+
+class KafkaGroups:
+    """How far a query has read, in the consumer groups that the sources of a resolved plan name: for lag monitors only.
+
+    Guarantees: a group never says more than what is written. vsc itself goes by its checkpoint, so a commit that fails
+    is told, and nothing else comes of it.
+    """
+
+    def __init__(self, resolved: Plan) -> None:
+        found = {n.name: Options.of_source(n) for n in resolved.sources}
+        self._options = {n: o for n, o in found.items() if o.connector.kind == "kafka" and o.get("group") is not None}
+        self._consumers: dict[str, Any] = {}
+
+    def commit(self, ends: Mapping[str, Mapping[tuple[str, int], int]]) -> None:
+        """Takes note, for each source, of the offsets that come next."""
+        if not self._options:
+            return
+        from confluent_kafka import KafkaException, TopicPartition
+
+        for name, options in self._options.items():
+            places = [TopicPartition(topic, number, offset) for (topic, number), offset in ends.get(name, {}).items()]
+            try:
+                if places:
+                    self._consumer(name).commit(offsets=places, asynchronous=False)
+            except KafkaException as error:
+                group, why = options.text("group"), error.args[0].str()
+                _log.warning(f"{options.place}: Kafka did not take the offsets of group {group!r}: {why}")
+
+    def _consumer(self, name: str) -> Any:
+        from confluent_kafka import Consumer
+
+        if name not in self._consumers:
+            options = self._options[name]
+            own = {"group.id": options.text("group"), "enable.auto.commit": False, "socket.timeout.ms": 10_000}
+            self._consumers[name] = Consumer({**common(client_settings(options)), **own}, logger=quiet)
+        return self._consumers[name]

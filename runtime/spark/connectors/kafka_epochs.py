@@ -4,27 +4,38 @@ A task's transaction ends with a note of its epoch in the task's partition, so K
 neither. Nobody else writes to that partition: once an earlier attempt has been ended (`init_transactions`), its last
 committed record says what is written. A consumer group's offset would not do: after a broker was killed, Kafka 4.3 may
 take it for pending for ever, and it forgets idle groups.
+
+The note tells in a few bytes what the task has written (`Ledger`): the same records give the same ledger, however they
+are cut into batches.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Self
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.kafka_client import common, quiet
 
-__all__ = ["SECONDS", "EpochReader", "Note", "OpenTransaction", "create_epochs", "epoch_partitions"]
+__all__ = ["SECONDS", "EpochReader", "Ledger", "Note", "OpenTransaction", "create_epochs", "epoch_partitions"]
 
 SECONDS = 60
 """How long one request may take, with everything that librdkafka tries again."""
 _SETTINGS = {"cleanup.policy": "compact", "segment.bytes": str(16 << 20)}
 _FIRST_SPAN, _WIDER = 2, 16
+_NULL = -1
+"""The length of a key or a value that is null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +156,38 @@ def _partitions(admin: AdminClient, name: str) -> int:
         if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return 0
         raise
+
+
+@dataclass(slots=True)
+class Ledger:
+    """How many records an epoch has for a task, and a check sum of each of the streams of bytes that they are made of:
+    keys, their lengths, values, their lengths, times, headers."""
+
+    records: int = 0
+    checks: list[int] = field(default_factory=lambda: [0] * 6)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Takes in records: key and value (binary), time in ms and, if there are any, headers."""
+        parts = [*_bytes(batch.column(0)), *_bytes(batch.column(1)), batch.column(2).to_numpy()]
+        parts.append(b"" if batch.num_columns == 3 else b"".join(_headers(batch.column(3), self.records)))
+        self.checks = [zlib.crc32(part, check) for part, check in zip(parts, self.checks, strict=True)]
+        self.records += batch.num_rows
+
+    def __str__(self) -> str:
+        checks = hashlib.blake2b(struct.pack("<6I", *self.checks), digest_size=8)
+        return f"{self.records}:{checks.hexdigest()}"
+
+
+def _bytes(column: pa.Array) -> tuple[memoryview, np.ndarray]:
+    """The bytes of a binary column, one value after the other, and their lengths."""
+    lengths = pc.fill_null(pc.binary_length(column), _NULL).to_numpy(zero_copy_only=False)
+    filled = column.drop_null().cast(pa.binary())
+    _, offsets, data = filled.buffers()
+    ends = np.frombuffer(offsets, np.int32)[filled.offset : filled.offset + len(filled) + 1] if len(filled) else (0, 0)
+    return memoryview(data or b"")[int(ends[0]) : int(ends[-1])], lengths
+
+
+def _headers(column: pa.Array, first: int) -> Iterator[bytes]:
+    for place, headers in enumerate(column.to_pylist(), first):
+        if headers:
+            yield repr((place, [(one["key"], one["value"]) for one in headers])).encode()

@@ -12,7 +12,7 @@ from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.options import Options
 
 if TYPE_CHECKING:
-    from vsc.runtime.spark.connectors.avro_codec import AvroForm
+    from vsc.runtime.spark.connectors.kafka_avro import AvroForm
 
 __all__ = ["Layout", "Part", "key_format", "layout"]
 

@@ -25,7 +25,7 @@ from vsc.runtime.spark.plain_json import plain_pattern
 from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, JSON, OFFSET, PART, PART_DIGITS, TIME
 
 if TYPE_CHECKING:
-    from vsc.runtime.spark.connectors.avro_codec import AvroForm
+    from vsc.runtime.spark.connectors.kafka_avro import AvroForm
 
 __all__ = ["SOURCE_OPTIONS", "from_json", "kafka_rows", "plain_columns"]
 

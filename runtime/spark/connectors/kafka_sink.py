@@ -14,25 +14,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import DeadLetters, Node, Sink
-from vsc.plan.types import BIGINT, MapType
+from vsc.plan.types import BIGINT, STRING, MapType
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka_client import client_settings
 from vsc.runtime.spark.connectors.kafka_epochs import create_epochs
 from vsc.runtime.spark.connectors.kafka_layout import Layout, Part, key_format, layout
-from vsc.runtime.spark.connectors.kafka_plain import PlainRecords
 from vsc.runtime.spark.connectors.kafka_transaction import Transaction, forget_after
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import CHANGE, TIMESTAMP, Handed, Output
+from vsc.runtime.spark.plain_json import is_written, written
 
 __all__ = ["KafkaSink", "to_json"]
 
@@ -51,7 +53,8 @@ class KafkaSink(EpochSink):
         self._name = f"vsc-{checkpoint[:16]}-{sink.id.removeprefix('sink-')}"
         self._topic = self._options.text("topic")
         self._settings = client_settings(self._options)
-        self._record = sink_layout(node, self._options)
+        added = [DeclaredColumn(TIMESTAMP, BIGINT)] if self._options.flag("with_timestamp") else []
+        self._record = layout(self._options, node, [*node.schema.key, *node.schema.value, *added], "write")
         self._created = False
 
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
@@ -70,10 +73,10 @@ class KafkaSink(EpochSink):
 
     def _tasks(self, output: Output, task: EpochTask) -> DataFrame:
         """What the tasks of an epoch give out: of records that Spark encodes, or which the tasks do themselves."""
-        plain = PlainRecords.of(self._node, self._record)
+        plain = _PlainRecords.of(self._node, self._record)
         if plain is not None:
             return output.changes(self.id, self._node, Handed(replace(task, encode=plain), _WRITTEN))
-        records = sink_records(output.changes(self.id, self._node), self._node, self._record, self._place)
+        records = _spark_records(output.changes(self.id, self._node), self._node, self._record, self._place)
         return records.mapInArrow(task, _WRITTEN)
 
     def back_to(self, epoch: int) -> None:
@@ -84,7 +87,7 @@ class KafkaSink(EpochSink):
 @dataclass(frozen=True)
 class EpochTask:
     """For mapInArrow over the records of one vsc partition, which `encode` makes of what comes in (None: it is those,
-    as of `sink_records`): writes them, gives out how many. `loose`: see `Transaction`."""
+    as of `_spark_records`): writes them, gives out how many. `loose`: see `Transaction`."""
 
     settings: Mapping[str, str] = field(repr=False)
     topic: str
@@ -112,7 +115,47 @@ class EpochTask:
         yield pa.RecordBatch.from_pydict({"records": pa.array([ledger.records], pa.int64())})
 
 
-def sink_records(changes: DataFrame, node: Node, record: Layout, place: str) -> DataFrame:
+@dataclass(frozen=True)
+class _PlainRecords:
+    """Makes key, value and timestamp of rows of `Output.changes` in Python, a batch at a time, where the same bytes as
+    Spark's can be had: that costs another way to the JVM and back. `always`: there are no tombstones."""
+
+    key: Part | None
+    value: Part
+    places: dict[str, int]
+    always: bool
+
+    @classmethod
+    def of(cls, node: Node, record: Layout) -> Self | None:
+        """None if Spark has to encode them."""
+        if record.headers is not None or not all(map(_is_plain, record.parts)):
+            return None
+        columns = [*node.schema.key, *node.schema.value]
+        places = {TIMESTAMP: len(columns) + 1} | {column.name: i for i, column in enumerate(columns)}
+        return cls(record.key, record.value, places, record.key is None and bool(node.schema.key))
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The records of a batch of rows."""
+        change, timestamp = batch.columns[-2:]
+        value = self._encoded(self.value, batch)
+        if not self.always:
+            value = pc.if_else(pc.equal(change, "upsert"), value, pa.scalar(None, pa.binary()))
+        key = pa.nulls(batch.num_rows, pa.binary()) if self.key is None else self._encoded(self.key, batch)
+        return pa.RecordBatch.from_arrays([key, value, timestamp], ["key", "value", "timestamp"])
+
+    def _encoded(self, part: Part, batch: pa.RecordBatch) -> pa.Array:
+        arrays = [batch.column(self.places[column.name]) for column in part.columns]
+        text = written(part.columns, arrays) if part.form == "json" else arrays[0]
+        return text.cast(pa.binary())
+
+
+def _is_plain(part: Part) -> bool:
+    if part.form == "string":
+        return [column.type for column in part.columns] == [STRING]
+    return part.form == "json" and is_written(part.columns)
+
+
+def _spark_records(changes: DataFrame, node: Node, record: Layout, place: str) -> DataFrame:
     """`Output.changes` as key and value (binary, either may be null), timestamp in ms, and headers, if there are any:
     an array of their keys and values."""
     columns = [*node.schema.key, *node.schema.value]
@@ -150,12 +193,6 @@ def to_json(columns: Sequence[Column]) -> Column:
 def _headers(column: DeclaredColumn, inner: Mapping[str, Column]) -> Column:
     found = inner[column.name]
     return F.map_entries(found) if isinstance(column.type, MapType) else found
-
-
-def sink_layout(node: Node, options: Options) -> Layout:
-    """The record of a sink. Raises AvroSchemaError for a schema that does not fit."""
-    added = [DeclaredColumn(TIMESTAMP, BIGINT)] if options.flag("with_timestamp") else []
-    return layout(options, node, [*node.schema.key, *node.schema.value, *added], "write")
 
 
 def check_no_tombstones(node: Node, options: Options) -> None:

@@ -26,11 +26,11 @@ from vsc.runtime.spark.connectors.kafka_client import quiet
 from vsc.runtime.spark.connectors.kafka_epochs import (
     SECONDS,
     EpochReader,
+    Ledger,
     Note,
     OpenTransaction,
     epoch_partitions,
 )
-from vsc.runtime.spark.connectors.kafka_ledger import Ledger
 
 __all__ = ["Transaction", "forget_after"]
 

@@ -9,11 +9,8 @@ Guarantees: readers see all of an epoch or nothing; an epoch that comes again ch
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
-import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -26,10 +23,9 @@ from vsc.runtime.spark.connectors.lake_history import History, kept
 from vsc.runtime.spark.connectors.lake_merge import AT, CHANGE, Target, appended, place, upserted
 from vsc.runtime.spark.connectors.lake_table import LakeTable
 from vsc.runtime.spark.connectors.lake_types import columns_by_name, misfits
-from vsc.runtime.spark.ddl import ddl
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.failures import translated
-from vsc.runtime.spark.output import Handed, Output
+from vsc.runtime.spark.output import Output
 from vsc.runtime.spark.session import configured
 
 __all__ = ["LakeSink"]
@@ -55,7 +51,6 @@ class LakeSink(TableSink):
         self._connector = sink.connector
         self._history: History | None = None
         self._offset = 0
-        self._written: int | None = None
 
     def prepare(self) -> None:
         """Looks at the table, or creates it, and at what of this query it holds."""
@@ -75,30 +70,25 @@ class LakeSink(TableSink):
             )
         self._names = {name: field.name for name, field in columns_by_name(found).items()}
         self._offset = int(self._table.properties(self._spark).get(self._offset_name, 0))
-        self._written = self._last(self._spark)
-
-    @property
-    def _newest(self) -> int | None:
-        return self._written
+        self._newest = self._last(self._spark)
 
     def is_new(self, epoch: int) -> bool:
         """Whether the table does not have the epoch."""
-        return self._written is None or epoch > self._written
+        return self._newest is None or epoch > self._newest
 
     def write(self, output: Output, epoch: int, rows: Callable[[], Tally]) -> None:
         """Writes the epoch in one commit, unless the table has it."""
         self._check_not_older(epoch)
         if not self.is_new(epoch) or not rows().count:
             return
-        placed = Handed(_Placed(self._placed), self._placed_ddl)
-        frame = output.rows(self.id, self._node, self._timestamp, placed)
+        frame = output.rows(self.id, self._node, self._timestamp).toDF(*self._placed)
         for attempt in range(_ATTEMPTS):
             try:
                 self._commit(frame, epoch)
                 break
             except (PySparkException, Py4JJavaError) as error:
                 self._again(error, attempt)
-        self._written = epoch
+        self._newest = epoch
 
     def back_to(self, epoch: int) -> None:
         """Has later epochs count as not written, so that they are written again. The rows themselves stay."""
@@ -165,20 +155,3 @@ class LakeSink(TableSink):
         """The columns of the frame: by their places, as a table's own names may be anything."""
         names = tuple(place(i) for i in range(len(self._columns)))
         return (*names, CHANGE, AT) if self._upsert else names
-
-    @property
-    def _placed_ddl(self) -> str:
-        types: list[Any] = [*self._columns.values(), "string", "bigint"]
-        return ddl(zip(self._placed, types, strict=False))
-
-
-@dataclass(frozen=True)
-class _Placed:
-    """For mapInArrow: the same columns with other names."""
-
-    names: tuple[str, ...]
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches."""
-        for batch in batches:
-            yield pa.RecordBatch.from_arrays(batch.columns, names=list(self.names))
