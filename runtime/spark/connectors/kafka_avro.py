@@ -19,24 +19,23 @@ from uuid import UUID
 
 import pyarrow as pa
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 
 from vsc.extras import required
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.types import ArrayType, DataType, MapType, StructType
-from vsc.runtime.errors import AvroSchemaError, SinkError
+from vsc.runtime.errors import AvroSchemaError
 from vsc.runtime.spark.ddl import ddl
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.source_columns import BAD
-from vsc.runtime.values import arrow_type, from_python, to_array, to_python, to_values
+from vsc.runtime.values import from_python, to_array, to_python, to_values
 
 with required("a Kafka connector in Avro"):
     from fastavro import parse_schema, schemaless_reader, schemaless_writer
 
     from vsc.runtime.spark.connectors.avro_schema import derived, is_record, loaded, misfit
 
-__all__ = ["AvroForm", "avro_column", "avro_form", "avro_value", "decoded", "encoded"]
+__all__ = ["AvroForm", "avro_column", "avro_form", "decoded", "encoded"]
 
 _NOT_A_NAME = re.compile(r"^[0-9]|[^A-Za-z0-9_]")
 _IDS = range(1 << 31)
@@ -106,27 +105,8 @@ def avro_column(form: AvroForm, values: Column) -> Column:
         columns, problems = decoded(form, found)
         return pa.StructArray.from_arrays([*columns, pa.array(problems, pa.string())], names)
 
-    return _udf(decode, ddl([*fields, (BAD, "string")]))(values)
-
-
-def avro_value(form: AvroForm, columns: Sequence[Column], place: str) -> Column:
-    """The bytes of a record of the columns. SinkError, when it runs, for what its schema cannot hold."""
-    if not columns:
-        return F.lit(form.header)
-    types = [arrow_type(column.type) for column in form.columns]
-
-    def encode(*found: pa.Array) -> pa.Array:
-        try:
-            return encoded(form, [a if a.type == t else a.cast(t) for a, t in zip(found, types, strict=True)])
-        except ValueError as error:
-            raise SinkError(f"{place}: {error}", "correct the schema, or the rows") from None
-
-    return _udf(encode, "binary")(*columns)
-
-
-def _udf(work: Callable[..., pa.Array], made: str) -> Callable[..., Column]:
-    found: Callable[..., Column] = arrow_udf(work, made)  # type: ignore[call-overload] # it reads the hints of `work`
-    return found
+    made: Callable[..., Column] = arrow_udf(decode, ddl([*fields, (BAD, "string")]))  # type: ignore[call-overload]
+    return made(values)
 
 
 def decoded(form: AvroForm, values: pa.Array) -> tuple[list[pa.Array], list[str | None]]:

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import DeadLetters, Node, Sink
-from vsc.plan.types import BIGINT, STRING, MapType
+from vsc.plan.types import BIGINT
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka_client import client_settings
@@ -35,11 +35,13 @@ from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import CHANGE, TIMESTAMP, Handed, Output
 from vsc.runtime.spark.plain_json import is_written, written
+from vsc.runtime.values import arrow_type
 
 __all__ = ["KafkaSink", "to_json"]
 
 _JSON = {"timeZone": "UTC", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 _WRITTEN = "records bigint"
+_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 _CHANGE, _TIMESTAMP = f"_vsc{CHANGE}", f"_vsc{TIMESTAMP}"
 
 
@@ -66,18 +68,19 @@ class KafkaSink(EpochSink):
             create_epochs(self._settings, self._name, output.partitions, self._place)
             self._created = True
         loose = isinstance(self._node.operation, DeadLetters)
-        task = EpochTask(self._settings, self._topic, self._name, epoch, self._place, loose)
+        encode = _Encoder.of(self._node, self._record, self._place)
+        task = EpochTask(self._settings, self._topic, self._name, epoch, self._place, loose, encode)
         written = sum(row.records for row in self._tasks(output, task).collect())
         if written != expected:
             raise RuntimeError(f"{self._place}: {written} records instead of {expected} in epoch {epoch}")
 
     def _tasks(self, output: Output, task: EpochTask) -> DataFrame:
-        """What the tasks of an epoch give out: of records that Spark encodes, or which the tasks do themselves."""
-        plain = _PlainRecords.of(self._node, self._record)
-        if plain is not None:
-            return output.changes(self.id, self._node, Handed(replace(task, encode=plain), _WRITTEN))
-        records = _spark_records(output.changes(self.id, self._node), self._node, self._record, self._place)
-        return records.mapInArrow(task, _WRITTEN)
+        """What the tasks of an epoch give out."""
+        by_spark = [part for part in self._record.parts if not _is_plain(part)]
+        if not by_spark:
+            return output.changes(self.id, self._node, Handed(task, _WRITTEN))
+        changes, encode = _with_json(output.changes(self.id, self._node), task.encode, by_spark)
+        return changes.mapInArrow(replace(task, encode=encode), _WRITTEN)
 
     def back_to(self, epoch: int) -> None:
         """What later epochs wrote stays in the topic; that they were written is forgotten, so that they come again."""
@@ -86,8 +89,8 @@ class KafkaSink(EpochSink):
 
 @dataclass(frozen=True)
 class EpochTask:
-    """For mapInArrow over the records of one vsc partition, which `encode` makes of what comes in (None: it is those,
-    as of `_spark_records`): writes them, gives out how many. `loose`: see `Transaction`."""
+    """For mapInArrow over the records of one vsc partition, which `encode` makes of what comes in: writes them, gives
+    out how many. `loose`: see `Transaction`."""
 
     settings: Mapping[str, str] = field(repr=False)
     topic: str
@@ -95,11 +98,11 @@ class EpochTask:
     epoch: int
     place: str
     loose: bool
-    encode: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
+    encode: _Encoder
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One row, or none if there are no records."""
-        batches = (batch if self.encode is None else self.encode(batch) for batch in batches if batch.num_rows)
+        batches = (self.encode(batch) for batch in batches if batch.num_rows)
         first = next(batches, None)
         if first is None:
             return
@@ -116,83 +119,86 @@ class EpochTask:
 
 
 @dataclass(frozen=True)
-class _PlainRecords:
-    """Makes key, value and timestamp of rows of `Output.changes` in Python, a batch at a time, where the same bytes as
-    Spark's can be had: that costs another way to the JVM and back. `always`: there are no tombstones."""
+class _Encoder:
+    """Makes records of rows, a batch at a time: key and value (binary, either may be null), time in ms and, if there
+    are any, headers.
 
-    key: Part | None
-    value: Part
-    places: dict[str, int]
+    `names`: the columns of the rows, but for the last two, the system columns of `Output.changes`. What stands in one
+    that is called by a part (`_text_of`) Spark has written. `always`: there are no tombstones.
+    """
+
+    record: Layout
+    names: tuple[str, ...]
     always: bool
+    place: str
 
     @classmethod
-    def of(cls, node: Node, record: Layout) -> Self | None:
-        """None if Spark has to encode them."""
-        if record.headers is not None or not all(map(_is_plain, record.parts)):
-            return None
-        columns = [*node.schema.key, *node.schema.value]
-        places = {TIMESTAMP: len(columns) + 1} | {column.name: i for i, column in enumerate(columns)}
-        return cls(record.key, record.value, places, record.key is None and bool(node.schema.key))
+    def of(cls, node: Node, record: Layout, place: str) -> Self:
+        """For the rows of `Output.changes`."""
+        names = tuple(column.name for column in (*node.schema.key, *node.schema.value))
+        return cls(record, names, record.key is None and bool(node.schema.key), place)
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The records of a batch of rows."""
-        change, timestamp = batch.columns[-2:]
-        value = self._encoded(self.value, batch)
-        if not self.always:
-            value = pc.if_else(pc.equal(change, "upsert"), value, pa.scalar(None, pa.binary()))
-        key = pa.nulls(batch.num_rows, pa.binary()) if self.key is None else self._encoded(self.key, batch)
-        return pa.RecordBatch.from_arrays([key, value, timestamp], ["key", "value", "timestamp"])
+        key, value, headers = self.record.key, self.record.value, self.record.headers
+        arrays = [pa.nulls(batch.num_rows, pa.binary()) if key is None else self._encoded(key, batch)]
+        there = pc.equal(batch.columns[-2], "upsert")
+        if self.always or pc.all(there).as_py():
+            arrays.append(self._encoded(value, batch))
+        else:
+            some = self._encoded(value, batch.filter(there))
+            arrays.append(pc.replace_with_mask(pa.nulls(batch.num_rows, pa.binary()), there, some))
+        arrays.append(batch.columns[-1])
+        if headers is not None:
+            arrays.append(self._array(headers, batch).cast(_HEADERS))
+        return pa.RecordBatch.from_arrays(arrays, ["key", "value", "timestamp", "headers"][: len(arrays)])
 
     def _encoded(self, part: Part, batch: pa.RecordBatch) -> pa.Array:
-        arrays = [batch.column(self.places[column.name]) for column in part.columns]
-        text = written(part.columns, arrays) if part.form == "json" else arrays[0]
-        return text.cast(pa.binary())
+        if _text_of(part) in self.names:
+            return batch.columns[self.names.index(_text_of(part))].cast(pa.binary())
+        arrays = [self._array(column, batch) for column in part.columns]
+        if not arrays:
+            nothing = b"{}" if part.avro is None else part.avro.header
+            return pa.array([nothing] * batch.num_rows, pa.binary())
+        if part.avro is not None:
+            from vsc.runtime.spark.connectors.kafka_avro import encoded
+
+            try:
+                return encoded(part.avro, arrays)
+            except ValueError as error:
+                raise SinkError(f"{self.place}: {error}", "correct the schema, or the rows") from None
+        return (written(part.columns, arrays) if part.form == "json" else arrays[0]).cast(pa.binary())
+
+    def _array(self, column: DeclaredColumn, batch: pa.RecordBatch) -> pa.Array:
+        found = batch.columns[self.names.index(column.name) if column.name in self.names else -1]
+        wanted = arrow_type(column.type)
+        return found if found.type == wanted else found.cast(wanted)
+
+
+def _text_of(part: Part) -> str:
+    return f"_vsc_{part.name}"
 
 
 def _is_plain(part: Part) -> bool:
-    if part.form == "string":
-        return [column.type for column in part.columns] == [STRING]
-    return part.form == "json" and is_written(part.columns)
+    """Whether a task can encode a part. JSON that it cannot write as Spark does costs another way to the JVM and
+    back."""
+    return part.form != "json" or not part.columns or is_written(part.columns)
 
 
-def _spark_records(changes: DataFrame, node: Node, record: Layout, place: str) -> DataFrame:
-    """`Output.changes` as key and value (binary, either may be null), timestamp in ms, and headers, if there are any:
-    an array of their keys and values."""
-    columns = [*node.schema.key, *node.schema.value]
-    inner = {column.name: F.col(f"_vsc_column_{i}").alias(column.name) for i, column in enumerate(columns)}
-    inner[TIMESTAMP] = inner.get(TIMESTAMP, F.col(_TIMESTAMP).alias(TIMESTAMP))
-    value = _encoded(record.value, inner, place)
-    given = changes.toDF(*(f"_vsc_column_{i}" for i in range(len(columns))), _CHANGE, _TIMESTAMP)
-    always = record.key is None and node.schema.key
-    return given.select(
-        (F.lit(None).cast("binary") if record.key is None else _encoded(record.key, inner, place)).alias("key"),
-        (value if always else F.when(F.col(_CHANGE) == "upsert", value)).alias("value"),
-        F.col(_TIMESTAMP).alias("timestamp"),
-        *([] if record.headers is None else [_headers(record.headers, inner).alias("headers")]),
-    )
-
-
-def _encoded(part: Part, inner: Mapping[str, Column], place: str) -> Column:
-    columns = [inner[column.name] for column in part.columns]
-    if part.avro is not None:
-        from vsc.runtime.spark.connectors.kafka_avro import avro_value
-
-        return avro_value(part.avro, columns, place)
-    if part.form == "json":
-        text = to_json(columns) if columns else F.lit("{}")
-    else:
-        (text,) = columns
-    return text.cast("binary")
+def _with_json(changes: DataFrame, encode: _Encoder, parts: Sequence[Part]) -> tuple[DataFrame, _Encoder]:
+    """Rows of `Output.changes` with the JSON of `parts` in place of their columns; and what makes records of them."""
+    given = changes.toDF(*(f"_vsc_column_{i}" for i in range(len(encode.names))), _CHANGE, _TIMESTAMP)
+    inner = {TIMESTAMP: F.col(_TIMESTAMP)} | {name: F.col(f"_vsc_column_{i}") for i, name in enumerate(encode.names)}
+    of_parts = {column.name for part in parts for column in part.columns}
+    kept = [name for name in encode.names if name not in of_parts]
+    texts = [to_json([inner[column.name].alias(column.name) for column in part.columns]) for part in parts]
+    rows = given.select(*(inner[name] for name in kept), *texts, _CHANGE, _TIMESTAMP)
+    return rows, replace(encode, names=(*kept, *map(_text_of, parts)))
 
 
 def to_json(columns: Sequence[Column]) -> Column:
     """The text of an object of the columns."""
     return F.to_json(F.struct(*columns), _JSON)
-
-
-def _headers(column: DeclaredColumn, inner: Mapping[str, Column]) -> Column:
-    found = inner[column.name]
-    return F.map_entries(found) if isinstance(column.type, MapType) else found
 
 
 def check_no_tombstones(node: Node, options: Options) -> None:
