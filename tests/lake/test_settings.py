@@ -20,7 +20,7 @@ from vsc.runtime.spark.connectors.jars import (
     unfetched,
 )
 from vsc.runtime.spark.connectors.lake_table import identifier, lake_error
-from vsc.runtime.spark.connectors.lake_types import gives, holds, misfits
+from vsc.runtime.spark.connectors.table_types import gives, holds, misfits
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.options import Options
 

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
 from vsc.runtime.expressions.json_text import writer
-from vsc.runtime.values import to_values
+from vsc.runtime.spark.connectors.table_types import fits as is_wider
+from vsc.runtime.values import INTEGER_BITS, to_values
 
 __all__ = ["TableColumn", "as_json", "copied", "created_type", "fits", "gives", "texts"]
 
@@ -24,31 +25,12 @@ _CREATED = {
     "float": "real", "double": "double precision", "string": "text", "binary": "bytea", "date": "date",
     "timestamp": "timestamp with time zone",
 }  # fmt: skip
-_HELD = {
-    "boolean": ("bool",),
-    "tinyint": ("int2", "int4", "int8", "numeric"),
-    "smallint": ("int2", "int4", "int8", "numeric"),
-    "int": ("int4", "int8", "numeric"),
-    "bigint": ("int8", "numeric"),
-    "float": ("float4", "float8"),
-    "double": ("float8",),
-    "binary": ("bytea",),
-    "date": ("date",),
-    "timestamp": ("timestamptz", "timestamp"),
-}
-_READ = {
-    "boolean": ("bool",),
-    "tinyint": ("int2",),
-    "smallint": ("int2",),
-    "int": ("int2", "int4"),
-    "bigint": ("int2", "int4", "int8"),
-    "float": ("float4",),
-    "double": ("float4", "float8"),
-    "decimal": ("numeric", "int2", "int4", "int8"),
-    "binary": ("bytea",),
-    "date": ("date",),
-    "timestamp": ("timestamptz", "timestamp"),
-}
+_BASES = {
+    "bool": "boolean", "int2": "smallint", "int4": "int", "int8": "bigint", "float4": "float", "float8": "double",
+    "bytea": "binary", "date": "date", "timestamptz": "timestamp", "timestamp": "timestamp",
+}  # fmt: skip
+"""The language's types of the values of PostgreSQL's."""
+_INTEGERS = ("int2", "int4", "int8")
 _TEXTUAL = ("uuid", "json", "jsonb", "xml", "ltree")
 _JSON = ("json", "jsonb")
 _NUMERIC_HEAD = 4
@@ -107,8 +89,10 @@ def _by_base(type: DataType, column: TableColumn, fits: Callable[[DataType, str,
 
 
 def _read(type: DataType, base: str, column: TableColumn) -> bool:
-    name = "decimal" if isinstance(type, DecimalType) else str(type)
-    return name == "string" or base in _READ.get(name, ())
+    if isinstance(type, DecimalType):
+        return base in ("numeric", *_INTEGERS)
+    name = "smallint" if str(type) == "tinyint" else str(type)  # the server has no type of one byte
+    return name == "string" or (base in _BASES and is_wider(ScalarType(_BASES[base]), ScalarType(name)))
 
 
 def as_json(type: DataType, column: TableColumn) -> bool:
@@ -120,8 +104,10 @@ def _holds(type: DataType, base: str, column: TableColumn) -> bool:
     match type:
         case ScalarType("string"):
             return column.category in ("S", "E", "I") or base in (*_TEXTUAL, "text", "varchar", "bpchar", "name")
-        case ScalarType(name):
-            return base in _HELD.get(name, ()) and (base != "numeric" or _scale(column) is not None)
+        case ScalarType(name) if base == "numeric":
+            return name in INTEGER_BITS and _scale(column) is not None
+        case ScalarType():
+            return base in _BASES and is_wider(type, ScalarType(_BASES[base]))
         case DecimalType(_, scale):
             held = _scale(column)
             return base == "numeric" and held is not None and held >= scale

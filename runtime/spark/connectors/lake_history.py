@@ -22,7 +22,7 @@ from vsc.plan.nodes import Connector
 from vsc.runtime.errors import LakeTableError
 from vsc.runtime.spark.connectors.lake_merge import AT, CHANGE, PRESENT, Target, merged, place
 from vsc.runtime.spark.connectors.lake_table import LakeTable
-from vsc.runtime.spark.connectors.lake_types import columns_by_name
+from vsc.runtime.spark.connectors.table_types import columns_by_name
 from vsc.runtime.spark.ddl import quoted
 
 __all__ = ["PROBLEM", "History", "kept", "points"]

@@ -22,7 +22,7 @@ from vsc.runtime.spark.connectors.connector import TableSink
 from vsc.runtime.spark.connectors.lake_history import History, kept
 from vsc.runtime.spark.connectors.lake_merge import AT, CHANGE, Target, appended, place, upserted
 from vsc.runtime.spark.connectors.lake_table import LakeTable
-from vsc.runtime.spark.connectors.lake_types import columns_by_name, misfits
+from vsc.runtime.spark.connectors.table_types import columns_by_name, misfits
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.output import Output

@@ -22,7 +22,7 @@ from vsc.plan.nodes import Node
 from vsc.plan.types import DataType
 from vsc.runtime.errors import LakeStorageError, LakeTableError, VscRuntimeError
 from vsc.runtime.spark.connectors.jars import Package, check_session
-from vsc.runtime.spark.connectors.lake_types import misfits
+from vsc.runtime.spark.connectors.table_types import misfits
 from vsc.runtime.spark.ddl import ddl, quoted
 from vsc.runtime.spark.options import Options
 

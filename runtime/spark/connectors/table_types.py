@@ -1,7 +1,7 @@
-"""Which columns of a lake table hold the values of a type of the language, and which can be read as one.
+"""Which columns of a table hold the values of a type of the language, and which can be read as one.
 
-Nothing is changed on the way: a number may become a wider one. Names of columns are compared without their case, as
-Spark does.
+Nothing is changed on the way: a number may become a wider one. Of a lake table, names of columns are compared without
+their case, as Spark does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pyspark.sql import types as spark
 
 from vsc.plan.types import STRING, TIMESTAMP, ArrayType, DataType, DecimalType, Field, MapType, ScalarType, StructType
 
-__all__ = ["columns_by_name", "gives", "holds", "misfits"]
+__all__ = ["columns_by_name", "fits", "gives", "holds", "misfits"]
 
 _WIDTHS = ("tinyint", "smallint", "int", "bigint"), ("float", "double")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
@@ -20,12 +20,12 @@ _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 
 def holds(type: DataType, column: spark.DataType) -> bool:
     """Whether a column of a table holds every value of `type`."""
-    return _fits(type, _type(column))
+    return fits(type, _type(column))
 
 
 def gives(type: DataType, column: spark.DataType) -> bool:
     """Whether every value of a column of a table is one of `type`."""
-    return _fits(_type(column), type)
+    return fits(_type(column), type)
 
 
 def _type(column: spark.DataType) -> DataType:
@@ -46,7 +46,7 @@ def _type(column: spark.DataType) -> DataType:
     return ScalarType(column.simpleString())
 
 
-def _fits(narrow: DataType, wide: DataType) -> bool:
+def fits(narrow: DataType, wide: DataType) -> bool:
     """Whether every value of a type is also one of another."""
     match narrow, wide:
         case ScalarType(one), ScalarType(other):
@@ -56,12 +56,12 @@ def _fits(narrow: DataType, wide: DataType) -> bool:
         case DecimalType(), DecimalType():
             return wide.scale >= narrow.scale and wide.precision - wide.scale >= narrow.precision - narrow.scale
         case ArrayType(), ArrayType():
-            return _fits(narrow.element, wide.element)
+            return fits(narrow.element, wide.element)
         case MapType(), MapType():
-            return _fits(narrow.key, wide.key) and _fits(narrow.value, wide.value)
+            return fits(narrow.key, wide.key) and fits(narrow.value, wide.value)
         case StructType(), StructType():
             names = [field.name for field in narrow.fields] == [field.name for field in wide.fields]
-            return names and all(_fits(a.type, b.type) for a, b in zip(narrow.fields, wide.fields, strict=True))
+            return names and all(fits(a.type, b.type) for a, b in zip(narrow.fields, wide.fields, strict=True))
     return False
 
 
@@ -77,12 +77,12 @@ def misfits(
 
     `beside` names columns that are written, too."""
     known = columns_by_name(table)
-    fits = holds if written else gives
+    is_right = holds if written else gives
     for name, type in columns.items():
         there = known.get(name.lower())
         if there is None:
             yield f"it has no column '{name}' ({type})"
-        elif not fits(type, there.dataType):
+        elif not is_right(type, there.dataType):
             found = there.dataType.simpleString()
             yield f"its column '{there.name}' is {found}, " + (
                 f"which cannot hold {type}" if written else f"and {type} cannot hold it"
