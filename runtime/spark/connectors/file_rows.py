@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Source
@@ -25,7 +26,7 @@ from vsc.runtime.spark.session import settled
 from vsc.runtime.spark.source_columns import BAD, CORRUPT, INDEX, PART, START, TIME
 from vsc.runtime.spark.zones import OPTION, known_zone, timestamp_in_zone
 
-__all__ = ["FILE_OPTIONS", "TEXT_FORMATS", "file_paths", "file_rows", "files_there", "parquet_files"]
+__all__ = ["FILE_OPTIONS", "TEXT_FORMATS", "file_paths", "file_rows", "files_there", "parquet_files", "shown"]
 
 TEXT_FORMATS = {"timestampformat", "dateformat"}
 """Spark's options, in lower case, for how times are written."""
@@ -37,6 +38,7 @@ FILE_OPTIONS = {
 MAX_BYTES = 128 << 20
 """How many bytes of files an epoch takes from a source that has no bound of its own; at least one file."""
 
+_SHOWN = 80
 _BINARY = "path string, modificationTime timestamp, length bigint, content binary"
 """The columns of Spark's format of whole files."""
 _OPENING = 4 << 20
@@ -47,21 +49,30 @@ _OWN = {"spark.sql.parquet.outputTimestampType"}
 
 
 def file_rows(
-    spark: SparkSession,
-    source: Source,
-    options: Options,
-    read: frozenset[str],
-    marked: bool = False,
-    timed: bool = False,
+    spark: SparkSession, source: Source, options: Options, read: frozenset[str], marked: bool = False
 ) -> DataFrame:
     """See `Connector.rows`; a column that nothing reads is null where the format can leave it in its files.
 
-    `marked`: the files, which are not text, have a column `BAD`; `timed`: `source` declares the rows' own times.
+    `marked`: the files, which are not text, have a column `BAD`. `source` may declare `TIME`, the rows' own times.
     """
     form = options.text("format")
     if form == "csv":
         return _csv(spark, source, options, CORRUPT in read)
-    return _structured(spark, source, options, form, read, marked, timed)
+    reader = spark.readStream.format(form)
+    columns: list[tuple[str, object]] = [(c.name, c.type) for c in source.columns]
+    mark = CORRUPT if form == "json" else BAD if marked else None
+    if mark is not None:
+        columns.append((mark, "string"))
+    if form == "json":
+        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
+        reader = reader.option(OPTION, known_zone(spark, options))  # else it is the session's, when a batch is read
+    frame = _load(reader.schema(ddl(columns)), options)
+    chosen = [_declared(c, form == "json" or c.name in read) for c in source.columns]
+    timed = source.timestamp is None and all(c.name != TIME for c in source.columns)
+    chosen += _metadata(frame, timed, form == "parquet")
+    if mark is not None:
+        chosen.append(F.col(mark))
+    return frame.select(*chosen)
 
 
 def parquet_files(spark: SparkSession, source: Source, options: Options, read: frozenset[str]) -> ParquetFiles | None:
@@ -103,44 +114,20 @@ def files_there(spark: SparkSession, options: Options) -> Iterator[tuple[str, in
         yield logged_url(row[0]), row[1]
 
 
-def _structured(
-    spark: SparkSession, source: Source, options: Options, form: str, read: frozenset[str], marked: bool, timed: bool
-) -> DataFrame:
-    reader = spark.readStream.format(form)
-    columns: list[tuple[str, object]] = [(c.name, c.type) for c in source.columns]
-    mark = CORRUPT if form == "json" else BAD if marked else None
-    if mark is not None:
-        columns.append((mark, "string"))
-    if form == "json":
-        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
-        reader = reader.option(OPTION, known_zone(spark, options))  # else it is the session's, when a batch is read
-    frame = _load(reader.schema(ddl(columns)), options)
-    chosen = [_declared(c, form == "json" or c.name in read) for c in source.columns]
-    chosen += _metadata(frame, source.timestamp is None and not timed, form == "parquet")
-    if mark is not None:
-        chosen.append(F.col(mark))
-    return frame.select(*chosen)
-
-
 def _declared(column: DeclaredColumn, read: bool) -> Column:
     """A declared column; null if it stays in the files. (In JSON it decides whether the row can be read.)"""
     return F.col(quoted(column.name)) if read else F.lit(None).cast(str(column.type)).alias(column.name)
 
 
-def _load(reader: object, options: Options) -> DataFrame:
+def _load(reader: DataFrameReader | DataStreamReader, options: Options) -> DataFrame:
     # Every file below the folder is data, and one that is new to us is new however old it is. What Spark has listed
     # but not taken it keeps, however little it is (ratio 0), so that `unread` sees it.
     defaults = {"recursiveFileLookup": "true", "maxFileAge": "36500d", "discardCachedInputRatio": "0"}
     given = {name.lower() for name in options.spark}
     if not given & {"maxfilespertrigger", "maxbytespertrigger"}:
         defaults["maxBytesPerTrigger"] = str(MAX_BYTES)
-    for name, value in defaults.items():
-        if name.lower() not in given:
-            reader = reader.option(name, value)  # type: ignore[attr-defined]
-    for name, value in options.spark.items():
-        reader = reader.option(name, value)  # type: ignore[attr-defined]
-    frame: DataFrame = reader.load(options.text("path"))  # type: ignore[attr-defined]
-    return frame
+    own = {name: value for name, value in defaults.items() if name.lower() not in given}
+    return reader.options(**own, **options.spark).load(options.text("path"))
 
 
 def _metadata(frame: DataFrame, timed: bool, indexed: bool = False) -> list[Column]:
@@ -183,8 +170,12 @@ def _csv(spark: SparkSession, source: Source, options: Options, raw: bool) -> Da
 
 
 def _misfit(column: DeclaredColumn, cell: Column) -> Column:
-    text = F.when(F.length(cell) > 80, F.concat(F.left(cell, F.lit(77)), F.lit("..."))).otherwise(cell)
-    return F.concat(F.lit(f"column '{column.name}' ({column.type}) cannot hold '"), text, F.lit("'"))
+    return F.concat(F.lit(f"column '{column.name}' ({column.type}) cannot hold '"), shown(cell), F.lit("'"))
+
+
+def shown(text: Column) -> Column:
+    """A text of the data in a message: cut where it is long."""
+    return F.when(F.length(text) > _SHOWN, F.concat(F.left(text, F.lit(_SHOWN - 3)), F.lit("..."))).otherwise(text)
 
 
 def _cell(cell: Column, type: object, formats: dict[str, str], zone: str) -> Column:

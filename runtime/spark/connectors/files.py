@@ -166,11 +166,8 @@ class _FilesSink(EpochSink):
         first = Observation(f"first task of {self.id}")
         in_first = F.count_if(F.spark_partition_id() == 0).alias("rows")
         writer = output.rows(self.id, self._node, self._timestamp).observe(first, in_first).write.format(self._format)
-        if self._format == "csv":
-            writer = writer.option("header", "true")
-        for name, value in self._options.spark.items():
-            writer = writer.option(name, value)
-        writer.save(path)
+        own = {"header": "true"} if self._format == "csv" else {}
+        writer.options(**own).options(**self._options.spark).save(path)
         if not first.get["rows"]:  # Spark's first task writes a file even then
             folder = Files(self._spark, path)
             for name in folder.names():

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Node
 from vsc.plan.types import MapType
+from vsc.runtime.spark.connectors.file_rows import shown
 from vsc.runtime.spark.connectors.kafka_client import PREFIX
 from vsc.runtime.spark.connectors.kafka_layout import Part, layout
 from vsc.runtime.spark.ddl import ddl
@@ -41,7 +42,6 @@ SOURCE_OPTIONS = {
     "kafkaconsumer.polltimeoutms", "fetchoffset.numretries", "fetchoffset.retryintervalms", "groupidprefix",
 }  # fmt: skip
 """Spark's options, in lower case, that a source takes beside Kafka's own."""
-_SHOWN = 80
 _JSON = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "timeZone": "UTC"}
 
 
@@ -208,7 +208,5 @@ def _parsed(text: Column, form: str, columns: Sequence[DeclaredColumn]) -> Colum
 
 
 def _misfit(keys: Sequence[DeclaredColumn]) -> Column:
-    key = F.col("key")
-    shown = F.when(F.length(key) > _SHOWN, F.concat(F.left(key, F.lit(_SHOWN - 3)), F.lit("..."))).otherwise(key)
     wanted = ddl((c.name, c.type) for c in keys).replace("`", "")
-    return F.concat(F.lit("its key '"), shown, F.lit(f"' is not JSON for ({wanted})"))
+    return F.concat(F.lit("its key '"), shown(F.col("key")), F.lit(f"' is not JSON for ({wanted})"))

@@ -104,7 +104,7 @@ class LakeConnector(Connector):
         if options.connector.keeps_history:
             beside = (Column(TIME, BIGINT), Column(DELETED, BOOLEAN))
             source = replace(node.source, columns=(*node.source.columns, *beside))
-            return kept_rows(spark, source, options, read | {TIME, DELETED}, timed=True)
+            return kept_rows(spark, source, options, read | {TIME, DELETED})
         table = self.table(options)
         table.columns(spark)
         with table.usable():

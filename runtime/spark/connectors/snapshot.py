@@ -43,10 +43,8 @@ def take_once(spark: SparkSession, options: Options, begun: bool, write: Callabl
     kept.rename(aside, name)
 
 
-def kept_rows(
-    spark: SparkSession, source: Source, options: Options, read: frozenset[str], timed: bool = False
-) -> DataFrame:
+def kept_rows(spark: SparkSession, source: Source, options: Options, read: frozenset[str]) -> DataFrame:
     """The rows of the snapshot in `options.kept`, as `file_rows` gives them."""
     Files(spark, options.kept).make()  # not there yet when a plan is only explained
     files = Connector("files", (("path", options.kept), ("format", "parquet")))
-    return file_rows(spark, source, Options(options.place, files), read, marked=True, timed=timed)
+    return file_rows(spark, source, Options(options.place, files), read, marked=True)
