@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import vsc.runtime.errors as errors
 from vsc.runtime.errors import CheckpointError, SourceError, StateError, VscRuntimeError
-from vsc.runtime.spark.connectors.lake_failures import lake_failure
+from vsc.runtime.spark.connectors.lake_table import lake_failure
 from vsc.runtime.spark.disks import Place, full_disk, is_full
 from vsc.runtime.spark.file_errors import read_error
 from vsc.runtime.spark.running_query import QueryFailedError

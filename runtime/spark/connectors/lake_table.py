@@ -1,6 +1,7 @@
 """A table of a lake format as SQL reaches it: its name there, its columns, what of a query it holds.
 
-Not for what is written into it, nor for reading it as a stream.
+And what is wrong if it cannot be used, in the user's words. Not for what is written into it, nor for reading it as a
+stream.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from pyspark.sql.types import StructType
 
 from vsc.plan.nodes import Node
 from vsc.plan.types import DataType
-from vsc.runtime.errors import LakeStorageError, LakeTableError, VscRuntimeError
+from vsc.runtime.errors import LakeChangeError, LakeStorageError, LakeTableError, VscRuntimeError
 from vsc.runtime.spark.connectors.jars import Package, check_session
 from vsc.runtime.spark.connectors.table_types import misfits
 from vsc.runtime.spark.ddl import ddl, quoted
 from vsc.runtime.spark.options import Options
 
-__all__ = ["LakeTable", "declared", "identifier", "lake_error"]
+__all__ = ["LakeTable", "declared", "identifier", "lake_error", "lake_failure"]
 
 _LOGGER = logging.getLogger("SQLQueryContextLogger")
 _MISSING = re.compile(
@@ -40,6 +41,38 @@ _PROTOCOL = re.compile(
     r"Cannot read unsupported version|Unsupported format version",
     re.IGNORECASE,
 )
+_ANEW = "or start with a new checkpoint"
+_ENDS = (
+    (
+        r"DELTA_SOURCE_TABLE_IGNORE_CHANGES|DELTA_SOURCE_IGNORE_DELETE",
+        "rows of a Delta table were changed or deleted, and the source reads only those that are appended",
+        "read the change feed ('readChangeFeed' = 'true'), leave such commits out ('skipChangeCommits' = 'true'), "
+        + _ANEW,
+    ),
+    (
+        r"Cannot process (?:overwrite|delete) snapshot",
+        "rows of an Iceberg table were changed or deleted, and the source reads only those that are appended",
+        "leave such snapshots out ('streaming-skip-overwrite-snapshots' = 'true', "
+        f"'streaming-skip-delete-snapshots' = 'true'), {_ANEW}",
+    ),
+    (
+        r"DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
+        "the Delta table is not the one that the checkpoint has read", "start with a new checkpoint",
+    ),
+    (
+        r"DELTA_MISSING_CHANGE_DATA|DELTA_LOG_FILE_NOT_FOUND|DELTA_TRUNCATED_TRANSACTION_LOG|"
+        r"DELTA_VERSION_NOT_FOUND|DELTA_FILE_NOT_FOUND|Cannot load current offset at snapshot|"
+        r"snapshot \d+ was expired|parent .*is (?:missing|expired)",
+        "versions of a lake table that are still to be read are gone",
+        f"keep them for longer (log and file retention, expiry of snapshots), {_ANEW}",
+    ),
+    (
+        r"DELTA_SCHEMA_CHANGED|DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE|DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
+        "the columns of a Delta table have changed",
+        f"if those that the source declares are still there, run the same command again, {_ANEW}",
+    ),
+)  # fmt: skip
+"""What ends a query that reads on in a table: how Spark's text is known, what to say, and what to do."""
 _NAME = re.compile(r"[^.`]+|`(?:[^`]|``)+`")
 
 
@@ -160,6 +193,14 @@ def lake_error(table: LakeTable, error: Exception) -> VscRuntimeError:
         f"{table.place}: {table.shown} cannot be used: {first}",
         "correct the path or name, the credentials, or what else keeps it from being used",
     )
+
+
+def lake_failure(text: str, cause: str) -> LakeChangeError | None:
+    """The error that an exception with that `text` amounts to, for that `cause`; None for what is not known here."""
+    for pattern, message, help in _ENDS:
+        if re.search(pattern, text):
+            return LakeChangeError(f"{message}: {cause}", help)
+    return None
 
 
 def declared(node: Node, read: frozenset[str]) -> list[Column]:
