@@ -15,15 +15,16 @@ restart like everything else. The operator decides what comes out when.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from vsc.runtime.errors import StateError
-from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
+from vsc.runtime.state.kv_base import OrderedKV, store_root
 from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.moving import Moving, Recode, behind
 
-__all__ = ["FORMAT_VERSION", "MOVING", "Suppressed", "SuppressedRow"]
+__all__ = ["FORMAT_VERSION", "MOVING", "Suppressed", "SuppressedRow", "byte_size"]
 
 FORMAT_VERSION: Final = 1
 
@@ -31,7 +32,8 @@ _META: Final = MetaRow(b"VSTP", FORMAT_VERSION, "the buffer of a suppress", (-1,
 _ROW: Final = struct.Struct("<qqBI")
 _NUMBER: Final = struct.Struct(">Q")
 _FAR: Final = 2**63 - 1
-_NO_ROW: Final = "the buffer of a suppress is damaged: a key has no row"
+_PIECE: Final = 256
+"""So many rows are read at once."""
 
 
 class SuppressedRow(NamedTuple):
@@ -55,74 +57,34 @@ class Suppressed:
         root = store_root(prefix)
         self._kv, self._meta, self._rows, self._times = kv, root + b"m", root + b"k", root + b"t"
         self.stream_time, self.count, self.bytes = _META.read(kv.get(self._meta))
-        # No key comes out before this time: for most records one comparison is enough.
+        # No key comes out before this time, so no search passes what has come out.
         self._first = 0
-
-    def get(self, key: bytes) -> SuppressedRow | None:
-        """The held row of a key; None if the key is not held."""
-        data = self._kv.get(self._rows + key)
-        return None if data is None else _decode(key, data)
 
     def get_many(self, keys: Sequence[bytes]) -> list[SuppressedRow | None]:
         """The held row of each key, None for keys that are not held."""
         rows = self._kv.get_many([self._rows + key for key in keys])
         return [None if row is None else _decode(key, row) for key, row in zip(keys, rows, strict=True)]
 
-    def hold(self, place: int, key: bytes, row: bytes | None, before: bytes | None, timestamp: int, now: int) -> None:
-        """Hold `row` for `key`; `place` and `before` count only if the key is not held yet. `now`: the stream time."""
-        found = self._kv.get(self._rows + key)
-        puts = []
-        if found is None:
-            self.count += 1
-            puts.append((self._times + _NUMBER.pack(place) + key, b""))
-            self._first = min(self._first, place)
-        else:
-            held = _decode(key, found)
-            place, before = held.place, held.before
-            self.bytes -= len(key) + len(found)
-        data = _encode(place, row, before, timestamp)
-        self.bytes += len(key) + len(data)
-        self.stream_time = now
-        puts.append((self._rows + key, data))
-        puts.append(self._meta_row())
-        self._kv.write(puts)
-
     def skip(self, until: int) -> None:
         """Note that nothing is held with a time of at most `until`, so no search starts there."""
         self._first = max(self._first, until + 1)
 
-    def first(self, until: int = _FAR) -> SuppressedRow | None:
-        """The first held row, if its time is at most `until`."""
-        if not self.count or until < self._first:
-            return None
-        skip = len(self._times)
-        for index, _ in self._kv.scan(self._times + _NUMBER.pack(self._first), prefix_end(self._times)):
-            (self._first,) = _NUMBER.unpack_from(index, skip)
-            if self._first > until:
-                return None
-            key = index[skip + _NUMBER.size :]
-            data = self._kv.get(self._rows + key)
-            if data is None:
-                raise StateError(_NO_ROW)
-            return _decode(key, data)
-        return None
-
-    def release(self, held: SuppressedRow) -> None:
-        """Remove the held row of a key."""
-        row = self._rows + held.key
-        self.count -= 1
-        self.bytes -= _size(held)
-        self._kv.write([self._meta_row()], [row, self._times + _NUMBER.pack(held.place) + held.key])
-
     def all(self) -> list[SuppressedRow]:
         """All held rows, in order."""
-        return self._scanned(self._times, prefix_end(self._times))
+        return list(self.until(_FAR))
 
-    def until(self, time: int) -> list[SuppressedRow]:
-        """The held rows with a time of at most `time`, in order."""
+    def until(self, time: int) -> Iterator[SuppressedRow]:
+        """The held rows with a time of at most `time`, in order, each read not long before it is taken."""
         if not self.count or time < self._first:
-            return []
-        return self._scanned(self._times + _NUMBER.pack(self._first), self._times + _NUMBER.pack(time + 1))
+            return
+        skip = len(self._times) + _NUMBER.size
+        begin, end = (self._times + _NUMBER.pack(at) for at in (self._first, time + 1))
+        index = self._kv.scan(begin, end)
+        while keys := [row_key[skip:] for row_key, _ in islice(index, _PIECE)]:
+            for row in self.get_many(keys):
+                if row is None:
+                    raise StateError("the buffer of a suppress is damaged: a key has no row")
+                yield row
 
     def replace(self, gone: Sequence[SuppressedRow], held: Sequence[SuppressedRow], now: int) -> None:
         """Remove `gone`, which are held, then hold `held`, all in one write. `now`: the stream time."""
@@ -135,19 +97,6 @@ class Suppressed:
         deletes = [self._rows + one.key for one in gone] + [time for time in was if time not in times]
         self._kv.write([*rows.items(), *puts, self._meta_row()], [key for key in deletes if key not in rows])
 
-    def move_clock(self, now: int) -> None:
-        """Set the stream time."""
-        self.stream_time = now
-        self._kv.write([self._meta_row()])
-
-    def _scanned(self, start: bytes, end: bytes | None) -> list[SuppressedRow]:
-        skip = len(self._times) + _NUMBER.size
-        found = self.get_many([index[skip:] for index, _ in self._kv.scan(start, end)])
-        rows = [row for row in found if row is not None]
-        if len(rows) < len(found):
-            raise StateError(_NO_ROW)
-        return rows
-
     def _meta_row(self) -> tuple[bytes, bytes]:
         return self._meta, _META.row(self.stream_time, self.count, self.bytes)
 
@@ -157,8 +106,13 @@ def _encode(place: int, row: bytes | None, before: bytes | None, timestamp: int)
     return _ROW.pack(place, timestamp, flags, len(row or b"")) + (row or b"") + (before or b"")
 
 
+def byte_size(key: bytes, row: int, before: int) -> int:
+    """What a held row counts, given the lengths of its row and of the row before."""
+    return len(key) + _ROW.size + row + before
+
+
 def _size(held: SuppressedRow) -> int:
-    return len(held.key) + _ROW.size + len(held.row or b"") + len(held.before or b"")
+    return byte_size(held.key, len(held.row or b""), len(held.before or b""))
 
 
 def _decode(key: bytes, data: bytes) -> SuppressedRow:

@@ -36,7 +36,7 @@ TOPOLOGIES = {
         table b = suppress a until time limit 3 ms CLAUSE;
         table o = outer join a as l with b as r select l.v as l, r.v as r;""",
 }  # fmt: skip
-BOUNDS = ("", "(max_records = 2, when_full = 'emit')", "(max_records = 1000)")
+BOUNDS = ("", "(max_records = 2, when_full = 'emit')", "(max_bytes = 90, when_full = 'emit')", "(max_records = 1000)")
 KEYS = ["a", "a\0", "b", "", "ä"]
 
 

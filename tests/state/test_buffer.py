@@ -12,7 +12,7 @@ from tests.oracle.records.tables import RecordBuffer
 from vsc.runtime.errors import StateError
 from vsc.runtime.state.grace_buffer import Buffered
 from vsc.runtime.state.kv import MemoryKV, OverlayKV, apply_changelog
-from vsc.runtime.state.suppressed import Suppressed
+from vsc.runtime.state.suppressed import Suppressed, SuppressedRow
 
 KEYS = (b"", b"\0", b"\0\0", b"\0\xff", b"a", b"a\0", b"a\0\xff", b"a\x01", b"ab", b"\xff")
 
@@ -136,11 +136,11 @@ def test_what_a_suppress_has_sent_is_not_looked_at_again() -> None:
     kv, count = Counting(MemoryKV()), 500
     held = Suppressed(kv, b"p")
     for time in range(count):
-        held.hold(time, b"%d" % time, b"v", None, time, time)
-        first = held.first(time - 20)
-        assert (first is not None) == (time >= 20)
-        if first is not None:
-            held.release(first)
+        held.replace([], [SuppressedRow(time, b"%d" % time, b"v", None, time)], time)
+        due = list(held.until(time - 20))
+        assert len(due) == (time >= 20)
+        held.replace(due, [], time)
+        held.skip(time - 20)
     assert kv.looked_at < 4 * count
 
 

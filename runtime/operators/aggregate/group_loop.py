@@ -17,10 +17,11 @@ from vsc.runtime.operators.aggregate.calls import Calls, Group
 from vsc.runtime.operators.aggregate.entries import At
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.columns.flow import Flow, Old
-from vsc.runtime.operators.columns.loop import TableLoop, columns_of, there
+from vsc.runtime.operators.columns.loop import columns_of, there
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.tables.store import VersionedColumns
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_overlay import OverlayKV
 from vsc.runtime.values import to_values
@@ -29,12 +30,12 @@ __all__ = ["GroupLoop"]
 
 
 class GroupLoop:
-    """The groups of one aggregate in one batch, whose results go through `results`."""
+    """The groups of one aggregate in one batch."""
 
-    def __init__(self, site: Site, calls: Calls, state: AggregateState, results: TableLoop) -> None:
+    def __init__(self, site: Site, calls: Calls, state: AggregateState) -> None:
         self._site, self._calls, self._state = site, calls, state
         self._entries = OverlayKV(state.below)
-        self._table = results.put if results.put is not None and results.put.versioned else None
+        self._table = site.table if isinstance(site.table, VersionedColumns) else None
         self._clock = -1 if self._table is None else self._table.stream_time
         self._groups: dict[bytes, Group] = {}
 

@@ -21,9 +21,9 @@ from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.aggregate.states import Beside, Rows
 from vsc.runtime.operators.columns.failures import Failed
 from vsc.runtime.operators.columns.flow import Flow, chosen
-from vsc.runtime.operators.columns.loop import TableLoop
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.tables.store import VersionedColumns
 from vsc.runtime.records import Int64s, Mask
 
 __all__ = ["GroupColumns", "numbered"]
@@ -32,11 +32,8 @@ __all__ = ["GroupColumns", "numbered"]
 class GroupColumns:
     """The groups of a stream, for one batch. `loop` processes those in which a record fails."""
 
-    def __init__(
-        self, site: Site, folding: Folding, loop: GroupLoop, state: AggregateState, results: TableLoop
-    ) -> None:
-        self._site, self._folding, self._loop = site, folding, loop
-        self._state, self._results = state, results
+    def __init__(self, site: Site, folding: Folding, loop: GroupLoop, state: AggregateState) -> None:
+        self._site, self._folding, self._loop, self._state = site, folding, loop, state
         self._touched: list[bytes] = []
         self._ended: Groups | None = None
         self._kept = np.zeros(0, dtype=np.bool_)
@@ -92,20 +89,16 @@ class GroupColumns:
 
         A refused record does not move the table's clock, nor its group's time by enough to matter.
         """
-        table = self._results.put
-        if table is None or not table.versioned:
+        table = self._site.table
+        if not isinstance(table, VersionedColumns):
             return np.ones(len(time), dtype=np.bool_)
         segments = Segments(group, len(start))
         times, _ = segments.highest(time[segments.order], start)
-        now = times[segments.unsorted()]
-        clock = np.maximum.accumulate(np.concatenate([[table.stream_time], now]))[:-1]
-        accepted: Mask = now >= np.maximum(clock - table.grace, table.floor)
-        return accepted
+        return table.accepts(times[segments.unsorted()])
 
     def _again(self, group: Int64s, failed: Int64s) -> Mask:
         """The records of groups in which one fails; all records if that decides what a versioned table refuses."""
-        table = self._results.put
-        if len(failed) and table is not None and table.versioned:
+        if len(failed) and isinstance(self._site.table, VersionedColumns):
             return np.ones(len(group), dtype=np.bool_)
         return np.isin(group, group[failed])
 

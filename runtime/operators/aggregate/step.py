@@ -21,7 +21,6 @@ from vsc.runtime.operators.aggregate.travelled import travelled
 from vsc.runtime.operators.aggregate.view import GROUPS
 from vsc.runtime.operators.aggregate.windows import WindowColumns
 from vsc.runtime.operators.columns.flow import Flow, chosen
-from vsc.runtime.operators.columns.loop import TableLoop
 from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
@@ -88,9 +87,8 @@ class _Aggregate(Step):
 
     def _stream(self) -> GroupColumns:
         site, folding = self._site, Folding(self._site.node, self._operation)
-        state, results = self._state(site.kv, folding.numbered), TableLoop(site)
-        loop = GroupLoop(site, Calls(site.node, self._operation), state, results)
-        return GroupColumns(site, folding, loop, state, results)
+        state = self._state(site.kv, folding.numbered)
+        return GroupColumns(site, folding, GroupLoop(site, Calls(site.node, self._operation), state), state)
 
     def _windows(self) -> WindowColumns:
         site, folding = self._site, Folding(self._site.node, self._operation)

@@ -13,7 +13,7 @@ counts as 0. Two events at one operator never have the same moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from vsc.plan.nodes import Plan, Stage
 from vsc.runtime.operators import layout
 from vsc.runtime.records import Int64s
 
-__all__ = ["LAST", "Give", "Moments", "Routes", "arrivals", "processing", "turns"]
+__all__ = ["LAST", "Moments", "Routes", "arrivals", "processing", "turns"]
 
 Rows = Int64s | npt.NDArray[np.bool_]
 _OUT = -1
@@ -77,10 +77,6 @@ def turns(cause: Int64s) -> Int64s:
     rows = np.arange(len(cause), dtype=np.int64)
     begins = np.append(True, cause[1:] != cause[:-1]) if len(cause) else np.zeros(0, dtype=np.bool_)
     return rows - np.maximum.accumulate(np.where(begins, rows, 0)) + 1
-
-
-Give = Callable[[Moments, Int64s], Moments]
-"""The moments of the records that a node that opens a level gives for events; see `Routes.given`."""
 
 
 class Routes:

@@ -6,25 +6,19 @@ A look-up into a `suppress` without its own store continues in its input, as if 
 from __future__ import annotations
 
 from vsc.plan.nodes import Suppress
-from vsc.runtime.operators.operator import Operator, Step
+from vsc.runtime.operators.operator import Operator
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.suppress.bounded import BoundedSuppress
 from vsc.runtime.operators.suppress.held import HELD, behind_held
-from vsc.runtime.operators.suppress.unbounded import UnboundedSuppress
+from vsc.runtime.operators.suppress.step import Holding
 from vsc.runtime.operators.tables.lookups import Lookup
 
 __all__ = ["OPERATOR"]
 
 
-def _build(site: Site, operation: Suppress) -> Step:
-    bounded = operation.max_records is not None or operation.max_bytes is not None
-    return BoundedSuppress(site, operation) if bounded else UnboundedSuppress(site, operation)
-
-
 def _look_up(site: Site, operation: Suppress, as_of: bool) -> Lookup:
     step = site.step(site.node.name)
-    assert isinstance(step, BoundedSuppress | UnboundedSuppress)
+    assert isinstance(step, Holding)
     return behind_held(site.look_up(site.node.inputs[0]), step.hidden)
 
 
-OPERATOR = Operator(_build, _look_up, HELD)
+OPERATOR = Operator(Holding, _look_up, HELD)

@@ -1,145 +1,122 @@
-"""`suppress` with bounds, record by record, because every record counts; and look-ups into it, as in `suppress`.
+"""Computes how a `suppress` with bounds holds the keys of one batch, in spans: a loop, because every change counts.
 
-The operator is `vsc.runtime.operators.suppress.records`.
+At each change the due rows come out, then the first ones in order until the bounds are kept again.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from typing import NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import heappop, heappush
 
 import numpy as np
-import pyarrow as pa
 
-from vsc.plan.nodes import Suppress as Operation
-from vsc.runtime.operators.columns.flow import Flow
-from vsc.runtime.operators.columns.loop import LoopContext, Sent, TableLoop
-from vsc.runtime.operators.columns.moments import Moments, arrivals
-from vsc.runtime.operators.operator import Step
-from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.suppress.held import SUFFIX, Hidden, opened
-from vsc.runtime.operators.suppress.records import Suppress
-from vsc.runtime.operators.tables.pool import Pool
-from vsc.runtime.state.kv import OrderedKV
-from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.suppressed import Suppressed, SuppressedRow
+from vsc.plan.nodes import Suppress
+from vsc.runtime.errors import BufferFullError
+from vsc.runtime.operators.columns.keyspace import KeySpace
+from vsc.runtime.operators.suppress.spans import Spans
+from vsc.runtime.state.suppressed import Suppressed, SuppressedRow, byte_size
 
-__all__ = ["BoundedSuppress"]
+__all__ = ["Buffer"]
+
+_FAR = 2**63 - 1
 
 
-class _State(NamedTuple):
-    """The state from a turn at an event on: whether a key is held, and the row before the held change."""
+@dataclass(slots=True)
+class _Span:
+    """A span, as in `Spans`, with the lengths of its newest row and of the row before it."""
 
-    event: int
-    turn: int
-    held: bool
-    before: bytes | None
+    place: int
+    key: bytes
+    first: int
+    last: int
+    row: int
+    before: int
+    end: int = -1
 
-
-class _Turns:
-    """How many records were sent at an event."""
-
-    __slots__ = ("_before", "_event", "_sent")
-
-    def __init__(self, sent: Sent) -> None:
-        self._sent, self._event, self._before = sent, -1, 0
-
-    def next(self, event: int) -> int:
-        """The turn of the next record sent at the event being processed."""
-        many = len(self._sent.events)
-        if event != self._event:
-            self._event, self._before = event, many
-        return many - self._before + 1
+    @property
+    def size(self) -> int:
+        """What the held row counts."""
+        return byte_size(self.key, self.row, self.before)
 
 
-class _Watched(Suppressed):
-    """Notes how the keys of a batch are held and released; the first note of a key is from before the batch."""
+class Buffer:
+    """What `held` holds at each change of a batch. `rows` are those of its rows that are changed or come out.
 
-    __slots__ = ("_context", "_sent", "notes")
+    `stored` are the held rows of the batch's keys; the others are read when they come out.
+    """
 
-    def __init__(self, kv: OrderedKV, prefix: bytes, context: LoopContext, sent: Sent) -> None:
-        super().__init__(kv, prefix)
-        self._context, self._sent = context, _Turns(sent)
-        self.notes: dict[bytes, list[_State]] = {}
+    def __init__(self, name: str, operation: Suppress, held: Suppressed, stored: Iterable[SuppressedRow]) -> None:
+        self._name, self._operation = name, operation
+        self._count, self._bytes = held.count, held.bytes
+        self.rows: list[SuppressedRow] = []
+        self._known: list[_Span] = []
+        self._begun: list[_Span] = []
+        self._now: dict[bytes, _Span] = {}
+        for row in stored:
+            self._take_in(row)
+        self._heap: list[tuple[int, bytes]] = []
+        self._coming = held.until(_FAR)
+        self._next = next(self._coming, None)
 
-    def hold(self, place: int, key: bytes, row: bytes | None, before: bytes | None, timestamp: int, now: int) -> None:
-        notes = self.notes.get(key)
-        if notes is None:
-            notes = self.notes[key] = [_state(-1, self.get(key))]
-        if not notes[-1].held:
-            notes.append(_State(self._context.event, 0, True, before))
-        super().hold(place, key, row, before, timestamp, now)
+    def change(self, event: int, place: int, key: bytes, row: int, before: int, clock: int) -> None:
+        """Holds a change, given the lengths of its row and of the row before; lets out what must come out there."""
+        span = self._now.get(key)
+        if span is None:
+            span = self._now[key] = _Span(place, key, event, event, row, before)
+            self._begun.append(span)
+            heappush(self._heap, (place, key))
+            self._count += 1
+        else:
+            self._bytes -= span.size
+            span.last, span.row = event, row
+        self._bytes += span.size
+        while (first := self._first()) is not None and (first.place <= clock - self._operation.wait or self._full()):
+            self._release(first, event)
 
-    def release(self, held: SuppressedRow) -> None:
-        notes = self.notes.setdefault(held.key, [_state(-1, held)])
-        notes.append(_State(self._context.event, self._sent.next(self._context.event), False, None))
-        super().release(held)
+    def spans(self, space: KeySpace, changes: int) -> Spans:
+        """The spans of all `changes`."""
+        spans = [*self._known, *self._begun]
+        fields = [(s.place, s.first, s.last, changes if s.end < 0 else s.end) for s in spans]
+        place, first, last, end = np.array(fields, dtype=np.int64).reshape(-1, 4).T
+        return Spans(space.encoded([span.key for span in spans]), place, first, last, end)
 
+    def _first(self) -> _Span | None:
+        """The span that comes out next."""
+        stored = self._next
+        if stored is not None and (not self._heap or (stored.place, stored.key) < self._heap[0]):
+            return self._now.get(stored.key) or self._take_in(stored)
+        return self._now[self._heap[0][1]] if self._heap else None
 
-class BoundedSuppress(Step):
-    """What one `suppress` holds, in one batch."""
+    def _take_in(self, row: SuppressedRow) -> _Span:
+        span = self._now[row.key] = _Span(row.place, row.key, -1, -1, len(row.row or b""), len(row.before or b""))
+        self._known.append(span)
+        self.rows.append(row)
+        return span
 
-    def __init__(self, site: Site, operation: Operation) -> None:
-        self._site, self._operation, self._schema = site, operation, site.inputs[0]
-        self._rows = RowCodec([c.type for c in self._schema.value])
-        self._held: Suppressed | None = None
-        self._at: Moments | None = None
-        self._made: tuple[TableLoop, Suppress] | None = None
+    def _release(self, span: _Span, event: int) -> None:
+        if span.first < 0:
+            self._next = next(self._coming, None)
+        else:
+            heappop(self._heap)
+        del self._now[span.key]
+        span.end = event
+        self._count -= 1
+        self._bytes -= span.size
 
-    def process(self, flow: Flow) -> Flow:
-        """The changes that come out at the changes of its input."""
-        loop, operator = self._operator()
-        self._at = flow.at
-        loop.loop.changes(flow, operator.process)
-        return loop.flow(flow.at)
-
-    def waiting(self) -> list[tuple[int, object]]:
-        """Takes out all held rows, with the time until which each is held."""
-        _, operator = self._operator()
-        return [(held.place, held) for held in operator.take_all()]
-
-    def release(self, waiting: list[tuple[int, object]], at: Moments) -> Flow:
-        """The held rows, each at its moment."""
-        loop, operator = self._operator()
-        self._at = at
-        loop.loop.each(waiting, operator.release)
-        return loop.flow(at)
-
-    def _operator(self) -> tuple[TableLoop, Suppress]:
-        if self._made is None:
-            site, loop = self._site, TableLoop(self._site)
-            held = _Watched(site.kv, site.prefix + SUFFIX, loop.context, loop.sent)
-            operator = Suppress(
-                site.name, self._operation, self._schema, held, loop.put, site.old, loop.context, loop.sent.table
+    def _full(self) -> bool:
+        """Whether a bound is exceeded. Raises BufferFullError if that ends the run."""
+        operation = self._operation
+        if operation.max_records is not None and self._count > operation.max_records:
+            bound = f"max_records = {operation.max_records}"
+        elif operation.max_bytes is not None and self._bytes > operation.max_bytes:
+            bound = f"max_bytes = {operation.max_bytes}"
+        else:
+            return False
+        if operation.when_full == "fail":
+            raise BufferFullError(
+                f"'{self._name}': its buffer holds {self._count} records of {self._bytes} bytes, more than {bound} "
+                "allows",
+                "raise the bound, or use when_full = 'emit'" if operation.until == "time_limit" else "raise the bound",
             )
-            self._held, self._made = held, (loop, operator)
-        return self._made
-
-    def hidden(self, flow: Flow) -> Hidden:
-        """For which records the key is held back, and the row before."""
-        held = self._held if self._held is not None else opened(self._site)
-        notes = held.notes if isinstance(held, _Watched) else {}
-        now = np.zeros(len(flow), dtype=np.int64)
-        moments = {key: [-1] for key in notes}
-        if self._at is not None:
-            later = [(key, state) for key, states in notes.items() for state in states[1:]]
-            events, turn = (np.array([s[i] for _, s in later], dtype=np.int64) for i in (0, 1))
-            came, now = arrivals(self._site.give(self._at.take(events), turn), flow.at)
-            for (key, _), moment in zip(later, came.tolist(), strict=True):
-                moments[key].append(moment)
-        keys = flow.space.keys
-        states = []
-        for number, moment in zip(flow.key.tolist(), now.tolist(), strict=True):
-            key = keys[number]
-            if key in notes:
-                states.append(notes[key][bisect_left(moments[key], moment) - 1])
-            else:
-                states.append(_state(-1, held.get(key)))
-        mask = np.fromiter((state.held for state in states), dtype=np.bool_, count=len(states))
-        before = pa.array([state.before for state in states], pa.binary())
-        place = np.where(before.is_valid().to_numpy(zero_copy_only=False), np.arange(len(states)), -1)
-        return Hidden(mask, place, Pool(self._rows, before, None))
-
-
-def _state(event: int, held: SuppressedRow | None) -> _State:
-    return _State(event, 0, held is not None, None if held is None else held.before)
+        return True

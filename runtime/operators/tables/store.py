@@ -154,14 +154,25 @@ class VersionedColumns:
         """Older records are refused, whatever the grace."""
         return self._store.floor
 
+    @property
+    def grace(self) -> int:
+        """Records this much behind the highest time accepted are still accepted."""
+        return self._store.grace
+
+    def accepts(self, time: Int64s) -> Mask:
+        """Which of the batch's changes at these times it would accept: a refused one does not move its clock."""
+        clock = np.maximum.accumulate(np.concatenate([[self.stream_time], time]))[:-1]
+        accepted: Mask = time >= np.maximum(clock - self.grace, self.floor)
+        return accepted
+
     def forget(self, keys: Sequence[bytes], at: Moments, stored: Mask) -> None:
         """Does nothing: a versioned store forgets by itself."""
         raise ValueError("a versioned store forgets by its retention alone")
 
     def put(self, flow: Flow) -> Mask:
         """A refused record is older than stream time, so it does not move stream time."""
+        accepted = self.accepts(flow.time)
         self._clock = np.maximum.accumulate(np.concatenate([self._clock, flow.time]))
-        accepted: Mask = flow.time >= np.maximum(self._clock[:-1] - self._store.grace, self._store.floor)
         self._arriving = _Arriving(flow, accepted)
         return accepted
 

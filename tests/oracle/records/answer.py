@@ -7,11 +7,12 @@ all subscriptions to its key, in the order of their left keys, at its own time, 
 from __future__ import annotations
 
 from tests.oracle.records.consumer import RecordConsumer
+from tests.oracle.records.context import Context
 from tests.oracle.records.getters import Getter
 from tests.oracle.records.tables import RecordSubscriptions
 from vsc.plan.nodes import Schema
 from vsc.runtime.metrics import Dropped, Missed
-from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction
 from vsc.runtime.state.keys import KeyCodec

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.oracle.records.context import Context
 from vsc.plan.nodes import Column, Schema
-from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.records import Batch, Order
 from vsc.runtime.values import to_array

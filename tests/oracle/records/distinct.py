@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.oracle.records.consumer import RecordConsumer
+from tests.oracle.records.context import Context
 from vsc.plan.operations import Distinct as Operation
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.passed import PassedTimes
 

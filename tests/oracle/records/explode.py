@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tests.oracle.records.consumer import RecordConsumer
+from tests.oracle.records.context import Context
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
 
 __all__ = ["Explode"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.oracle.records.consumer import RecordConsumer
+from tests.oracle.records.consumer import ChangeConsumer, RecordConsumer
+from tests.oracle.records.context import Context
 from tests.oracle.records.put import TablePut
-from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.put import ChangeConsumer
 
 __all__ = ["StreamFilter", "TableFilter"]
 

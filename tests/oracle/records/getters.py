@@ -55,7 +55,7 @@ def suppressed_getter(held: Suppressed, rows: RowCodec, parent: Getter) -> Gette
     """
 
     def get(kb: bytes, key: Row, as_of: int | None) -> Found | Missed:
-        waiting = held.get(kb)
+        (waiting,) = held.get_many([kb])
         if waiting is None:
             return parent(kb, key, as_of)
         return Missed.NO_RECORD if waiting.before is None else (rows.decode(waiting.before), _UNKNOWN, None)

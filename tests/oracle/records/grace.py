@@ -8,11 +8,11 @@ clock: it carries that one's order, and its own time.
 
 from __future__ import annotations
 
+from tests.oracle.records.context import Context
 from tests.oracle.records.stream_table_join import StreamTableJoin
 from tests.oracle.records.tables import RecordBuffer
 from vsc.plan.nodes import Schema
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec

@@ -13,11 +13,11 @@ from typing import Any
 from tests.oracle.records.building import Built, Consumer, Parts, ports
 from tests.oracle.records.collect import Collector
 from tests.oracle.records.consumer import RecordConsumer
+from tests.oracle.records.context import Context
 from tests.oracle.records.graph_streams import stream_operator
 from tests.oracle.records.graph_tables import table_operator
 from vsc.plan.nodes import Plan, Stage
 from vsc.runtime.operators import evaluate, layout
-from vsc.runtime.operators.context import Context
 from vsc.runtime.state.kv import OrderedKV
 
 __all__ = ["StageGraph"]

@@ -8,13 +8,13 @@ from tests.oracle.records.aggregate.results import Results
 from tests.oracle.records.aggregate.windows import WindowedAggregate
 from tests.oracle.records.building import Built, Consumer, Parts
 from tests.oracle.records.conditions import condition
+from tests.oracle.records.consumer import ChangeConsumer
 from tests.oracle.records.graph_getters import getter, pair
 from tests.oracle.records.put import TablePut
+from tests.oracle.records.suppress import Suppress as Suppressing
 from vsc.plan.nodes import Aggregate, Filter, Map, Materialize, Node, Source, Suppress, TableTableJoin, ToTable
 from vsc.runtime.operators import evaluate
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.put import ChangeConsumer
-from vsc.runtime.operators.suppress.records import Suppress as Suppressing
 
 __all__ = ["table_operator"]
 

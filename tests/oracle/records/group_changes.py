@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.oracle.records.consumer import RecordConsumer
+from tests.oracle.records.context import Context
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.state.keys import KeyCodec
 

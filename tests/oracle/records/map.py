@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.oracle.records.consumer import RecordConsumer
+from tests.oracle.records.consumer import ChangeConsumer, RecordConsumer
+from tests.oracle.records.context import Context
 from tests.oracle.records.put import TablePut
-from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.operators.put import ChangeConsumer
 
 __all__ = ["StreamMap", "TableMap"]
 

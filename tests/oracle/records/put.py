@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tests.oracle.records.consumer import ChangeConsumer
+from tests.oracle.records.context import Context
 from tests.oracle.records.tables import TableStore
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.put import ChangeConsumer
 from vsc.runtime.state.api import OutcomeKind
 
 __all__ = ["TablePut"]

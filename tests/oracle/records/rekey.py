@@ -5,8 +5,9 @@ from __future__ import annotations
 from operator import itemgetter
 
 from tests.oracle.records.consumer import RecordConsumer
+from tests.oracle.records.context import Context
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
 
 __all__ = ["Rekey"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tests.oracle.records.consumer import ChangeConsumer
 from tests.oracle.records.put import TablePut
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.put import ChangeConsumer
 
 __all__ = ["SourceTable"]
 

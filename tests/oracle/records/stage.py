@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tests.oracle.records.context import Context
 from tests.oracle.records.graph import StageGraph
 from vsc.plan.nodes import Plan, Schema
-from vsc.runtime.operators.context import Context, RunOptions
+from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.layout import hands_out
 from vsc.runtime.operators.partition import encoded_keys
 from vsc.runtime.operators.result import StageResult, drained

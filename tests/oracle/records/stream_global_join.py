@@ -6,9 +6,10 @@ The table is whole in every partition, so the stream stays where it is and keeps
 from __future__ import annotations
 
 from tests.oracle.records.consumer import RecordConsumer
+from tests.oracle.records.context import Context
 from tests.oracle.records.getters import Getter
 from vsc.runtime.metrics import Dropped, Group, Missed
-from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.state.keys import KeyCodec
 

@@ -6,10 +6,11 @@ Only stream records give results; the table's records only change what later loo
 from __future__ import annotations
 
 from tests.oracle.records.consumer import RecordConsumer
+from tests.oracle.records.context import Context
 from tests.oracle.records.getters import Getter
 from tests.oracle.records.tables import TableStore
 from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Missed
-from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
 
 __all__ = ["StreamTableJoin"]

@@ -7,8 +7,9 @@ one result. The left row travels with its subscription, so that the right table'
 from __future__ import annotations
 
 from tests.oracle.records.consumer import RecordConsumer
+from tests.oracle.records.context import Context
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
 from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction, no_key
 from vsc.runtime.state.keys import KeyCodec

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+from tests.oracle.records.consumer import ChangeConsumer
+from tests.oracle.records.context import Context
 from tests.oracle.records.getters import Getter
 from tests.oracle.records.tables import Found
 from vsc.runtime.metrics import Dropped, Missed
-from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.operators.put import ChangeConsumer
 
 __all__ = ["Mode", "Pair", "TableTableJoin", "join_getter", "joined"]
 

@@ -11,10 +11,10 @@ from tests.oracle.records.aggregate.sliding_windows import SlidingWindows
 from tests.oracle.records.aggregate.taking_back import RecordCalls, RecordState
 from tests.oracle.records.aggregate.time_windows import TimeWindows
 from tests.oracle.records.aggregate.windows import WindowedAggregate
+from tests.oracle.records.context import Context
 from vsc.plan.nodes import Aggregate, Node, Plan, Stage
 from vsc.runtime.operators.aggregate.state import SUFFIX
 from vsc.runtime.operators.aggregate.travelled import travelled
-from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.state.kv import OrderedKV

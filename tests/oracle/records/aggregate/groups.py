@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tests.oracle.records.aggregate.results import Result, Results
 from tests.oracle.records.aggregate.taking_back import RecordCalls, RecordState
+from tests.oracle.records.context import Context
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.aggregate.calls import Group
 from vsc.runtime.operators.aggregate.entries import At
 from vsc.runtime.operators.aggregate.travelled import Travelled
-from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 
 __all__ = ["StreamGroups", "TableGroups"]

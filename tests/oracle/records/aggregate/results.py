@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from tests.oracle.records.consumer import ChangeConsumer, Put
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.put import ChangeConsumer, Put
 
 __all__ = ["Result", "Results"]
 

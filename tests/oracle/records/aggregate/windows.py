@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 from tests.oracle.records.aggregate.results import Result, Results
 from tests.oracle.records.aggregate.taking_back import RecordCalls, RecordState
+from tests.oracle.records.context import Context
 from vsc.plan.nodes import Node, Window
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
 from vsc.runtime.operators.aggregate.calls import Group
 from vsc.runtime.operators.aggregate.state import bounds_key, window_key
-from vsc.runtime.operators.context import Context, NodeFailure
+from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.keys import KeyCodec
 

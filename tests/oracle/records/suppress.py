@@ -8,13 +8,13 @@ of its last change. The old row sent with it is the one that was sent before (D1
 
 from __future__ import annotations
 
+from tests.oracle.records.consumer import ChangeConsumer, Put
+from tests.oracle.records.context import Context
 from vsc.plan.nodes import Schema
 from vsc.plan.nodes import Suppress as Operation
 from vsc.runtime.errors import BufferFullError
 from vsc.runtime.metrics import HELD_RECORDS
-from vsc.runtime.operators.context import Context
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.put import ChangeConsumer, Put
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.suppressed import Suppressed, SuppressedRow
@@ -44,7 +44,6 @@ class Suppress:
         self._keys = KeyCodec([c.type for c in schema.key])
         self._rows = RowCodec([c.type for c in schema.value])
         self._held = held
-        held.skip(held.stream_time - operation.wait)
         self._put = put
         self._old = old_wanted
         self._context = context
@@ -59,10 +58,14 @@ class Suppress:
         encode = self._rows.encode
         place = key[-1] // _MILLISECOND if self._windows else time
         row, before = (None if r is None else encode(r) for r in (new, old))
-        held.hold(place, kb, row, before, time, max(held.stream_time, time))
+        (known,) = held.get_many([kb])
+        if known is not None:
+            place, before = known.place, known.before
+        now = SuppressedRow(place, kb, row, before, time)
+        held.replace([] if known is None else [known], [now], max(held.stream_time, time))
         self._context.metrics.peak(self._name, HELD_RECORDS, held.count)
         due = held.stream_time - self._operation.wait
-        while (first := held.first(due)) is not None:
+        while (first := next(held.until(due), None)) is not None:
             self._send(first)
         self._keep_bounds()
 
@@ -70,7 +73,7 @@ class Suppress:
         """Takes out all held rows, in the order in which they would come out; moves the clock to where all are due."""
         waiting = self._held.all()
         if waiting:
-            self._held.move_clock(max(self._held.stream_time, waiting[-1].place + self._operation.wait))
+            self._held.replace([], [], max(self._held.stream_time, waiting[-1].place + self._operation.wait))
         return waiting
 
     def release(self, waiting: SuppressedRow) -> None:
@@ -85,9 +88,7 @@ class Suppress:
                     f"than {bound} allows",
                     "raise the bound, or use when_full = 'emit'" if not self._windows else "raise the bound",
                 )
-            first = self._held.first()
-            assert first is not None
-            self._send(first)
+            self._send(self._held.all()[0])
 
     def _broken_bound(self) -> str | None:
         records, size = self._operation.max_records, self._operation.max_bytes
@@ -98,7 +99,7 @@ class Suppress:
         return None
 
     def _send(self, waiting: SuppressedRow) -> None:
-        self._held.release(waiting)
+        self._held.replace([waiting], [], self._held.stream_time)
         if waiting.row is None and self._windows:
             return
         kb, decode = waiting.key, self._rows.decode

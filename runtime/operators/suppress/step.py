@@ -1,25 +1,32 @@
-"""`suppress` without bounds, on whole columns: see `vsc.runtime.operators.suppress.records`.
+"""`suppress` (KIP-328): holds a table's changes back, so only the last of several comes out.
 
-Array expressions (`spans`) find which change of a key is held and when it comes out. What is held at the end of a batch
-is written once per key; rows that come and go within a batch never reach the buffer's rows. Look-ups into the table are
-answered as if the held changes had not happened yet.
+``window_closes``: a row is held until stream time is `wait` past its window's end, then sent once; tombstones are not
+sent (the rows that they take back were not sent either). ``time_limit``: a key's newest row is held for `wait` from the
+first change on. After each change all due rows come out, in the order of (time, encoded key), each with the event time
+of its last change. The old row sent with it is the one that was sent before (D17).
+
+Array expressions (`spans`), with bounds a loop (`bounded`), find which change of a key is held and when it comes out.
+What is held at the end of a batch is written once per key; rows that come and go within a batch never reach the
+buffer's rows. Look-ups into the table are answered as if the held changes had not happened yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from vsc.plan.nodes import Suppress as Operation
+from vsc.plan.nodes import Suppress
 from vsc.runtime.metrics import HELD_RECORDS
 from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
 from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, arrivals, turns
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.suppress.bounded import Buffer
 from vsc.runtime.operators.suppress.held import Hidden, opened
 from vsc.runtime.operators.suppress.spans import Spans
 from vsc.runtime.operators.tables.pool import Pool
@@ -28,17 +35,17 @@ from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.suppressed import SuppressedRow
 
-__all__ = ["UnboundedSuppress"]
+__all__ = ["Holding"]
 
 _MILLISECOND = 1000
 _FAR = 2**63 - 1
 
 
-class UnboundedSuppress(Step):
+class Holding(Step):
     """What one `suppress` holds, in one batch."""
 
-    def __init__(self, site: Site, operation: Operation) -> None:
-        self._site, self._wait = site, operation.wait
+    def __init__(self, site: Site, operation: Suppress) -> None:
+        self._site, self._operation, self._wait = site, operation, operation.wait
         self._windows = operation.until == "window_closes"
         self._held, self._space = opened(site), site.space
         self._rows = RowCodec([c.type for c in site.node.schema.value])
@@ -54,14 +61,16 @@ class UnboundedSuppress(Step):
         keys = [self._space.keys[number] for number in np.unique(flow.key).tolist()]
         stored = {row.key: row for row in held.get_many(keys) if row is not None}
         held.skip(int(clock[0]) - self._wait)
-        stored.update((row.key, row) for row in held.until(int(clock[-1]) - self._wait))
-        self._stored, self._flow = list(stored.values()), flow
-        number = self._space.encoded(stored)
-        places = np.array([row.place for row in self._stored], dtype=np.int64)
-        own = flow.time
+        self._flow, places = flow, flow.time
         if self._windows and len(flow):
-            own = flow.keys[-1].view(pa.int64()).to_numpy() // _MILLISECOND
-        self._spans = Spans.of(flow.key, own, clock[1:], self._wait, number, places)
+            places = flow.keys[-1].view(pa.int64()).to_numpy() // _MILLISECOND
+        if self._operation.max_records is None and self._operation.max_bytes is None:
+            stored.update((row.key, row) for row in held.until(int(clock[-1]) - self._wait))
+            self._stored = list(stored.values())
+            before = np.array([row.place for row in self._stored], dtype=np.int64)
+            self._spans = Spans.of(flow.key, places, clock[1:], self._wait, self._space.encoded(stored), before)
+        else:
+            self._spans = self._bounded(places, clock[1:], stored.values())
         self._account()
         self._keep(int(clock[-1]))
         return self._sent(flow.at)
@@ -82,6 +91,25 @@ class UnboundedSuppress(Step):
         return self._sent(at)
 
     # ---------------------------------------------------------------------------------------------- what becomes of it
+
+    def _bounded(self, places: Int64s, clock: Int64s, stored: Iterable[SuppressedRow]) -> Spans:
+        """The spans, as the bounds have it."""
+        flow, space = self._flow, self._space
+        buffer = Buffer(self._site.name, self._operation, self._held, stored)
+        keys = map(space.keys.__getitem__, flow.key.tolist())
+        sizes = self._sizes(flow.values, flow.present)
+        befores = [0] * len(flow) if flow.old is None else self._sizes(flow.old.values, flow.old.present)
+        changes = zip(places.tolist(), keys, sizes, befores, clock.tolist(), strict=True)
+        for event, change in enumerate(changes):
+            buffer.change(event, *change)
+        self._stored = buffer.rows
+        return buffer.spans(space, len(flow))
+
+    def _sizes(self, columns: Sequence[pa.Array], present: Mask) -> list[int]:
+        """The lengths of encoded rows, 0 without a row."""
+        lengths = pc.binary_length(self._rows.encode_columns(columns, len(present))).to_numpy()
+        sizes: list[int] = np.where(present, lengths, 0).tolist()
+        return sizes
 
     def _account(self) -> None:
         """Notes in the metrics how many keys are held at each change, before any comes out there."""
