@@ -14,8 +14,7 @@ import pytest
 
 from vsc.plan.types import BIGINT, BINARY, BOOLEAN, DOUBLE, STRING, DataType, DecimalType
 from vsc.runtime.operators.aggregate.integers import bytes_of, decimals, integers_of, unscaled
-from vsc.runtime.operators.aggregate.order import comparable
-from vsc.runtime.operators.aggregate.ranks import ranks
+from vsc.runtime.operators.aggregate.order import comparable, ranks
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.values import to_array
 

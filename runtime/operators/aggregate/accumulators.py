@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from vsc.plan.nodes import AggregateCall
 from vsc.runtime.operators.aggregate.collecting import CollectListColumns, CollectSetColumns
-from vsc.runtime.operators.aggregate.distinct import CountDistinctColumns
-from vsc.runtime.operators.aggregate.exact_floats import ExactFloatColumns
 from vsc.runtime.operators.aggregate.kept import KeptExtremeByColumns, KeptExtremeColumns, KeptFirstLastColumns
 from vsc.runtime.operators.aggregate.numbers import is_float
 from vsc.runtime.operators.aggregate.states import ColumnAccumulator
-from vsc.runtime.operators.aggregate.sums import CountColumns, ExactSumColumns, FloatSumColumns
+from vsc.runtime.operators.aggregate.sums import (
+    CountColumns,
+    CountDistinctColumns,
+    ExactFloatColumns,
+    ExactSumColumns,
+    FloatSumColumns,
+)
 from vsc.runtime.operators.aggregate.winners import ExtremeByColumns, ExtremeColumns, FirstLastColumns
 
-__all__ = ["KEEPING", "column_accumulator"]
-
-KEEPING = (
-    CountDistinctColumns, CollectListColumns, CollectSetColumns,
-    KeptExtremeColumns, KeptExtremeByColumns, KeptFirstLastColumns,
-)  # fmt: skip
-"""The accumulators that keep entries beside their cells."""
+__all__ = ["column_accumulator"]
 
 
 def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator:
@@ -40,9 +38,9 @@ def column_accumulator(call: AggregateCall, table: bool) -> ColumnAccumulator:
         case "sum" | "avg":
             return ExactSumColumns(of[0], call.type, call.function == "avg", checked=not table)
         case "collect_list":
-            return CollectListColumns(of[0], table)
+            return CollectListColumns(of[0])
         case "collect_set":
-            return CollectSetColumns(of[0], table)
+            return CollectSetColumns(of[0])
         case "min" | "max" if table:
             return KeptExtremeColumns(of[0], call.function == "max")
         case "min_by" | "max_by" if table:

@@ -7,22 +7,20 @@ are written. So the cost of a record does not grow with its group, except for th
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from vsc.plan.types import DataType
-from vsc.runtime.operators.aggregate.collected import IDENT, PLACE, VALUE
-from vsc.runtime.operators.aggregate.distinct import ordered
+from vsc.runtime.operators.aggregate.batch_entries import GroupEntries, OnlyEntries
+from vsc.runtime.operators.aggregate.collected import PLACE, VALUE
 from vsc.runtime.operators.aggregate.lists import Lists, Stretch
-from vsc.runtime.operators.aggregate.states import Beside, Rows, State, Writes, valid
+from vsc.runtime.operators.aggregate.order import ordered
+from vsc.runtime.operators.aggregate.states import Beside, Rows, State, valid
 from vsc.runtime.operators.columns.segments import Segments
-from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_base import prefix_end
-from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.values import arrow_type
 
 __all__ = ["CollectListColumns", "CollectSetColumns"]
 
@@ -30,77 +28,47 @@ _ARRIVAL, _PLACE = 8, 16
 """The sizes in bytes of an arrival, and of an event time with an arrival."""
 
 
-@dataclass(slots=True)
-class _Kept:
-    """The rows of one group: the `places` of those in its list, in order; the place of each row by identity.
+class _Group(GroupEntries):
+    """One group: the `places` of the rows in its list, in order. `rows`: see `CollectSetColumns`."""
 
-    `added` and `gone` are the batch's changes: entries by suffix, with the number of the value (-1: none).
-    """
+    __slots__ = ("places", "rows")
 
-    places: list[bytes] = field(default_factory=list)
-    idents: dict[bytes, list[bytes]] = field(default_factory=dict)
-    added: dict[bytes, int] = field(default_factory=dict)
-    gone: set[bytes] = field(default_factory=set)
-    rows: dict[bytes, dict[bytes, int]] = field(default_factory=dict)
-
-    def put(self, suffix: bytes, number: int = -1) -> None:
-        self.gone.discard(suffix)
-        self.added[suffix] = number
-
-    def delete(self, suffix: bytes) -> None:
-        self.added.pop(suffix, None)
-        self.gone.add(suffix)
-
-    def identified(self, ident: bytes, place: bytes) -> None:
-        """Notes that the row `ident` is at `place`."""
-        self.idents.setdefault(ident, []).append(place)
-        self.put(IDENT + ident + place)
-
-    def taken(self, ident: bytes) -> bytes | None:
-        """Removes the row `ident` and returns its place."""
-        places = self.idents.get(ident)
-        if not places:
-            return None
-        place = min(places)
-        places.remove(place)
-        self.delete(IDENT + ident + place)
-        return place
+    def __init__(self, beside: Beside, group: int) -> None:
+        super().__init__(beside, group)
+        self.places: list[bytes] = []
+        self.rows: dict[bytes, dict[bytes, int]] = {}
 
 
-class _Collected:
+class _Collected(OnlyEntries):
     """Base of both: values by number, those of the store and of the batch, and lists of numbers."""
 
-    _mark = PLACE
-
-    def __init__(self, of: DataType, table: bool) -> None:
-        self._of, self._table = of, table
-        self._row = RowCodec([of])
-        self._lists = Lists()
-        self._values = pa.array([], arrow_type(of))
-        self._beside: Beside | None = None
-        self._kept: dict[int, _Kept] = {}
-
-    def load(self, cells: Sequence[pa.Array]) -> State:
-        """Empty: there are no cells (see `open`)."""
-        return ()
+    def __init__(self, of: DataType, mark: bytes) -> None:
+        super().__init__(of)
+        self._of, self._mark, self._lists = of, mark, Lists()
+        self._groups: dict[int, _Group] = {}
 
     def open(self, beside: Beside, state: State) -> State:
-        self._beside = beside
+        self.beside = beside
         data: list[bytes] = []
         found = np.zeros((2, len(beside.prefixes)), dtype=np.int64)
         for group in np.flatnonzero(beside.stored).tolist():
-            found[:, group] = self._read(group, beside, data)
-        (self._values,) = self._row.decode_columns(pa.array(data, pa.binary()))
+            start = beside.prefixes[group] + self._mark
+            stored = [(row[len(start) :], value) for row, value in beside.kv.scan(start, prefix_end(start))]
+            kept = self._groups[group] = _Group(beside, group)
+            numbers = range(len(data), len(data) + len(stored))
+            data += [value for _, value in stored]
+            found[:, group] = self._lists.of(self._read(kept, [suffix for suffix, _ in stored], numbers))
+        (self.values,) = self.row.decode_columns(pa.array(data, pa.binary()))
         return found[0], found[1]
 
-    def _read(self, group: int, beside: Beside, data: list[bytes]) -> Stretch:
-        """The list of one group, whose rows it reads; `data` are the rows of the values."""
+    def _read(self, kept: _Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
+        """The list of one group, given its stored rows and the numbers of their values."""
         raise NotImplementedError
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
         self._prepare(rows)
-        first = len(self._values)
-        self._values = pa.concat_arrays([self._values, rows.args[0]])
+        first = len(self.values)
+        self.values = pa.concat_arrays([self.values, rows.args[0]])
         signs = np.where(valid(rows.args[0]), 1 if rows.sign is None else rows.sign, 0).tolist()
         idents: Sequence[bytes] = [b""] * len(signs) if rows.ident is None else rows.ident.tolist()
         states: list[Stretch] = []
@@ -109,7 +77,8 @@ class _Collected:
             if begin == end:
                 continue
             now = ended[group]
-            kept = self._kept.setdefault(group, _Kept())
+            kept = self._groups.get(group) or _Group(self.beside, group)
+            self.changed[group] = kept
             for at in range(begin, end):
                 if signs[at] > 0:
                     now = self._add(kept, now, at, first + at, idents[at])
@@ -123,58 +92,34 @@ class _Collected:
         """Computes what is needed of all records."""
         raise NotImplementedError
 
-    def _add(self, kept: _Kept, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
+    def _add(self, kept: _Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
         """The list after the record `at`, whose value has this number."""
         raise NotImplementedError
 
-    def _remove(self, kept: _Kept, now: Stretch, at: int, ident: bytes) -> Stretch:
+    def _remove(self, kept: _Group, now: Stretch, at: int, ident: bytes) -> Stretch:
         """The list after the row `ident` has been taken back by the record `at`."""
         raise NotImplementedError
 
     def results(self, state: State) -> pa.Array:
         begin, length = state
-        return self._lists.column(begin, length, self._values)
-
-    def store(self, state: State) -> tuple[pa.Array, ...]:
-        return ()
-
-    def writes(self, chosen: Mask) -> Writes:
-        assert self._beside is not None
-        names: list[bytes] = []
-        numbers: list[int] = []
-        gone: list[bytes] = []
-        for group, kept in self._kept.items():
-            if chosen[group]:
-                prefix = self._beside.prefixes[group]
-                names += [prefix + suffix for suffix in kept.added]
-                numbers += kept.added.values()
-                gone += [prefix + suffix for suffix in kept.gone]
-        places = pa.array(numbers, pa.int64())
-        data = self._row.encode_columns([self._values.take(pa.array(np.maximum(places, 0)))], len(names)).to_pylist()
-        return [(k, v if n >= 0 else b"") for k, v, n in zip(names, data, numbers, strict=True)], gone
+        return self._lists.column(begin, length, self.values)
 
 
 class CollectListColumns(_Collected):
     """The values by (event time, arrival), without nulls."""
 
-    def _read(self, group: int, beside: Beside, data: list[bytes]) -> Stretch:
-        kept, prefix, first = _Kept(), beside.prefixes[group], len(data)
-        start = prefix if self._table else prefix + PLACE
-        for row, value in beside.kv.scan(start, prefix_end(start)):
-            suffix = row[len(prefix) + 1 :]
-            if row.startswith(PLACE, len(prefix)):
-                kept.places.append(suffix)
-                data.append(value)
-            else:
-                kept.idents.setdefault(suffix[:-_PLACE], []).append(suffix[-_PLACE:])
-        self._kept[group] = kept
-        return self._lists.of(range(first, len(data)))
+    def __init__(self, of: DataType) -> None:
+        super().__init__(of, PLACE)
+
+    def _read(self, kept: _Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
+        kept.places = stored
+        return numbers
 
     def _prepare(self, rows: Rows) -> None:
         packed = np.stack([rows.time, rows.arrival], axis=1).astype(">u8").tobytes()
         self._places = [packed[at : at + _PLACE] for at in range(0, len(packed), _PLACE)]
 
-    def _add(self, kept: _Kept, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
+    def _add(self, kept: _Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
         place, places = self._places[at], kept.places
         kept.put(PLACE + place, number)
         if ident:
@@ -186,7 +131,7 @@ class CollectListColumns(_Collected):
         places.insert(between, place)
         return self._lists.inserted(now, between, number)
 
-    def _remove(self, kept: _Kept, now: Stretch, at: int, ident: bytes) -> Stretch:
+    def _remove(self, kept: _Group, now: Stretch, at: int, ident: bytes) -> Stretch:
         place = kept.taken(ident)
         if place is None:
             return now
@@ -199,31 +144,24 @@ class CollectListColumns(_Collected):
 class CollectSetColumns(_Collected):
     """Each value once, in the order of first appearance, without nulls.
 
-    `_Kept.rows` has the arrivals of each value's rows, by the value's order bytes, with the numbers of their values;
-    for a stream, only the first row. `_Kept.places` are the arrivals of the first rows.
+    `_Group.rows` has the arrivals of each value's rows, by the value's order bytes, with the numbers of their values;
+    for a stream, only the first row. `_Group.places` are the arrivals of the first rows.
     """
 
-    def _read(self, group: int, beside: Beside, data: list[bytes]) -> Stretch:
-        kept, prefix, first = _Kept(), beside.prefixes[group], []
-        start = prefix if self._table else prefix + VALUE
-        for row, value in beside.kv.scan(start, prefix_end(start)):
-            mark, suffix, arrival = (
-                row[len(prefix) : len(prefix) + 1],
-                row[len(prefix) + 1 : -_ARRIVAL],
-                row[-_ARRIVAL:],
-            )
-            if mark == VALUE:
-                of_value = kept.rows.setdefault(suffix, {})
-                if not of_value:
-                    first.append((arrival, len(data)))
-                of_value[arrival] = len(data)
-                data.append(value)
-            elif row.startswith(IDENT, len(prefix)):
-                kept.idents.setdefault(suffix, []).append(arrival)
+    def __init__(self, of: DataType) -> None:
+        super().__init__(of, VALUE)
+
+    def _read(self, kept: _Group, stored: list[bytes], numbers: Sequence[int]) -> Iterable[int]:
+        first = []
+        for suffix, number in zip(stored, numbers, strict=True):
+            value, arrival = suffix[:-_ARRIVAL], suffix[-_ARRIVAL:]
+            if value not in kept.rows:
+                kept.rows[value] = {}
+                first.append((arrival, number))
+            kept.rows[value][arrival] = number
         first.sort()
         kept.places = [arrival for arrival, _ in first]
-        self._kept[group] = kept
-        return self._lists.of(number for _, number in first)
+        return [number for _, number in first]
 
     def _prepare(self, rows: Rows) -> None:
         there = np.flatnonzero(valid(rows.args[0]))
@@ -234,7 +172,7 @@ class CollectSetColumns(_Collected):
         packed = rows.arrival.astype(">u8").tobytes()
         self._arrivals = [packed[at : at + _ARRIVAL] for at in range(0, len(packed), _ARRIVAL)]
 
-    def _add(self, kept: _Kept, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
+    def _add(self, kept: _Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
         value, arrival = self._value[at], self._arrivals[at]
         known = kept.rows.get(value)
         if known and not ident:
@@ -250,7 +188,7 @@ class CollectSetColumns(_Collected):
         kept.places.append(arrival)
         return self._lists.appended(now, number)
 
-    def _remove(self, kept: _Kept, now: Stretch, at: int, ident: bytes) -> Stretch:
+    def _remove(self, kept: _Group, now: Stretch, at: int, ident: bytes) -> Stretch:
         arrival = kept.taken(ident)
         if arrival is None:
             return now

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate, Column, Item, Node, Schema
-from vsc.runtime.operators.aggregate.accumulators import KEEPING, column_accumulator
+from vsc.runtime.operators.aggregate.accumulators import column_accumulator
 from vsc.runtime.operators.aggregate.calls import Calls, Group
 from vsc.runtime.operators.aggregate.states import (
     Beside,
-    ColumnAccumulator,
-    KeepingAccumulator,
     Rows,
     State,
     Writes,
     part,
 )
-from vsc.runtime.operators.aggregate.sums import ExactSumColumns
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation
-from vsc.runtime.operators.columns.failures import Failed
 from vsc.runtime.operators.columns.flow import Old, blanked
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.context import NodeFailure
@@ -70,18 +67,10 @@ class Folding:
         self.numbered = calls.numbered
         self._name, self._calls = node.name, calls
         self._texts = [call.text for call in operation.calls]
-        self._accumulators: list[ColumnAccumulator] = []
-        self._cells: list[int] = []
-        self._keeping: list[tuple[int, KeepingAccumulator]] = []
-        self._args: list[slice] = []
-        count = 0
-        for call, accumulator in zip(operation.calls, calls.accumulators, strict=True):
-            found = column_accumulator(call, operation.over == "table")
-            self._accumulators.append(found)
-            self._cells.append(len(accumulator.types))
-            self._args.append(slice(count, count := count + len(call.args)))
-            if isinstance(found, KEEPING):
-                self._keeping.append((len(self._args) - 1, found))
+        self._accumulators = [column_accumulator(call, operation.over == "table") for call in operation.calls]
+        self._keeping = [(number, found) for number, found in enumerate(self._accumulators) if found.keeps]
+        self._cells = _slices([len(accumulator.types) for accumulator in calls.accumulators])
+        self._args = _slices([len(call.args) for call in operation.calls])
         self._evaluated = arguments_of(node, operation)
         results = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
         self._items = (
@@ -98,11 +87,8 @@ class Folding:
 
     def _loaded(self, columns: Sequence[pa.Array]) -> Groups:
         time, count, *cells = columns
-        states, at = [], 0
-        for accumulator, width in zip(self._accumulators, self._cells, strict=True):
-            states.append(accumulator.load(cells[at : at + width]))
-            at += width
-        return Groups(time.fill_null(-1).to_numpy(), count.fill_null(0).to_numpy(), tuple(states))
+        states = tuple(a.load(cells[own]) for a, own in zip(self._accumulators, self._cells, strict=True))
+        return Groups(time.fill_null(-1).to_numpy(), count.fill_null(0).to_numpy(), states)
 
     def store(self, groups: Groups) -> list[bytes]:
         """The groups' rows in the store."""
@@ -164,24 +150,26 @@ class Folding:
         """The value columns of the groups' results, whose key columns are `keys`; null where not `asked`."""
         values = tuple(a.results(state) for a, state in zip(self._accumulators, groups.states, strict=True))
         there = np.ones(len(groups.time), dtype=np.bool_) if asked is None else asked.copy()
-        failed = {row: failure for row, failure in self._refused(groups, self._accumulators).items() if there[row]}
+        failed = {row: failure for row, failure in self.refused(groups, always=False).items() if there[row]}
         there[list(failed)] = False
         if self._items is None:
             return Computed(blanked(values, there), failed)
         found = self._items.where((*keys, *values), groups.time, there)
         return Computed(found.columns, {**found.failed, **failed})
 
-    def refused(self, running: Groups) -> Failed:
-        """The records that their groups do not take, even if nothing reads their results."""
-        return self._refused(running, [a for a in self._accumulators if isinstance(a, ExactSumColumns) and a.checked])
-
-    def _refused(self, groups: Groups, chosen: Sequence[ColumnAccumulator]) -> dict[int, NodeFailure]:
+    def refused(self, groups: Groups, always: bool = True) -> dict[int, NodeFailure]:
+        """The states without a result. `always`: only those that are refused even if nothing reads their results."""
         failed: dict[int, NodeFailure] = {}
         for accumulator, state, text in zip(self._accumulators, groups.states, self._texts, strict=True):
-            if accumulator in chosen and isinstance(accumulator, ExactSumColumns):
+            if accumulator.checked or not always:
                 for row, reason in accumulator.refused(state).items():
                     failed.setdefault(row, NodeFailure(self._name, text, reason))
         return failed
+
+
+def _slices(widths: Sequence[int]) -> list[slice]:
+    """Adjacent slices of these widths."""
+    return [slice(end - width, end) for width, end in zip(widths, accumulate(widths), strict=True)]
 
 
 def _joined(before: State, after: State) -> State:

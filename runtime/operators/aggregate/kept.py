@@ -8,8 +8,7 @@ to the first that the batch does not change. So a change costs as much in a larg
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence, Set
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -17,14 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.types import DataType
-from vsc.runtime.operators.aggregate.collected import IDENT, PLACE
-from vsc.runtime.operators.aggregate.distinct import ordered
-from vsc.runtime.operators.aggregate.order import order_bytes
+from vsc.runtime.operators.aggregate.batch_entries import Counts, GroupEntries, OnlyEntries
+from vsc.runtime.operators.aggregate.collected import PLACE
+from vsc.runtime.operators.aggregate.order import order_bytes, ordered
 from vsc.runtime.operators.aggregate.states import Beside, Rows, State, Writes, valid
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv_base import prefix_end
-from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.values import to_values
 
 __all__ = ["KeptExtremeByColumns", "KeptExtremeColumns", "KeptFirstLastColumns"]
@@ -37,23 +35,18 @@ Head = tuple[bytes, int]
 """A row of the store: the suffix of its key, and the number of its value."""
 
 
-class _Kept:
+class _Kept(OnlyEntries):
     """Base of all. A state is a value's number: a record of the batch, below -1 a stored row, -1 no value."""
 
     def __init__(self, of: DataType, greatest: bool, mark: bytes) -> None:
-        self._row, self._greatest, self._mark = RowCodec([of]), greatest, mark
-        self._beside: Beside | None = None
+        super().__init__(of)
+        self._greatest, self._mark = greatest, mark
         self._stored: dict[int, Iterator[Head]] = {}
         self._heads: dict[int, Head | None] = {}
         self._read: list[bytes] = []
-        self._column: pa.Array | None = None
-
-    def load(self, cells: Sequence[pa.Array]) -> State:
-        """Empty: there are no cells (see `open`)."""
-        return ()
 
     def open(self, beside: Beside, state: State) -> State:
-        self._beside = beside
+        self.beside = beside
         found = np.full(len(beside.prefixes), _NOTHING, dtype=np.int64)
         for group in np.flatnonzero(beside.stored).tolist():
             self._stored[group] = self._scan(beside, beside.prefixes[group] + self._mark)
@@ -67,126 +60,91 @@ class _Kept:
             self._read.append(data)
             yield row[len(prefix) :], -1 - len(self._read)
 
-    def _head(self, group: int, changed: Callable[[bytes], bool]) -> Head | None:
-        """The first of the group's stored rows for which `changed` is not true."""
-        head = self._heads.get(group)
-        while head is not None and changed(head[0]):
-            head = self._heads[group] = next(self._stored[group], None)
-        return head
+    def _best(
+        self, group: int, heap: list[int], names: Sequence[bytes], numbers: Sequence[int], gone: Set[bytes],
+        changed: Set[bytes],
+    ) -> int:  # fmt: skip
+        """The number of the best value of a group.
 
-    def _ahead(self, one: bytes, head: Head | None) -> bool:
-        """Whether a row comes before the first stored one."""
-        return head is None or (one > head[0] if self._greatest else one < head[0])
+        A `heap` has places in `names` (best first) and `numbers`: the batch's values, without those that are `gone`.
+        The others are the stored rows that are not `changed`.
+        """
+        while heap and names[heap[0]] in gone:
+            heappop(heap)
+        head = self._heads.get(group)
+        while head is not None and head[0] in changed:
+            head = self._heads[group] = next(self._stored[group], None)
+        if heap:
+            name = names[heap[0]]
+            if head is None or (name > head[0] if self._greatest else name < head[0]):
+                return numbers[heap[0]]
+        return _NOTHING if head is None else head[1]
 
     def results(self, state: State) -> pa.Array:
-        assert self._column is not None
         number: Int64s = state[0]
-        (read,) = self._row.decode_columns(pa.array([self._value(data) for data in self._read], pa.binary()))
-        place = np.where(number < _NOTHING, len(self._column) - 2 - number, number)
-        return pa.concat_arrays([self._column, read]).take(pa.array(place, mask=number == _NOTHING))
+        (read,) = self.row.decode_columns(pa.array([self._value(data) for data in self._read], pa.binary()))
+        place = np.where(number < _NOTHING, len(self.values) - 2 - number, number)
+        return pa.concat_arrays([self.values, read]).take(pa.array(place, mask=number == _NOTHING))
 
     def _value(self, data: bytes) -> bytes:
         """The row of a value, from what is stored."""
         return data
 
-    def store(self, state: State) -> tuple[pa.Array, ...]:
-        return ()
-
 
 class KeptExtremeColumns(_Kept):
     """``min`` and ``max``: an entry for each value has its count."""
 
+    _counts: Counts
+
     def __init__(self, of: DataType, greatest: bool) -> None:
         super().__init__(of, greatest, b"")
         self._of = of
-        self._changed: tuple[Int64s, list[bytes], Int64s, Int64s, list[bytes]] | None = None
+        self._data: list[bytes] = []
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        assert self._beside is not None and rows.sign is not None
-        column = self._column = rows.args[0]
-        counted = np.flatnonzero(valid(column) & (rows.sign != 0))
-        if not len(counted):
-            return (start[0][segments.group],), start
-        names, data, index, example = self._values(column.take(pa.array(counted)))
-        pairs, pair = np.unique(segments.group[counted] * len(names) + index, return_inverse=True)
-        group, value = pairs // len(names), pairs % len(names)
-        prefixes = self._beside.prefixes
-        entries = [prefixes[g] + names[v] for g, v in zip(group.tolist(), value.tolist(), strict=True)]
-        known = self._known(group, entries)
-        by_pair = Segments(pair.reshape(-1), len(pairs))
-        running = by_pair.counts(rows.sign[counted][by_pair.order], known)
-        before = by_pair.before(running, known)
-        change = np.zeros(len(segments), dtype=np.int64)
-        change[counted[by_pair.order]] = (running > 0).astype(np.int64) - (before > 0)
-        ended = running[by_pair.ends - 1]
-        self._changed = group, entries, known, ended, [data[v] for v in value.tolist()]
-        there = np.zeros(len(segments), dtype=np.int64)
-        there[counted] = index
-        touched = self._touched(group, value, known)
-        return self._extremes(start, segments, change, there, touched, names, counted[example])
+        column = self.values = rows.args[0]
+        steps = rows.signed(valid(column).astype(np.int64))
+        counted = np.flatnonzero(steps)
+        names, self._data, index, example = self._values(column.take(pa.array(counted)))
+        counts = self._counts = Counts(self.beside, segments, steps, counted, names, index, _counts_of)
+        value = np.zeros(len(segments), dtype=np.int64)
+        value[counted] = index
+        return self._extremes(start, segments, counts, value, names, counted[example].tolist())
 
     def _values(self, column: pa.Array) -> tuple[list[bytes], list[bytes], Int64s, Int64s]:
-        """The distinct values in order: their names in the store, their rows; the value of each row; an example row."""
-        encoded = self._row.encode_columns([column], len(column)).dictionary_encode()
+        """The distinct values, best first: their names in the store, their rows; the value of each row; an example."""
+        encoded = self.row.encode_columns([column], len(column)).dictionary_encode()
         index = encoded.indices.to_numpy().astype(np.int64)
         data: list[bytes] = encoded.dictionary.to_pylist()
         example = np.empty(len(data), dtype=np.int64)
         example[index[::-1]] = np.arange(len(index))[::-1]
         orders, place = ordered(self._of, column.take(pa.array(example)))
         names = [orders[p] + d for p, d in zip(place.tolist(), data, strict=True)]
-        order = sorted(range(len(names)), key=names.__getitem__)
+        order = sorted(range(len(names)), key=names.__getitem__, reverse=self._greatest)
         rank = np.empty(len(names), dtype=np.int64)
         rank[order] = np.arange(len(names))
         return [names[i] for i in order], [data[i] for i in order], rank[index], example[order]
 
-    def _known(self, group: Int64s, entries: Sequence[bytes]) -> Int64s:
-        """How often the group has had each value before."""
-        assert self._beside is not None
-        known = np.zeros(len(entries), dtype=np.int64)
-        stored = np.flatnonzero(self._beside.stored[group]).tolist()
-        for i, found in zip(stored, self._beside.kv.get_many([entries[i] for i in stored]), strict=True):
-            known[i] = 0 if found is None else _COUNT.unpack_from(found)[0]
-        return known
-
-    def _touched(self, group: Int64s, value: Int64s, known: Int64s) -> dict[int, tuple[set[int], list[int]]]:
-        """By group the values that the batch counts, and those of them that existed before."""
-        touched: dict[int, tuple[set[int], list[int]]] = {}
-        for g, v, n in zip(group.tolist(), value.tolist(), known.tolist(), strict=True):
-            every, there = touched.setdefault(g, (set(), []))
-            every.add(v)
-            if n > 0:
-                there.append(v)
-        return touched
-
     def _extremes(
-        self, start: State, segments: Segments, change: Int64s, value: Int64s,
-        touched: dict[int, tuple[set[int], list[int]]], names: list[bytes], example: Int64s,
-    ) -> tuple[State, State]:  # fmt: skip
-        """The states, given which value appears (1) or disappears (-1) at each record."""
-        sign = -1 if self._greatest else 1
-        changes, values, examples = change.tolist(), value.tolist(), example.tolist()
-        found = start[0][segments.group]
-        ended = start[0].copy()
-        for group, (every, there) in touched.items():
-            mine = {names[v] for v in every}
-            head = self._head(group, mine.__contains__)
-            heap, present = [sign * v for v in there], set(there)
+        self, start: State, segments: Segments, counts: Counts, value: Int64s, names: list[bytes], numbers: list[int]
+    ) -> tuple[State, State]:
+        """The states, given the value that each record counts."""
+        changes, values = counts.change.tolist(), value.tolist()
+        found, ended = start[0][segments.group], start[0].copy()
+        for group, known in _touched(counts).items():
+            counted = {names[v] for v in known}
+            heap = [v for v, n in known.items() if n > 0]
+            gone = counted.difference(names[v] for v in heap)
             heapify(heap)
             now = int(start[0][group])
             for at in range(int(segments.starts[group]), int(segments.ends[group])):
                 if changes[at]:
                     if changes[at] > 0:
-                        present.add(values[at])
-                        heappush(heap, sign * values[at])
+                        gone.discard(names[values[at]])
+                        heappush(heap, values[at])
                     else:
-                        present.discard(values[at])
-                    while heap and sign * heap[0] not in present:
-                        heappop(heap)
-                    best = sign * heap[0] if heap else -1
-                    if heap and self._ahead(names[best], head):
-                        now = examples[best]
-                    else:
-                        now = _NOTHING if head is None else head[1]
+                        gone.add(names[values[at]])
+                    now = self._best(group, heap, names, numbers, gone, counted)
                 found[at] = now
             ended[group] = now
         return (found,), (ended,)
@@ -195,23 +153,22 @@ class KeptExtremeColumns(_Kept):
         return data[_COUNT.size :]
 
     def writes(self, chosen: Mask) -> Writes:
-        if self._changed is None:
-            return [], []
-        group, entries, known, ended, data = self._changed
-        put = np.flatnonzero(chosen[group] & (ended > 0) & (ended != known)).tolist()
-        gone = np.flatnonzero(chosen[group] & (ended == 0) & (known > 0)).tolist()
-        counts = ended.tolist()
-        return [(entries[i], _COUNT.pack(counts[i]) + data[i]) for i in put], [entries[i] for i in gone]
+        data = self._data
+        return self._counts.writes(
+            chosen, lambda n, value: [_COUNT.pack(c) + data[v] for c, v in zip(n.tolist(), value.tolist(), strict=True)]
+        )
 
 
-@dataclass(slots=True)
-class _Rows:
-    """The rows of one group that the batch touches: the places by identity, the added records by place, and the removed
-    places of the store."""
+def _counts_of(found: pa.BinaryArray) -> Int64s:
+    return np.array([0 if data is None else _COUNT.unpack_from(data)[0] for data in found.to_pylist()], dtype=np.int64)
 
-    idents: dict[bytes, list[bytes]] = field(default_factory=dict)
-    added: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
-    gone: dict[bytes, bytes] = field(default_factory=dict)
+
+def _touched(counts: Counts) -> dict[int, dict[int, int]]:
+    """By group the values that the batch counts, with their counts before."""
+    touched: dict[int, dict[int, int]] = {}
+    for group, value, known in zip(counts.group.tolist(), counts.value.tolist(), counts.known.tolist(), strict=True):
+        touched.setdefault(group, {})[value] = known
+    return touched
 
 
 class _Placed(_Kept):
@@ -219,7 +176,6 @@ class _Placed(_Kept):
 
     def __init__(self, of: DataType, greatest: bool) -> None:
         super().__init__(of, greatest, PLACE)
-        self._rows: dict[int, _Rows] = {}
 
     def _counts(self, rows: Rows) -> Mask:
         """Which records are rows at all."""
@@ -231,79 +187,32 @@ class _Placed(_Kept):
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
         assert rows.sign is not None and rows.ident is not None
-        self._column = rows.args[0]
+        self.values = rows.args[0]
         signs = np.where(self._counts(rows), rows.sign, 0)
         adding = np.flatnonzero(signs > 0)
         places = dict(zip(adding.tolist(), self._places(rows, adding), strict=True))
         order = sorted(places, key=places.__getitem__, reverse=self._greatest)
-        rank = dict(zip(order, range(len(order)), strict=True))
+        names, rank = [places[at] for at in order], {at: place for place, at in enumerate(order)}
         steps, idents = signs.tolist(), rows.ident.tolist()
-        found = start[0][segments.group]
-        ended = start[0].copy()
+        found, ended = start[0][segments.group], start[0].copy()
         for group in np.unique(segments.group[signs != 0]).tolist():
             heap: list[int] = []
-            mine = self._rows[group] = _Rows()
+            mine = self.changed[group] = GroupEntries(self.beside, group)
+            gone: set[bytes] = set()
             now = int(start[0][group])
             for at in range(int(segments.starts[group]), int(segments.ends[group])):
                 if steps[at]:
                     if steps[at] > 0:
-                        self._add(group, mine, at, places[at], idents[at])
+                        mine.identified(idents[at], places[at])
+                        mine.put(PLACE + places[at], at)
                         heappush(heap, rank[at])
-                    else:
-                        self._take(group, mine, idents[at])
-                    now = self._best(group, mine, heap, order, places)
+                    elif (place := mine.taken(idents[at])) is not None:
+                        mine.delete(PLACE + place)
+                        gone.add(place)
+                    now = self._best(group, heap, names, order, gone, gone)
                 found[at] = now
             ended[group] = now
         return (found,), (ended,)
-
-    def _add(self, group: int, mine: _Rows, at: int, place: bytes, ident: bytes) -> None:
-        self._of(group, mine, ident).append(place)
-        mine.added[place] = at, ident
-
-    def _take(self, group: int, mine: _Rows, ident: bytes) -> None:
-        places = self._of(group, mine, ident)
-        if places:
-            place = min(places)
-            places.remove(place)
-            if mine.added.pop(place, None) is None:
-                mine.gone[place] = ident
-
-    def _of(self, group: int, mine: _Rows, ident: bytes) -> list[bytes]:
-        """Where the rows of an identity are."""
-        assert self._beside is not None
-        if ident not in mine.idents:
-            prefix = self._beside.prefixes[group] + IDENT + ident
-            stored = self._beside.kv.scan(prefix, prefix_end(prefix)) if self._beside.stored[group] else ()
-            mine.idents[ident] = [row[len(prefix) :] for row, _ in stored]
-        return mine.idents[ident]
-
-    def _best(self, group: int, mine: _Rows, heap: list[int], order: list[int], places: dict[int, bytes]) -> int:
-        """The number of the value that is the result."""
-        while heap and places[order[heap[0]]] not in mine.added:
-            heappop(heap)
-        head = self._head(group, mine.gone.__contains__)
-        if heap and self._ahead(places[order[heap[0]]], head):
-            return order[heap[0]]
-        return _NOTHING if head is None else head[1]
-
-    def writes(self, chosen: Mask) -> Writes:
-        assert self._beside is not None and self._column is not None
-        puts: list[tuple[bytes, bytes]] = []
-        names: list[bytes] = []
-        numbers: list[int] = []
-        deletes: list[bytes] = []
-        for group, mine in self._rows.items():
-            if not chosen[group]:
-                continue
-            prefix = self._beside.prefixes[group]
-            for place, (at, ident) in mine.added.items():
-                names.append(prefix + PLACE + place)
-                numbers.append(at)
-                puts.append((prefix + IDENT + ident + place, b""))
-            for place, ident in mine.gone.items():
-                deletes += [prefix + PLACE + place, prefix + IDENT + ident + place]
-        data = self._row.encode_columns([self._column.take(pa.array(numbers, pa.int64()))], len(names)).to_pylist()
-        return puts + list(zip(names, data, strict=True)), deletes
 
 
 class KeptExtremeByColumns(_Placed):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,6 @@ from vsc.runtime.state.kv import OrderedKV
 __all__ = [
     "Beside",
     "ColumnAccumulator",
-    "KeepingAccumulator",
     "Refused",
     "Rows",
     "State",
@@ -87,30 +86,41 @@ Writes = tuple[list[tuple[bytes, bytes]], list[bytes]]
 """What to put, and what to delete."""
 
 
-class ColumnAccumulator(Protocol):
+class ColumnAccumulator:
     """One call, for many groups at once."""
+
+    keeps = False
+    """Whether it keeps entries beside its cells: see `aggregate.entries`."""
+    checked = False
+    """Whether a record that is `refused` is not part of its group, even if nothing reads the result."""
 
     def load(self, cells: Sequence[pa.Array]) -> State:
         """The groups' states, from their cells; the cells of an empty group are null."""
-
-    def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        """The state at each record, in sorted order, and at the end of each group."""
-
-    def results(self, state: State) -> pa.Array:
-        """The value of the call."""
-
-    def store(self, state: State) -> tuple[pa.Array, ...]:
-        """The cells."""
-
-
-class KeepingAccumulator(ColumnAccumulator, Protocol):
-    """One call that keeps entries beside its cells: see `aggregate.entries`."""
+        raise NotImplementedError
 
     def open(self, beside: Beside, state: State) -> State:
         """Opens the entries of the batch's groups, and returns the groups' states. Called before `fold`."""
+        raise NotImplementedError
+
+    def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
+        """The state at each record, in sorted order, and at the end of each group."""
+        raise NotImplementedError
+
+    def results(self, state: State) -> pa.Array:
+        """The value of the call."""
+        raise NotImplementedError
+
+    def refused(self, state: State) -> Refused:
+        """Which states have no value."""
+        return {}
+
+    def store(self, state: State) -> tuple[pa.Array, ...]:
+        """The cells."""
+        raise NotImplementedError
 
     def writes(self, chosen: Mask) -> Writes:
         """The changed entries of the `chosen` groups."""
+        raise NotImplementedError
 
 
 def part(state: State, places: Int64s) -> State:

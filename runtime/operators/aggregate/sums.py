@@ -1,4 +1,4 @@
-"""``count``, ``sum`` and ``avg`` over a stream, on whole columns, with the same cells as `aggregate.numbers`."""
+"""``count``, ``sum`` and ``avg`` on whole columns, with the same cells and entries as `aggregate.numbers`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,32 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.types import DataType, DecimalType
+from vsc.runtime.operators.aggregate.batch_entries import Counts
 from vsc.runtime.operators.aggregate.integers import bytes_of, decimals, integers_of, narrow, unscaled, wide
-from vsc.runtime.operators.aggregate.states import Refused, Rows, State, floats, integers, valid
+from vsc.runtime.operators.aggregate.numbers import ExactFloatSum
+from vsc.runtime.operators.aggregate.order import ordered
+from vsc.runtime.operators.aggregate.states import (
+    Beside,
+    ColumnAccumulator,
+    Refused,
+    Rows,
+    State,
+    Writes,
+    floats,
+    integers,
+    valid,
+)
 from vsc.runtime.operators.columns.segments import SAFE, Segments
 from vsc.runtime.records import Int64s, Mask
-from vsc.runtime.values import arrow_type
+from vsc.runtime.values import arrow_type, to_array, to_values
 
-__all__ = ["CountColumns", "ExactSumColumns", "FloatSumColumns"]
+__all__ = ["CountColumns", "CountDistinctColumns", "ExactFloatColumns", "ExactSumColumns", "FloatSumColumns"]
 
+_NONE: Any = None
 _EXACT_IN_DOUBLE = 2**53
 
 
-class CountColumns:
+class CountColumns(ColumnAccumulator):
     """``count(*)`` and ``count(e)``."""
 
     def load(self, cells: Sequence[pa.Array]) -> State:
@@ -38,7 +52,33 @@ class CountColumns:
         return (pa.array(state[0]),)
 
 
-class ExactSumColumns:
+class CountDistinctColumns(CountColumns):
+    """The number of distinct values; an entry for each value has its count."""
+
+    keeps = True
+    _beside: Beside
+    _counts: Counts
+
+    def __init__(self, of: DataType) -> None:
+        self._of = of
+
+    def open(self, beside: Beside, state: State) -> State:
+        self._beside = beside
+        return state
+
+    def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
+        steps = rows.signed(valid(rows.args[0]).astype(np.int64))
+        counted = np.flatnonzero(steps)
+        names, index = ordered(self._of, rows.args[0].take(pa.array(counted)))
+        found = self._counts = Counts(self._beside, segments, steps, counted, names, index, integers_of)
+        counts, ended = segments.sums(found.change, start[0])
+        return (counts,), (ended,)
+
+    def writes(self, chosen: Mask) -> Writes:
+        return self._counts.writes(chosen, lambda counts, _: bytes_of(counts).to_pylist())
+
+
+class ExactSumColumns(ColumnAccumulator):
     """``sum`` and ``avg`` of integers and decimals, as unscaled numbers: their count and their sum.
 
     `checked`: a record that takes the sum out of its type's range is not part of its group, even if nothing reads the
@@ -113,7 +153,7 @@ class ExactSumColumns:
         return out.astype(np.bool_)
 
 
-class FloatSumColumns:
+class FloatSumColumns(ColumnAccumulator):
     """``sum`` and ``avg`` of floats: their count, and their sum in the order of arrival."""
 
     def __init__(self, average: bool) -> None:
@@ -136,3 +176,48 @@ class FloatSumColumns:
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
         return pa.array(state[0]), pa.array(state[1])
+
+
+class ExactFloatColumns(ColumnAccumulator):
+    """``sum`` and ``avg`` of floats over a table, as in `aggregate.numbers.ExactFloatSum`: its cells, as tuples.
+
+    Sums are integers of any size times a power of two, so they are added one by one.
+    """
+
+    def __init__(self, average: bool) -> None:
+        self._sum = ExactFloatSum(average)
+
+    def load(self, cells: Sequence[pa.Array]) -> State:
+        empty = self._sum.start()
+        columns = [to_values(cell, of) for cell, of in zip(cells, self._sum.types, strict=True)]
+        return (_objects([empty if row[0] is None else row for row in zip(*columns, strict=True)]),)
+
+    def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
+        values: list[Any] = rows.args[0].to_pylist()
+        signs = [1] * len(values) if rows.sign is None else rows.sign.tolist()
+        running: list[tuple[Any, ...]] = []
+        ended = list(start[0])
+        starts, ends = segments.starts.tolist(), segments.ends.tolist()
+        for group, (first, end) in enumerate(zip(starts, ends, strict=True)):
+            now = ended[group]
+            for value, sign in zip(values[first:end], signs[first:end], strict=True):
+                if value is not None and sign:
+                    cells = list(now)
+                    self._sum.change(cells, 0, value, sign)
+                    now = tuple(cells)
+                running.append(now)
+            ended[group] = now
+        return (_objects(running),), (_objects(ended),)
+
+    def results(self, state: State) -> pa.Array:
+        return pa.array([self._sum.result(cells, 0, _NONE) for cells in state[0]], pa.float64())
+
+    def store(self, state: State) -> tuple[pa.Array, ...]:
+        columns = zip(*state[0], strict=True) if len(state[0]) else [()] * len(self._sum.types)
+        return tuple(to_array(list(column), of) for column, of in zip(columns, self._sum.types, strict=True))
+
+
+def _objects(found: Sequence[tuple[Any, ...]]) -> np.ndarray:
+    array = np.empty(len(found), dtype=object)
+    array[:] = found
+    return array

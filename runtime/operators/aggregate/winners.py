@@ -10,15 +10,15 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from vsc.plan.types import DataType
-from vsc.runtime.operators.aggregate.ranks import ranks
-from vsc.runtime.operators.aggregate.states import Rows, State, integers, part, valid
+from vsc.plan.types import BIGINT, DataType
+from vsc.runtime.operators.aggregate.order import ranks
+from vsc.runtime.operators.aggregate.states import ColumnAccumulator, Rows, State, integers, part, valid
 from vsc.runtime.operators.columns.segments import Segments
 
 __all__ = ["ExtremeByColumns", "ExtremeColumns", "FirstLastColumns"]
 
 
-class ExtremeColumns:
+class ExtremeColumns(ColumnAccumulator):
     """``min`` and ``max``: of equal values the one that came first."""
 
     def __init__(self, of: DataType, greatest: bool) -> None:
@@ -29,63 +29,41 @@ class ExtremeColumns:
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
         values = pa.concat_arrays([start[0], rows.args[0]])
-        rank, groups = ranks(values, self._of, self._greatest), segments.count
-        known = valid(values)
-        running, ended = segments.winners(rank[groups:], known[groups:], rank[:groups], known[:groups])
-        return part((values,), running), part((values,), ended)
+        return self._won((values,), values, segments)
+
+    def _won(self, state: State, by: pa.Array, segments: Segments, last_of_equal: bool = False) -> tuple[State, State]:
+        """The states, given those of the groups, then those of the records alone, and what they are compared by."""
+        rank, known, groups = ranks(by, self._of, self._greatest), valid(by), segments.count
+        running, ended = segments.winners(rank[groups:], known[groups:], rank[:groups], known[:groups], last_of_equal)
+        return part(state, running), part(state, ended)
 
     def results(self, state: State) -> pa.Array:
         return state[0]
 
     def store(self, state: State) -> tuple[pa.Array, ...]:
-        return state
+        return tuple(pa.array(c) if isinstance(c, np.ndarray) else c for c in state)
 
 
-class ExtremeByColumns:
+class ExtremeByColumns(ExtremeColumns):
     """``min_by`` and ``max_by``: of rows with equal ordering values, the one that came last."""
-
-    def __init__(self, by: DataType, greatest: bool) -> None:
-        self._by, self._greatest = by, greatest
 
     def load(self, cells: Sequence[pa.Array]) -> State:
         return cells[0], cells[1], integers(cells[2])
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
         value, by = (pa.concat_arrays([a, b]) for a, b in zip(start[:2], rows.args, strict=True))
-        state = value, by, np.concatenate([start[2], rows.arrival])
-        rank, known, groups = ranks(by, self._by, self._greatest), valid(by), segments.count
-        running, ended = segments.winners(rank[groups:], known[groups:], rank[:groups], known[:groups], True)
-        return part(state, running), part(state, ended)
-
-    def results(self, state: State) -> pa.Array:
-        return state[0]
-
-    def store(self, state: State) -> tuple[pa.Array, ...]:
-        return state[0], state[1], pa.array(state[2])
+        return self._won((value, by, np.concatenate([start[2], rows.arrival])), by, segments, True)
 
 
-class FirstLastColumns:
+class FirstLastColumns(ExtremeColumns):
     """``first`` and ``last`` by (event time, arrival), including nulls."""
 
     def __init__(self, last: bool) -> None:
-        self._last = last
+        super().__init__(BIGINT, last)
 
     def load(self, cells: Sequence[pa.Array]) -> State:
-        time = cells[1].fill_null(-1) if cells[1].null_count else cells[1]
-        return cells[0], time.to_numpy(), integers(cells[2])
+        return cells[0], cells[1], integers(cells[2])
 
     def fold(self, start: State, segments: Segments, rows: Rows) -> tuple[State, State]:
-        time = np.concatenate([start[1], rows.time])
-        state = pa.concat_arrays([start[0], rows.args[0]]), time, np.concatenate([start[2], rows.arrival])
-        groups, sign = segments.count, 1 if self._last else -1
-        every = np.ones(len(segments), dtype=np.bool_)
-        running, ended = segments.winners(
-            sign * time[groups:], every, sign * time[:groups], start[1] >= 0, last_of_equal=self._last
-        )
-        return part(state, running), part(state, ended)
-
-    def results(self, state: State) -> pa.Array:
-        return state[0]
-
-    def store(self, state: State) -> tuple[pa.Array, ...]:
-        return state[0], pa.array(state[1]), pa.array(state[2])
+        value, time = (pa.concat_arrays(pair) for pair in ([start[0], rows.args[0]], [start[1], pa.array(rows.time)]))
+        return self._won((value, time, np.concatenate([start[2], rows.arrival])), time, segments, self._greatest)

@@ -1,0 +1,134 @@
+"""The entries that a batch reads and changes, for many groups at once: counts of values, and rows by identity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from vsc.plan.types import DataType
+from vsc.runtime.operators.aggregate.collected import IDENT
+from vsc.runtime.operators.aggregate.states import Beside, ColumnAccumulator, State, Writes
+from vsc.runtime.operators.columns.segments import Segments
+from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.kv_base import prefix_end
+from vsc.runtime.state.rows import RowCodec
+from vsc.runtime.values import arrow_type
+
+__all__ = ["Counts", "GroupEntries", "OnlyEntries"]
+
+
+class Counts:
+    """How often groups have each of the batch's values: an entry for each value of a group has its count.
+
+    By group and value: `group`, `value` (its place in the given `names`) and `known`, the count before the batch.
+    `change` is 1 where a record makes a value appear in its group, -1 where it makes one disappear.
+    """
+
+    def __init__(
+        self, beside: Beside, segments: Segments, steps: Int64s, counted: Int64s, names: Sequence[bytes],
+        index: Int64s, decode: Callable[[pa.BinaryArray], Int64s],
+    ) -> None:  # fmt: skip
+        """`counted` are the records with a value, `index` says which, `steps` whether it is added (1) or taken back."""
+        pairs, pair = np.unique(segments.group[counted] * len(names) + index, return_inverse=True)
+        self.group, self.value = np.divmod(pairs, max(len(names), 1))
+        groups, values = self.group.tolist(), self.value.tolist()
+        self._entries = [beside.prefixes[g] + names[v] for g, v in zip(groups, values, strict=True)]
+        stored = np.flatnonzero(beside.stored[self.group])
+        found = beside.kv.get_many([self._entries[i] for i in stored.tolist()])
+        self.known = np.zeros(len(pairs), dtype=np.int64)
+        self.known[stored] = decode(pa.array(found, pa.binary()))
+        by_pair = Segments(pair.reshape(-1), len(pairs))
+        running = by_pair.counts(steps[counted][by_pair.order], self.known)
+        before = by_pair.before(running, self.known)
+        self._ended = running[by_pair.ends - 1]
+        self.change = np.zeros(len(segments), dtype=np.int64)
+        self.change[counted[by_pair.order]] = (running > 0).astype(np.int64) - (before > 0)
+
+    def writes(self, chosen: Mask, encode: Callable[[Int64s, Int64s], Sequence[bytes]]) -> Writes:
+        """The changed counts of the `chosen` groups, encoded together with their values."""
+        changed = chosen[self.group] & (self._ended != self.known)
+        put, gone = np.flatnonzero(changed & (self._ended > 0)), np.flatnonzero(changed & (self._ended == 0))
+        data, entries = encode(self._ended[put], self.value[put]), self._entries
+        return [(entries[i], row) for i, row in zip(put.tolist(), data, strict=True)], [
+            entries[i] for i in gone.tolist()
+        ]
+
+
+class GroupEntries:
+    """What a batch changes in the entries of one group. Entries that have been removed do not come back.
+
+    `added` are entries by suffix, with the number of the value (-1: none), `gone` those of the store that are removed.
+    """
+
+    __slots__ = ("_beside", "_group", "_idents", "_read", "added", "gone")
+
+    def __init__(self, beside: Beside, group: int) -> None:
+        self._beside, self._group = beside, group
+        self.added: dict[bytes, int] = {}
+        self.gone: set[bytes] = set()
+        self._idents: dict[bytes, list[bytes]] = {}
+        self._read: set[bytes] = set()
+
+    def put(self, suffix: bytes, number: int = -1) -> None:
+        """Adds an entry."""
+        self.added[suffix] = number
+
+    def delete(self, suffix: bytes) -> None:
+        """Removes an entry."""
+        if self.added.pop(suffix, None) is None:
+            self.gone.add(suffix)
+
+    def identified(self, ident: bytes, place: bytes) -> None:
+        """Notes that the row `ident` is at `place`."""
+        self._idents.setdefault(ident, []).append(place)
+        self.put(IDENT + ident + place)
+
+    def taken(self, ident: bytes) -> bytes | None:
+        """Removes the row `ident` and returns its place; None if there is none."""
+        places = self._idents.setdefault(ident, [])
+        if ident not in self._read and self._beside.stored[self._group]:
+            self._read.add(ident)
+            prefix = self._beside.prefixes[self._group] + IDENT + ident
+            places += [row[len(prefix) :] for row, _ in self._beside.kv.scan(prefix, prefix_end(prefix))]
+        if not places:
+            return None
+        place = min(places)
+        places.remove(place)
+        self.delete(IDENT + ident + place)
+        return place
+
+
+class OnlyEntries(ColumnAccumulator):
+    """Base of the accumulators without cells: their values in `row`s of their own.
+
+    `changed`: the entries by group; `values`: what their numbers mean.
+    """
+
+    keeps = True
+    beside: Beside
+
+    def __init__(self, of: DataType) -> None:
+        self.row, self.values = RowCodec([of]), pa.array([], arrow_type(of))
+        self.changed: dict[int, GroupEntries] = {}
+
+    def load(self, cells: Sequence[pa.Array]) -> State:
+        return ()
+
+    def store(self, state: State) -> tuple[pa.Array, ...]:
+        return ()
+
+    def writes(self, chosen: Mask) -> Writes:
+        names: list[bytes] = []
+        numbers: list[int] = []
+        gone: list[bytes] = []
+        for group, entries in self.changed.items():
+            if chosen[group]:
+                prefix = self.beside.prefixes[group]
+                names += [prefix + suffix for suffix in entries.added]
+                numbers += entries.added.values()
+                gone += [prefix + suffix for suffix in entries.gone]
+        places = pa.array(np.maximum(np.array(numbers, dtype=np.int64), 0))
+        data = self.row.encode_columns([self.values.take(places)], len(names)).to_pylist()
+        return [(k, v if n >= 0 else b"") for k, v, n in zip(names, data, numbers, strict=True)], gone
