@@ -7,7 +7,9 @@ result is counted here. Not for throughput or timing: those belong to the place 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -95,29 +97,20 @@ class BadRow(NamedTuple):
         return f"row {self.row}{of} {self.problem}"
 
 
+@dataclass(slots=True, repr=False)
 class Metrics:
     """Counters by (node, group, reason), maxima by (node, name), and the first bad row by (node, reason).
 
     The bad rows are only for messages: they are not part of the numbers that are kept and shown.
     """
 
-    __slots__ = ("_counts", "_examples", "_peaks")
-
-    def __init__(self) -> None:
-        self._counts: dict[tuple[str, str, str], int] = {}
-        self._peaks: dict[tuple[str, str], int] = {}
-        self._examples: dict[tuple[str, str], BadRow] = {}
+    _counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    _peaks: dict[tuple[str, str], int] = field(default_factory=dict)
+    _examples: dict[tuple[str, str], BadRow] = field(default_factory=dict, compare=False)
 
     def __bool__(self) -> bool:
         """Whether anything was counted."""
         return bool(self._counts or self._peaks)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Metrics):
-            return NotImplemented
-        return self._counts == other._counts and self._peaks == other._peaks
-
-    __hash__ = None  # type: ignore[assignment]  # mutable
 
     def __repr__(self) -> str:
         return f"Metrics({self.as_dict()})"
@@ -125,8 +118,7 @@ class Metrics:
     def count(self, node: str, group: Group, reason: Dropped | Missed, n: int = 1) -> None:
         """Adds `n` to a counter. Does nothing if `n` is 0."""
         if n:
-            key = (node, group.value, reason.value)
-            self._counts[key] = self._counts.get(key, 0) + n
+            self._counts[node, group.value, reason.value] += n
 
     def peak(self, node: str, name: str, value: int) -> None:
         """Raises a maximum to `value` if it is lower or not set."""
@@ -145,12 +137,11 @@ class Metrics:
 
     def get(self, node: str, group: Group, reason: Dropped | Missed) -> int:
         """A counter; 0 if nothing was counted."""
-        return self._counts.get((node, group.value, reason.value), 0)
+        return self._counts[node, group.value, reason.value]
 
     def merge(self, other: Metrics) -> None:
         """Adds what `other` counted."""
-        for key, n in other._counts.items():
-            self._counts[key] = self._counts.get(key, 0) + n
+        self._counts.update(other._counts)
         for (node, name), value in other._peaks.items():
             self.peak(node, name, value)
         for (node, reason), row in other._examples.items():

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -173,30 +173,25 @@ class Batch:
     def take(self, indices: npt.NDArray[np.integer]) -> Batch:
         """The rows at `indices`, in that order."""
         chosen = pa.array(indices, type=pa.int64())
-        return Batch(
-            self.schema, self.origins, self.order.take(indices), self.timestamps[indices], self.present[indices],
-            tuple(c.take(chosen) for c in self.keys), tuple(c.take(chosen) for c in self.values),
-            None if self.latest is None else self.latest[indices],
-        )  # fmt: skip
+        return self._picked(indices, lambda column: column.take(chosen))
 
     def slice(self, start: int, stop: int) -> Batch:
         """The rows from `start` to `stop` (exclusive), not copied."""
-        return Batch(
-            self.schema, self.origins, self.order.take(slice(start, stop)), self.timestamps[start:stop],
-            self.present[start:stop], tuple(c.slice(start, stop - start) for c in self.keys),
-            tuple(c.slice(start, stop - start) for c in self.values),
-            None if self.latest is None else self.latest[start:stop],
-        )  # fmt: skip
+        return self._picked(slice(start, stop), lambda column: column.slice(start, stop - start))
 
     def filter(self, mask: Mask) -> Batch:
         """The rows where `mask` is true; the batch itself if all are."""
         if mask.all():
             return self
         chosen = pa.array(mask)
+        return self._picked(mask, lambda column: column.filter(chosen))
+
+    def _picked(self, rows: Rows | Mask, pick: Callable[[pa.Array], pa.Array]) -> Batch:
+        """Some rows: `rows` selects them from numpy arrays, `pick` from Arrow's."""
         return Batch(
-            self.schema, self.origins, self.order.take(mask), self.timestamps[mask], self.present[mask],
-            tuple(c.filter(chosen) for c in self.keys), tuple(c.filter(chosen) for c in self.values),
-            None if self.latest is None else self.latest[mask],
+            self.schema, self.origins, self.order.take(rows), self.timestamps[rows], self.present[rows],
+            tuple(map(pick, self.keys)), tuple(map(pick, self.values)),
+            None if self.latest is None else self.latest[rows],
         )  # fmt: skip
 
     def sorted(self) -> Batch:
@@ -331,7 +326,7 @@ def processing_order(batches: Sequence[Batch]) -> Int64s:
     ]
     every = levels
     levels = [level for level in levels if len(level) and (level != level[0]).any()]
-    if not levels or _is_sorted(levels):
+    if not levels or not _ascends(levels, slice(1, None), slice(None, -1)).any():
         return np.arange(sum(len(b) for b in batches), dtype=np.int64)
     if len(levels) == 1:
         return np.argsort(levels[0], kind="stable").astype(np.int64, copy=False)
@@ -366,22 +361,9 @@ def _ascends(levels: Sequence[npt.NDArray[np.integer]], before: Rows, after: Row
         low, high = level[before], level[after]
         less |= equal & (low < high)
         equal &= low == high
+        if not equal.any():
+            break
     return less
-
-
-def _is_sorted(levels: Sequence[npt.NDArray[np.integer]]) -> bool:
-    """Whether the rows are already in lexicographic order of `levels`."""
-    undecided: Mask | None = None
-    for level in levels:
-        before, after = level[:-1], level[1:]
-        wrong = before > after if undecided is None else (before > after) & undecided
-        if wrong.any():
-            return False
-        equal = before == after
-        undecided = equal if undecided is None else undecided & equal
-        if not undecided.any():
-            return True
-    return True
 
 
 def partition_of(keys: Sequence[bytes], partitions: int) -> Int32s:
