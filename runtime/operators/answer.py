@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Answer, Column, Node, Plan
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation, Side
-from vsc.runtime.operators.columns.failures import shifted
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace, ranks
 from vsc.runtime.operators.columns.moments import Moments, arrivals, turns
@@ -50,14 +49,6 @@ class _Lefts:
     pair: Int64s
     time: Int64s
     pool: Pool
-
-
-@dataclass(frozen=True, slots=True)
-class _Rights:
-    """The right rows: those that the batch's subscriptions find, then its changes; with their key columns."""
-
-    keys: tuple[pa.Array, ...]
-    rows: TableRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,35 +106,26 @@ class _Answer(Step):
         asking = subscriptions.select(looks)
         found = self._look_up(asking)
         self._site.kept(asking, found.failed)  # counts; a row that cannot be computed counts as missing
-        rights = self._rights(asking, found, changes)
         answers = _Answers.concat(
             self._to_subscriptions(subscriptions, instruction, looks, found, lefts),
             self._to_changes(changes, came, len(subscriptions), operations, lefts, len(found.present)),
         )
-        rank, arrival = ranks(pa.array(lefts.keys.encoded, pa.binary())), np.concatenate([asked, came])
-        answers = answers.take(np.lexsort((rank[answers.pair % max(len(lefts.keys), 1)], arrival[answers.event])))
-        keys = lefts.keys.columns(answers.pair % max(len(lefts.keys), 1))
-        results = self._results(answers, keys, lefts, rights)
-        kept = np.ones(len(answers.event), dtype=np.bool_)
-        if results.failed:
-            subjects = self._subjects(events, answers, keys, lefts)
-            kept = self._site.kept(subjects, results.failed, self._operation.left_schema)
-        values = results.columns
-        if not kept.all():
-            chosen = pa.array(kept)
-            keys, values = (tuple(c.filter(chosen) for c in columns) for columns in (keys, values))
-            answers = answers.take(np.flatnonzero(kept))
+        left_keys = lefts.keys
+        rank, arrival = ranks(pa.array(left_keys.encoded, pa.binary())), np.concatenate([asked, came])
+        answers = answers.take(np.lexsort((rank[left_keys.split(answers.pair)[1]], arrival[answers.event])))
+        keys = left_keys.columns(left_keys.split(answers.pair)[1])
+        # the right rows: those that the batch's subscriptions find, then its changes
+        right = stacked((*asking.keys, *found.values), changes.columns)
+        results = self._results(answers, keys, lefts, right, np.concatenate([found.time, changes.time]))
         changed = np.flatnonzero(numbers & UNCHANGED == 0)
         void = voided(self._site.root(events), arrival, answers.pair, answers.event, pair[changed], changed)
-        at = self._site.give(events.take(answers.event), turns(answers.event))
-        space = KeySpace(self._left_codec)
-        return Flow(at, answers.pair, space, answers.time, answers.value, keys, values, void=void)
-
-    def _subjects(self, events: Moments, answers: _Answers, keys: tuple[pa.Array, ...], lefts: _Lefts) -> Flow:
-        """The left rows that answers are for."""
-        at, there = events.take(answers.event), np.ones(len(answers.event), dtype=np.bool_)
-        rows = lefts.pool.take(answers.left)
-        return Flow(at, answers.pair, KeySpace(self._left_codec), answers.time, there, keys, rows)
+        at, space = self._site.give(events.take(answers.event), turns(answers.event)), KeySpace(self._left_codec)
+        flow = Flow(at, answers.pair, space, answers.time, answers.value, keys, results.columns, void=void)
+        if not results.failed:
+            return flow
+        there = np.ones(len(flow), dtype=np.bool_)
+        subjects = flow.with_rows(there, lefts.pool.take(answers.left))  # the left rows that the answers are for
+        return flow.select(self._site.kept(subjects, results.failed, self._operation.left_schema))
 
     def commit(self) -> None:
         """Writes the final state of the batch's pairs."""
@@ -163,7 +145,7 @@ class _Answer(Step):
 
     def _named(self, pair: Int64s, left_keys: LeftKeys) -> tuple[pa.BinaryArray, pa.BinaryArray]:
         """The encoded keys of pairs."""
-        foreign, left = np.divmod(pair, max(len(left_keys), 1))
+        foreign, left = left_keys.split(pair)
         names = pa.array(self._keys, pa.binary()), pa.array(left_keys.encoded, pa.binary())
         return names[0].take(pa.array(foreign)), names[1].take(pa.array(left))
 
@@ -186,14 +168,6 @@ class _Answer(Step):
             Pool(self._codec, rows, subscriptions.values[width:-1]),
         )
 
-    def _rights(self, looking: Flow, found: TableRows, changes: Flow) -> _Rights:
-        rows = TableRows.of(
-            np.concatenate([found.present, changes.present]),
-            np.concatenate([found.time, changes.time]),
-            stacked(found.values, changes.values),
-        )
-        return _Rights(stacked(looking.keys, changes.keys), rows)
-
     def _to_subscriptions(
         self, flow: Flow, instruction: Int64s, looks: Mask, found: TableRows, lefts: _Lefts
     ) -> _Answers:
@@ -212,7 +186,7 @@ class _Answer(Step):
     ) -> _Answers:
         """The answers to the right table's changes, with events numbered from `event` and rows from `first`."""
         begin, end, pair, which = operations.spans(lefts.stored_pair)
-        span, change = answered(pair // max(len(lefts.keys), 1), begin, end, changes.key, came)
+        span, change = answered(lefts.keys.split(pair)[0], begin, end, changes.key, came)
         which, stored = which[span], len(lefts.stored_pair)
         left = which.copy()
         fresh = which >= stored
@@ -223,26 +197,19 @@ class _Answer(Step):
             present | self._operation.left,
         )  # fmt: skip
 
-    def _results(self, answers: _Answers, keys: tuple[pa.Array, ...], lefts: _Lefts, rights: _Rights) -> Computed:
-        """The results of the answers; null for an answer without a result."""
-        value = answers.value
-        if value.all():
-            return self._values(answers, keys, lefts, rights)
-        chosen, places = pa.array(value), np.flatnonzero(value)
-        some = self._values(answers.take(places), tuple(c.filter(chosen) for c in keys), lefts, rights)
-        values = taken(some.columns, np.where(value, np.cumsum(value) - 1, -1))
-        return Computed(values, shifted(some.failed, places))
-
-    def _values(self, answers: _Answers, keys: tuple[pa.Array, ...], lefts: _Lefts, rights: _Rights) -> Computed:
+    def _results(
+        self, answers: _Answers, keys: tuple[pa.Array, ...], lefts: _Lefts, right: tuple[pa.Array, ...], time: Int64s
+    ) -> Computed:
+        """The results of the answers, from columns of right rows and their times; null for one without a result."""
         ours, theirs = self._items.wanted
-        rows = lefts.pool.take(answers.left)
+        rows = lefts.pool.take(np.where(answers.value, answers.left, -1))
         left = [keys[i] if i < self._left_width else rows[i - self._left_width] for i in ours]
         absent = answers.right < 0
-        columns = (*rights.keys, *rights.rows.values)
-        right = taken([columns[i] for i in theirs], answers.right)
-        right_time = rights.rows.time[answers.right] if len(rights.rows.time) else answers.time
+        right_time = time[answers.right] if len(time) else answers.time
         return self._items.run(
-            Side(left, lefts.time[answers.left]), Side(right, right_time, absent if absent.any() else None)
+            Side(left, lefts.time[answers.left]),
+            Side(taken([right[i] for i in theirs], answers.right), right_time, absent if absent.any() else None),
+            asked=answers.value,
         )
 
 

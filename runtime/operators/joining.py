@@ -10,10 +10,10 @@ import pyarrow as pa
 from vsc.plan.nodes import Item
 from vsc.runtime.metrics import RETENTION_NEEDED
 from vsc.runtime.operators.columns.evaluation import Side
-from vsc.runtime.operators.columns.flow import Flow, blanked, chosen
+from vsc.runtime.operators.columns.flow import Flow, chosen
 from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.tables.lookups import TableRows
 from vsc.runtime.operators.tables.store import Reasons
-from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.api import LOOKUP_MISSES
 from vsc.runtime.values import arrow_type
 
@@ -37,28 +37,20 @@ class Joining:
         if not self._left:
             kept &= rows.present
         flow, rows = flow.select(kept), rows.select(kept)
-        return self._made(flow, chosen(asking.keys, kept), rows.values, rows.time, rows.present)
+        return self._made(flow, chosen(asking.keys, kept), rows)
 
     def alone(self, flow: Flow, keys: tuple[pa.Array, ...]) -> Flow:
         """The results of records that have no partner because they have no key."""
         values = tuple(pa.nulls(len(flow), arrow_type(c.type)) for c in self._table.value)
-        return self._made(flow, keys, values, flow.time, np.zeros(len(flow), dtype=np.bool_))
+        return self._made(flow, keys, TableRows.of(np.zeros(len(flow), dtype=np.bool_), flow.time, values))
 
-    def _made(
-        self, flow: Flow, keys: tuple[pa.Array, ...], values: tuple[pa.Array, ...], valid_from: Int64s, found: Mask
-    ) -> Flow:
-        """The results of records; `keys` and `values` are the partners', where a partner was `found`."""
+    def _made(self, flow: Flow, keys: tuple[pa.Array, ...], partners: TableRows) -> Flow:
+        """The results of records; `keys` are those by which the partners were looked up."""
         stream, table = self._items.wanted
-        width, columns = len(self._table.key), flow.columns
-        shown = {i: keys[i] for i in table if i < width}
-        if shown and not found.all():
-            shown = dict(zip(shown, blanked(list(shown.values()), found), strict=True))
-        right = [shown[i] if i < width else values[i - width] for i in table]
-        absent = None if found.all() else ~found
-        results = self._items.run(Side([columns[i] for i in stream], flow.time), Side(right, valid_from, absent))
-        return flow.with_rows(flow.present, results.columns).select(
-            self._site.kept(flow, results.failed, waited=self._waited)
-        )
+        columns = flow.columns
+        results = self._items.run(Side([columns[i] for i in stream], flow.time), partners.side(keys, table))
+        kept = self._site.kept(flow, results.failed, waited=self._waited)
+        return flow.with_rows(flow.present, results.columns).select(kept)
 
     def _miss(self, flow: Flow, missed: Reasons, needed: int) -> None:
         counts = np.bincount(missed, minlength=len(LOOKUP_MISSES)).tolist()

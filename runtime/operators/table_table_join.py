@@ -6,23 +6,45 @@ into a join without a store continues in both sides.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
 from vsc.plan.nodes import TableTableJoin
 from vsc.runtime.operators.columns.flow import Flow, Old
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.tables.lookups import Lookup, Pairs, TableRows
+from vsc.runtime.operators.tables.lookups import Lookup, TableRows, missing
+from vsc.runtime.operators.tables.store import NO_RECORD
 from vsc.runtime.records import Mask
 
 __all__ = ["OPERATOR"]
 
 
+Pairs = Callable[[tuple[pa.Array, ...], TableRows, TableRows], TableRows]
+"""The rows that the join makes from those of its two sides, given the records' keys."""
+
+
 def _pairs(site: Site, operation: TableTableJoin) -> Pairs:
-    return Pairs(operation.mode, site.evaluation(operation.items, 2), len(site.inputs[0].key))
+    items = site.evaluation(operation.items, 2)
+
+    def rows(keys: tuple[pa.Array, ...], left: TableRows, right: TableRows) -> TableRows:
+        """The result for each record, at the later of both rows' times; `failed` if a side's row could not be made."""
+        there = {"inner": left.present & right.present, "left": left.present, "outer": left.present | right.present}
+        newest = np.where(
+            right.present, np.where(left.present, np.maximum(left.time, right.time), right.time), left.time
+        )
+        before = {**right.failed, **left.failed}
+        missed = np.where(there[operation.mode], 0, np.where(left.present, NO_RECORD, left.missed)).astype(np.uint8)
+        missed = missing(missed, before)
+        one, other = (side.side(keys, wanted) for side, wanted in zip((left, right), items.wanted, strict=True))
+        found = items.run(one, other, asked=missed == 0)
+        failed = {**found.failed, **before}
+        return TableRows(missing(missed, failed), newest, found.columns, failed)
+
+    return rows
 
 
 class _TableTableJoin(Step):
@@ -64,7 +86,7 @@ class _TableTableJoin(Step):
         return replace(flow, time=time, present=result.present, values=result.values, old=old, latest=None)
 
     def _pair(self, flow: Flow, own: TableRows, other: TableRows, is_left: bool) -> TableRows:
-        return self._pairs.rows(flow.keys, own, other) if is_left else self._pairs.rows(flow.keys, other, own)
+        return self._pairs(flow.keys, *((own, other) if is_left else (other, own)))
 
     def _sends(self, flow: Flow, other: TableRows, is_left: bool) -> Mask:
         """Which changes give a result: not those without a required partner, nor tombstones with nothing before."""
@@ -77,7 +99,7 @@ class _TableTableJoin(Step):
 
 def _look_up(site: Site, operation: TableTableJoin, as_of: bool) -> Lookup:
     pairs, (left, right) = _pairs(site, operation), (site.look_up(name) for name in site.node.inputs)
-    return lambda flow: pairs.rows(flow.keys, left(flow), right(flow))
+    return lambda flow: pairs(flow.keys, left(flow), right(flow))
 
 
 OPERATOR = Operator(_TableTableJoin, _look_up)

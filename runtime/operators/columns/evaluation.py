@@ -14,7 +14,7 @@ import pyarrow as pa
 from vsc.plan.nodes import Item, Schema
 from vsc.runtime.expressions import Frame, columns_of, evaluate, true_rows
 from vsc.runtime.operators.columns.failures import Failed, shifted
-from vsc.runtime.operators.columns.flow import Flow, blanked
+from vsc.runtime.operators.columns.flow import Flow, blanked, chosen, taken
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.values import arrow_type
@@ -29,6 +29,10 @@ class Side:
     columns: Sequence[pa.Array]
     times: Int64s
     absent: Mask | None = None
+
+    def select(self, mask: Mask) -> Side:
+        """The rows where `mask` is true."""
+        return Side(chosen(self.columns, mask), self.times[mask], None if self.absent is None else self.absent[mask])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +61,15 @@ class Evaluation:
             self.wanted.append(wanted)
             self._schemas.append(Schema((), tuple(columns[i] for i in wanted)))
 
-    def run(self, *sides: Side) -> Computed:
-        """One column per item, null in rows on which an item fails; the first failing item is reported."""
+    def run(self, *sides: Side, asked: Mask | None = None) -> Computed:
+        """One column per item, null in rows on which an item fails; the first failing item is reported.
+
+        Where rows are not `asked` for, nothing is evaluated, and the columns are null.
+        """
+        if asked is not None and not asked.all():
+            some = self.run(*(side.select(asked) for side in sides))
+            back = np.where(asked, np.cumsum(asked) - 1, -1)
+            return Computed(taken(some.columns, back), shifted(some.failed, np.flatnonzero(asked)))
         count = len(sides[0].times)
         if not count:
             return Computed(tuple(pa.array([], arrow_type(item.expr.type)) for item in self._items))
@@ -91,9 +102,4 @@ class Evaluation:
 
     def where(self, columns: Sequence[pa.Array], times: Int64s, asked: Mask) -> Computed:
         """The items where `asked`, null elsewhere; they are evaluated only where `asked`."""
-        if asked.all():
-            return self.rows(columns, times)
-        chosen = pa.array(asked)
-        some = self.run(Side([columns[i].filter(chosen) for i in self.wanted[0]], times[asked]))
-        back = pa.array(np.cumsum(asked) - 1, mask=~asked)
-        return Computed(tuple(c.take(back) for c in some.columns), shifted(some.failed, np.flatnonzero(asked)))
+        return self.run(Side([columns[i] for i in self.wanted[0]], times), asked=asked)

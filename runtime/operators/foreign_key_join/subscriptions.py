@@ -35,6 +35,11 @@ class LeftKeys:
     def __len__(self) -> int:
         return len(self.encoded)
 
+    def split(self, pair: Int64s) -> tuple[Int64s, Int64s]:
+        """The foreign keys' numbers and the left keys' numbers of pairs."""
+        foreign, left = np.divmod(pair, max(len(self), 1))
+        return foreign, left
+
     def columns(self, numbers: Int64s) -> tuple[pa.Array, ...]:
         """The key columns of the keys with these numbers."""
         first = np.zeros(self._fresh, dtype=np.int64)
