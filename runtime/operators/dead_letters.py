@@ -1,9 +1,8 @@
 """The records that a stage loses: always counted, and kept as rows if a sink takes them.
 
-One call, `Losses.lose`, does both, so what is counted is what is kept. A row says at which node and why a record was
+One call, `Losses.lose`, does both, so what is counted is what is kept; `Losses.failed` decides what to do about a
+failing expression. A row says at which node and why a record was
 lost, where it was read, and what it held. `Letters` answers questions about a plan; `DEAD_LETTER` has a row's columns.
-
-`columns.failures` decides what to do about a failing expression.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +20,10 @@ from vsc.plan.nodes import DEAD_LETTER, Column, DeadLetters, Node, Plan, Schema
 from vsc.plan.types import Field, StructType
 from vsc.runtime.expressions.json_text import writer
 from vsc.runtime.metrics import Dropped, Metrics, Missed, group_of
+from vsc.runtime.operators.columns.evaluation import Failed
 from vsc.runtime.operators.columns.flow import Flow
-from vsc.runtime.operators.columns.moments import Routes, turns
+from vsc.runtime.operators.columns.moments import Moments, Routes, turns
+from vsc.runtime.operators.context import NodeFailure, expression_error
 from vsc.runtime.records import Batch, Int64s, Mask, Order, Origin
 from vsc.runtime.values import to_array, to_values
 
@@ -102,14 +103,25 @@ class Letters:
 
 
 class Losses:
-    """The losses of one batch."""
+    """The losses of one batch.
 
-    __slots__ = ("_letters", "_routes", "found", "metrics")
+    A record on which an expression fails is one of them, if `on_error` says so. Failing records are a mask, not an
+    exception: the other records of the batch go on. With ``fail`` the batch is computed to its end, then the first
+    failure in the order of processing is raised; nothing has been written.
+    """
 
-    def __init__(self, letters: Letters, routes: Routes) -> None:
-        self._letters, self._routes = letters, routes
+    __slots__ = ("_first", "_letters", "_routes", "found", "metrics", "on_error")
+
+    def __init__(self, letters: Letters, routes: Routes, on_error: Literal["drop", "fail"]) -> None:
+        self._letters, self._routes, self.on_error = letters, routes, on_error
         self.metrics = Metrics()
         self.found: list[Lost] = []
+        self._first: tuple[tuple[int, ...], NodeFailure] | None = None
+
+    def takers(self, owner: str, why: Dropped | Missed, count: int) -> tuple[str, ...]:
+        """Counts losses of the user's node `owner`; returns the nodes that take them."""
+        self.metrics.count(owner, group_of(why), why, count)
+        return self._letters.takers(type(why), owner) if count else ()
 
     def lose(
         self,
@@ -127,37 +139,49 @@ class Losses:
         `message` has details for each of these places. `waited`: the flow's moments are not those of the records.
         `owner`: the node under which they are counted, if not `node`.
         """
-        is_mask = rows.dtype == np.bool_
-        count, owner = int(np.count_nonzero(rows)) if is_mask else len(rows), owner or node.owner
-        self.metrics.count(owner, group_of(why), why, count)
-        takers = self._letters.takers(type(why), owner) if count else ()
-        if takers:
-            places = np.flatnonzero(rows) if is_mask else rows.astype(np.int64, copy=False)
-            told = None if message is None else [message(place) for place in range(count)]
-            self._keep(takers, owner, node, why, flow, schema, places, told, waited)
-
-    def _keep(
-        self,
-        takers: tuple[str, ...],
-        owner: str,
-        node: Node,
-        why: Dropped | Missed,
-        flow: Flow,
-        schema: Schema,
-        places: Int64s,
-        messages: Sequence[str] | None,
-        waited: bool,
-    ) -> None:
-        chosen = pa.array(places)
+        is_mask, owner = rows.dtype == np.bool_, owner or node.owner
+        takers = self.takers(owner, why, int(np.count_nonzero(rows)) if is_mask else len(rows))
+        if not takers:
+            return
+        places = np.flatnonzero(rows) if is_mask else rows.astype(np.int64, copy=False)
+        count, chosen = len(places), pa.array(places)
         keys, values = ([column.take(chosen) for column in columns] for columns in (flow.keys, flow.values))
-        none: list[None] = [None] * len(places)
-        there = flow.present[places].tolist()
-        value = [row if p else None for row, p in zip(json_rows(schema.value, values, len(places)), there, strict=True)]
-        key = json_rows(schema.key, keys, len(places)) if schema.key else none
+        there, time = flow.present[places].tolist(), flow.time[places].tolist()
+        value = [row if p else None for row, p in zip(json_rows(schema.value, values, count), there, strict=True)]
+        key = json_rows(schema.key, keys, count) if schema.key else [None] * count
+        told = [None if message is None else message(place) for place in range(count)]
         cause, own = self._routes.cause(flow.at.take(places)), not waited and self._letters.own(node.name)
-        source, time = self._letters.source(node.name), flow.time[places].tolist()
-        lost = Lost(takers, owner, why.value, cause, own, source, time, key, value, messages or none)
-        self.found.append(lost)
+        source = self._letters.source(node.name)
+        self.found.append(Lost(takers, owner, why.value, cause, own, source, time, key, value, told))
+
+    def failed(self, node: Node, flow: Flow, schema: Schema, failed: Failed, waited: bool = False) -> Mask:
+        """Notes the failures of a flow's records at `node`; returns which are left. For the rest see `lose`."""
+        kept = np.ones(len(flow), dtype=np.bool_)
+        if not failed:
+            return kept
+        kept[list(failed)] = False
+        if self.on_error == "drop":
+            for owner in dict.fromkeys(failure.node for failure in failed.values()):
+                # the failure of a look-up belongs to the table that it goes through
+                self._drop(node, flow, schema, {r: f for r, f in failed.items() if f.node == owner}, waited, owner)
+            return kept
+        for row, failure in failed.items():
+            moment = tuple(int(level[row]) for level in flow.at.levels)
+            if self._first is None or moment < self._first[0]:
+                self._first = moment, failure
+        return kept
+
+    def _drop(self, node: Node, flow: Flow, schema: Schema, failed: Failed, waited: bool, owner: str) -> None:
+        rows, every = np.array(list(failed), dtype=np.int64), list(failed.values())
+        why = Dropped.EXPRESSION_FAILED
+        self.lose(node, why, flow, schema, rows, lambda place: every[place].told, waited, owner)
+
+    def check(self, origins: tuple[Origin, ...], order: Order) -> None:
+        """Raises ExpressionError for the first failure, if there is one that is no loss."""
+        if self._first is not None:
+            moment, failure = self._first
+            cause = int(self._routes.cause(Moments((np.array(moment[:1]),)))[0])
+            raise expression_error(failure, origins[int(order.origin[cause])], int(order.offset[cause]))
 
 
 def json_rows(columns: Sequence[Column], arrays: Sequence[pa.Array], count: int) -> list[str | None]:

@@ -58,4 +58,4 @@ class Joining:
             if reason is not None and counts[number]:
                 self._site.lose(reason, flow, missed == number, waited=self._waited)
         if needed >= 0:
-            self._site.failures.metrics.peak(self._site.name, RETENTION_NEEDED, needed)
+            self._site.peak(RETENTION_NEEDED, needed)

@@ -9,12 +9,11 @@ import numpy as np
 
 from vsc.plan.nodes import Item, Node, Plan, Schema, Stage
 from vsc.runtime.metrics import Dropped, Missed
-from vsc.runtime.operators.columns.evaluation import Evaluation
-from vsc.runtime.operators.columns.failures import Failed, Failures
+from vsc.runtime.operators.columns.evaluation import Evaluation, Failed
 from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace, KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes
-from vsc.runtime.operators.dead_letters import Message
+from vsc.runtime.operators.dead_letters import Losses
 from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.operators.tables.lookups import Lookup, stored
@@ -29,7 +28,7 @@ __all__ = ["Site"]
 class Site:
     """A node at work on one batch: all that its operator is built from.
 
-    `spaces` hold the batch's keys, `tables` the stores of the stage's tables, `failures` what cannot be computed.
+    `spaces` hold the batch's keys, `tables` the stores of the stage's tables, `losses` what is lost.
     `roots` gives for each cause the number of its source record, `step` the step of another node.
     """
 
@@ -40,7 +39,7 @@ class Site:
     routes: Routes
     spaces: KeySpaces
     roots: Callable[[], Int64s]
-    failures: Failures
+    losses: Losses
     tables: Mapping[str, TableColumns]
     step: Callable[[str], Step]
 
@@ -114,15 +113,18 @@ class Site:
         flow: Flow,
         rows: Mask | Int64s,
         schema: Schema | None = None,
-        message: Message | None = None,
         waited: bool = False,
     ) -> None:
         """Notes records as lost (see `Losses.lose`); without a `schema` their columns are those of the first input."""
-        self.failures.losses.lose(self.node, why, flow, schema or self.inputs[0], rows, message, waited)
+        self.losses.lose(self.node, why, flow, schema or self.inputs[0], rows, waited=waited)
+
+    def peak(self, what: str, value: int) -> None:
+        """Raises a maximum in the metrics of the node."""
+        self.losses.metrics.peak(self.name, what, value)
 
     def kept(self, flow: Flow, failed: Failed, schema: Schema | None = None, waited: bool = False) -> Mask:
         """Which records are left, without those that `failed`; for the rest see `lose`."""
-        return self.failures.take(self.node, flow, schema or self.inputs[0], failed, waited)
+        return self.losses.failed(self.node, flow, schema or self.inputs[0], failed, waited)
 
     def with_value(self, flow: Flow) -> Flow:
         """The records that have a value; the others are dropped."""

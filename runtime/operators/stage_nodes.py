@@ -1,31 +1,31 @@
 """Runs the nodes of one stage: takes records by entrance, returns by node those that leave the stage, in order.
 
 Both kinds of stage use it: stage 0, which makes records from rows (`source.stage_zero`), and the others, which keep
-state (`later_stage`).
+state (`later_stage`). Each node runs once on a batch, then each store is written once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 
-from vsc.plan.nodes import Plan, Stage
-from vsc.runtime.operators.columns.failures import Failures
+from vsc.plan.nodes import Node, Plan, Stage
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes, processing, turns
-from vsc.runtime.operators.context import expression_error
 from vsc.runtime.operators.dead_letters import Letters, Losses, letters_of
 from vsc.runtime.operators.layout import hands_out
+from vsc.runtime.operators.operator import Step, operator_of
 from vsc.runtime.operators.result import StageResult, drained
-from vsc.runtime.operators.run import StageBatch
-from vsc.runtime.operators.source.losses import SourceLosses
+from vsc.runtime.operators.site import Site
+from vsc.runtime.operators.tables.store import open_columns
 from vsc.runtime.records import Batch, Int64s, Order, Origin
 from vsc.runtime.state.kv import OrderedKV
 
-__all__ = ["StageNodes"]
+__all__ = ["StageBatch", "StageNodes"]
 
 
 class StageNodes:
@@ -40,11 +40,15 @@ class StageNodes:
         observe: frozenset[str],
     ) -> None:
         self._plan, self._stage, self._kv, self._on_error = plan, stage, kv, on_error
-        self.letters = Letters(plan)
+        self._letters = Letters(plan)
         handed_out = hands_out(stage, observe)
         reachable = dict.fromkeys([*stage.nodes, *(i.node for i in stage.inputs)])
         self._handed_out = [name for name in reachable if name in handed_out]
         self.routes = Routes(plan, stage, handed_out)
+
+    def losses(self) -> Losses:
+        """What a new batch loses: nothing so far."""
+        return Losses(self._letters, self.routes, self._on_error)
 
     def process(
         self,
@@ -52,50 +56,38 @@ class StageNodes:
         spaces: KeySpaces,
         origins: tuple[Origin, ...],
         order: Order,
-        read: SourceLosses | None = None,
+        losses: Losses | None = None,
     ) -> StageResult:
-        """The results of the entering records; `order` is that of all of them, in the order of processing.
+        """The results of the entering records; `order` is that of their causes, in the order of processing.
 
-        `read`: what was lost earlier, from the rows of a source.
+        `losses`: those of the batch so far.
         """
-        batch, failures = self._batch(spaces, lambda: order)
+        batch = self._batch(spaces, losses or self.losses())
+        batch.order = order
         batch.process(entering)
-        return self._done(batch, failures, origins, order, read)
+        return self._done(batch, origins)
 
     def release(self, name: str, place: int, partition: int) -> StageResult:
         """Emits what node `name`, the `place`-th that holds something, holds: each is its own cause."""
-        batch, failures = self._batch(KeySpaces(), lambda: order)  # `order` is set before anything reads it
-        step, waiting = batch.waiting(name)
+        batch = self._batch(KeySpaces(), self.losses())
+        waiting = batch.step(name).waiting()
         if not waiting:
-            return StageResult((), failures.metrics)
-        origins, order = drained(self._stage.id, place, partition, [at for at, _ in waiting])
-        batch.release(name, step, waiting)
-        return self._done(batch, failures, origins, order)
+            return StageResult((), batch.losses.metrics)
+        origins, batch.order = drained(self._stage.id, place, partition, [at for at, _ in waiting])
+        batch.release(name, waiting)
+        return self._done(batch, origins)
 
-    def _batch(self, spaces: KeySpaces, order: Callable[[], Order]) -> tuple[StageBatch, Failures]:
-        failures = Failures(self._on_error, Losses(self.letters, self.routes))
-        plan, stage, kv = self._plan, self._stage, self._kv
-        return StageBatch(plan, stage, kv, self.routes, spaces, lambda: _roots(order()), failures), failures
+    def _batch(self, spaces: KeySpaces, losses: Losses) -> StageBatch:
+        return StageBatch(self._plan, self._stage, self._kv, self.routes, spaces, losses)
 
-    def _done(
-        self,
-        batch: StageBatch,
-        failures: Failures,
-        origins: tuple[Origin, ...],
-        order: Order,
-        read: SourceLosses | None = None,
-    ) -> StageResult:
-        if failures.first is not None:
-            moment, failure = failures.first
-            cause = self.routes.cause_of(moment)
-            raise expression_error(failure, origins[int(order.origin[cause])], int(order.offset[cause]))
+    def _done(self, batch: StageBatch, origins: tuple[Origin, ...]) -> StageResult:
+        losses, order = batch.losses, batch.order
+        losses.check(origins, order)
         batches = self._leaving(origins, order, batch.flows)
         batch.commit()
-        found = failures.losses.found
-        if read is not None:
-            failures.metrics.merge(read.metrics)
-            found, order = read.joined(found, order)
-        return StageResult((*batches, *letters_of(self.letters, found, origins, order)), failures.metrics)
+        if not self._stage.id:  # lost rows may have no time: all losses are in the order of the source partition alone
+            order = replace(order, time=np.zeros_like(order.time))
+        return StageResult((*batches, *letters_of(self._letters, losses.found, origins, order)), losses.metrics)
 
     def _leaving(
         self, origins: tuple[Origin, ...], order: Order, flows: Mapping[str, Flow]
@@ -133,9 +125,71 @@ class StageNodes:
         return np.split(cause, ends), np.split(place, ends)
 
 
-def _roots(order: Order) -> Int64s:
-    """For each cause, in the order of processing, the number of its source record, ascending."""
-    found = np.zeros(len(order), dtype=np.int64)
-    for level in (order.time, order.origin, order.offset):
-        found[1:] |= level[1:] != level[:-1]
-    return np.cumsum(found)
+class StageBatch:
+    """One batch: the flows of the nodes, and what it changes in the stores.
+
+    `order` is that of the causes, in the order of processing. `spaces` hold the batch's keys.
+    """
+
+    def __init__(
+        self, plan: Plan, stage: Stage, kv: OrderedKV, routes: Routes, spaces: KeySpaces, losses: Losses
+    ) -> None:
+        self._routes, self.losses, self.order = routes, losses, Order.empty()
+        self._nodes = {name: plan.node(name) for name in stage.nodes}
+        self.flows: dict[str, Flow] = {}
+        stored = [n for n in self._nodes.values() if n.store is not None and stage.id]  # stage 0 keeps nothing
+        self._tables = {n.name: open_columns(kv, stage, n, spaces.of(n.schema)) for n in stored}
+        self._steps: dict[str, Step] = {}
+        self._sites = {
+            name: Site(plan, stage, node, kv, routes, spaces, self._roots, losses, self._tables, self.step)
+            for name, node in self._nodes.items()
+        }
+
+    def process(self, entering: Mapping[str, Flow]) -> None:
+        """Runs every node that records reach."""
+        self.flows.update((name, flow) for name, flow in entering.items() if name not in self._nodes)
+        for name, node in self._nodes.items():
+            if name in self.flows:
+                continue
+            feeding = [entering[name]] if name in entering else self._feeding(node)
+            if any(flow is not None for flow in feeding):
+                self.flows[name] = self.step(name).fed(feeding)
+
+    def release(self, name: str, waiting: list[tuple[int, Any]]) -> None:
+        """Emits what node `name` held, each as its own cause, and runs the nodes that this reaches."""
+        cause = np.arange(len(waiting), dtype=np.int64)
+        self.flows[name] = self.step(name).release(waiting, self._routes.released(cause))
+        self.process({})
+
+    def commit(self) -> None:
+        """Writes all stores. Nothing more can be run."""
+        for table in self._tables.values():
+            table.commit()
+        for step in self._steps.values():
+            step.commit()
+        # They refer back to the batch: the cycle would keep all of its records until the garbage collector runs.
+        self._steps.clear()
+        self._sites.clear()
+
+    def step(self, name: str) -> Step:
+        """The operator of node `name`, the same for the whole batch."""
+        if name not in self._steps:
+            operation = self._nodes[name].operation
+            self._steps[name] = operator_of(operation).build(self._sites[name], operation)
+        return self._steps[name]
+
+    def _feeding(self, node: Node) -> list[Flow | None]:
+        """The records that reach each input of the node; none at an input that is only looked into."""
+        taken = len(node.taken)
+        found: list[Flow | None] = []
+        for port, name in enumerate(node.inputs):
+            flow = self.flows.get(name) if port < taken else None
+            found.append(None if flow is None else replace(flow, at=self._routes.reach(flow.at, node.name, port)))
+        return found
+
+    def _roots(self) -> Int64s:
+        """For each cause, in the order of processing, the number of its source record, ascending."""
+        order, found = self.order, np.zeros(len(self.order), dtype=np.int64)
+        for level in (order.time, order.origin, order.offset):
+            found[1:] |= level[1:] != level[:-1]
+        return np.cumsum(found)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from vsc.plan.nodes import Subscribe
 from vsc.runtime.expressions import null_rows, true_rows
-from vsc.runtime.operators.columns.failures import Failed
+from vsc.runtime.operators.columns.evaluation import Failed
 from vsc.runtime.operators.columns.flow import Flow, blanked, stacked, taken
 from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction, no_key, travelling
 from vsc.runtime.operators.new_keys import NewKeys

@@ -19,7 +19,7 @@ from vsc.runtime.operators.aggregate.folding import Folding, Groups
 from vsc.runtime.operators.aggregate.group_loop import GroupLoop
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.aggregate.states import Beside, Rows
-from vsc.runtime.operators.columns.failures import Failed
+from vsc.runtime.operators.columns.evaluation import Failed
 from vsc.runtime.operators.columns.flow import Flow, chosen
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.site import Site

@@ -357,6 +357,6 @@ class MovingWindows:
         """Reports how many windows were open, and what was lost of the records of `flow`."""
         site, late = self._site, np.array(self._late, dtype=np.int64)
         if most := self._closings.most_open():
-            site.failures.metrics.peak(site.name, HELD_RECORDS, most)
+            site.peak(HELD_RECORDS, most)
         site.lose(Dropped.WINDOW_CLOSED, flow, late)
         site.kept(flow, self._failed)

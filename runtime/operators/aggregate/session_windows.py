@@ -96,4 +96,4 @@ class SessionColumns(MovingWindows):
     def _tell(self, flow: Flow) -> None:
         super()._tell(flow)
         if self._longest >= 0:
-            self._site.failures.metrics.peak(self._site.name, LONGEST_SESSION, self._longest)
+            self._site.peak(LONGEST_SESSION, self._longest)

@@ -145,7 +145,7 @@ class WindowColumns:
         if records:
             self._state.open = int(is_open[-1])
             if (most := int(is_open.max())) > 0:
-                self._site.failures.metrics.peak(self._site.name, HELD_RECORDS, most)
+                self._site.peak(HELD_RECORDS, most)
         return closing
 
     def _keep(self, windows: _Windows, ended: Groups, forgotten: int) -> None:

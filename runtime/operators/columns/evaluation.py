@@ -5,7 +5,7 @@ The result says on which rows an expression fails, and why; the other rows go on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,13 +13,15 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Item, Schema
 from vsc.runtime.expressions import Frame, columns_of, evaluate, true_rows
-from vsc.runtime.operators.columns.failures import Failed, shifted
 from vsc.runtime.operators.columns.flow import Flow, blanked, chosen, taken
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.values import arrow_type
 
-__all__ = ["Computed", "Evaluation", "Side"]
+__all__ = ["Computed", "Evaluation", "Failed", "Side", "shifted"]
+
+Failed = Mapping[int, NodeFailure]
+"""What went wrong, by the place of the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +105,8 @@ class Evaluation:
     def where(self, columns: Sequence[pa.Array], times: Int64s, asked: Mask) -> Computed:
         """The items where `asked`, null elsewhere; they are evaluated only where `asked`."""
         return self.run(Side([columns[i] for i in self.wanted[0]], times), asked=asked)
+
+
+def shifted(failed: Failed, places: Sequence[int] | np.ndarray) -> Failed:
+    """The failures of chosen rows, by the rows' original places."""
+    return {int(places[row]): failure for row, failure in failed.items()}

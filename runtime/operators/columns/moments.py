@@ -130,10 +130,6 @@ class Routes:
         """The places of the causes among the records that entered the stage."""
         return moments.levels[0] // self._count
 
-    def cause_of(self, first_level: int) -> int:
-        """The same, for the first level of one moment."""
-        return first_level // self._count
-
     def _step(self, moments: Moments, edge: tuple[str, int]) -> Moments:
         *outer, last = moments.levels
         route = last % self._count

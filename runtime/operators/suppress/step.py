@@ -118,7 +118,7 @@ class Holding(Step):
             came = np.bincount(spans.first[spans.first >= 0], minlength=changes)
             left = np.bincount(spans.end[spans.end < changes] + 1, minlength=changes + 1)[:changes]
             most = self._held.count + int(np.cumsum(came - left).max())
-            self._site.failures.metrics.peak(self._site.name, HELD_RECORDS, most)
+            self._site.peak(HELD_RECORDS, most)
 
     def _keep(self, now: int) -> None:
         """Writes the rows held from now on."""

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from vsc.runtime.operators.columns.evaluation import Side
-from vsc.runtime.operators.columns.failures import Failed
+from vsc.runtime.operators.columns.evaluation import Failed, Side
 from vsc.runtime.operators.columns.flow import Flow, blanked, taken
 from vsc.runtime.operators.tables.store import NO_RECORD, Reasons, TableColumns
 from vsc.runtime.records import Int64s, Mask
