@@ -1,8 +1,8 @@
 """The records that a stage loses: always counted, and kept as rows if a sink takes them.
 
 One call, `Losses.lose`, does both, so what is counted is what is kept; `Losses.failed` decides what to do about a
-failing expression. A row says at which node and why a record was
-lost, where it was read, and what it held. `Letters` answers questions about a plan; `DEAD_LETTER` has a row's columns.
+failing expression. A row says at which node and why a record was lost, where it was read, and what it held. `Letters`
+answers questions about a plan; `DEAD_LETTER` has a row's columns.
 """
 
 from __future__ import annotations
