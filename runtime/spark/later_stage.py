@@ -24,7 +24,7 @@ from vsc.runtime.operators.former import lift
 from vsc.runtime.operators.in_step import InStep
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.result import StageResult
-from vsc.runtime.operators.views.catalog import pulse, stores_of
+from vsc.runtime.operators.views.catalog import open_view, stores_of
 from vsc.runtime.records import Batch
 from vsc.runtime.spark.control import clocks, is_drain, stages_in_step
 from vsc.runtime.spark.counters import StateSize, StoreState, TaskCounters
@@ -213,7 +213,7 @@ class LaterStageTask:
         for store in stores_of(self.plan):
             if store.stage == self.stage:
                 name = store.name if store.canonical else f"{store.name}@{store.stage}"
-                now = pulse(self.plan, store, kv)
+                now = open_view(self.plan, store, kv)
                 found[name] = StoreState(*sizes.get(store_root(store.prefix), (0, 0)), now.held, now.stream_time)
         return found
 

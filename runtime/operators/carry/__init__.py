@@ -5,6 +5,6 @@ stores and fills the new ones.
 """
 
 from vsc.runtime.operators.carry.carry import Carried, Carry
-from vsc.runtime.operators.carry.told import Told
+from vsc.runtime.operators.carry.stores import Told
 
 __all__ = ["Carried", "Carry", "Told"]

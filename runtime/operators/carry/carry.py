@@ -11,8 +11,7 @@ from typing import NamedTuple
 from vsc.plan.nodes import Plan
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry.filled import Filled
-from vsc.runtime.operators.carry.stores import Move, moves
-from vsc.runtime.operators.carry.told import Told
+from vsc.runtime.operators.carry.stores import Move, Told, moves
 from vsc.runtime.operators.carry.waiting import CarriedWaiting
 from vsc.runtime.records import partition_of
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end
@@ -78,8 +77,7 @@ class Carry:
         """What `common` needs to know about an old stage and partition, whose state is `kv`."""
         told = Told(stage, partition)
         for move in self._from(stage, partition):
-            home = move.new_stage, move.new_root
-            meta = kv.get(move.root + META)
+            home, meta = move.home, kv.get(move.root + META)
             if meta is not None:
                 told.metas[home] = meta
             if move.moving.counted is not None and self._counts(move):
@@ -98,12 +96,11 @@ class Carry:
         by_place = sorted(told, key=lambda one: (one.stage, one.partition))
         self._waiting.check(by_place)
         for move in self._moves:
-            home = move.new_stage, move.new_root
-            of = {one.partition: one for one in by_place if home in one.metas}
+            of = {one.partition: one for one in by_place if move.home in one.metas}
             for to in range(self.partitions) if of else ():
                 ours = list(of.values()) if self._spreads(move) else [one for p, one in of.items() if p == to]
                 if ours:
-                    yield Carried(move.new_stage, to, move.new_root + META, self._meta(move, ours, to))
+                    yield Carried(move.now.stage, to, move.new_root + META, self._meta(move, ours, to))
         for stage, partition, key, value in self._waiting.metas(by_place):
             yield Carried(stage, partition, key, value)
 
@@ -112,7 +109,7 @@ class Carry:
         for move in self._from(stage, partition):
             meta = kv.get(move.root + META)
             for to, key, value in self._moved(move, partition, kv, meta):
-                yield Carried(move.new_stage, to, key, value)
+                yield Carried(move.now.stage, to, key, value)
         for row in self._waiting.rows(stage, partition, kv):
             yield Carried(*row)
         for number, (to_stage, to, one) in enumerate(self._filled.rows(stage, partition, kv, Metrics())):
@@ -121,12 +118,12 @@ class Carry:
 
     def _from(self, stage: int, partition: int) -> Sequence[Move]:
         """The moves that take rows from a stage and partition; replicated rows that move come from partition 0 only."""
-        of_stage = (move for move in self._moves if move.stage == stage)
-        return [m for m in of_stage if not (partition and m.was_replicated and self._spreads(m))]
+        of_stage = (move for move in self._moves if move.was.stage == stage)
+        return [m for m in of_stage if not (partition and m.was.replicated and self._spreads(m))]
 
     def _meta(self, move: Move, of: Sequence[Told], to: int) -> bytes:
         """The meta row of a new partition, merged from what belongs there `of` the old ones."""
-        home = move.new_stage, move.new_root
+        home = move.home
         if not self._counts(move):
             return of[0].metas[home]
         counts = [one.counts[home, to] for one in of if (home, to) in one.counts]
@@ -145,7 +142,7 @@ class Carry:
         """The rows, without the meta row, each with its new partition."""
         found = kv.scan(move.root, prefix_end(move.root))
         start, spreads, recode, moving = len(move.root), self._spreads(move), move.recode, move.moving
-        joined = spreads and self.old_partitions > 1 and not move.was_replicated
+        joined = spreads and self.old_partitions > 1 and not move.was.replicated
         while rows := list(islice(found, _AT_ONCE)):
             kept: list[tuple[bytes, bytes, bytes]] = []
             for key, value in rows:
@@ -166,7 +163,7 @@ class Carry:
         """The new partitions of each of the rows."""
         if not self._spreads(move):
             return [(partition,)] * len(rows)
-        if move.replicated:
+        if move.now.replicated:
             return [range(self.partitions)] * len(rows)
         keys = []
         for letter, rest, _ in rows:

@@ -70,7 +70,7 @@ class Filled:
         Records dropped on the way are counted in `lost`.
         """
         for way in self._ways:
-            if way.move.stage == stage:
+            if way.move.was.stage == stage:
                 for batch in self._given(way, partition, kv, lost):
                     for to, part in split(batch, self._codecs[way.port], self._partitions):
                         one = Waiting(way.port, Frontier.at(part).place, len(part), part.to_ipc())
@@ -78,14 +78,14 @@ class Filled:
 
     def _found(self, moves: Sequence[Move]) -> Iterator[_Way]:
         begun = {move.now.node for move in moves if not move.now.is_table}
-        tables = {(move.now.node, move.new_stage): move for move in moves if move.now.is_table}
+        tables = {(move.now.node, move.now.stage): move for move in moves if move.now.is_table}
         for node in self._new.nodes:
             fill = fill_of(self._new, node, lambda table: any(table.name == name for name, _ in tables))
             if fill is None or node.name in begun:
                 continue
             for stage in self._new.stages:
                 move = tables.get((fill.table.name, stage.id))
-                if move is not None and not move.was_replicated and fill.through[-1].name in stage.nodes:
+                if move is not None and not move.was.replicated and fill.through[-1].name in stage.nodes:
                     columns = Columns(move.was.value, move.now.value)
                     plan, to = _alone(self._new, stage, fill)
                     yield _Way(move, columns, fill.table, fill.through[-1].name, plan, stage.id, to)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vsc.changes import Change, Verdict, compare
 from vsc.changes.nodes import Nodes
 from vsc.plan.nodes import Column, Plan, Stage
 from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry.columns import Columns, Unfitting
-from vsc.runtime.operators.operator import operator_of
 from vsc.runtime.operators.partition import partition_codecs
-from vsc.runtime.operators.views.catalog import stores_of
+from vsc.runtime.operators.views.catalog import beside_of, stores_of
 from vsc.runtime.operators.views.store import StoreInfo
 from vsc.runtime.state import versioned_layout
 from vsc.runtime.state.keys import KeyCodec
@@ -20,9 +20,14 @@ from vsc.runtime.state.kv_base import store_root
 from vsc.runtime.state.moving import Moving, Recode
 from vsc.runtime.state.timed_rows import TimestampedStore
 
-__all__ = ["Move", "moves", "nearest"]
+__all__ = ["Move", "Told", "moves", "nearest"]
 
 _OF_TABLES = {"versioned": versioned_layout.MOVING, "unversioned": TimestampedStore.MOVING}
+
+
+Home = tuple[int, bytes]
+"""A store of the new plan: its stage and its root."""
+Counts = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +35,43 @@ class Move:
     """The move of an old store to a new one. `recode`: its rows get other columns.
 
     `codec` encodes the columns that decide a row's partition. `respread`: rows may move to other partitions even if the
-    number of partitions stays the same. `replicated`: all partitions have all rows; `was_replicated`: they did before.
+    number of partitions stays the same.
     """
 
     was: StoreInfo
     now: StoreInfo
-    stage: int
     root: bytes
-    new_stage: int
     new_root: bytes
     moving: Moving
     codec: KeyCodec
     recode: Recode | None
     respread: bool
-    was_replicated: bool
-    replicated: bool
+
+    @property
+    def home(self) -> Home:
+        """The new store."""
+        return self.now.stage, self.new_root
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one old stage and partition reports, for the rows that exist once per new partition.
+
+    By new store: the meta row (`metas`), and by new partition the counts of its rows (`counts`).
+
+    `waiting`: by new stage and partition, the next sequence number and how many records wait. `homeless`: by node name,
+    the records that wait for a node that no longer exists. `filled`: how many records made from tables' rows go to a
+    new stage and partition; `lost`: which of them were dropped.
+    """
+
+    stage: int
+    partition: int
+    metas: dict[Home, bytes] = field(default_factory=dict)
+    counts: dict[tuple[Home, int], Counts] = field(default_factory=dict)
+    waiting: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    homeless: dict[str, int] = field(default_factory=dict)
+    filled: dict[tuple[int, int], int] = field(default_factory=dict)
+    lost: Metrics = field(default_factory=Metrics)
 
 
 def moves(old: Plan, new: Plan, reset: frozenset[str], accept: frozenset[str]) -> list[Move]:
@@ -83,9 +110,9 @@ def _move(old: Plan, new: Plan, was: StoreInfo, now: StoreInfo) -> Move:
     moving = _moving(new, now)
     codec, before = partition_codecs(new)[now.partitioned], partition_codecs(old)[was.partitioned]
     return Move(
-        was, now, was.stage, store_root(was.prefix), now.stage, store_root(now.prefix), moving, codec,
+        was, now, store_root(was.prefix), store_root(now.prefix), moving, codec,
         None if columns.same else columns.recode,
-        codec.types != before.types or was.replicated != now.replicated, was.replicated, now.replicated,
+        codec.types != before.types or was.replicated != now.replicated,
     )  # fmt: skip
 
 
@@ -107,20 +134,14 @@ def _shown(columns: Sequence[Column]) -> str:
 def _moving(plan: Plan, store: StoreInfo) -> Moving:
     if store.is_table:
         return _OF_TABLES[store.kind]
-    operation = plan.node(store.node).operation
-    beside = operator_of(operation).beside
-    assert beside is not None
-    return beside.moving(operation)
+    node = plan.node(store.node)
+    return beside_of(node).moving(node.operation)
 
 
 def _encoded(plan: Plan, store: StoreInfo) -> tuple[Column, ...]:
     """The columns that the rows of a store are encoded with."""
     node = plan.node(store.node)
-    if store.is_table:
-        return node.schema.value
-    beside = operator_of(node.operation).beside
-    assert beside is not None
-    return beside.encoded(plan, node, node.operation)
+    return node.schema.value if store.is_table else beside_of(node).encoded(plan, node, node.operation)
 
 
 def _check_names(verdicts: dict[str, Change], reset: frozenset[str], accept: frozenset[str]) -> None:

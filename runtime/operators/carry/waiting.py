@@ -15,8 +15,7 @@ from vsc.changes.nodes import Nodes
 from vsc.plan.nodes import Plan, Stage
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.carry.columns import Columns, Unfitting
-from vsc.runtime.operators.carry.stores import nearest
-from vsc.runtime.operators.carry.told import Told
+from vsc.runtime.operators.carry.stores import Told, nearest
 from vsc.runtime.operators.in_step import Frontier
 from vsc.runtime.operators.partition import partition_codecs, split
 from vsc.runtime.records import Batch, Origin
@@ -48,8 +47,6 @@ class CarriedWaiting:
         self._old, self._new, self._nodes = old, new, Nodes(old, new)
         self._old_partitions, self._partitions = old_partitions, partitions
         self._codecs = partition_codecs(new)
-        self._schemas = {node.name: node.schema for node in old.nodes}
-        self._new_schemas = {node.name: node.schema for node in new.nodes}
         self._ways = [way for stage in new.stages[1:] for way in self._into(stage)]
         self._origins = {
             name: (node.name, node.source.rank)
@@ -63,7 +60,7 @@ class CarriedWaiting:
         if not following:
             return
         records: Counter[tuple[int, int]] = Counter()
-        for stage, partition, one in self._moved(told.stage, told.partition, kv):
+        for stage, partition, one, _ in self._moved(told.stage, told.partition, kv):
             records[stage, partition] += one.records
         told.waiting.update({home: (self._sequence(following, told.stage, 0), n) for home, n in records.items()})
         homeless = {port for port, _ in self._entering(told.stage)} - {way.port for way in self._ways}
@@ -95,14 +92,10 @@ class CarriedWaiting:
 
     def rows(self, stage: int, partition: int, kv: OrderedKV) -> Iterator[_Row]:
         """What waits in an old stage and partition, as rows of the new ones."""
-        for to_stage, to, one, sequence in self._numbered(stage, partition, kv):
+        for to_stage, to, one, sequence in self._moved(stage, partition, kv):
             yield to_stage, to, *row(one, sequence)
 
-    def _moved(self, stage: int, partition: int, kv: OrderedKV) -> Iterator[tuple[int, int, Waiting]]:
-        for to_stage, to, one, _ in self._numbered(stage, partition, kv):
-            yield to_stage, to, one
-
-    def _numbered(self, stage: int, partition: int, kv: OrderedKV) -> Iterator[tuple[int, int, Waiting, int]]:
+    def _moved(self, stage: int, partition: int, kv: OrderedKV) -> Iterator[tuple[int, int, Waiting, int]]:
         ways: dict[str, list[_Way]] = {}
         for way in self._ways:
             if way.stage == stage and not (way.was_broadcast and partition and not self._stays(way)):
@@ -111,7 +104,7 @@ class CarriedWaiting:
             return
         for sequence, one in WaitingBatches(kv).numbered():
             for way in ways.get(one.port, ()):
-                batch = self._carried(Batch.from_ipc(one.data, self._schemas[one.port], trusted=False), way)
+                batch = self._carried(Batch.from_ipc(one.data, self._old.node(one.port).schema, trusted=False), way)
                 for to, part in self._spread(batch, way, partition):
                     place = Frontier.at(part).place
                     moved = Waiting(way.new_port, place, len(part), part.to_ipc())
@@ -129,7 +122,7 @@ class CarriedWaiting:
     def _carried(self, batch: Batch, way: _Way) -> Batch:
         origins = tuple(self._origin(origin) for origin in batch.origins)
         values = batch.values if way.columns.same else way.columns.arrays(batch.values, len(batch))
-        return replace(batch, schema=self._new_schemas[way.new_port], origins=origins, values=values).sorted()
+        return replace(batch, schema=self._new.node(way.new_port).schema, origins=origins, values=values).sorted()
 
     def _origin(self, origin: Origin) -> Origin:
         """The source partition under the new plan; a removed source keeps its place."""

@@ -15,11 +15,11 @@ from vsc.runtime.operators.layout import stage_of_store
 from vsc.runtime.operators.operator import operator_of
 from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.operators.views.store import StoreInfo
-from vsc.runtime.operators.views.tables import open_table_view, table_pulse
-from vsc.runtime.operators.views.view import Beside, Pulse, StoreView
+from vsc.runtime.operators.views.tables import open_table_view
+from vsc.runtime.operators.views.view import Beside, StoreView
 from vsc.runtime.state.kv_base import OrderedKV
 
-__all__ = ["find_store", "held_back", "open_view", "pulse", "stores_of"]
+__all__ = ["beside_of", "find_store", "held_back", "open_view", "stores_of"]
 
 
 def stores_of(plan: Plan) -> tuple[StoreInfo, ...]:
@@ -55,15 +55,7 @@ def open_view(plan: Plan, store: StoreInfo, kv: OrderedKV) -> StoreView:
     if store.is_table:
         return open_table_view(plan, store, kv)
     node = plan.node(store.node)
-    return _beside(node).view(node, node.operation, store, kv)
-
-
-def pulse(plan: Plan, store: StoreInfo, kv: OrderedKV) -> Pulse:
-    """The pulse of a store in the map of its stage and partition."""
-    if store.is_table:
-        return table_pulse(store, kv)
-    view = open_view(plan, store, kv)
-    return Pulse(view.stream_time, view.held)
+    return beside_of(node).view(node, node.operation, store, kv)
 
 
 def held_back(plan: Plan, stage: Stage, node: Node, kv: OrderedKV) -> int:
@@ -72,7 +64,8 @@ def held_back(plan: Plan, stage: Stage, node: Node, kv: OrderedKV) -> int:
     return open_view(plan, store, kv).held
 
 
-def _beside(node: Node) -> Beside:
+def beside_of(node: Node) -> Beside:
+    """What `node`, which has a store that is not a table's, keeps there."""
     beside = operator_of(node.operation).beside
     assert beside is not None
     return beside
@@ -89,7 +82,7 @@ def _of_node(plan: Plan, stage: Stage, node: Node) -> Iterator[StoreInfo]:
         )  # fmt: skip
     kind = node.operation.keeps
     if kind is not None:
-        beside = _beside(node)
+        beside = beside_of(node)
         contents = beside.contents(plan, node, node.operation)
         yield StoreInfo(
             f"{node.owner}#{kind}", node.name, node.owner, stage.id, kind, contents.key,

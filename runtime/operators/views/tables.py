@@ -10,16 +10,15 @@ import numpy as np
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.views.question import Question, Status
 from vsc.runtime.operators.views.store import StoreInfo
-from vsc.runtime.operators.views.view import Entry, Pulse, StoreView, clock
+from vsc.runtime.operators.views.view import Entry, StoreView, clock
 from vsc.runtime.state.api import NEVER, Miss
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.timed_rows import TimestampedStore
 from vsc.runtime.state.versioned import VersionedStore
-from vsc.runtime.state.versioned_layout import RowKeys, decode_meta
 
-__all__ = ["open_table_view", "table_pulse"]
+__all__ = ["open_table_view"]
 
 _KEYS_AT_ONCE = 4096
 
@@ -36,21 +35,23 @@ def open_table_view(plan: Plan, store: StoreInfo, kv: OrderedKV) -> StoreView:
     return _Versioned(store, VersionedStore(kv, store.prefix, kept.retention, kept.segment, kept.grace, adopt=True))
 
 
-def table_pulse(store: StoreInfo, kv: OrderedKV) -> Pulse:
-    """The pulse of a table's store; only a versioned one has a clock."""
-    data = kv.get(RowKeys(store.prefix).meta) if store.kind == "versioned" else None
-    return Pulse(None if data is None else clock(decode_meta(data).observed), 0)
-
-
-class _Versioned:
-    """A versioned store: one entry per key, or with a history one per version."""
-
+class _Table:
     held = 0
 
-    def __init__(self, info: StoreInfo, store: VersionedStore) -> None:
-        self._store = store
+    def __init__(self, info: StoreInfo) -> None:
         self._keys = KeyCodec([c.type for c in info.key])
         self._rows = RowCodec([c.type for c in info.value])
+
+    def _no_record(self, key: bytes) -> Entry:
+        return Entry(Status.NO_RECORD, key, self._keys.decode(key), None, (None, None))
+
+
+class _Versioned(_Table):
+    """A versioned store: one entry per key, or with a history one per version."""
+
+    def __init__(self, info: StoreInfo, store: VersionedStore) -> None:
+        super().__init__(info)
+        self._store = store
 
     @property
     def stream_time(self) -> int | None:
@@ -80,7 +81,7 @@ class _Versioned:
             elif one is Miss.OLDER_THAN_RETENTION:
                 yield self._too_old(key)
             elif question.key is not None:
-                yield Entry(Status.NO_RECORD, key, self._keys.decode(key), None, (None, None))
+                yield self._no_record(key)
 
     def _tombstone(self, key: bytes, as_of: int | None) -> Entry:
         at = NEVER - 1 if as_of is None else as_of
@@ -93,7 +94,7 @@ class _Versioned:
             for version in reversed(versions):
                 yield self._entry(key, *version)
             if not versions and question.key is not None:
-                yield Entry(Status.NO_RECORD, key, self._keys.decode(key), None, (None, None))
+                yield self._no_record(key)
             elif question.start is not None and question.start < limit and versions and versions[0][0] > question.start:
                 yield self._too_old(key)
 
@@ -125,15 +126,14 @@ class _Versioned:
         return Entry(Status.OLDER_THAN_RETENTION, key, self._keys.decode(key), None, (None, self._limit))
 
 
-class _Unversioned:
+class _Unversioned(_Table):
     """A store that keeps one row per key. `valid_from` is the row's event time."""
 
-    stream_time, held = None, 0
+    stream_time = None
 
     def __init__(self, info: StoreInfo, store: TimestampedStore) -> None:
+        super().__init__(info)
         self._store = store
-        self._keys = KeyCodec([c.type for c in info.key])
-        self._rows = RowCodec([c.type for c in info.value])
 
     def rows(self) -> int:
         return sum(1 for _ in self._store.scan())
@@ -146,7 +146,7 @@ class _Unversioned:
         elif (found := next(self._store.scan(key, key + b"\0"), None)) is not None:
             yield self._entry(*found)
         else:
-            yield Entry(Status.NO_RECORD, key, self._keys.decode(key), None, (None, None))
+            yield self._no_record(key)
 
     def _entry(self, key: bytes, value: bytes, time: int) -> Entry:
         return Entry(Status.ROW, key, self._keys.decode(key), self._rows.decode(value), (time, None))

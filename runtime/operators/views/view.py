@@ -13,7 +13,7 @@ from vsc.runtime.operators.views.store import StoreInfo
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.moving import Moving
 
-__all__ = ["Beside", "Contents", "Entry", "Pulse", "StoreView", "byte_size", "clock"]
+__all__ = ["Beside", "Contents", "Entry", "StoreView", "byte_size", "clock"]
 
 
 class Entry(NamedTuple):
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
 
 
 class StoreView(Protocol):
-    """A store opened for reading."""
+    """A store opened for reading, which takes one read. Neither do `stream_time` and `held` cost more."""
 
     @property
     def stream_time(self) -> int | None:
@@ -42,16 +42,6 @@ class StoreView(Protocol):
 
     def answer(self, question: Question) -> Iterator[Entry]:
         """The requested rows, by key; the versions of one key newest first."""
-
-
-class Pulse(NamedTuple):
-    """What a store reports at the end of every epoch, at the cost of one read.
-
-    `stream_time` in ms, None without a clock or before the first record; `held`: how many rows wait for it to advance.
-    """
-
-    stream_time: int | None
-    held: int
 
 
 def clock(stream_time: int) -> int | None:
