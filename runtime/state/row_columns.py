@@ -18,7 +18,10 @@ from vsc.plan.types import DataType, DecimalType, ScalarType
 from vsc.runtime.state.slots import NARROW_DECIMAL, Slot
 from vsc.runtime.values import arrow_type, to_array, to_values
 
-__all__ = ["decode_rows", "encode_rows", "fixed_width_binary", "header_type"]
+__all__ = ["FORMAT_VERSION", "RowColumns", "fixed_width_binary"]
+
+FORMAT_VERSION = 1
+"""First byte of every row."""
 
 Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
@@ -27,81 +30,72 @@ _NUMPY = {"b": "i1", "h": "<i2", "i": "<i4", "q": "<i8", "f": "<f4", "d": "<f8",
 _MAX_BYTES = 2**31 - 1
 
 
-def header_type(slots: Sequence[Slot], bitmap: int) -> np.dtype[np.void]:
-    """The fixed part of a row as a packed numpy record: ``version``, ``nulls``, one field per column: ``c0``, ..."""
-    fields = [("version", "u1", ()), ("nulls", "u1", (bitmap,))]
-    fields += [(f"c{i}", _NUMPY[slot.code], ()) for i, slot in enumerate(slots)]
-    return np.dtype(fields)
+class RowColumns:
+    """Encodes and decodes whole columns of the given types, whose slots are `slots`."""
 
+    __slots__ = ("_header", "_slots", "_types")
 
-def encode_rows(
-    arrays: Sequence[pa.Array],
-    types: Sequence[DataType],
-    slots: Sequence[Slot],
-    header: np.dtype[np.void],
-    version: int,
-    count: int,
-) -> pa.BinaryArray:
-    """One encoded row for each of the `count` rows of `arrays`."""
-    rows = np.zeros(count, dtype=header)
-    rows["version"] = version
-    nulls = _null_bits(arrays, count)
-    if nulls is not None:
-        rows["nulls"] = nulls
-    variable: list[pa.Array] = []
-    end = np.zeros(count, dtype=np.int64)
-    for i, (array, data_type, slot) in enumerate(zip(arrays, types, slots, strict=True)):
-        if slot.variable:
-            data = _variable_bytes(array, data_type, slot)
-            variable.append(data)
-            end = end + pc.binary_length(data).fill_null(0).to_numpy(zero_copy_only=False)
-            rows[f"c{i}"] = end
-        else:
-            rows[f"c{i}"] = _fixed_values(array, data_type)
-    fixed = fixed_width_binary(rows.view(np.uint8).reshape(count, header.itemsize))
-    if not variable:
-        return fixed
-    return pc.binary_join_element_wise(fixed, *variable, b"", null_handling="replace", null_replacement=b"")
+    def __init__(self, types: Sequence[DataType], slots: Sequence[Slot]) -> None:
+        self._types, self._slots = types, slots
+        # The fixed part of a row, as a packed numpy record.
+        fields = [("version", "u1", ()), ("nulls", "u1", ((len(types) + 7) // 8,))]
+        fields += [(f"c{i}", _NUMPY[slot.code], ()) for i, slot in enumerate(slots)]
+        self._header: np.dtype[np.void] = np.dtype(fields)
 
+    def encode(self, arrays: Sequence[pa.Array], count: int) -> pa.BinaryArray:
+        """One encoded row for each of the `count` rows of `arrays`."""
+        rows = np.zeros(count, dtype=self._header)
+        rows["version"] = FORMAT_VERSION
+        nulls = _null_bits(arrays, count)
+        if nulls is not None:
+            rows["nulls"] = nulls
+        variable: list[pa.Array] = []
+        end = np.zeros(count, dtype=np.int64)
+        for i, (array, data_type, slot) in enumerate(zip(arrays, self._types, self._slots, strict=True)):
+            if slot.variable:
+                data = _variable_bytes(array, data_type, slot)
+                variable.append(data)
+                end = end + pc.binary_length(data).fill_null(0).to_numpy(zero_copy_only=False)
+                rows[f"c{i}"] = end
+            else:
+                rows[f"c{i}"] = _fixed_values(array, data_type)
+        fixed = fixed_width_binary(rows.view(np.uint8).reshape(count, self._header.itemsize))
+        if not variable:
+            return fixed
+        return pc.binary_join_element_wise(fixed, *variable, b"", null_handling="replace", null_replacement=b"")
 
-def decode_rows(
-    rows: pa.BinaryArray,
-    types: Sequence[DataType],
-    slots: Sequence[Slot],
-    header: np.dtype[np.void],
-    version: int,
-) -> tuple[pa.Array, ...]:
-    """The columns of encoded rows; where `rows` is null, every column is null.
+    def decode(self, rows: pa.BinaryArray) -> tuple[pa.Array, ...]:
+        """The columns of encoded rows; where `rows` is null, every column is null.
 
-    Raises ValueError for a row of another format version, or of other columns.
-    """
-    if rows.null_count:
-        valid = rows.is_valid().to_numpy(zero_copy_only=False)
-        place = pa.array(np.cumsum(valid) - 1, mask=~valid)
-        dense = decode_rows(rows.drop_null(), types, slots, header, version)
-        return tuple(column.take(place) for column in dense)
-    count = len(rows)
-    if count == 0:
-        return tuple(pa.array([], arrow_type(t)) for t in types)
-    starts = np.frombuffer(rows.buffers()[1], dtype=np.int32)[rows.offset : rows.offset + count + 1]
-    data = rows.buffers()[2] or pa.py_buffer(b"")
-    if (np.diff(starts) < header.itemsize).any():
-        raise ValueError(f"a row is cut short: the fixed section alone has {header.itemsize} bytes")
-    variable = [i for i, slot in enumerate(slots) if slot.variable]
-    fixed = _fixed_part(data, starts, header, whole=not variable)
-    if (fixed["version"] != version).any():
-        raise ValueError(f"a row is of an unknown format version; this release reads {version}")
-    pieces, width = _pieces(fixed, starts, data, variable), len(variable) + 1
-    columns = []
-    has_nulls = bool(fixed["nulls"].any())
-    for i, (data_type, slot) in enumerate(zip(types, slots, strict=True)):
-        nulls = ((fixed["nulls"][:, i >> 3] >> (i & 7)) & 1).astype(np.bool_) if has_nulls else None
-        if slot.variable:
-            wanted = np.arange(count, dtype=np.int64) * width + variable.index(i) + 1
-            columns.append(_variable_column(pieces.take(pa.array(wanted, mask=nulls)), data_type, slot))
-        else:
-            columns.append(_fixed_column(fixed[f"c{i}"], nulls, data_type))
-    return tuple(columns)
+        Raises ValueError for a row of another format version, or of other columns.
+        """
+        if rows.null_count:
+            valid = rows.is_valid().to_numpy(zero_copy_only=False)
+            place = pa.array(np.cumsum(valid) - 1, mask=~valid)
+            dense = self.decode(rows.drop_null())
+            return tuple(column.take(place) for column in dense)
+        count, header = len(rows), self._header
+        if count == 0:
+            return tuple(pa.array([], arrow_type(t)) for t in self._types)
+        starts = np.frombuffer(rows.buffers()[1], dtype=np.int32)[rows.offset : rows.offset + count + 1]
+        data = rows.buffers()[2] or pa.py_buffer(b"")
+        if (np.diff(starts) < header.itemsize).any():
+            raise ValueError(f"a row is cut short: the fixed section alone has {header.itemsize} bytes")
+        variable = [i for i, slot in enumerate(self._slots) if slot.variable]
+        fixed = _fixed_part(data, starts, header, whole=not variable)
+        if (fixed["version"] != FORMAT_VERSION).any():
+            raise ValueError(f"a row is of an unknown format version; this release reads {FORMAT_VERSION}")
+        pieces, width = _pieces(fixed, starts, data, variable), len(variable) + 1
+        columns = []
+        has_nulls = bool(fixed["nulls"].any())
+        for i, (data_type, slot) in enumerate(zip(self._types, self._slots, strict=True)):
+            nulls = ((fixed["nulls"][:, i >> 3] >> (i & 7)) & 1).astype(np.bool_) if has_nulls else None
+            if slot.variable:
+                wanted = np.arange(count, dtype=np.int64) * width + variable.index(i) + 1
+                columns.append(_variable_column(pieces.take(pa.array(wanted, mask=nulls)), data_type, slot))
+            else:
+                columns.append(_fixed_column(fixed[f"c{i}"], nulls, data_type))
+        return tuple(columns)
 
 
 def fixed_width_binary(matrix: Bytes) -> pa.BinaryArray:

@@ -27,13 +27,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from vsc.plan.types import DataType
-from vsc.runtime.state.row_columns import decode_rows, encode_rows, header_type
+from vsc.runtime.state.row_columns import FORMAT_VERSION, RowColumns
 from vsc.runtime.state.slots import Slot, slot_of
 
 __all__ = ["FORMAT_VERSION", "RowCodec"]
-
-FORMAT_VERSION = 1
-"""First byte of every row."""
 
 
 class RowCodec:
@@ -46,7 +43,7 @@ class RowCodec:
         self._slots: tuple[Slot, ...] = tuple(slot_of(t) for t in self.types)
         self._bitmap = (len(self.types) + 7) // 8
         self._header = struct.Struct(f"<B{self._bitmap}s" + "".join(slot.code for slot in self._slots))
-        self._columns = header_type(self._slots, self._bitmap)
+        self._columns = RowColumns(self.types, self._slots)
 
     def encode(self, values: Sequence[object]) -> bytes:
         """The bytes of one row, given as internal values in column order.
@@ -101,8 +98,7 @@ class RowCodec:
 
         Raises ValueError if the number of columns is not the codec's.
         """
-        rows = len(arrays[0]) if count is None else count
-        return encode_rows(arrays, self.types, self._slots, self._columns, FORMAT_VERSION, rows)
+        return self._columns.encode(arrays, len(arrays[0]) if count is None else count)
 
     def decode_columns(self, rows: pa.BinaryArray) -> tuple[pa.Array, ...]:
         """The columns of encoded rows, with the Arrow types of the codec's types.
@@ -110,4 +106,4 @@ class RowCodec:
         Where `rows` is null (a tombstone) every column is null. Raises ValueError for another format version, and for
         rows of other columns.
         """
-        return decode_rows(rows, self.types, self._slots, self._columns, FORMAT_VERSION)
+        return self._columns.decode(rows)
