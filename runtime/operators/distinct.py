@@ -23,8 +23,7 @@ from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.views.question import Question, Status
-from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.question import Question, Status, StoreInfo
 from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
 from vsc.runtime.records import Mask
 from vsc.runtime.state.keys import KeyCodec

@@ -17,8 +17,7 @@ from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, turns
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.views.question import Question, Status
-from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.question import Question, Status, StoreInfo
 from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.grace_buffer import MOVING, Buffered, TimeOrderedBuffer

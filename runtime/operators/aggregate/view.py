@@ -11,8 +11,7 @@ from vsc.runtime.operators.aggregate.calls import Calls, Group
 from vsc.runtime.operators.aggregate.state import SUFFIX, AggregateState, moving
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.views.question import Question, Status
-from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.question import Question, Status, StoreInfo
 from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end

@@ -13,7 +13,7 @@ from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry.columns import Columns, Unfitting
 from vsc.runtime.operators.partition import partition_codecs
 from vsc.runtime.operators.views.catalog import beside_of, stores_of
-from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.state import versioned_layout
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import store_root

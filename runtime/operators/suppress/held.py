@@ -14,8 +14,7 @@ from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.lookups import Lookup, TableRows
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.tables.store import NO_RECORD
-from vsc.runtime.operators.views.question import Question, Status
-from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.question import Question, Status, StoreInfo
 from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.keys import KeyCodec

@@ -4,8 +4,7 @@ Everything here only reads. It reads an ordered map of one stage and partition, 
 checkpoint of a query (`vsc.runtime.spark.epoch_state`), or from a test.
 """
 
-from vsc.runtime.operators.views.question import Question, Status
-from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.question import Question, Status, StoreInfo
 from vsc.runtime.operators.views.view import Entry, StoreView
 
 __all__ = ["Entry", "Question", "Status", "StoreInfo", "StoreView"]

@@ -14,7 +14,7 @@ from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.layout import stage_of_store
 from vsc.runtime.operators.operator import operator_of
 from vsc.runtime.operators.stores import store_prefix
-from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.operators.views.tables import open_table_view
 from vsc.runtime.operators.views.view import Beside, StoreView
 from vsc.runtime.state.kv_base import OrderedKV

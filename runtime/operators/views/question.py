@@ -1,4 +1,4 @@
-"""A query of a store, checked against what the store can answer."""
+"""A store of a plan as its users see it, and a query of it, checked against what the store can answer."""
 
 from __future__ import annotations
 
@@ -7,13 +7,54 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from vsc.plan.nodes import Column
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.operators.views.store import StoreInfo
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import prefix_end
 from vsc.runtime.values import brief, from_python
 
-__all__ = ["Question", "Status", "encoded_key", "question"]
+__all__ = ["Question", "Status", "StoreInfo", "encoded_key", "question"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreInfo:
+    """One store of a plan.
+
+    `node` is the node in the plan that keeps it, `owner` the user's node that this belongs to. `key` and `value` are
+    the columns of its rows; `extra` are further columns, each a bigint or null: times in ms, a number of rows.
+    `partitioned` is the node by whose key its rows are spread. `replicated`: every partition has
+    all rows (a global table). `canonical` is False for a table's further copies, in other stages that read it.
+    """
+
+    name: str
+    node: str
+    owner: str
+    stage: int
+    kind: str
+    key: tuple[Column, ...]
+    value: tuple[Column, ...]
+    extra: tuple[str, ...]
+    prefix: bytes
+    partitioned: str
+    replicated: bool = False
+    canonical: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The headers that users see: the columns, the status, `extra`.
+
+        If one of the latter has the name of a column, it is called ``_vsc_...`` instead; no column may have such a
+        name.
+        """
+        own = tuple(column.name for column in (*self.key, *self.value))
+        taken = {name.lower() for name in own}
+        beside = ("_status", *(f"_{name}" for name in self.extra))
+        return (*own, *(f"_vsc{name}" if name in taken else name for name in beside))
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table's own store."""
+        return self.kind in ("versioned", "unversioned")
 
 
 class Status(StrEnum):

@@ -8,8 +8,7 @@ from itertools import islice
 import numpy as np
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.views.question import Question, Status
-from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.question import Question, Status, StoreInfo
 from vsc.runtime.operators.views.view import Entry, StoreView, clock
 from vsc.runtime.state.api import NEVER, Miss
 from vsc.runtime.state.keys import KeyCodec

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from vsc.plan.nodes import Column, Node, Plan
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.views.question import Question, Status
-from vsc.runtime.operators.views.store import StoreInfo
+from vsc.runtime.operators.views.question import Question, Status, StoreInfo
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.moving import Moving
 
