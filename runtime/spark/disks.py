@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsc.plan.nodes import Plan
@@ -79,14 +80,10 @@ def _named(line: str, places: Sequence[Place]) -> Place | None:
     """The place that holds a path of `line`, or that path itself where it is in none of them."""
     for match in _PATH.finditer(line):
         path = os.path.normpath(match.group(1))
-        inside = [place for place in places if _below(path, os.path.abspath(place.path))]
+        inside = [place for place in places if Path(path).is_relative_to(os.path.abspath(place.path))]
         if inside:
             return max(inside, key=lambda place: len(os.path.abspath(place.path)))
     return None
-
-
-def _below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def disk_of(path: str) -> DiskUsage | None:

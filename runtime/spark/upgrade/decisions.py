@@ -36,9 +36,20 @@ def check_decided(changes: Sequence[Change], reset: Collection[str], accept: Col
                     f"{option} {name}: the verdict on this store is `{stores[name].value}`, there is nothing to decide",
                     f"remove `{option} {name}`",
                 )
-    for name in sorted(covered(reset, changes) & covered(accept, changes)):
+    emptied, kept = covered(reset, changes), covered(accept, changes)
+    for name in sorted(emptied & kept):
         raise ConfigurationError(f"the store {name} is in --reset and in --accept", "decide for one of them")
-    _check_stores(changes, covered(reset, changes) | covered(accept, changes))
+    asked = [c for c in changes if c.kind == "store" and c.verdict is Verdict.REBUILD]
+    open_ = [c for c in asked if c.name not in emptied | kept]
+    if open_:
+        found = "".join(f"\n  {c.name}: {c.reason} (line {c.line})" for c in open_)
+        known = {c.name for c in open_}
+        names = " ".join(c.name for c in open_ if c.name == _owner(c.name) or _owner(c.name) not in known)
+        raise UpgradeError(
+            f"decide what becomes of these stores:{found}",
+            f"`--reset {names}` begins with them empty, `--accept {names}` keeps what is in them; "
+            "or start the new topology with a new checkpoint, which reads everything again",
+        )
 
 
 def covered(names: Collection[str], changes: Sequence[Change]) -> frozenset[str]:
@@ -49,19 +60,6 @@ def covered(names: Collection[str], changes: Sequence[Change]) -> frozenset[str]
 
 def _owner(store: str) -> str:
     return store.partition("#")[0]
-
-
-def _check_stores(changes: Sequence[Change], decided: Collection[str]) -> None:
-    open_ = [c for c in changes if c.kind == "store" and c.verdict is Verdict.REBUILD and c.name not in decided]
-    if open_:
-        found = "".join(f"\n  {c.name}: {c.reason} (line {c.line})" for c in open_)
-        known = {c.name for c in open_}
-        names = " ".join(c.name for c in open_ if c.name == _owner(c.name) or _owner(c.name) not in known)
-        raise UpgradeError(
-            f"decide what becomes of these stores:{found}",
-            f"`--reset {names}` begins with them empty, `--accept {names}` keeps what is in them; "
-            "or start the new topology with a new checkpoint, which reads everything again",
-        )
 
 
 def remarks(changes: Sequence[Change], placed: Collection[str] = ()) -> list[str]:
