@@ -176,27 +176,27 @@ class EpochState:
         values, _ = codec.decode_first(asked.key)
         return int(partition_of([codec.encode(values)], self.partitions)[0])
 
-    def manifests(self, stage: int, only: int | None = None) -> dict[int, str]:
-        """The manifest of each partition, as JSON; checked, so that damage is reported before anything is read."""
-        found = {p: "" for p in range(self.partitions) if only in (None, p)}
+    def manifests(self, stage: int, only: int | None = None) -> dict[int, Manifest]:
+        """The manifest of each partition; checked, so that damage is reported before anything is read."""
+        found = {p: Manifest() for p in range(self.partitions) if only in (None, p)}
         for row in self._variable(stage, "manifest").select("partition_id", "value.text").collect():
             if row.partition_id in found:
-                chain = Manifest.load(row.text).blobs
+                found[row.partition_id] = Manifest.load(row.text)
+                chain = found[row.partition_id].blobs
                 if any(blob.name.split("-")[1:2] != [str(stage)] for blob in chain):
                     raise StateError(f"the state of stage {stage} is not where it was expected: {chain[0].name!r}")
-                found[row.partition_id] = row.text
         return found
 
-    def asked(self, stage: int, manifests: Mapping[int, str], ask: Ask, ddl: str) -> DataFrame:
+    def asked(self, stage: int, manifests: Mapping[int, Manifest], ask: Ask, ddl: str) -> DataFrame:
         """What `ask` gives for each of the partitions of `manifests`: rows of the columns `ddl`."""
         return self._blobs(stage, manifests).mapInArrow(Reader(self.plan, stage, manifests, ask), ddl)
 
-    def _blobs(self, stage: int, manifests: Mapping[int, str]) -> DataFrame:
+    def _blobs(self, stage: int, manifests: Mapping[int, Manifest]) -> DataFrame:
         """Rows (partition, place, data) for the readers: each partition's chunks in the order of its chain, all in one
         Spark partition, behind a row without data that makes sure that the partition is read at all."""
         order = []
-        for partition, text in manifests.items():
-            chunks = [(b.name, i) for b in Manifest.load(text or None).blobs for i in range(len(b.lengths))]
+        for partition, manifest in manifests.items():
+            chunks = [(b.name, i) for b in manifest.blobs for i in range(len(b.lengths))]
             order += [(partition, place, name, i) for place, (name, i) in enumerate([("", 0), *chunks])]
         wanted = self.spark.createDataFrame(order, "partition int, place int, name string, chunk int")
         there = self._variable(stage, "blobs").select(

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from vsc.runtime.errors import VscRuntimeError
 
-__all__ = ["Files", "default_is_local", "is_hidden", "is_local", "local_path", "logged_url", "usable"]
+__all__ = ["Files", "default_is_local", "first_line", "is_hidden", "is_local", "local_path", "logged_url", "usable"]
 
 
 MAX_BYTES = 64 << 20
@@ -26,13 +26,13 @@ def usable(kind: type[VscRuntimeError], what: str, help: str) -> Iterator[None]:
     """Turns what the file system raises inside into a `kind`: `what` names the place, `help` says what to do."""
     try:
         yield
-    except Py4JJavaError as error:
-        raise kind(f"{what} cannot be used: {_first_line(error.java_exception.toString())}", help) from error
-    except (PySparkException, OSError) as error:
-        raise kind(f"{what} cannot be used: {_first_line(str(error))}", help) from error
+    except (Py4JJavaError, PySparkException, OSError) as error:
+        raise kind(f"{what} cannot be used: {first_line(error)}", help) from error
 
 
-def _first_line(text: str) -> str:
+def first_line(error: Exception) -> str:
+    """What an error of a file system says, without Java's trace."""
+    text = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
     return next(iter(text.strip().splitlines()), "for an unknown reason")
 
 

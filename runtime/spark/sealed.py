@@ -16,7 +16,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.hadoop import Files, first_line
 
 __all__ = [
     "RESTORE",
@@ -110,10 +110,9 @@ def read_text(files: ReadableFiles, name: str) -> str:
     try:
         return files.read(name)
     except (Py4JJavaError, OSError, UnicodeDecodeError) as error:
-        java = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
         if not files.exists(name):
             raise CheckpointError(f"{_path(files, name)} is missing", RESTORE) from error
-        raise damaged(files, name, java.partition("\n")[0]) from error
+        raise damaged(files, name, first_line(error)) from error
 
 
 def damaged(files: ReadableFiles, name: str, why: str) -> CheckpointError:

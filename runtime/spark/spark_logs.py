@@ -25,7 +25,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.hadoop import Files
+from vsc.runtime.spark.hadoop import Files, first_line
 from vsc.runtime.spark.sealed import check_epoch, epochs_in, kept_epochs
 
 __all__ = ["KNOWN", "SparkLogs"]
@@ -256,7 +256,7 @@ class SparkLogs:
         try:
             self._files.crc32c(name)
         except Py4JJavaError as error:
-            raise self._damaged(name, error.java_exception.toString().partition("\n")[0], epoch) from error
+            raise self._damaged(name, first_line(error), epoch) from error
 
     def _missing(self, name: str, epoch: int | None) -> CheckpointError:
         return CheckpointError(f"{self._files.path(name)} is missing", self.way_back(epoch))

@@ -40,17 +40,16 @@ class Reader:
 
     plan: Plan
     stage: int
-    manifests: Mapping[int, str]
+    manifests: Mapping[int, Manifest]
     ask: Ask
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Takes rows (partition, place, data), a partition's together and by place, the first one without data."""
         rows = _rows(batches)
         for partition, _, _ in rows:
-            manifest = Manifest.load(self.manifests[partition] or None)
             folder = tempfile.TemporaryDirectory(prefix="vsc-look-", dir=spark_local())
             with folder as place, RocksKV(Path(place) / "state", durable=False) as base:
-                replay(_chunks(rows, partition), base, manifest)
+                replay(_chunks(rows, partition), base, self.manifests[partition])
                 lift(self.plan, self.stage, base)
                 yield from self.ask(partition, base)
 

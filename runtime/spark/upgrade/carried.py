@@ -20,7 +20,6 @@ from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry import Carried, Carry
 from vsc.runtime.spark.epoch_state import EpochState
 from vsc.runtime.spark.hadoop import Files, is_hidden
-from vsc.runtime.spark.protocol import Manifest
 from vsc.runtime.spark.seeds import packed, seed_line
 from vsc.runtime.state.kv import OrderedKV
 
@@ -64,8 +63,7 @@ class State:
     @property
     def size(self) -> int:
         """Bytes of its blobs."""
-        texts = (text for of in self._manifests.values() for text in of.values())
-        return sum(Manifest.load(text or None).size for text in texts)
+        return sum(manifest.size for of in self._manifests.values() for manifest in of.values())
 
     def look(self) -> None:
         """Finds out what all partitions have to know of each other. VscRuntimeError if that cannot be carried over."""
