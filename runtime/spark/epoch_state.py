@@ -24,10 +24,10 @@ from vsc.runtime.operators.views.catalog import find_store, stores_of
 from vsc.runtime.operators.views.question import question
 from vsc.runtime.records import partition_of
 from vsc.runtime.spark.hadoop import Files, usable
-from vsc.runtime.spark.identity import IDENTITY, Identity, read_identity
+from vsc.runtime.spark.identity import read_identity
 from vsc.runtime.spark.moved import follow_schemas
 from vsc.runtime.spark.protocol import Manifest
-from vsc.runtime.spark.sealed import ReadableFiles, epochs_in
+from vsc.runtime.spark.sealed import epochs_in
 from vsc.runtime.spark.session import read_configuration
 from vsc.runtime.spark.ship import ship
 from vsc.runtime.spark.store_readers import ENCODED, SIZES_DDL, Ask, Reader, row_ddl, store_rows, store_sizes
@@ -35,7 +35,7 @@ from vsc.runtime.spark.store_sizes import PartSize, StoreSize
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.values import to_values
 
-__all__ = ["EpochState", "identity_of", "read_store"]
+__all__ = ["EpochState", "read_store"]
 
 
 def read_store(
@@ -83,15 +83,6 @@ def read_store(
     return state.rows(info, asked).drop(ENCODED).toDF(*info.names)
 
 
-def identity_of(files: ReadableFiles) -> Identity:
-    """The identity of a checkpoint; CheckpointError if it is not one, is damaged, or has another version."""
-    if not files.exists(IDENTITY):
-        raise CheckpointError(
-            f"{files.root} is not a checkpoint of vsc", "give the folder that vsc run has as --checkpoint"
-        )
-    return read_identity(files)
-
-
 @dataclass(frozen=True, slots=True)
 class EpochState:
     """What one epoch left, opened for reading."""
@@ -107,7 +98,7 @@ class EpochState:
         """Opens the state after epoch `at_epoch`, or the newest one. Raises CheckpointError if it does not exist."""
         with usable(CheckpointError, f"the checkpoint {checkpoint}", "give the folder of a checkpoint"):
             files = Files(spark, checkpoint)
-            identity = identity_of(files)
+            identity = read_identity(files)
             plan, partitions = identity.plan(files), identity.partitions
             epochs = sorted(epochs_in(files, "commits"))
         if not epochs:

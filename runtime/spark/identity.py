@@ -80,7 +80,11 @@ class Identity:
 
 
 def read_identity(files: ReadableFiles) -> Identity:
-    """The identity of a checkpoint, which has one. CheckpointError if it is damaged or has another format version."""
+    """The identity of a checkpoint; CheckpointError if it is not one, is damaged, or has another format version."""
+    if not files.exists(IDENTITY):
+        raise CheckpointError(
+            f"{files.root} is not a checkpoint of vsc", "give the folder that vsc run has as --checkpoint"
+        )
     written = read_json(files, IDENTITY)
     version = written.get("format")
     if type(version) is int and not OLDEST <= version <= FORMAT:

@@ -70,15 +70,15 @@ def execute(args: argparse.Namespace) -> int:
 def _look_ahead(args: argparse.Namespace, local: bool) -> None:
     """Refuses everything that a local checkpoint alone shows to be wrong."""
     from vsc.runtime.errors import VscRuntimeError
-    from vsc.runtime.spark.epoch_state import identity_of
     from vsc.runtime.spark.hadoop import is_local, local_path
+    from vsc.runtime.spark.identity import read_identity
     from vsc.runtime.spark.sealed import LocalFiles
 
     if not is_local(args.checkpoint, local):
         return
     try:
         files = LocalFiles(local_path(args.checkpoint))
-        plan = identity_of(files).plan(files)
+        plan = read_identity(files).plan(files)
         if args.action != "list":
             _asked(args, plan)
     except VscRuntimeError as error:

@@ -19,9 +19,9 @@ from vsc.runtime.spark.connectors.file_rows import files_there
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.disks import disk_of
-from vsc.runtime.spark.epoch_state import EpochState, identity_of
+from vsc.runtime.spark.epoch_state import EpochState
 from vsc.runtime.spark.hadoop import Files, default_is_local
-from vsc.runtime.spark.identity import IDENTITY, Identity
+from vsc.runtime.spark.identity import IDENTITY, Identity, read_identity
 from vsc.runtime.spark.lineage import ORIGIN, Origin, check_current, check_finished
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.pace import Pace, Wait
@@ -60,7 +60,7 @@ def looked_at(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None) -> tu
     """What the new plan changes. VscRuntimeError if the names or small files of a folder show a problem. `new` None:
     only the old folder is checked."""
     check_finished(old)
-    identity = identity_of(old)
+    identity = read_identity(old)
     check_current(old)
     if new is not None:
         if new.root.rstrip("/") == old.root.rstrip("/"):
@@ -103,7 +103,7 @@ def _begin(files: Files, origin: Origin) -> None:
 def upgrade(job: Upgrade, spark: SparkSession, tell: Callable[[str], None]) -> Moved | None:
     """Makes the new checkpoint; None for a dry run. VscRuntimeError if it is refused, before anything is written."""
     old, new = Files(spark, job.old), Files(spark, job.new)
-    changes, identity = looked_at(job, old, new), identity_of(old)
+    changes, identity = looked_at(job, old, new), read_identity(old)
     check_decided(changes, job.reset, job.accept)
     check_placed(changes, job.plan, job.positions)
     resolved = check(job.plan, job.variables, "available-now", default_local=default_is_local(spark))
