@@ -31,7 +31,7 @@ from vsc.runtime.spark.sealed import (
     read_text,
     sealed,
     verified,
-)  # fmt: skip
+)
 
 __all__ = ["IDENTITY", "PLAN", "Identity", "changes_in_place", "read_identity"]
 
