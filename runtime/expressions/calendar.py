@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from vsc.plan.functions import PatternPart, parse_pattern
@@ -23,14 +24,13 @@ __all__ = [
     "HOUR",
     "MINUTE",
     "SECOND",
-    "STEPS",
     "civil",
     "date_text",
     "parse_date",
     "parse_timestamp",
     "pattern_reader",
     "timestamp_text",
-    "truncate",
+    "truncated",
 ]
 
 SECOND = 1_000_000
@@ -38,8 +38,7 @@ MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
-STEPS = {"microsecond": 1, "millisecond": 1000, "second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
-"""The length of those units that always have the same."""
+_STEPS = {"microsecond": 1, "millisecond": 1000, "second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY}
 EDGES = "".join(map(chr, (*range(0x21), 0x7F)))
 """What Spark strips from both ends of a text that it reads: white space and control characters."""
 
@@ -85,11 +84,13 @@ def timestamp_text(micros: int) -> str:
     return f"{text}.{fraction:06d}".rstrip("0") if fraction else text
 
 
-def truncate(unit: str, micros: int) -> int:
-    """The start of the `unit` (as in `vsc.plan.functions.TRUNCATION_UNITS`) that the timestamp lies in."""
-    step = STEPS.get(unit)
-    if step is not None:
-        return micros - micros % step
+def truncated(unit: str, micros: Any) -> Any:
+    """The start of the `unit` (as in `vsc.plan.functions.TRUNCATION_UNITS`) that the timestamp lies in.
+
+    Of an array of timestamps, if the unit is not longer than a week.
+    """
+    if unit in _STEPS:
+        return micros - micros % _STEPS[unit]
     days = micros // DAY
     if unit == "week":
         return (days - (days + 3) % 7) * DAY

@@ -101,7 +101,7 @@ def _concat(call: Call) -> Function:
 
 def _truncate(call: Call) -> Function:
     unit = str(_constant(call.args[0]))
-    return lambda written, micros: instant(calendar.truncate(unit, micros))
+    return lambda written, micros: instant(calendar.truncated(unit, micros))
 
 
 def _wrapped(value: int) -> int:
@@ -185,8 +185,9 @@ def _whole(function: Function) -> Form:
     return Form(lambda call: whole(call.function, call.args[0].type, call.type), kernels.whole(function))
 
 
-def _clock(unit: int, modulus: int) -> Form:
-    return _same(lambda micros: micros // unit % modulus, time_kernels.clock(unit, modulus))
+def _of_micros(function: Function) -> Form:
+    """An arithmetic function of the microseconds since 1970, the same for a number and an array."""
+    return _same(function, time_kernels.of_micros(function))
 
 
 def _date_part(part: Function, function: Function) -> Form:
@@ -195,10 +196,6 @@ def _date_part(part: Function, function: Function) -> Form:
 
 def _trim(strip: Function, function: Function) -> Form:
     return _same(lambda value: strip(value, " "), lambda call, args: function(args[0], characters=" "))
-
-
-def _since_1970(unit: int) -> Form:
-    return _same(lambda micros: micros // unit, time_kernels.since_1970(unit))
 
 
 def _after_1970(unit: int) -> Form:
@@ -232,7 +229,7 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "get_field": Form(_field, kernels.get_field),
     "greatest": Form(_extreme, kernels.extreme(pc.max_element_wise), seeing),
     "gt": _COMPARISON,
-    "hour": _clock(calendar.HOUR, 24),
+    "hour": _of_micros(lambda micros: micros // calendar.HOUR % 24),
     "if": CASE,
     "in": IN,
     "is_not_null": _same(lambda value: value is not None, kernels.is_null, seeing),
@@ -245,7 +242,7 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "lt": _COMPARISON,
     "ltrim": _trim(str.lstrip, pc.utf8_ltrim),
     "md5": _same(_md5),
-    "minute": _clock(calendar.MINUTE, 60),
+    "minute": _of_micros(lambda micros: micros // calendar.MINUTE % 60),
     "modulo": Form(_arithmetic, kernels.modulo, divisor_first),
     "month": _date_part(lambda days: calendar.civil(days)[1], pc.month),
     "multiply": Form(_arithmetic, kernels.arithmetic, stepwise),
@@ -257,7 +254,7 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "quarter": _date_part(lambda days: (calendar.civil(days)[1] + 2) // 3, pc.quarter),
     "round": Form(_round, kernels.rounding),
     "rtrim": _trim(str.rstrip, pc.utf8_rtrim),
-    "second": _clock(calendar.SECOND, 60),
+    "second": _of_micros(lambda micros: micros // calendar.SECOND % 60),
     "sha2": _same(_sha2),
     "size": _same(len, kernels.size),
     "split": Form(_split, text_kernels.split),
@@ -273,8 +270,8 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "trim": _trim(str.strip, pc.utf8_trim),
     "try_divide": Form(_try_divide, kernels.try_divide, divisor_first),
     "try_to_timestamp": Form(_try_to_timestamp, time_kernels.by_pattern),
-    "unix_millis": _since_1970(calendar.SECOND // 1000),
-    "unix_seconds": _since_1970(calendar.SECOND),
+    "unix_millis": _of_micros(lambda micros: micros // (calendar.SECOND // 1000)),
+    "unix_seconds": _of_micros(lambda micros: micros // calendar.SECOND),
     "upper": _same(str.upper, text_kernels.case_of(pc.ascii_upper)),
     "xxhash64": Form(_hash, looks=seeing),
     "year": _date_part(lambda days: calendar.civil(days)[0], pc.year),

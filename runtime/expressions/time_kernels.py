@@ -12,27 +12,17 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call
 from vsc.plan.functions import parse_pattern
-from vsc.runtime.expressions.calendar import DAY, STEPS
+from vsc.runtime.expressions.calendar import DAY, truncated
 from vsc.runtime.expressions.forms import Kernel, Uncertain, checked, constant, fits, numbers, with_nulls_of
 from vsc.runtime.values import arrow_type
 
 
-def clock(unit: int, modulus: int) -> Kernel:
-    """A part of the time of day."""
+def of_micros(function: Callable[[Any], Any]) -> Kernel:
+    """An arithmetic function of the microseconds since 1970."""
 
     def kernel(call: Call, args: list[Any]) -> Any:
-        micros = args[0].view(pa.int64())
-        return with_nulls_of((numbers(micros) // unit % modulus).astype(np.int32), pa.int32(), micros)
-
-    return kernel
-
-
-def since_1970(unit: int) -> Kernel:
-    """The number of units of `unit` microseconds since 1970, rounded down."""
-
-    def kernel(call: Call, args: list[Any]) -> Any:
-        micros = args[0].view(pa.int64())
-        return with_nulls_of(numbers(micros) // unit, pa.int64(), micros)
+        micros, wanted = args[0].view(pa.int64()), arrow_type(call.type)
+        return with_nulls_of(function(numbers(micros)).astype(wanted.to_pandas_dtype(), copy=False), wanted, micros)
 
     return kernel
 
@@ -60,15 +50,12 @@ def truncate(call: Call, args: list[Any]) -> Any:
     values = numbers(micros)
     if len(values) and values.min() < -(2**62):
         raise Uncertain
-    if unit in STEPS:
-        start = values - values % STEPS[unit]
-    elif unit == "week":
-        days = values // DAY
-        start = (days - (days + 3) % 7) * DAY
-    else:
+    if unit in _MONTHS:
         months = (values // DAY).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
         first = (months - months % _MONTHS[unit]).astype("datetime64[M]").astype("datetime64[D]")
         start = first.astype(np.int64) * DAY
+    else:
+        start = truncated(unit, values)
     return with_nulls_of(start, pa.int64(), micros).view(arrow_type(call.type))
 
 
