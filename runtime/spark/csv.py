@@ -21,12 +21,9 @@ import pyarrow.csv as pacsv
 
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.csv_dialect import CsvDialect, record_ends
-from vsc.runtime.spark.source_columns import CORRUPT
+from vsc.runtime.spark.source_columns import BAD, CORRUPT
 
-__all__ = ["REASON", "CsvCells", "runs"]
-
-REASON = "_vsc_reason"
-"""Column: why the record cannot be read, null if it can."""
+__all__ = ["CsvCells", "runs"]
 
 CHUNK_BYTES = 8 << 20
 MAX_RECORD = 64 << 20
@@ -37,7 +34,7 @@ _SEPARATORS = {",": ",", ";": ";", "\t": r"\t", "|": "|"}
 
 @dataclass(frozen=True)
 class CsvCells:
-    """For mapInArrow over (line, path, *others): the declared columns as text, path, others, and `REASON`.
+    """For mapInArrow over (line, path, *others): the declared columns as text, path, others, and `BAD`.
 
     A line is bytes without its end, which is the dialect's. A blank line is not a record. A column that the header does
     not name is null. `place` is the source in messages.
@@ -202,7 +199,7 @@ class _File:
         arrays = [found.get(name, absent) for name in self._cells.columns]
         arrays += [pa.repeat(value, total) for value in self._others]
         arrays.append(pa.array(reasons, pa.string()))
-        names = [*self._cells.columns, *self._cells.others, REASON]
+        names = [*self._cells.columns, *self._cells.others, BAD]
         if self._cells.texts:
             texts = self._texts(data)
             arrays.append(pa.array([_shown(text) for text in texts], pa.string()))

@@ -10,8 +10,9 @@ from random import Random
 
 import pyarrow as pa
 
-from vsc.runtime.spark.csv import REASON, CsvCells
+from vsc.runtime.spark.csv import CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect
+from vsc.runtime.spark.source_columns import BAD
 
 __all__ = ["Answer", "CsvFile", "by_python", "by_vsc", "random_file"]
 
@@ -121,5 +122,5 @@ def by_vsc(files: list[CsvFile], rng: Random) -> list[Answer]:
     answers: list[Answer] = [[] for _ in files]
     for batch in cells(batches):
         for row in batch.to_pylist():
-            answers[int(row["part"])].append([row[n] for n in first.names] if row[REASON] is None else None)
+            answers[int(row["part"])].append([row[n] for n in first.names] if row[BAD] is None else None)
     return answers

@@ -14,9 +14,9 @@ from tests.generated.seeds import seeds
 from tests.runtime.csv_files import Answer, CsvFile, by_python, by_vsc, random_file
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark import csv
-from vsc.runtime.spark.csv import REASON, CsvCells
+from vsc.runtime.spark.csv import CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect, record_ends
-from vsc.runtime.spark.source_columns import CORRUPT
+from vsc.runtime.spark.source_columns import BAD, CORRUPT
 
 SEEDS = seeds("VSC_CSV_FILES", 500)
 BLOCKS = [SEEDS[start : start + 500] for start in range(0, len(SEEDS), 500)]
@@ -47,7 +47,7 @@ def read(
     lines = [*data.removesuffix(b"\n").split(b"\n")]
     batch = pa.record_batch([pa.array(lines, pa.binary()), pa.array(["file:/d/x.csv"] * len(lines))], names=["v", "p"])
     cells = CsvCells(names, CsvDialect.of(options, "source 's'"), "source 's'", ("p",), chunk)
-    return [([row[n] for n in names], row[REASON]) for found in cells([batch]) for row in found.to_pylist()]
+    return [([row[n] for n in names], row[BAD]) for found in cells([batch]) for row in found.to_pylist()]
 
 
 @pytest.mark.parametrize("end", ["", "\n"])
@@ -167,7 +167,7 @@ def test_the_text_of_a_record_if_it_is_asked_for() -> None:
     for chunk in (1, 7, 8 << 20):
         cells = CsvCells(("a", "b"), CsvDialect.of({}, "source 's'"), "source 's'", ("p",), chunk, texts=True)
         rows = [row for found in cells([batch]) for row in found.to_pylist()]
-        assert [(row[CORRUPT], row[REASON]) for row in rows] == [
+        assert [(row[CORRUPT], row[BAD]) for row in rows] == [
             ('1,"x\ny"', None), ("2", "it has 1 cells, not 2"), ("\\xff,3", "column 'a' is not UTF-8 text"),
             ('4,"z', "a quote is not closed"),
         ]  # fmt: skip

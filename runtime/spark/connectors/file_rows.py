@@ -16,7 +16,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Source
 from vsc.plan.types import ArrayType, MapType, StructType
-from vsc.runtime.spark.csv import REASON, CsvCells
+from vsc.runtime.spark.csv import CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect
 from vsc.runtime.spark.ddl import ddl, quoted
 from vsc.runtime.spark.hadoop import Files, logged_url
@@ -151,13 +151,13 @@ def _csv(spark: SparkSession, source: Source, options: Options, raw: bool) -> Da
     lines = frame.select(F.col("value").cast("binary"), *_metadata(frame, source.timestamp is None))
     names = tuple(c.name for c in source.columns)
     others = {PART: "string", START: "bigint"} | ({TIME: "bigint"} if source.timestamp is None else {})
-    types = dict.fromkeys(names, "string") | others | {REASON: "string"}
+    types = dict.fromkeys(names, "string") | others | {BAD: "string"}
     if raw:
         types[CORRUPT] = "string"
     cells = CsvCells(names, dialect, options.place, tuple(others), texts=raw)
     text = lines.mapInArrow(cells, ddl(types.items()))
     formats = {name.lower(): value for name, value in options.spark.items() if name.lower() in TEXT_FORMATS}
-    zone, typed, problems = known_zone(spark, options), [], [F.col(REASON)]
+    zone, typed, problems = known_zone(spark, options), [], [F.col(BAD)]
     for column in source.columns:
         cell = F.col(quoted(column.name))
         value = _cell(cell, column.type, formats, zone)
