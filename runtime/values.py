@@ -26,7 +26,10 @@ import pyarrow.compute as pc
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
 from vsc.runtime.times import microseconds
 
-__all__ = ["INTEGER_BITS", "arrow_type", "brief", "displayed", "from_python", "to_array", "to_python", "to_values"]
+__all__ = [
+    "INTEGER_BITS", "arrow_type", "brief", "displayed", "from_python", "text_bytes", "to_array", "to_python",
+    "to_values",
+]  # fmt: skip
 
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 """The width of each integer type, by its name."""
@@ -148,6 +151,15 @@ def _offsets(values: Sequence[Any]) -> pa.Array:
 def _nulls(values: Sequence[Any]) -> pa.Array | None:
     mask = np.fromiter((value is None for value in values), np.bool_, len(values))
     return pa.array(mask) if mask.any() else None
+
+
+def text_bytes(column: pa.Array) -> memoryview:
+    """The bytes of a column of texts or binaries without nulls, one value after the other, not copied."""
+    if not len(column):
+        return memoryview(b"")
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int32)
+    return memoryview(data or b"")[int(ends[column.offset]) : int(ends[column.offset + len(column)])]
 
 
 # --------------------------------------------------------------------------------- internal and users' values

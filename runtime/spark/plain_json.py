@@ -23,7 +23,7 @@ import pyarrow.json as pj
 from vsc.plan.nodes import Column
 from vsc.plan.types import DataType, DecimalType
 from vsc.runtime.expressions.json_text import quoted
-from vsc.runtime.values import INTEGER_BITS, arrow_type
+from vsc.runtime.values import INTEGER_BITS, arrow_type, text_bytes
 
 __all__ = ["is_written", "parsed", "plain_pattern", "written"]
 
@@ -98,12 +98,10 @@ def _value(type: DataType) -> str | None:
 def _read(texts: pa.Array, schema: pa.Schema) -> pa.Table:
     if not len(texts):
         return schema.empty_table()
-    lines = pc.binary_join_element_wise(texts, "", "\n")
-    _, offsets, data = lines.buffers()
-    size = int(np.frombuffer(offsets, np.int32)[len(lines)])
+    lines = text_bytes(pc.binary_join_element_wise(texts, "", "\n"))
     found = pj.read_json(
-        pa.BufferReader(data.slice(0, size)),
-        pj.ReadOptions(use_threads=False, block_size=size + 1),
+        pa.BufferReader(lines),
+        pj.ReadOptions(use_threads=False, block_size=len(lines) + 1),
         pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
     )
     if found.num_rows != len(texts):
@@ -165,13 +163,5 @@ def _text(array: pa.Array) -> pa.Array:
 
 
 def _has_escapes(array: pa.Array) -> bool:
-    given = array.drop_null()
-    if not len(given):
-        return False
-    _, offsets, data = given.buffers()
-    ends = np.frombuffer(offsets, np.int32)
-    first, last = int(ends[given.offset]), int(ends[given.offset + len(given)])
-    if first == last:
-        return False
-    found = np.frombuffer(data, np.uint8)[first:last]
+    found = np.frombuffer(text_bytes(array.drop_null()), np.uint8)
     return bool(((found < 0x20) | (found == ord('"')) | (found == ord("\\"))).any())

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
 from vsc.runtime.expressions.json_text import writer
 from vsc.runtime.spark.connectors.table_types import fits as is_wider
-from vsc.runtime.values import INTEGER_BITS, to_values
+from vsc.runtime.values import INTEGER_BITS, text_bytes, to_values
 
 __all__ = ["TableColumn", "as_json", "copied", "created_type", "fits", "gives", "texts"]
 
@@ -167,10 +167,7 @@ def _quoted(item: str | None) -> str:
 def copied(columns: list[pa.Array]) -> memoryview:
     """Columns of text as the lines of ``COPY ... (format text)``."""
     cells = [pc.fill_null(_escaped(column), "\\N") for column in columns]
-    lines = pc.binary_join_element_wise(pc.binary_join_element_wise(*cells, "\t"), "", "\n")
-    offsets, data = lines.cast(pa.large_string()).buffers()[1:]
-    ends = memoryview(offsets).cast("q")
-    return memoryview(data)[ends[lines.offset] : ends[lines.offset + len(lines)]]
+    return text_bytes(pc.binary_join_element_wise(pc.binary_join_element_wise(*cells, "\t"), "", "\n"))
 
 
 def _escaped(column: pa.Array) -> pa.Array:

@@ -27,6 +27,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from vsc.runtime.errors import SinkError
 from vsc.runtime.spark.connectors.kafka_client import common, quiet
+from vsc.runtime.values import text_bytes
 
 __all__ = ["SECONDS", "EpochReader", "Ledger", "Note", "OpenTransaction", "create_epochs", "epoch_partitions"]
 
@@ -181,10 +182,7 @@ class Ledger:
 def _bytes(column: pa.Array) -> tuple[memoryview, np.ndarray]:
     """The bytes of a binary column, one value after the other, and their lengths."""
     lengths = pc.fill_null(pc.binary_length(column), _NULL).to_numpy(zero_copy_only=False)
-    filled = column.drop_null().cast(pa.binary())
-    _, offsets, data = filled.buffers()
-    ends = np.frombuffer(offsets, np.int32)[filled.offset : filled.offset + len(filled) + 1] if len(filled) else (0, 0)
-    return memoryview(data or b"")[int(ends[0]) : int(ends[-1])], lengths
+    return text_bytes(column.drop_null().cast(pa.binary())), lengths
 
 
 def _headers(column: pa.Array, first: int) -> Iterator[bytes]:
