@@ -65,12 +65,9 @@ def in_milliseconds(number: str, unit: str) -> str:
 
     It divides by decimals: that is exact, while the quotient of two bigints is a double.
     """
-    match unit:
-        case "seconds":
-            return f"{number} * 1000"
-        case "microseconds":
-            return f"cast({number} / 1000.0 as bigint)"
-        case "nanoseconds":
-            return f"cast({number} / 1000000.0 as bigint)"
-        case _:
-            return number
+    written = {
+        "seconds": f"{number} * 1000",
+        "microseconds": f"cast({number} / 1000.0 as bigint)",
+        "nanoseconds": f"cast({number} / 1000000.0 as bigint)",
+    }
+    return written.get(unit, number)

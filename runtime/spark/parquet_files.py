@@ -96,13 +96,10 @@ def _columns(files: ParquetFiles, url: str) -> Iterator[tuple[list[pa.Array], in
 
 def _step(file: pq.ParquetFile, names: list[str]) -> int:
     """How many rows to read at once."""
-    wanted, size, rows = set(names), 0, int(file.metadata.num_rows)
-    for number in range(file.num_row_groups):
-        group = file.metadata.row_group(number)
-        for i in range(group.num_columns):
-            column = group.column(i)
-            if column.path_in_schema in wanted:
-                size += column.total_uncompressed_size
+    wanted, rows = set(names), int(file.metadata.num_rows)
+    groups = map(file.metadata.row_group, range(file.num_row_groups))
+    columns = (group.column(i) for group in groups for i in range(group.num_columns))
+    size: int = sum(column.total_uncompressed_size for column in columns if column.path_in_schema in wanted)
     return max(1, min(BATCH_ROWS, BATCH_BYTES * rows // max(1, size)))
 
 
