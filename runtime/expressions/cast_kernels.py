@@ -107,7 +107,7 @@ def _to_decimal(column: pa.Array, source: DataType, target: DecimalType) -> Any:
         return _safe(column, arrow_type(target))
     if source == ScalarType("double"):
         return _double_to_decimal(column, target)
-    if isinstance(source, ScalarType) and source.name in INTEGER_BITS and target.scale <= 19:
+    if str(source) in INTEGER_BITS and target.scale <= 19:
         return _safe(_safe(column, pa.decimal128(19 + target.scale, target.scale)), arrow_type(target))
     raise Uncertain
 

@@ -135,7 +135,7 @@ def _to_floating(source: DataType, name: str) -> Caster:
         return of_string
     if str(source) == "timestamp":
         return (lambda value: to_float32(value / SECOND)) if single else (lambda value: value / SECOND)
-    if single and isinstance(source, ScalarType) and source.name in INTEGER_BITS:
+    if single and str(source) in INTEGER_BITS:
         return lambda value: float(np.int64(value).astype(np.float32))  # rounded once, not by way of a double
     return (lambda value: to_float32(float(value))) if single else float
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call, Expr, Literal
-from vsc.plan.types import DataType, ScalarType
+from vsc.plan.types import DataType
 from vsc.runtime.expressions.failure import ExpressionFailure
 from vsc.runtime.records import Mask
 from vsc.runtime.values import arrow_type, to_array, to_values
@@ -43,7 +43,6 @@ __all__ = [
     "in_turn",
     "length_of",
     "mapped",
-    "name_of",
     "null_rows",
     "numbers",
     "seeing",
@@ -166,11 +165,6 @@ def _always(scalar: pa.Scalar, expr: Expr) -> Argument:
 
 
 # -------------------------------------------------------------------------------------------------- tools of kernels
-
-
-def name_of(type: DataType) -> str:
-    """The name of a scalar type, empty for others."""
-    return type.name if isinstance(type, ScalarType) else ""
 
 
 def length_of(args: list[Any]) -> int:

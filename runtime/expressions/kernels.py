@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call
-from vsc.plan.types import ArrayType, DataType, DecimalType, StructType
+from vsc.plan.types import BIGINT, ArrayType, DataType, DecimalType, StructType
 from vsc.runtime.expressions.forms import (
     Kernel,
     Uncertain,
@@ -22,7 +22,6 @@ from vsc.runtime.expressions.forms import (
     constant,
     full,
     length_of,
-    name_of,
     numbers,
     typed,
     with_nulls_of,
@@ -35,10 +34,10 @@ from vsc.runtime.values import INTEGER_BITS, arrow_type
 
 def arithmetic(call: Call, args: list[Any]) -> Any:
     """``+ - *`` of two or more; not where Spark cuts digits of a decimal off."""
-    if name_of(call.args[1].type) == "interval":
+    if str(call.args[1].type) == "interval":
         millis = pa.scalar(constant(call.args[1]) * 1000, pa.int64())
-        return checked(_arrow(call, "bigint"), args[0].view(pa.int64()), millis).view(arrow_type(call.type))
-    step = _arrow(call, name_of(call.type))
+        return checked(_arrow(call.function, BIGINT), args[0].view(pa.int64()), millis).view(arrow_type(call.type))
+    step = _arrow(call.function, call.type)
     found = args[0]
     for arg in args[1:]:
         found = checked(step, found, arg)
@@ -47,15 +46,15 @@ def arithmetic(call: Call, args: list[Any]) -> Any:
     return found
 
 
-def _arrow(call: Call, type: str) -> Callable[..., Any]:
+def _arrow(function: str, type: DataType) -> Callable[..., Any]:
     """Arrow's function of that name, the one that fails on overflow for integers."""
-    found: Callable[..., Any] = getattr(pc, f"{call.function}_checked" if type in INTEGER_BITS else call.function)
+    found: Callable[..., Any] = getattr(pc, f"{function}_checked" if str(type) in INTEGER_BITS else function)
     return found
 
 
 def divide(call: Call, args: list[Any]) -> Any:
     """``/`` of floating-point numbers."""
-    if name_of(call.type) not in ("double", "float"):
+    if str(call.type) not in ("double", "float"):
         raise Uncertain
     zero = pc.and_kleene(pc.equal(args[1], 0.0), pc.is_valid(args[0]))
     if pc.any(full(zero, length_of(args))).as_py():
@@ -65,7 +64,7 @@ def divide(call: Call, args: list[Any]) -> Any:
 
 def modulo(call: Call, args: list[Any]) -> Any:
     """``%`` of integers."""
-    if name_of(call.type) not in INTEGER_BITS:
+    if str(call.type) not in INTEGER_BITS:
         raise Uncertain
     left, right = (full(arg, length_of(args)) for arg in args)
     divisor = numbers(right.fill_null(pa.scalar(1, right.type)))
@@ -78,12 +77,12 @@ def modulo(call: Call, args: list[Any]) -> Any:
 
 def of_one(call: Call, args: list[Any]) -> Any:
     """Unary minus and ``abs``."""
-    return checked(_arrow(call, name_of(call.type)), *args)
+    return checked(_arrow(call.function, call.type), *args)
 
 
 def try_divide(call: Call, args: list[Any]) -> Any:
     """Of floating-point numbers."""
-    if name_of(call.type) not in ("double", "float"):
+    if str(call.type) not in ("double", "float"):
         raise Uncertain
     dividend, divisor = args
     return pc.divide(dividend, pc.if_else(pc.equal(divisor, 0.0), pa.scalar(None, divisor.type), divisor))
@@ -93,7 +92,7 @@ def whole(function: Callable[..., Any]) -> Kernel:
     """``ceil`` and ``floor`` of floating-point numbers; integers are whole."""
 
     def kernel(call: Call, args: list[Any]) -> Any:
-        if name_of(call.args[0].type) in INTEGER_BITS:
+        if str(call.args[0].type) in INTEGER_BITS:
             return args[0]
         if isinstance(call.type, DecimalType):
             raise Uncertain
@@ -110,7 +109,7 @@ def rounding(call: Call, args: list[Any]) -> Any:
     digits = constant(call.args[1])
     if isinstance(call.type, DecimalType) and digits >= 0:
         return rounded_decimals(args[0], call.type)
-    if name_of(call.type) != "double" or not 0 <= digits <= 15:
+    if str(call.type) != "double" or not 0 <= digits <= 15:
         raise Uncertain
     units, sure = nearest_units(numbers(args[0]), digits)
     found = units / 10.0**digits + 0.0
@@ -147,7 +146,7 @@ def extreme(function: Callable[..., Any]) -> Kernel:
     """``greatest`` and ``least``, but of floating-point numbers: NaN is the greatest, and -0.0 is 0.0."""
 
     def kernel(call: Call, args: list[Any]) -> Any:
-        if name_of(call.type) in ("float", "double"):
+        if str(call.type) in ("float", "double"):
             raise Uncertain
         return checked(function, *args, skip_nulls=True)
 
@@ -169,9 +168,9 @@ _COMPARABLE = {"boolean", *INTEGER_BITS, "string", "binary", "date", "timestamp"
 
 def compare(function: str, type: DataType, left: Any, right: Any) -> Any:
     """The comparison of two columns of `type`; raises Uncertain for nested types."""
-    if name_of(type) in _COMPARABLE or isinstance(type, DecimalType):
+    if str(type) in _COMPARABLE or isinstance(type, DecimalType):
         return _PLAIN[function](left, right)
-    if name_of(type) not in ("float", "double"):
+    if str(type) not in ("float", "double"):
         raise Uncertain
     nan_left, nan_right = pc.is_nan(left), pc.is_nan(right)
     match function:

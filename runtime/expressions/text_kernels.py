@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call
 from vsc.plan.types import ArrayType
-from vsc.runtime.expressions.forms import Kernel, Uncertain, constant, name_of
+from vsc.runtime.expressions.forms import Kernel, Uncertain, constant
 from vsc.runtime.values import arrow_type
 
 
@@ -18,7 +18,7 @@ def concat(call: Call, args: list[Any]) -> Any:
     """``||`` of texts or binaries."""
     if isinstance(call.type, ArrayType):
         raise Uncertain
-    separator = pa.scalar("" if name_of(call.type) == "string" else b"", arrow_type(call.type))
+    separator = pa.scalar("" if str(call.type) == "string" else b"", arrow_type(call.type))
     return pc.binary_join_element_wise(*args, separator, null_handling="emit_null")
 
 
@@ -61,7 +61,7 @@ def substring(call: Call, args: list[Any]) -> Any:
     """Of text, from a constant position that counts from the start."""
     position = constant(call.args[1])
     length = constant(call.args[2]) if len(call.args) == 3 else None
-    if name_of(call.type) != "string" or position < 0 or (length is not None and length < 0):
+    if str(call.type) != "string" or position < 0 or (length is not None and length < 0):
         raise Uncertain
     start = max(position - 1, 0)
     return pc.utf8_slice_codeunits(args[0], start, None if length is None else start + length)
@@ -85,6 +85,6 @@ def search(function: Callable[..., Any]) -> Kernel:
 
 def length(call: Call, args: list[Any]) -> Any:
     """Of text or binary."""
-    if name_of(call.args[0].type) == "string":
+    if str(call.args[0].type) == "string":
         return pc.utf8_length(args[0])
     return pc.binary_length(args[0])
