@@ -108,19 +108,15 @@ def _float_remainder(a: float, b: float) -> float:
 
 
 def _quotient(a: Decimal, b: Decimal) -> Decimal:
-    """a / b rounded half up to 39 digits after the point, which Spark rounds a second time."""
-    shift = 39
-    numerator, denominator = EXACT.scaleb(a, shift), b
-    # Both as integers: the quotient has to be rounded once, at exactly that digit.
-    exponent = min(int(numerator.as_tuple().exponent), int(denominator.as_tuple().exponent))
-    top = int(numerator.scaleb(-exponent, EXACT)) if exponent < 0 else int(numerator)
-    bottom = int(denominator.scaleb(-exponent, EXACT)) if exponent < 0 else int(denominator)
-    negative = (top < 0) != (bottom < 0)
-    top, bottom = abs(top), abs(bottom)
-    digits = (2 * top + bottom) // (2 * bottom)
-    return Decimal(-digits if negative else digits).scaleb(-shift, EXACT)
+    """a / b rounded half up to 39 digits after the point, which Spark rounds a second time.
+
+    No quotient of two decimals of 38 digits is so close to the middle between two results, without being it, that the
+    digits of `EXACT` do not tell on which side it is: it is as good as rounded once.
+    """
+    return EXACT.divide(a, b).quantize(_QUOTIENT, context=EXACT)
 
 
+_QUOTIENT = Decimal(1).scaleb(-39)
 _PLAIN = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
 _INTEGERS = {**_PLAIN, "modulo": _integer_remainder}
 _FLOATS = {**_PLAIN, "divide": operator.truediv, "modulo": _float_remainder}
