@@ -47,11 +47,10 @@ from vsc.runtime.spark.pace import PROPERTY, Pacer
 from vsc.runtime.spark.pipeline import pipeline
 from vsc.runtime.spark.progress import Tracker
 from vsc.runtime.spark.refusals import Refusals
-from vsc.runtime.spark.running_query import RunningQuery
+from vsc.runtime.spark.running_query import Epochs, RunningQuery
 from vsc.runtime.spark.session import configured, query_configuration, usable
 from vsc.runtime.spark.ship import ship
 from vsc.runtime.spark.spark_logs import SparkLogs
-from vsc.runtime.spark.status import Epochs
 from vsc.runtime.spark.time_warnings import TimeWarnings
 from vsc.runtime.spark.unread import has_inputs, query_inputs
 from vsc.runtime.spark.zones import check_java_zone
