@@ -146,7 +146,9 @@ class Pacer:
 
     def decide(self, epoch: int) -> Pace:
         """The pace of `epoch`, told to its tasks: before any of them runs."""
-        self._stop_timer()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         rests = self._rests()
         known = {name: rest for name, rest in rests.items() if rest is not None}
         self.outstanding = {name: dict(rest.amounts) for name, rest in known.items()}
@@ -211,8 +213,3 @@ class Pacer:
         # A query that was stopped, perhaps with Spark, needs no epoch: the next start asks for one.
         with contextlib.suppress(Py4JError, OSError, AttributeError):
             self._record.request_wake()
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None

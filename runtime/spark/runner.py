@@ -12,7 +12,6 @@ import logging
 import threading
 import time
 from dataclasses import replace
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -121,7 +120,7 @@ class _Watch:
         with self._lock:
             if not self._reports:
                 return  # nothing whose timing has not come yet
-        for progress in _recent(query):
+        for progress in (json.loads(recent.json()) for recent in query._jsq.recentProgress()):
             if "addBatch" not in progress["durationMs"]:
                 continue  # a look at the sources that found nothing, under the number of the epoch to come
             epoch = int(progress["batchId"])
@@ -131,7 +130,3 @@ class _Watch:
                 took = int(progress["durationMs"].get("triggerExecution", 0))
                 self.show.batch(self._tracker.batch(report, took, int(progress["durationMs"]["addBatch"])))
                 self.newest = epoch
-
-
-def _recent(query: StreamingQuery) -> list[dict[str, Any]]:
-    return [json.loads(p.json()) for p in query._jsq.recentProgress()]

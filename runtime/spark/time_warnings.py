@@ -33,12 +33,6 @@ class TimeWarnings:
 
     def tell(self, report: EpochReport) -> None:
         """Warns of what an epoch had."""
-        for warning in self.of(report):
-            _log.warning(warning)
-
-    def of(self, report: EpochReport) -> list[EventTimeWarning]:
-        """The warnings about an epoch."""
-        found = []
         for name, seen in sorted(report.times.items()):
             warning = None if name in self._begun else self._unit(name, seen, report)
             self._begun.add(name)
@@ -46,8 +40,7 @@ class TimeWarnings:
                 warning = self._future(name, report)
             if warning is not None and name not in self._warned:
                 self._warned.add(name)
-                found.append(warning)
-        return found
+                _log.warning(warning)
 
     def _unit(self, name: str, seen: EventTimes, report: EpochReport) -> EventTimeWarning | None:
         """Where all times of a source are better ones in another unit."""
