@@ -34,19 +34,16 @@ class Documents:
 
     def headers(self, sample: Sample) -> Headers:
         """The members of all objects, each with a type that can read all its values."""
-        shapes: dict[str, Shape] = {}
+        whole = Shape()
         files: dict[str, set[str]] = {}
         self.unreadable, self.first_unreadable = 0, ""
         for file, rows in self._documents(sample):
-            found: dict[str, list[Any]] = {}
-            for row in rows:
-                for name, value in row.items():
-                    found.setdefault(name, []).append(value)
-            for name, values in found.items():
-                shapes.setdefault(name, Shape()).see(values)
+            whole.see(rows)
+            for name in {name for row in rows for name in row}:
                 files.setdefault(name, set()).add(file.path)
         columns = [
-            replace(shape.column(name), absent=len(sample.files) - len(files[name])) for name, shape in shapes.items()
+            replace(shape.column(name), absent=len(sample.files) - len(files[name]))
+            for name, shape in whole.fields.items()
         ]
         return Headers(tuple(columns), (), (), (), self.unreadable, self.first_unreadable)
 
