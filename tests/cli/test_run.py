@@ -14,6 +14,7 @@ import pytest
 
 from vsc.cli import main
 from vsc.cli.messages import JsonMessages
+from vsc.cli.problems import Problem
 from vsc.compiler import compile_topology
 from vsc.plan import dump
 from vsc.runtime.errors import CheckpointError, UnusableInputError
@@ -225,7 +226,7 @@ def test_a_structured_log_says_wrong_use_and_unknown_variables(
 
 
 def test_an_error_in_a_structured_log_has_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
-    JsonMessages().error(CheckpointError("it is not there", "look elsewhere"))
+    JsonMessages().problem(Problem.of(CheckpointError("it is not there", "look elsewhere")))
     line = json.loads(capsys.readouterr().err)
     assert {k: v for k, v in line.items() if k != "time"} == {
         "level": "error", "event": "message", "message": "it is not there", "code": "VSC904", "help": "look elsewhere",

@@ -6,12 +6,9 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from vsc.cli.problems import Problem, tell, use_color
-
-if TYPE_CHECKING:
-    from vsc.runtime.errors import VscRuntimeError
 
 __all__ = ["JsonMessages", "Messages", "Warnings"]
 
@@ -36,10 +33,6 @@ class Messages:
     def problem(self, problem: Problem) -> None:
         """Says what is wrong, and what to do."""
         self.say(problem.severity, str(problem))
-
-    def error(self, error: VscRuntimeError) -> None:
-        """Says what went wrong in the runtime."""
-        self.problem(Problem.of(error))
 
 
 class Warnings(logging.Handler):

@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,7 @@ from vsc.extras import install
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
     from vsc.runtime.errors import VscRuntimeError
+    from vsc.runtime.spark.interrupts import Interrupts
 
 __all__ = ["SparkOptions", "add_spark", "check_java", "need_packages", "refusal"]
 
@@ -84,22 +86,31 @@ class SparkOptions:
 
         return {**self.conf, **connector_settings(plan, self.conf, self.packages)}
 
-    def run(self, name: str, conf: Mapping[str, str], work: Callable[[Any], T]) -> T:
+    def run(
+        self,
+        name: str,
+        conf: Mapping[str, str],
+        work: Callable[[Any], T],
+        interrupts: Interrupts | None = None,
+        failed: int | None = None,
+    ) -> T:
         """Runs `work` on a session called `name` with the settings `conf`; returns its result.
 
-        Raises `Refused` for errors vsc recognizes.
+        Raises `Refused` for errors vsc recognizes. With `failed`, every error of `work` is one, and that is the exit
+        status of those that are not vsc's own. KeyboardInterrupt after a signal, which `interrupts` handles.
         """
         from vsc.runtime.errors import StartError, VscRuntimeError
         from vsc.runtime.spark.failures import translated
         from vsc.runtime.spark.interrupts import Interrupted, Interrupts
         from vsc.runtime.spark.launch import launched, new_log
 
-        log, named = new_log(), False
+        log, named, started = new_log(), False, False
         try:
             with (
-                Interrupts() as interrupts,
-                launched(name, self.master, conf, self.packages, log, interrupts) as spark,
+                Interrupts() if interrupts is None else nullcontext(interrupts) as handling,
+                launched(name, self.master, conf, self.packages, log, handling) as spark,
             ):
+                started = True
                 return work(spark)
         except Interrupted:
             raise KeyboardInterrupt from None
@@ -108,9 +119,13 @@ class SparkOptions:
             raise refusal(error) from error
         except Exception as error:
             known = translated(error)
-            if known is None:
+            if known is not None:
+                raise refusal(known, failed) from error
+            if failed is None or not started:
                 raise
-            raise refusal(known) from error
+            named = True
+            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise Refused(Problem(f"the query failed: {first[:600]}", f"Spark's log is {log}"), failed) from error
         finally:
             if os.path.exists(log) and not named:
                 os.remove(log)
@@ -147,11 +162,12 @@ def check_java() -> None:
         raise Refused(Problem(f"Spark cannot start: {problem}"), 1)
 
 
-def refusal(error: VscRuntimeError) -> Refused:
-    """The `Refused` for a runtime error: status 2 if the command was used wrongly, else 1."""
-    from vsc.runtime.errors import ConfigurationError
+def refusal(error: VscRuntimeError, status: int | None = None) -> Refused:
+    """The `Refused` for a runtime error: status 2 if the command was used wrongly, 3 if its input was, else 1."""
+    from vsc.runtime.errors import ConfigurationError, UnusableInputError
 
-    return Refused(Problem.of(error), 2 if isinstance(error, ConfigurationError) else 1)
+    own = 2 if isinstance(error, ConfigurationError) else 3 if isinstance(error, UnusableInputError) else 1
+    return Refused(Problem.of(error), own if status is None else status)
 
 
 def _importable(name: str) -> bool:

@@ -205,41 +205,17 @@ def _display(args: argparse.Namespace) -> Display:
 
 
 def _run(job: Run, options: SparkOptions, show: Display, messages: Messages) -> int:
-    from vsc.runtime.errors import StartError, UnusableInputError, VscRuntimeError
-    from vsc.runtime.spark.failures import translated
-    from vsc.runtime.spark.interrupts import Interrupted, Interrupts
-    from vsc.runtime.spark.launch import launched, new_log
+    from vsc.runtime.spark.interrupts import Interrupts
     from vsc.runtime.spark.progress import Activity, Phase
     from vsc.runtime.spark.runner import run
 
-    log, settings = new_log(), options.for_plan(job.plan)
-    started = False
+    settings = options.for_plan(job.plan)
     try:
         with contextlib.closing(show), Interrupts() as interrupts:
             show.doing(Activity(Phase.STARTING))
-            with launched(f"vsc {job.plan.name}", options.master, settings, options.packages, log, interrupts) as spark:
-                started = True
-                run(job, spark, show, interrupts)
-    except (Interrupted, KeyboardInterrupt):
+            name = f"vsc {job.plan.name}"
+            options.run(name, settings, lambda spark: run(job, spark, show, interrupts), interrupts, failed=3)
+    except KeyboardInterrupt:
         messages.say("info", "interrupted: the same command continues from here")
-        status = 130
-    except VscRuntimeError as error:
-        messages.error(error)
-        status = 3 if isinstance(error, UnusableInputError) else refusal(error).status
-        if isinstance(error, StartError):
-            return status  # already names the log
-    except Exception as error:
-        if not started:
-            raise
-        known = translated(error)
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        if known is None:
-            messages.problem(Problem(f"the query failed: {first[:600]}", f"Spark's log is {log}"))
-            return 3
-        messages.error(known)
-        status = 3
-    else:
-        status = 0
-    if os.path.exists(log):
-        os.remove(log)
-    return status
+        return 130
+    return 0
