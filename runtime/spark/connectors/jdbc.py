@@ -106,12 +106,11 @@ def _look_at_table(source: Source, options: Options) -> tuple[Database, Table]:
             raise DatabaseTableError(
                 f"{place}: there is no table {options.text('table')!r} in {database.name}", "correct the name"
             )
-        declared = {column.name: column.type for column in source.columns}
-        for name, column in columns_of(table, declared, place):
-            if not gives(declared[name], column):
+        for name, type, column in columns_of(table, {c.name: c.type for c in source.columns}, place):
+            if not gives(type, column):
                 raise DatabaseTableError(
                     f"{place}: the table '{table.schema}.{table.name}': column '{name}' is {column.type} there, and "
-                    f"{declared[name]} cannot hold it",
+                    f"{type} cannot hold it",
                     "declare the column with a type that can (string can always), and cast it in an expression",
                 )
         check_privileges(connection, table, ("select",), place)

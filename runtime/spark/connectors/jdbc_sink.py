@@ -59,7 +59,8 @@ class JdbcSink(TableSink):
 
     def prepare(self) -> None:
         """Looks at the table, or creates it; makes `vsc_epochs`; removes what a crash left."""
-        text, columns, key = self._options.text("table"), self._columns, self._key
+        text, columns = self._options.text("table"), self._columns
+        key = [c.name for c in self._node.schema.key] if self._upsert else []
         with self._connected() as connection:
             table = found_table(connection, text, self._place)
             if table is None and self._create:
@@ -123,13 +124,6 @@ class JdbcSink(TableSink):
             if table is not None:
                 self._epochs(table).forget_after(connection, epoch)
                 self._refused(table).forget_after(connection, epoch)
-
-    # ------------------------------------------------------------------------------------------------------- columns
-
-    @property
-    def _key(self) -> tuple[str, ...]:
-        """The columns of which the table has a unique key."""
-        return tuple(c.name for c in self._node.schema.key) if self._upsert else ()
 
     # -------------------------------------------------------------------------------------------------------- an epoch
 

@@ -114,8 +114,10 @@ def create_table(
     connection.execute(f"create table if not exists {_sql_name(connection, text, place)} ({', '.join(parts)})")
 
 
-def columns_of(table: Table, columns: Mapping[str, DataType], place: str) -> Iterator[tuple[str, TableColumn]]:
-    """The table's columns of these names. Raises DatabaseTableError for one that it does not have."""
+def columns_of(
+    table: Table, columns: Mapping[str, DataType], place: str
+) -> Iterator[tuple[str, DataType, TableColumn]]:
+    """The columns of these names, with their types here and there. DatabaseTableError for one that is not there."""
     for name, type in columns.items():
         column = table.columns.get(name)
         if column is None:
@@ -125,14 +127,13 @@ def columns_of(table: Table, columns: Mapping[str, DataType], place: str) -> Ite
                 f"{place}: the table '{table.schema}.{table.name}' has no column '{name}' ({type})",
                 f"did you mean '{near[0]}'?" if near else f"it has {shown}; add the column, or leave it out",
             )
-        yield name, column
+        yield name, type, column
 
 
 def check_table(table: Table, columns: Mapping[str, DataType], key: Sequence[str], place: str) -> None:
     """Refuses a table that cannot hold `columns`, or has no unique key over `key`, if there is one."""
     where = f"{place}: the table '{table.schema}.{table.name}'"
-    for name, column in columns_of(table, columns, place):
-        type = columns[name]
+    for name, type, column in columns_of(table, columns, place):
         if column.generated:
             raise DatabaseTableError(
                 f"{where}: the server itself fills the column '{name}'", "leave it out of what is written, or rename it"

@@ -81,7 +81,9 @@ class LakeSink(TableSink):
         self._check_not_older(epoch)
         if not self.is_new(epoch) or not rows().count:
             return
-        frame = output.rows(self.id, self._node, self._timestamp).toDF(*self._placed)
+        # By their places: a table's own names may be anything.
+        names = [*map(place, range(len(self._columns))), *((CHANGE, AT) if self._upsert else ())]
+        frame = output.rows(self.id, self._node, self._timestamp).toDF(*names)
         for attempt in range(_ATTEMPTS):
             try:
                 self._commit(frame, epoch)
@@ -108,7 +110,8 @@ class LakeSink(TableSink):
         if last is not None and last >= epoch:
             return  # an attempt that failed has written it all the same
         with configured(session, self._table.numbered(self._writer, self._offset + epoch)):
-            target = Target(self._table.sql, tuple(self._names[name.lower()] for name in self._columns), self._keys)
+            keys = len(self._node.schema.key)
+            target = Target(self._table.sql, tuple(self._names[name.lower()] for name in self._columns), keys)
             if self._history is not None:
                 kept(frame, target, self._history)
             else:
@@ -145,13 +148,3 @@ class LakeSink(TableSink):
         """The columns of times that a history has beside these."""
         connector = self._connector
         return (connector.valid_from, connector.valid_to) if connector.keeps_history else ()
-
-    @property
-    def _keys(self) -> int:
-        return len(self._node.schema.key)
-
-    @property
-    def _placed(self) -> tuple[str, ...]:
-        """The columns of the frame: by their places, as a table's own names may be anything."""
-        names = tuple(place(i) for i in range(len(self._columns)))
-        return (*names, CHANGE, AT) if self._upsert else names

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.errors import SinkError, SourceError
+from vsc.runtime.errors import SinkError, SourceError, VscRuntimeError
 from vsc.runtime.operators.source.read_columns import read_columns
 from vsc.runtime.spark.connectors.builtin import Console, Memory, Noop, Rate
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
@@ -39,16 +39,17 @@ def check_connectors(plan: Plan, default_local: bool = True) -> None:
     """
     for node in plan.sources:
         options = Options.of_source(node)
-        kind = options.connector.kind
-        if kind not in _CONNECTORS:
-            raise SourceError(f"{options.place} reads from {kind!r}, an unknown connector")
-        _CONNECTORS[kind].check_source(node, options, default_local)
+        _known(options, SourceError, "reads from").check_source(node, options, default_local)
     for sink in plan.sinks:
         options = Options.of_sink(sink)
-        kind = options.connector.kind
-        if kind not in _CONNECTORS:
-            raise SinkError(f"{options.place} writes to {kind!r}, an unknown connector")
-        _CONNECTORS[kind].check_sink(options)
+        _known(options, SinkError, "writes to").check_sink(options)
+
+
+def _known(options: Options, error: type[VscRuntimeError], does: str) -> Connector:
+    kind = options.connector.kind
+    if kind not in _CONNECTORS:
+        raise error(f"{options.place} {does} {kind!r}, an unknown connector")
+    return _CONNECTORS[kind]
 
 
 def look_at_sources(spark: SparkSession, resolved: Plan) -> None:
