@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Column
 from vsc.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, SMALLINT, STRING, TIMESTAMP, TINYINT, DecimalType
-from vsc.runtime.spark.connectors.kafka_rows import from_json
+from vsc.runtime.spark.connectors.kafka import from_json
 from vsc.runtime.spark.connectors.kafka_sink import to_json
 from vsc.runtime.spark.plain_json import is_written, parsed, plain_pattern, written
 from vsc.runtime.spark.source_columns import CORRUPT
