@@ -101,7 +101,7 @@ def test_texts_with_a_nul(server: PostgresServer, monkeypatch: pytest.MonkeyPatc
         assert table is not None
         merge = Merge(table, "public.staged", columns, 1, False)
         connection.execute(f"create table staged ({merge.staging_columns})")
-        copy = Copy(database, "public.staged", "here", columns, frozenset(), 1, False, keeps=True)
+        copy = Copy(database, merge, "here", keeps=True)
         assert [told.to_pylist() for told in copy([batch])] == [[{"attempt": 1}]]
         with connection.transaction():
             found = merged(connection, merge, [1])

@@ -11,19 +11,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from vsc.plan.types import DataType
 from vsc.runtime.errors import RefusedRowError
 from vsc.runtime.expressions.json_text import quoted
 from vsc.runtime.records import Mask
 from vsc.runtime.spark.connectors.jdbc_database import Database
-from vsc.runtime.spark.connectors.jdbc_types import copied, texts
+from vsc.runtime.spark.connectors.jdbc_types import as_json, copied, texts
 from vsc.runtime.values import brief
+
+if TYPE_CHECKING:
+    from vsc.runtime.spark.connectors.jdbc_merge import Merge
 
 __all__ = ["COPIED", "Copy", "row_text", "unstaged"]
 
@@ -53,17 +56,11 @@ def _problem(names: Sequence[str], texts: Sequence[str | None]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """For the rows of a sink. `columns` are those that are written, `json` the places of JSON columns, `keys` how many
-    key columns stand in front; `changes`: behind the columns it says whether a row is deleted; `keeps`: whether refused
-    rows are kept."""
+    """For the rows of a sink, into the staging table of `merge`; `keeps`: whether refused rows are kept."""
 
     database: Database
-    staging: str
+    merge: Merge
     place: str
-    columns: tuple[tuple[str, DataType], ...]
-    json: frozenset[int]
-    keys: int
-    changes: bool
     keeps: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -75,7 +72,7 @@ class Copy:
         head = next(filled, None)
         if head is None:
             return
-        statement = f"copy {self.staging} from stdin"
+        statement = f"copy {self.merge.staging} from stdin"
         with self.database.connected(self.place) as connection, connection.cursor().copy(statement) as copy:
             while head is not None:
                 copy.write(self._lines(head, attempt, rows))
@@ -84,7 +81,11 @@ class Copy:
 
     def _lines(self, batch: pa.RecordBatch, attempt: int, first: int) -> memoryview:
         count = batch.num_rows
-        columns = [texts(batch.column(i), type, i in self.json) for i, (_, type) in enumerate(self.columns)]
+        there = self.merge.table.columns
+        columns = [
+            texts(array, type, as_json(type, there[name]))
+            for array, (name, type) in zip(batch.columns, self.merge.columns, strict=False)
+        ]
         numbers = np.arange(first, first + count)
         bad = _with_nul(columns)
         if bad.any():
@@ -93,15 +94,15 @@ class Copy:
             numbers = np.where(bad, -1 - numbers, numbers)
             columns = [_as_json(column, bad) for column in columns]
         gone = np.zeros(count, dtype=np.bool_)
-        if self.changes:
+        if self.merge.upsert:  # behind the columns stands whether a row is deleted
             gone = pc.equal(batch.column(len(columns)), "delete")
         own: list[pa.Array] = [pa.array(np.full(count, attempt)), pa.array(numbers), gone]
         return copied([pa.array(column).cast(pa.string()) for column in own] + columns)
 
     def _refusal(self, texts: Sequence[str | None]) -> RefusedRowError:
-        names = [name for name, _ in self.columns]
+        names = [name for name, _ in self.merge.columns]
         return RefusedRowError(
-            f"{self.place}: {row_text(names, texts[: self.keys])}: {_problem(names, texts)}",
+            f"{self.place}: {row_text(names, texts[: self.merge.keys])}: {_problem(names, texts)}",
             "filter such rows in the topology, write the column as binary, or keep them with `sink dropped`",
         )
 

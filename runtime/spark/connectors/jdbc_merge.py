@@ -205,14 +205,11 @@ def _not_stored(connection: psycopg.Connection[Any], merge: Merge, staged: str) 
 
 def _row(merge: Merge, texts: Sequence[str | None], message: str) -> RefusedRow:
     members = [
-        f"{quoted(name)}:{_json(text, type, as_json(type, merge.table.columns[name]))}"
+        None if text is None else f"{quoted(name)}:{_json(text, type, as_json(type, merge.table.columns[name]))}"
         for (name, type), text in zip(merge.columns, texts, strict=True)
-        if text is not None
     ]
-    names = [name for name, _ in merge.columns[: merge.keys]]
-    key = [member for member in members if any(member.startswith(quoted(name) + ":") for name in names)]
-    value = [member for member in members if member not in key]
-    return RefusedRow("{" + ",".join(key) + "}" if names else None, "{" + ",".join(value) + "}", message)
+    key, value = ("{" + ",".join(filter(None, some)) + "}" for some in (members[: merge.keys], members[merge.keys :]))
+    return RefusedRow(key if merge.keys else None, value, message)
 
 
 def _json(text: str, type: DataType, json: bool) -> str:

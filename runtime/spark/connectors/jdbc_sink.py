@@ -31,7 +31,6 @@ from vsc.runtime.spark.connectors.jdbc_table import (
     found_table,
     identifier,
 )
-from vsc.runtime.spark.connectors.jdbc_types import as_json
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import Handed, Output
@@ -100,7 +99,9 @@ class JdbcSink(TableSink):
         with self._connected() as connection:
             merge = self._staged(connection, epoch)
             try:
-                attempts = self._copied(output, merge)
+                copy = Copy(self._database, merge, self._place, self.keeps_refused)
+                copied = output.rows(self.id, self._node, self._timestamp, Handed(copy, COPIED)).collect()
+                attempts = [row.attempt for row in copied]  # those that Spark took
                 tally = rows()
                 if tally.count:
                     self._merge(connection, merge, attempts, epoch, tally)
@@ -136,17 +137,6 @@ class JdbcSink(TableSink):
         merge = Merge(self._table, staging, tuple(self._columns.items()), keys, self._upsert)
         connection.execute(f"create unlogged table {staging} ({merge.staging_columns})")
         return merge
-
-    def _copied(self, output: Output, merge: Merge) -> list[int]:
-        """The attempts of tasks, of those that count, that have copied rows."""
-        table = merge.table
-        json = frozenset(i for i, (name, t) in enumerate(merge.columns) if as_json(t, table.columns[name]))
-        copy = Copy(
-            self._database, merge.staging, self._place, merge.columns, json, merge.keys, self._upsert,
-            self.keeps_refused,
-        )  # fmt: skip
-        rows = output.rows(self.id, self._node, self._timestamp, Handed(copy, COPIED))
-        return [row.attempt for row in rows.collect()]
 
     def _merge(
         self, connection: psycopg.Connection[Any], merge: Merge, attempts: list[int], epoch: int, tally: Tally
