@@ -62,18 +62,14 @@ class GroupEntries:
     `added` are entries by suffix, with the number of the value (-1: none), `gone` those of the store that are removed.
     """
 
-    __slots__ = ("_beside", "_group", "_idents", "_read", "added", "gone")
+    __slots__ = ("_idents", "_prefix", "_read", "_stored", "added", "gone")
 
     def __init__(self, beside: Beside, group: int) -> None:
-        self._beside, self._group = beside, group
+        self._prefix, self._stored = beside.prefixes[group] + IDENT, beside.kv if beside.stored[group] else None
         self.added: dict[bytes, int] = {}
         self.gone: set[bytes] = set()
         self._idents: dict[bytes, list[bytes]] = {}
         self._read: set[bytes] = set()
-
-    def put(self, suffix: bytes, number: int = -1) -> None:
-        """Adds an entry."""
-        self.added[suffix] = number
 
     def delete(self, suffix: bytes) -> None:
         """Removes an entry."""
@@ -83,15 +79,15 @@ class GroupEntries:
     def identified(self, ident: bytes, place: bytes) -> None:
         """Notes that the row `ident` is at `place`."""
         self._idents.setdefault(ident, []).append(place)
-        self.put(IDENT + ident + place)
+        self.added[IDENT + ident + place] = -1
 
     def taken(self, ident: bytes) -> bytes | None:
         """Removes the row `ident` and returns its place; None if there is none."""
         places = self._idents.setdefault(ident, [])
-        if ident not in self._read and self._beside.stored[self._group]:
+        if self._stored is not None and ident not in self._read:
             self._read.add(ident)
-            prefix = self._beside.prefixes[self._group] + IDENT + ident
-            places += [row[len(prefix) :] for row, _ in self._beside.kv.scan(prefix, prefix_end(prefix))]
+            prefix = self._prefix + ident
+            places += [row[len(prefix) :] for row, _ in self._stored.scan(prefix, prefix_end(prefix))]
         if not places:
             return None
         place = min(places)

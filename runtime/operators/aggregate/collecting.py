@@ -121,7 +121,7 @@ class CollectListColumns(_Collected):
 
     def _add(self, kept: _Group, now: Stretch, at: int, number: int, ident: bytes) -> Stretch:
         place, places = self._places[at], kept.places
-        kept.put(PLACE + place, number)
+        kept.added[PLACE + place] = number
         if ident:
             kept.identified(ident, place)
         if not places or place > places[-1]:
@@ -177,14 +177,14 @@ class CollectSetColumns(_Collected):
         known = kept.rows.get(value)
         if known and not ident:
             return now
-        kept.put(VALUE + value + arrival, number)
+        kept.added[VALUE + value + arrival] = number
         if ident:
             kept.identified(ident, arrival)
         if known:
             known[arrival] = number
             return now
         kept.rows[value] = {arrival: number}
-        kept.put(PLACE + arrival, number)
+        kept.added[PLACE + arrival] = number
         kept.places.append(arrival)
         return self._lists.appended(now, number)
 
@@ -205,7 +205,7 @@ class CollectSetColumns(_Collected):
         if not rows:
             return now
         following, number = next(iter(rows.items()))
-        kept.put(PLACE + following, number)
+        kept.added[PLACE + following] = number
         between = bisect_left(places, following)
         places.insert(between, following)
         return self._lists.inserted(now, between, number)

@@ -204,7 +204,7 @@ class _Placed(_Kept):
                 if steps[at]:
                     if steps[at] > 0:
                         mine.identified(idents[at], places[at])
-                        mine.put(PLACE + places[at], at)
+                        mine.added[PLACE + places[at]] = at
                         heappush(heap, rank[at])
                     elif (place := mine.taken(idents[at])) is not None:
                         mine.delete(PLACE + place)
