@@ -17,11 +17,10 @@ from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, turns
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.views.question import Question, Status, StoreInfo
-from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
+from vsc.runtime.operators.views.question import StoreInfo
+from vsc.runtime.operators.views.view import Beside, Contents, Waiting, WaitingView
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.grace_buffer import MOVING, Buffered, TimeOrderedBuffer
-from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 
@@ -97,30 +96,13 @@ class Grace(Step):
         return Flow(at, number, self._space, time, there, self._space.codec.decode_columns(keys), values)
 
 
-class _View:
-    """The waiting records, by event time; `due`: the stream time that releases one."""
+def _view(node: Node, operation: StreamTableJoin, info: StoreInfo, kv: OrderedKV) -> WaitingView:
+    buffer, grace = TimeOrderedBuffer(kv, info.prefix), operation.grace or 0
 
-    def __init__(self, node: Node, operation: StreamTableJoin, info: StoreInfo, kv: OrderedKV) -> None:
-        self._buffer, self._grace = TimeOrderedBuffer(kv, info.prefix), operation.grace or 0
-        self._keys = KeyCodec([c.type for c in info.key])
-        self._rows = RowCodec([c.type for c in info.value])
+    def waiting() -> Iterator[Waiting]:
+        return ((key, payload, time, time + grace) for time, key, payload in buffer.scan())
 
-    @property
-    def stream_time(self) -> int | None:
-        return clock(self._buffer.stream_time)
-
-    @property
-    def held(self) -> int:
-        return len(self._buffer)
-
-    def rows(self) -> int:
-        return self.held
-
-    def answer(self, question: Question) -> Iterator[Entry]:
-        for time, key, payload in self._buffer.scan():
-            if question.wants(key):
-                extra = (time, time + self._grace)
-                yield Entry(Status.WAITING, key, self._keys.decode(key), self._rows.decode(payload), extra)
+    return WaitingView(info, buffer.stream_time, len(buffer), waiting)
 
 
 def _contents(plan: Plan, node: Node, operation: StreamTableJoin) -> Contents:
@@ -132,4 +114,4 @@ def _encoded(plan: Plan, node: Node, operation: StreamTableJoin) -> tuple[Column
     return plan.node(node.inputs[0]).schema.value
 
 
-WAITING = Beside(b"", _contents, _View, lambda _: MOVING, _encoded)
+WAITING = Beside(b"", _contents, _view, lambda _: MOVING, _encoded)

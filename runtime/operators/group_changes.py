@@ -1,4 +1,4 @@
-"""First step of an aggregate over a table on whole columns.
+"""First step of an aggregate over a table: its changes become records keyed by the group that each row belongs to.
 
 `tests/oracle/records` has the same rules for one record, in a form that is easy to read.
 """
@@ -13,7 +13,7 @@ import pyarrow as pa
 from vsc.plan.nodes import GroupChanges
 from vsc.runtime.expressions import null_rows
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.aggregate.group_changes_row import travelling
+from vsc.runtime.operators.aggregate.travelled import travelling
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.new_keys import NewKeys
 from vsc.runtime.operators.operator import Operator, Step

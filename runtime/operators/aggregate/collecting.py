@@ -6,6 +6,7 @@ are written. So the cost of a record does not grow with its group, except for th
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
@@ -15,17 +16,71 @@ import pyarrow as pa
 from vsc.plan.types import DataType
 from vsc.runtime.operators.aggregate.batch_entries import GroupEntries, OnlyEntries
 from vsc.runtime.operators.aggregate.collected import PLACE, VALUE
-from vsc.runtime.operators.aggregate.lists import Lists, Stretch
 from vsc.runtime.operators.aggregate.order import ordered
 from vsc.runtime.operators.aggregate.states import Beside, Rows, State, valid
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_base import prefix_end
+from vsc.runtime.state.versioned_columns import spread
 
 __all__ = ["CollectListColumns", "CollectSetColumns"]
 
 _ARRIVAL, _PLACE = 8, 16
 """The sizes in bytes of an arrival, and of an event time with an arrival."""
+
+
+Stretch = tuple[int, int]
+
+
+class _Lists:
+    """Changing lists of numbers with all of their states, as a column of arrays.
+
+    A state of a list is a stretch of one long array, `(begin, length)`. Appending to the list at the array's end copies
+    nothing; any other change copies the list.
+    """
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self) -> None:
+        self._numbers = array("q")
+
+    def of(self, numbers: Iterable[int]) -> Stretch:
+        """A list of these numbers."""
+        begin = len(self._numbers)
+        self._numbers.extend(numbers)
+        return begin, len(self._numbers) - begin
+
+    def appended(self, state: Stretch, number: int) -> Stretch:
+        """The list with `number` at its end."""
+        begin, length = state
+        if begin + length != len(self._numbers):
+            begin, length = self.of(self._numbers[begin : begin + length])
+        self._numbers.append(number)
+        return begin, length + 1
+
+    def inserted(self, state: Stretch, at: int, number: int) -> Stretch:
+        """The list with `number` before the element `at`."""
+        begin, length = state
+        if at == length:
+            return self.appended(state, number)
+        numbers = self._numbers[begin : begin + length]
+        numbers.insert(at, number)
+        return self.of(numbers)
+
+    def without(self, state: Stretch, at: int) -> Stretch:
+        """The list without the element `at`."""
+        begin, length = state
+        if at == length - 1:
+            return begin, at
+        numbers = self._numbers[begin : begin + length]
+        del numbers[at]
+        return self.of(numbers)
+
+    def column(self, begin: Int64s, length: Int64s, values: pa.Array) -> pa.ListArray:
+        """States as a column of arrays, with the `values` at the numbers."""
+        offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(length)])
+        numbers = np.frombuffer(self._numbers, np.int64)[spread(begin, length)]
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values.take(pa.array(numbers)))
 
 
 class _Group(GroupEntries):
@@ -44,7 +99,7 @@ class _Collected(OnlyEntries):
 
     def __init__(self, of: DataType, mark: bytes) -> None:
         super().__init__(of)
-        self._of, self._mark, self._lists = of, mark, Lists()
+        self._of, self._mark, self._lists = of, mark, _Lists()
         self._groups: dict[int, _Group] = {}
 
     def open(self, beside: Beside, state: State) -> State:

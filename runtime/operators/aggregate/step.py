@@ -17,7 +17,7 @@ from vsc.runtime.operators.aggregate.sliding_windows import SlidingColumns
 from vsc.runtime.operators.aggregate.state import SUFFIX, AggregateState
 from vsc.runtime.operators.aggregate.table_groups import TableGroupColumns
 from vsc.runtime.operators.aggregate.time_windows import TimeWindows
-from vsc.runtime.operators.aggregate.travelled import travelled
+from vsc.runtime.operators.aggregate.travelled import Travelled
 from vsc.runtime.operators.aggregate.view import GROUPS
 from vsc.runtime.operators.aggregate.windows import WindowColumns
 from vsc.runtime.operators.columns.flow import Flow, chosen
@@ -82,7 +82,7 @@ class _Aggregate(Step):
 
     def _table(self) -> TableGroupColumns:
         site, folding = self._site, Folding(self._site.node, self._operation)
-        rows = travelled(site.plan, site.node, self._operation)
+        rows = Travelled(site.plan, site.node, self._operation)
         return TableGroupColumns(site, folding, rows, self._state(site.kv, folding.numbered))
 
     def _stream(self) -> GroupColumns:

@@ -10,28 +10,20 @@ import numpy as np
 from vsc.plan.nodes import Column, Node, Plan
 from vsc.plan.nodes import Suppress as Operation
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
-from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.lookups import Lookup, TableRows
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.tables.store import NO_RECORD
-from vsc.runtime.operators.views.question import Question, Status, StoreInfo
-from vsc.runtime.operators.views.view import Beside, Contents, Entry, clock
+from vsc.runtime.operators.views.question import StoreInfo
+from vsc.runtime.operators.views.view import Beside, Contents, Waiting, WaitingView
 from vsc.runtime.records import Int64s, Mask
-from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv import OrderedKV
-from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.suppressed import MOVING, Suppressed
 
-__all__ = ["HELD", "SUFFIX", "Hidden", "behind_held", "opened"]
+__all__ = ["HELD", "SUFFIX", "Hidden", "behind_held"]
 
 SUFFIX = b"s"
 _UNKNOWN = -1
 """The valid from of a row of which a `suppress` hides a change."""
-
-
-def opened(site: Site) -> Suppressed:
-    """The held rows of a site's `suppress`."""
-    return Suppressed(site.kv, site.prefix + SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,32 +56,13 @@ def behind_held(behind: Lookup, hidden: Callable[[Flow], Hidden]) -> Lookup:
     return find
 
 
-class _View:
-    """The held rows, in the order in which they come out; `due`: the stream time that releases one."""
+def _view(node: Node, operation: Operation, info: StoreInfo, kv: OrderedKV) -> WaitingView:
+    held, wait = Suppressed(kv, info.prefix), operation.wait
 
-    def __init__(self, node: Node, operation: Operation, info: StoreInfo, kv: OrderedKV) -> None:
-        self._held, self._wait = Suppressed(kv, info.prefix), operation.wait
-        self._keys = KeyCodec([c.type for c in info.key])
-        self._rows = RowCodec([c.type for c in info.value])
+    def waiting() -> Iterator[Waiting]:
+        return ((one.key, one.row, one.timestamp, one.place + wait) for one in held.all())
 
-    @property
-    def stream_time(self) -> int | None:
-        return clock(self._held.stream_time)
-
-    @property
-    def held(self) -> int:
-        return self._held.count
-
-    def rows(self) -> int:
-        return self.held
-
-    def answer(self, question: Question) -> Iterator[Entry]:
-        for one in self._held.all():
-            if question.wants(one.key):
-                row = None if one.row is None else self._rows.decode(one.row)
-                status = Status.TOMBSTONE if row is None else Status.WAITING
-                extra = (one.timestamp, one.place + self._wait)
-                yield Entry(status, one.key, self._keys.decode(one.key), row, extra)
+    return WaitingView(info, held.stream_time, held.count, waiting)
 
 
 def _contents(plan: Plan, node: Node, operation: Operation) -> Contents:
@@ -101,4 +74,4 @@ def _encoded(plan: Plan, node: Node, operation: Operation) -> tuple[Column, ...]
     return plan.node(node.inputs[0]).schema.value
 
 
-HELD = Beside(SUFFIX, _contents, _View, lambda _: MOVING, _encoded)
+HELD = Beside(SUFFIX, _contents, _view, lambda _: MOVING, _encoded)

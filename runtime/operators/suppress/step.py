@@ -27,13 +27,13 @@ from vsc.runtime.operators.columns.moments import Moments, arrivals, turns
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.suppress.bounded import Buffer
-from vsc.runtime.operators.suppress.held import Hidden, opened
+from vsc.runtime.operators.suppress.held import SUFFIX, Hidden
 from vsc.runtime.operators.suppress.spans import Spans
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.tables.search import Arrivals
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.suppressed import SuppressedRow
+from vsc.runtime.state.suppressed import Suppressed, SuppressedRow
 
 __all__ = ["Holding"]
 
@@ -47,7 +47,7 @@ class Holding(Step):
     def __init__(self, site: Site, operation: Suppress) -> None:
         self._site, self._operation, self._wait = site, operation, operation.wait
         self._windows = operation.until == "window_closes"
-        self._held, self._space = opened(site), site.space
+        self._held, self._space = Suppressed(site.kv, site.prefix + SUFFIX), site.space
         self._rows = RowCodec([c.type for c in site.node.schema.value])
         self._stored: list[SuppressedRow] = []
         self._flow = Flow.empty(site.node.schema, self._space)

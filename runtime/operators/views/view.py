@@ -9,10 +9,12 @@ from typing import Any, NamedTuple, Protocol
 from vsc.plan.nodes import Column, Node, Plan
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.views.question import Question, Status, StoreInfo
+from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.moving import Moving
+from vsc.runtime.state.rows import RowCodec
 
-__all__ = ["Beside", "Contents", "Entry", "StoreView", "byte_size", "clock"]
+__all__ = ["Beside", "Contents", "Entry", "StoreView", "Waiting", "WaitingView", "byte_size", "clock"]
 
 
 class Entry(NamedTuple):
@@ -70,6 +72,35 @@ class Beside:
     view: Callable[[Node, Any, StoreInfo, OrderedKV], StoreView]
     moving: Callable[[Any], Moving]
     encoded: Callable[[Plan, Node, Any], tuple[Column, ...]]
+
+
+Waiting = tuple[bytes, bytes | None, int, int]
+"""A row that waits: its key, the row (None: a tombstone), its event time, and the stream time that releases it."""
+
+
+class WaitingView:
+    """The `held` rows that wait in a buffer for its clock, which is at `time`; in the order in which they come out."""
+
+    def __init__(
+        self,
+        info: StoreInfo,
+        time: int,
+        held: int,
+        waiting: Callable[[], Iterator[tuple[bytes, bytes | None, int, int]]],
+    ) -> None:
+        self.stream_time, self.held, self._waiting = clock(time), held, waiting
+        self._keys, self._rows = KeyCodec([c.type for c in info.key]), RowCodec([c.type for c in info.value])
+
+    def rows(self) -> int:
+        """How many wait."""
+        return self.held
+
+    def answer(self, question: Question) -> Iterator[Entry]:
+        """The requested ones."""
+        for key, data, time, due in self._waiting():
+            if question.wants(key):
+                status, row = (Status.TOMBSTONE, None) if data is None else (Status.WAITING, self._rows.decode(data))
+                yield Entry(status, key, self._keys.decode(key), row, (time, due))
 
 
 def byte_size(store: StoreInfo, kv: OrderedKV) -> int:

@@ -41,7 +41,7 @@ from vsc.plan.nodes import (
 )
 from vsc.plan.operations import Distinct
 from vsc.runtime.operators import evaluate
-from vsc.runtime.operators.aggregate.group_changes_row import travelling as changes_travelling
+from vsc.runtime.operators.aggregate.travelled import travelling as changes_travelling
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.foreign_key_join.subscribe_row import travelling as subscriptions_travelling
 from vsc.runtime.operators.places import element_place, kept_columns, value_order

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tests.oracle.records.aggregate.groups import StreamGroups, TableGroups
+from tests.oracle.records.aggregate.groups import StreamGroups, TableGroups, TravelledRows
 from tests.oracle.records.aggregate.results import Results
 from tests.oracle.records.aggregate.session_windows import SessionWindows
 from tests.oracle.records.aggregate.sliding_windows import SlidingWindows
@@ -14,7 +14,6 @@ from tests.oracle.records.aggregate.windows import WindowedAggregate
 from tests.oracle.records.context import Context
 from vsc.plan.nodes import Aggregate, Node, Plan, Stage
 from vsc.runtime.operators.aggregate.state import SUFFIX
-from vsc.runtime.operators.aggregate.travelled import travelled
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.state.kv import OrderedKV
@@ -47,4 +46,4 @@ def aggregate_operator(
         return kind(node, operation.window, operation.final, calls, state, results, context)
     if operation.over == "stream":
         return StreamGroups(node.name, calls, state, results, context)
-    return TableGroups(node.name, calls, travelled(plan, node, operation), state, results, context)
+    return TableGroups(node.name, calls, TravelledRows(plan, node, operation), state, results, context)

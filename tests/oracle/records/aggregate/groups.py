@@ -72,6 +72,21 @@ class StreamGroups:
         self._state.commit()
 
 
+class TravelledRows(Travelled):
+    """Splits one grouped change into its two rows of the table."""
+
+    __slots__ = ()
+
+    def rows(self, change: Row) -> tuple[Row | None, Row | None]:
+        """The row to take back and the row to add; each may be None."""
+        old = tuple([change[i] for i in self.old]) if change[0] else None
+        return old, tuple([change[i] for i in self.new]) if change[1] else None
+
+    def of(self, row: Row) -> bytes:
+        """The row's identity: its key in its table."""
+        return self.keys.encode([row[i] for i in self.ident])
+
+
 class TableGroups:
     """The groups of a table. A change takes the old row back and adds the new one, and gives one result.
 
@@ -86,7 +101,7 @@ class TableGroups:
         self,
         name: str,
         calls: RecordCalls,
-        travelled: Travelled,
+        travelled: TravelledRows,
         state: RecordState,
         results: Results,
         context: Context,
@@ -148,7 +163,7 @@ class TableGroups:
             args = self._calls.args(row, time)
         except NodeFailure:
             return  # it failed, and was dealt with, when it was to be added
-        at = state.arrive(time, self._travelled.ident(row))
+        at = state.arrive(time, self._travelled.of(row))
         self._calls.remove(group, args, at, state.kv, prefix)
 
     def _add(self, group: Group, row: Row, time: int, prefix: bytes) -> None:
@@ -158,5 +173,5 @@ class TableGroups:
         except NodeFailure as failure:
             self._context.failed(failure)
             return
-        at = state.arrive(time, self._travelled.ident(row))
+        at = state.arrive(time, self._travelled.of(row))
         self._calls.add(group, args, at, state.kv, prefix)
