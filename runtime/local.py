@@ -14,8 +14,7 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.layout import handed_on, is_broadcast
 from vsc.runtime.operators.partition import partition_codecs, split
-from vsc.runtime.operators.source.event_times import latest_times
-from vsc.runtime.operators.source.rows import SourceRows
+from vsc.runtime.operators.source.rows import SourceRows, latest_times
 from vsc.runtime.operators.source.stage_zero import StageZero
 from vsc.runtime.operators.views import Entry, Question, StoreInfo
 from vsc.runtime.operators.views.catalog import open_view

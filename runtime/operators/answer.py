@@ -16,8 +16,7 @@ from vsc.runtime.operators.columns.evaluation import Computed, Evaluation, Side
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace, ranks
 from vsc.runtime.operators.columns.moments import Moments, arrivals, turns
-from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction
-from vsc.runtime.operators.foreign_key_join.subscriptions import LeftKeys, Operations, answered, voided
+from vsc.runtime.operators.foreign_key_join import UNCHANGED, Instruction, LeftKeys, Operations, answered, voided
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.lookups import TableRows

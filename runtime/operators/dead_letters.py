@@ -23,9 +23,10 @@ from vsc.runtime.metrics import Dropped, Metrics, Missed, group_of
 from vsc.runtime.operators.columns.evaluation import Failed
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.moments import Moments, Routes, turns
+from vsc.runtime.operators.columns.rows import rows_of
 from vsc.runtime.operators.context import NodeFailure, expression_error
 from vsc.runtime.records import Batch, Int64s, Mask, Order, Origin
-from vsc.runtime.values import to_array, to_values
+from vsc.runtime.values import to_array
 
 __all__ = ["Letters", "Losses", "Lost", "Message", "json_rows", "letters_of"]
 
@@ -187,8 +188,7 @@ class Losses:
 def json_rows(columns: Sequence[Column], arrays: Sequence[pa.Array], count: int) -> list[str | None]:
     """Rows as JSON objects, as `to_json` writes them."""
     write = writer(StructType(tuple(Field(c.name, c.type) for c in columns)))
-    values = [to_values(array, c.type) for array, c in zip(arrays, columns, strict=True)]
-    return [write(row) for row in (zip(*values, strict=True) if values else [()] * count)]
+    return [write(row) for row in rows_of(arrays, columns, count)]
 
 
 def letters_of(

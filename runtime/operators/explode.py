@@ -12,7 +12,6 @@ from vsc.plan.nodes import Explode
 from vsc.runtime.operators.columns.flow import Flow, chosen, taken
 from vsc.runtime.operators.columns.moments import turns
 from vsc.runtime.operators.operator import Operator, Step
-from vsc.runtime.operators.places import element_place
 from vsc.runtime.operators.site import Site
 
 __all__ = ["OPERATOR"]
@@ -21,7 +20,9 @@ __all__ = ["OPERATOR"]
 class _Explode(Step):
     def __init__(self, site: Site, operation: Explode) -> None:
         self._site, self._array = site, site.evaluation([operation.item])
-        self._place = element_place(site.inputs[0], operation.item.name)
+        names = [c.name for c in site.inputs[0].value]
+        # the element's column: that of its name, or after all
+        self._place = names.index(operation.item.name) if operation.item.name in names else len(names)
 
     def process(self, flow: Flow) -> Flow:
         site = self._site

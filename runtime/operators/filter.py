@@ -17,8 +17,7 @@ from vsc.runtime.operators.columns.flow import Flow, blanked
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.table import TableStep
-from vsc.runtime.operators.tables.lookups import Lookup, TableRows
-from vsc.runtime.operators.tables.store import TOMBSTONE
+from vsc.runtime.operators.tables.lookups import TOMBSTONE, Lookup, TableRows
 
 __all__ = ["OPERATOR"]
 

@@ -12,8 +12,7 @@ from vsc.runtime.metrics import RETENTION_NEEDED
 from vsc.runtime.operators.columns.evaluation import Side
 from vsc.runtime.operators.columns.flow import Flow, chosen
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.tables.lookups import TableRows
-from vsc.runtime.operators.tables.store import Reasons
+from vsc.runtime.operators.tables.lookups import Reasons, TableRows
 from vsc.runtime.state.api import LOOKUP_MISSES
 from vsc.runtime.values import arrow_type
 

@@ -1,4 +1,4 @@
-"""Which nodes and stages pass records to which: answers for the operators and the routers.
+"""Which nodes and stages pass records to which, and where state lies: answers for the operators and the routers.
 
 Pure functions over the plan. Together they guarantee Kafka's order: a record goes depth-first through the consumers of
 its node, in the order of the plan, and a record that leaves the stage leaves it at the place of its first consumer
@@ -7,12 +7,12 @@ outside.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 
 from vsc.plan.nodes import Node, Plan, Stage
 
 __all__ = [
-    "consumers",
     "emitter",
     "entrances",
     "handed_on",
@@ -22,26 +22,18 @@ __all__ = [
     "readers",
     "scattered",
     "stage_of_store",
+    "store_prefix",
 ]
 
 
-def consumers(plan: Plan, stage: Stage, name: str) -> list[Node]:
-    """The nodes of `stage` to which the records of `name` go, in the stage's order.
-
-    A stream-table join takes only its stream's records: it looks into the table when needed.
-    """
-    nodes = {n.name: n for n in plan.nodes}
-    return [nodes[n] for n in stage.nodes if name in nodes[n].taken]
-
-
 def readers(plan: Plan, stage: Stage, name: str) -> list[tuple[Node, int]]:
-    """The `consumers` of `name`, once for every input at which they take its records, with the input's number."""
-    return [
-        (node, position)
-        for node in consumers(plan, stage, name)
-        for position, fed in enumerate(node.taken)
-        if fed == name
-    ]
+    """The nodes of `stage` to which the records of `name` go, in the stage's order, with the number of the input.
+
+    A node that takes them at several inputs comes once for each. A stream-table join takes only its stream's records:
+    it looks into the table when needed.
+    """
+    nodes = [plan.node(n) for n in stage.nodes]
+    return [(node, position) for node in nodes for position, fed in enumerate(node.taken) if fed == name]
 
 
 def entrances(plan: Plan, stage: Stage) -> list[str]:
@@ -94,3 +86,8 @@ def stage_of_store(plan: Plan, name: str) -> Stage | None:
     """The stage that keeps the store of node `name`: the one that emits it, else the first; None without a store."""
     holding = [s for s in plan.stages if s.id > 0 and name in s.nodes]
     return next((s for s in holding if name in s.emits), holding[0] if holding else None)
+
+
+def store_prefix(stage: Stage, node: str) -> bytes:
+    """The prefix of the state of `node` in `stage`: no prefix is a prefix of another."""
+    return struct.pack(">H", stage.nodes.index(node))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.operator import Operator, Step
-from vsc.runtime.operators.places import value_order
 from vsc.runtime.operators.site import Site
 
 __all__ = ["OPERATOR"]
@@ -21,8 +20,8 @@ class _Merge(Step):
         parts = []
         for schema, flow in zip(self.site.inputs, feeding, strict=True):
             if flow is not None:
-                order = value_order(schema, self.site.node.schema)
-                parts.append(replace(flow, values=tuple(flow.values[i] for i in order)))
+                values = dict(zip((c.name for c in schema.value), flow.values, strict=True))
+                parts.append(replace(flow, values=tuple(values[c.name] for c in self.site.node.schema.value)))
         return self.site.opened(Flow.merged(parts))
 
 

@@ -12,7 +12,6 @@ from vsc.runtime.expressions import null_rows
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.operator import Operator, Step
-from vsc.runtime.operators.places import kept_columns
 from vsc.runtime.operators.site import Site
 
 __all__ = ["OPERATOR"]
@@ -21,7 +20,8 @@ __all__ = ["OPERATOR"]
 class _Rekey(Step):
     def __init__(self, site: Site, operation: Rekey) -> None:
         self._site, self._items = site, site.evaluation(operation.items)
-        self._kept = kept_columns(site.inputs[0], site.node.schema)
+        names = [c.name for c in (*site.inputs[0].key, *site.inputs[0].value)]
+        self._kept = [names.index(c.name) for c in site.node.schema.value]
 
     def process(self, flow: Flow) -> Flow:
         flow = self._site.with_value(flow)

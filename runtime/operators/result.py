@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vsc.runtime.operators.source.event_times import EventTimes
+from vsc.runtime.operators.source.rows import EventTimes
 from vsc.runtime.records import Batch, Metrics, Order, Origin
 
 __all__ = ["DRAIN", "StageResult", "drained"]

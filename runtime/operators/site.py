@@ -14,9 +14,9 @@ from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
 from vsc.runtime.operators.columns.keyspace import KeySpace, KeySpaces
 from vsc.runtime.operators.columns.moments import Moments, Routes
 from vsc.runtime.operators.dead_letters import Losses
+from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.operators.operator import Step, operator_of
-from vsc.runtime.operators.stores import store_prefix
-from vsc.runtime.operators.tables.lookups import Lookup, stored
+from vsc.runtime.operators.tables.lookups import Lookup
 from vsc.runtime.operators.tables.store import TableColumns
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv import OrderedKV
@@ -93,7 +93,7 @@ class Site:
         `as_of`: for the row valid at a record's time, otherwise for the newest one.
         """
         if (table := self.tables.get(name)) is not None:
-            return stored(table, as_of)
+            return lambda flow: table.look_up(flow, as_of)
         node = self.plan.node(name)
         return operator_of(node.operation).look_up(replace(self, node=node), node.operation, as_of)
 

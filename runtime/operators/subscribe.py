@@ -15,7 +15,7 @@ from vsc.plan.nodes import Subscribe
 from vsc.runtime.expressions import null_rows, true_rows
 from vsc.runtime.operators.columns.evaluation import Failed
 from vsc.runtime.operators.columns.flow import Flow, blanked, stacked, taken
-from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction, no_key, travelling
+from vsc.runtime.operators.foreign_key_join import UNCHANGED, Instruction, no_key, travelling
 from vsc.runtime.operators.new_keys import NewKeys
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site

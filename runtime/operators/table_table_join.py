@@ -16,8 +16,7 @@ from vsc.plan.nodes import TableTableJoin
 from vsc.runtime.operators.columns.flow import Flow, Old
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.tables.lookups import Lookup, TableRows, missing
-from vsc.runtime.operators.tables.store import NO_RECORD
+from vsc.runtime.operators.tables.lookups import NO_RECORD, Lookup, TableRows, missing
 from vsc.runtime.records import Mask
 
 __all__ = ["OPERATOR"]

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from vsc.runtime.metrics import BadRow, Metrics
-from vsc.runtime.operators.source.event_times import EventTimes
+from vsc.runtime.operators.source.rows import EventTimes
 from vsc.runtime.spark.digest import combined
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.wire import CONTROL, WireRow

@@ -22,7 +22,7 @@ from vsc.changes import in_words
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import CheckpointError, ConfigurationError, VscRuntimeError
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.source.event_times import latest_times
+from vsc.runtime.operators.source.rows import latest_times
 from vsc.runtime.spark.bad_rows import BadRows, MaxBad
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after

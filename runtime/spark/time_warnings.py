@@ -12,7 +12,7 @@ from vsc.plan.nodes import Plan
 from vsc.plan.words import rounded_duration
 from vsc.runtime.errors import EventTimeWarning
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.source.event_times import EventTimes
+from vsc.runtime.operators.source.rows import EventTimes
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.times import time_text
 from vsc.runtime.units import unit_help

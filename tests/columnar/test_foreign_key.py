@@ -15,7 +15,7 @@ from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
-from vsc.runtime.operators.stores import store_prefix
+from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.records import Batch
 from vsc.runtime.state.kv import MemoryKV, prefix_end
 from vsc.runtime.state.kv_base import store_root

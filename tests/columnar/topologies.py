@@ -38,7 +38,7 @@ from vsc.plan.nodes import (
     Window,
 )
 from vsc.plan.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, DecimalType
-from vsc.runtime.operators.stores import store_prefix
+from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.records import Batch, Metrics, Order, Origin
 from vsc.runtime.state.kv import OrderedKV, prefix_end
 from vsc.runtime.state.kv_base import store_root

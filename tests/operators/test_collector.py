@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from tests.columnar.topologies import Builder, batches
-from vsc.runtime.operators.collector import collector_paused
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.later_stage import LaterStage
+from vsc.runtime.operators.later_stage import LaterStage, collector_paused
 from vsc.runtime.state.kv import MemoryKV
 
 

@@ -13,8 +13,7 @@ from vsc.plan.nodes import Plan
 from vsc.runtime.errors import BadRowError, ExpressionError
 from vsc.runtime.metrics import BadRow
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.source.event_times import EventTimes
-from vsc.runtime.operators.source.rows import SourceRows
+from vsc.runtime.operators.source.rows import EventTimes, SourceRows
 from vsc.runtime.operators.source.stage_zero import StageZero
 from vsc.runtime.records import MOVED, Batch, Origin
 

@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.stores import store_prefix
+from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.state.kv import MemoryKV, prefix_end
 from vsc.runtime.state.kv_base import store_root
 from vsc.runtime.state.versioned import VersionedStore

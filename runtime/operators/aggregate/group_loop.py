@@ -17,7 +17,7 @@ from vsc.runtime.operators.aggregate.calls import Calls, Group
 from vsc.runtime.operators.aggregate.entries import At
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.columns.flow import Flow, Old
-from vsc.runtime.operators.columns.loop import columns_of, there
+from vsc.runtime.operators.columns.rows import columns_of, there
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.site import Site

@@ -94,7 +94,7 @@ class GroupColumns:
             return np.ones(len(time), dtype=np.bool_)
         segments = Segments(group, len(start))
         times, _ = segments.highest(time[segments.order], start)
-        return table.accepts(times[segments.unsorted()])
+        return table.accepted(times[segments.unsorted()])
 
     def _again(self, group: Int64s, failed: Int64s) -> Mask:
         """The records of groups in which one fails; all records if that decides what a versioned table refuses."""

@@ -18,8 +18,7 @@ from vsc.runtime.metrics import BadRow, Dropped
 from vsc.runtime.operators.columns.evaluation import Computed, Evaluation
 from vsc.runtime.operators.context import RunOptions, expression_error
 from vsc.runtime.operators.dead_letters import Losses, Lost, Message, json_rows
-from vsc.runtime.operators.source.event_times import EventTimes
-from vsc.runtime.operators.source.rows import SourceRows
+from vsc.runtime.operators.source.rows import EventTimes, SourceRows
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.times import time_text
 

@@ -10,9 +10,8 @@ import numpy as np
 from vsc.plan.nodes import Column, Node, Plan
 from vsc.plan.nodes import Suppress as Operation
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
-from vsc.runtime.operators.tables.lookups import Lookup, TableRows
+from vsc.runtime.operators.tables.lookups import NO_RECORD, Lookup, TableRows
 from vsc.runtime.operators.tables.pool import Pool
-from vsc.runtime.operators.tables.store import NO_RECORD
 from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.operators.views.view import Beside, Contents, Waiting, WaitingView
 from vsc.runtime.records import Int64s, Mask

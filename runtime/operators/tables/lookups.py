@@ -6,14 +6,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from vsc.runtime.metrics import Missed
 from vsc.runtime.operators.columns.evaluation import Failed, Side
 from vsc.runtime.operators.columns.flow import Flow, blanked, taken
-from vsc.runtime.operators.tables.store import NO_RECORD, Reasons, TableColumns
 from vsc.runtime.records import Int64s, Mask
+from vsc.runtime.state.api import LOOKUP_MISSES
 
-__all__ = ["Lookup", "TableRows", "missing", "stored"]
+__all__ = ["NO_RECORD", "TOMBSTONE", "TOO_OLD", "Lookup", "Reasons", "TableRows", "missing"]
+
+NO_RECORD, TOMBSTONE, TOO_OLD = map(LOOKUP_MISSES.index, Missed)
+
+Reasons = npt.NDArray[np.uint8]
+"""Places in `LOOKUP_MISSES`, one per look-up; 0: found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +84,3 @@ def missing(missed: Reasons, failed: Failed) -> Reasons:
     found = missed.copy()
     found[list(failed)] = NO_RECORD
     return found
-
-
-def stored(table: TableColumns, as_of: bool) -> Lookup:
-    """The look-up into a store: for the row valid at a record's time, otherwise for the newest."""
-
-    def find(flow: Flow) -> TableRows:
-        found = table.look_up(flow, as_of)
-        values = found.pool.take(found.position)
-        return TableRows(found.missed, found.valid_from, values, needed=found.needed)
-
-    return find

@@ -8,85 +8,108 @@ key and look-up operator, and written only by `commit`, when nothing can fail an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from vsc.plan.nodes import Node, Stage
-from vsc.runtime.metrics import Missed
 from vsc.runtime.operators.columns.flow import Flow, Old
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Moments, arrivals
-from vsc.runtime.operators.stores import store_prefix
+from vsc.runtime.operators.layout import store_prefix
+from vsc.runtime.operators.tables.lookups import NO_RECORD, TOMBSTONE, TOO_OLD, Reasons, TableRows
 from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.tables.search import Arrivals, Timeline
 from vsc.runtime.records import Int64s, Mask
-from vsc.runtime.state.api import LOOKUP_MISSES
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.timed_rows import TimestampedStore
 from vsc.runtime.state.versioned import VersionedStore
 
-__all__ = [
-    "NO_RECORD",
-    "TOMBSTONE",
-    "Partners",
-    "Reasons",
-    "TableColumns",
-    "UnversionedColumns",
-    "VersionedColumns",
-    "open_columns",
-]
-
-NO_RECORD, TOMBSTONE, _TOO_OLD = map(LOOKUP_MISSES.index, Missed)
-
-Reasons = npt.NDArray[np.uint8]
-"""Places in `LOOKUP_MISSES`, one per look-up; 0: found."""
+__all__ = ["TableColumns", "UnversionedColumns", "VersionedColumns", "open_columns"]
 
 
-@dataclass(frozen=True, slots=True)
-class Partners:
-    """What the look-ups of a flow's records found: a position in `pool` (-1: none), its valid from, and why not.
+class TableColumns:
+    """A table's store during one batch. `space` holds the batch's keys."""
 
-    `needed` is the retention in ms that would have served all look-ups that were too old, -1 if none were.
-    """
-
-    pool: Pool
-    position: Int64s
-    valid_from: Int64s
-    missed: Reasons
-    needed: int = -1
-
-
-class TableColumns(Protocol):
-    """A table's store during one batch."""
+    def __init__(self, codec: RowCodec, space: KeySpace) -> None:
+        self._codec, self._space = codec, space
+        self._at: Moments | None = None
+        self._puts = np.zeros(0, dtype=np.int64)
+        self._put: Flow | None = None
+        self._read = np.zeros(0, dtype=np.bool_)
 
     def put(self, flow: Flow) -> Mask:
         """Takes all of the batch's changes at once; returns which are accepted. Called at most once."""
+        accepted = self.accepted(flow.time)
+        self._at, self._puts, self._put = flow.at, np.flatnonzero(accepted), flow.select(accepted)
+        return accepted
+
+    def accepted(self, time: Int64s) -> Mask:
+        """Which of the batch's changes are accepted, if these are their times."""
+        return np.ones(len(time), dtype=np.bool_)
 
     def before(self, flow: Flow) -> Old:
         """For each change that was put, the key's newest row before it."""
+        raise NotImplementedError
 
     def latest(self, flow: Flow) -> Mask | None:
         """Which of the accepted changes were their key's newest when they came; None: all."""
+        return None
 
     def needed(self, flow: Flow) -> Mask:
         """Which of the changes matter (D7): all but tombstones of keys that had no row before."""
+        raise NotImplementedError
 
-    def look_up(self, flow: Flow, as_of: bool) -> Partners:
+    def look_up(self, flow: Flow, as_of: bool) -> TableRows:
         """For each record the row valid at its time (or the newest), as it was when the record arrived."""
+        raise NotImplementedError
 
     def forget(self, keys: Sequence[bytes], at: Moments, stored: Mask) -> None:
         """Removes the rows of encoded keys, each at its moment, after all puts. Called at most once.
 
         Those that are not `stored` have no row from before the batch.
         """
+        raise NotImplementedError
 
     def commit(self) -> None:
         """Writes what was put."""
+        raise NotImplementedError
+
+    def _came(self) -> tuple[Int64s, Int64s]:
+        """Numbers that compare like the moments of all changes, and of the accepted ones."""
+        assert self._at is not None
+        came = self._at.levels[0] if len(self._at.levels) == 1 else np.arange(len(self._at))
+        return came, came[self._puts]
+
+    def _beside(self, at: Moments) -> tuple[Int64s, Int64s, Int64s]:
+        """The same, and those of other events."""
+        if self._at is None:
+            return self._puts, self._puts, np.zeros(len(at), dtype=np.int64)
+        came, others = arrivals(self._at, at)
+        return came, came[self._puts], others
+
+    def _unread(self, flow: Flow) -> Int64s:
+        """The keys of the flow that were not read before; they count as read from now on."""
+        count = len(self._space.keys)
+        read = np.zeros(count, dtype=np.bool_)
+        read[: len(self._read)] = self._read
+        fresh = np.flatnonzero((np.bincount(flow.key, minlength=count) > 0) & ~read)
+        read[fresh] = True
+        self._read = read
+        return fresh
+
+    def _pool(self, stored: pa.BinaryArray) -> Pool:
+        """The store's rows, then those that were put."""
+        return Pool(self._codec, stored, self._put.values if self._put is not None and len(self._put) else None)
+
+    def _encoded(self, flow: Flow) -> pa.BinaryArray:
+        """The rows of a flow, null for tombstones."""
+        rows = self._codec.encode_columns(flow.values, len(flow))
+        if flow.present.all():
+            return rows
+        return rows.take(pa.array(np.arange(len(flow)), mask=~flow.present))
 
 
 def open_columns(kv: OrderedKV, stage: Stage, node: Node, space: KeySpace) -> TableColumns:
@@ -101,27 +124,6 @@ def open_columns(kv: OrderedKV, stage: Stage, node: Node, space: KeySpace) -> Ta
     return VersionedColumns(table, codec, space)
 
 
-class _Arriving:
-    """The changes put into a store in one batch, and when."""
-
-    __slots__ = ("_own", "at", "puts")
-
-    def __init__(self, flow: Flow, accepted: Mask) -> None:
-        self.at = flow.at
-        self.puts = flow.select(accepted)
-        self._own = np.flatnonzero(accepted)
-
-    def own(self) -> tuple[Int64s, Int64s]:
-        """Numbers that compare like the moments of all changes, and of the accepted ones."""
-        came = self.at.levels[0] if len(self.at.levels) == 1 else np.arange(len(self.at))
-        return came, came[self._own]
-
-    def beside(self, at: Moments) -> tuple[Int64s, Int64s, Int64s]:
-        """The same, and those of other events."""
-        came, others = arrivals(self.at, at)
-        return came, came[self._own], others
-
-
 @dataclass(frozen=True, slots=True)
 class _Known:
     """Versions of a table's keys: those of the store, then those of the batch. `live`: not a tombstone."""
@@ -132,15 +134,12 @@ class _Known:
     pool: Pool
 
 
-class VersionedColumns:
-    """A versioned store (KIP-889) during one batch."""
-
-    __slots__ = ("_arriving", "_clock", "_codec", "_fetched", "_newest", "_space", "_store")
+class VersionedColumns(TableColumns):
+    """A versioned store (KIP-889) during one batch. It forgets by its retention alone."""
 
     def __init__(self, store: VersionedStore, codec: RowCodec, space: KeySpace) -> None:
-        self._store, self._codec, self._space = store, codec, space
-        self._arriving: _Arriving | None = None
-        self._fetched = np.zeros(0, dtype=np.bool_)
+        super().__init__(codec, space)
+        self._store = store
         self._newest: list[tuple[Int64s, Int64s, pa.BinaryArray]] = []
         self._clock: Int64s = np.array([store.observed_stream_time], dtype=np.int64)
 
@@ -156,35 +155,31 @@ class VersionedColumns:
 
     @property
     def grace(self) -> int:
-        """Records this much behind the highest time accepted are still accepted."""
+        """How far behind stream time, in ms, records may be."""
         return self._store.grace
 
-    def accepts(self, time: Int64s) -> Mask:
-        """Which of the batch's changes at these times it would accept: a refused one does not move its clock."""
-        clock = np.maximum.accumulate(np.concatenate([[self.stream_time], time]))[:-1]
-        accepted: Mask = time >= np.maximum(clock - self.grace, self.floor)
+    def accepted(self, time: Int64s) -> Mask:
+        """Which of the batch's changes are accepted, if these are their times."""
+        accepted: Mask = time >= np.maximum(self._running(time)[:-1] - self.grace, self.floor)
         return accepted
 
-    def forget(self, keys: Sequence[bytes], at: Moments, stored: Mask) -> None:
-        """Does nothing: a versioned store forgets by itself."""
-        raise ValueError("a versioned store forgets by its retention alone")
+    def _running(self, time: Int64s) -> Int64s:
+        """Stream time before each change, and after all: a refused one is older, so it does not move stream time."""
+        return np.maximum.accumulate(np.append(self.stream_time, time))
 
     def put(self, flow: Flow) -> Mask:
-        """A refused record is older than stream time, so it does not move stream time."""
-        accepted = self.accepts(flow.time)
-        self._clock = np.maximum.accumulate(np.concatenate([self._clock, flow.time]))
-        self._arriving = _Arriving(flow, accepted)
-        return accepted
+        self._clock = self._running(flow.time)
+        return super().put(flow)
 
     def before(self, flow: Flow) -> Old:
-        came, puts = self._own()
+        came, puts = self._came()
         known = self._known(*self._newest_of(flow), puts)
         at = known.timeline.newest(flow.key, came - 1)
         present = (at >= 0) & known.live[at] if len(known.live) else np.zeros(len(flow), dtype=np.bool_)
         return Old(present, known.pool.take(np.where(present, at, -1)))
 
     def latest(self, flow: Flow) -> Mask | None:
-        came, puts = self._own()
+        came, puts = self._came()
         timeline = self._known(*self._newest_of(flow), puts).timeline
         known, newest = timeline.newest_time(flow.key, came - 1)
         return ~known | (newest <= flow.time)
@@ -208,41 +203,28 @@ class VersionedColumns:
                     newest[one] = at, there
         return found
 
-    def look_up(self, flow: Flow, as_of: bool) -> Partners:
-        none = np.zeros(0, dtype=np.int64)
-        if self._arriving is None:
-            came, puts, now = none, none, np.zeros(len(flow), dtype=np.int64)
-        else:
-            came, puts, now = self._arriving.beside(flow.at)
+    def look_up(self, flow: Flow, as_of: bool) -> TableRows:
+        came, puts, now = self._beside(flow.at)
         known = self._known(*(self._stored(flow) if as_of else self._newest_of(flow)), puts)
         at = known.timeline.as_of(flow.key, flow.time, now) if as_of else known.timeline.newest(flow.key, now)
         clock = self._clock[np.searchsorted(came, now)]
         missed = self._missed(at, known, clock)
         needed = self._too_old(flow, known.timeline, clock, now, missed) if as_of else -1
-        position = np.where(missed == 0, at, -1)
+        values = known.pool.take(np.where(missed == 0, at, -1))
         valid_from = known.time[at] if len(known.time) else np.zeros(len(flow), dtype=np.int64)
-        return Partners(known.pool, position, valid_from, missed, needed)
+        return TableRows(missed, valid_from, values, needed=needed)
 
     def commit(self) -> None:
-        if self._arriving is not None and len(puts := self._arriving.puts):
-            self._store.put_columns(self._space.keys, puts.key, _encoded(self._codec, puts), puts.time)
-
-    def _own(self) -> tuple[Int64s, Int64s]:
-        assert self._arriving is not None
-        return self._arriving.own()
+        if (puts := self._put) is not None and len(puts):
+            self._store.put_columns(self._space.keys, puts.key, self._encoded(puts), puts.time)
 
     def _newest_of(self, flow: Flow) -> tuple[Int64s, Int64s, pa.BinaryArray]:
         """The newest stored versions of the flow's keys and of all keys read before: each is fetched once."""
-        count = len(self._space.keys)
-        fetched = np.zeros(count, dtype=np.bool_)
-        fetched[: len(self._fetched)] = self._fetched
-        fresh = np.flatnonzero((np.bincount(flow.key, minlength=count) > 0) & ~fetched)
+        fresh = self._unread(flow)
         if len(fresh) or not self._newest:
-            fetched[fresh] = True
             none = np.full(len(fresh), -1, dtype=np.int64)  # an empty span of time: the newest version always comes
             versions = self._store.versions_many([self._space.keys[i] for i in fresh.tolist()], none + 1, none)
             self._newest.append((fresh[versions.key], versions.valid_from, versions.values))
-        self._fetched = fetched
         if len(self._newest) > 1:
             keys, times, values = zip(*self._newest, strict=True)
             self._newest = [(np.concatenate(keys), np.concatenate(times), pa.concat_arrays(values))]
@@ -251,13 +233,10 @@ class VersionedColumns:
     def _known(self, key: Int64s, time: Int64s, stored: pa.BinaryArray, puts_at: Int64s) -> _Known:
         live = stored.is_valid().to_numpy(zero_copy_only=False)
         arrival = np.full(len(key), -1, dtype=np.int64)
-        count = len(self._space.keys)
-        puts = None if self._arriving is None else self._arriving.puts
-        if puts is None or not len(puts):
-            return _Known(Timeline(count, key, time, arrival), time, live, Pool(self._codec, stored, None))
-        time = np.concatenate([time, puts.time])
-        timeline = Timeline(count, np.concatenate([key, puts.key]), time, np.concatenate([arrival, puts_at]))
-        return _Known(timeline, time, np.concatenate([live, puts.present]), Pool(self._codec, stored, puts.values))
+        if (puts := self._put) is not None and len(puts):
+            key, time = np.concatenate([key, puts.key]), np.concatenate([time, puts.time])
+            arrival, live = np.concatenate([arrival, puts_at]), np.concatenate([live, puts.present])
+        return _Known(Timeline(len(self._space.keys), key, time, arrival), time, live, self._pool(stored))
 
     def _stored(self, flow: Flow) -> tuple[Int64s, Int64s, pa.BinaryArray]:
         """The store's versions that look-ups as of the flow's times can reach: key numbers, valid from, rows."""
@@ -292,29 +271,16 @@ class VersionedColumns:
         known, newest = timeline.newest_time(flow.key[old], now[old])
         served = known & (newest <= flow.time[old]) & (missed[old] != NO_RECORD)
         unserved = old[~served]
-        missed[unserved] = _TOO_OLD
+        missed[unserved] = TOO_OLD
         return int((clock[unserved] - flow.time[unserved]).max()) if len(unserved) else -1
 
 
-class UnversionedColumns:
+class UnversionedColumns(TableColumns):
     """A store that keeps the last row of each key, during one batch."""
 
-    __slots__ = (
-        "_arriving",
-        "_codec",
-        "_fetched",
-        "_gone",
-        "_position",
-        "_rows",
-        "_since",
-        "_space",
-        "_store",
-    )
-
     def __init__(self, store: TimestampedStore, codec: RowCodec, space: KeySpace) -> None:
-        self._store, self._codec, self._space = store, codec, space
-        self._arriving: _Arriving | None = None
-        self._fetched = np.zeros(0, dtype=np.bool_)
+        super().__init__(codec, space)
+        self._store = store
         self._position = self._since = np.zeros(0, dtype=np.int64)
         self._rows: pa.BinaryArray = pa.array([], pa.binary())
         self._gone: tuple[Int64s, Moments, Mask] | None = None
@@ -322,49 +288,32 @@ class UnversionedColumns:
     def forget(self, keys: Sequence[bytes], at: Moments, stored: Mask) -> None:
         self._gone = self._space.encoded(keys), at, stored
 
-    def put(self, flow: Flow) -> Mask:
-        """Accepts everything."""
-        accepted = np.ones(len(flow), dtype=np.bool_)
-        self._arriving = _Arriving(flow, accepted)
-        return accepted
-
     def needed(self, flow: Flow) -> Mask:
         """A tombstone of a missing key changes nothing, so `before` decides."""
         return np.ones(len(flow), dtype=np.bool_)
 
     def before(self, flow: Flow) -> Old:
-        assert self._arriving is not None
-        came, _ = self._arriving.own()
-        found = self._found(flow, came, came)
-        return Old(found.position >= 0, found.pool.take(found.position))
+        position, _, pool = self._found(flow, *self._came())
+        return Old(position >= 0, pool.take(position))
 
-    def latest(self, flow: Flow) -> Mask | None:
-        """None: the last change is always the newest."""
-        return None
-
-    def look_up(self, flow: Flow, as_of: bool) -> Partners:
+    def look_up(self, flow: Flow, as_of: bool) -> TableRows:
         """Always the newest row: the plan never looks up an unversioned store as of a time."""
         if as_of:
             raise ValueError("an unversioned table cannot be read as of a time")
-        if self._arriving is None:
-            none = np.zeros(0, dtype=np.int64)
-            return self._found(flow, none, none)
-        _, puts, now = self._arriving.beside(flow.at)
-        found = self._found(flow, puts, now)
-        if self._gone is None:
-            return found
-        keys, at, _ = self._gone
-        when, now = arrivals(at, flow.at)
-        gone = np.full(len(self._space.keys), np.iinfo(np.int64).max)
-        gone[keys] = when
-        absent = gone[flow.key] < now
-        missed = np.where(absent, NO_RECORD, found.missed).astype(np.uint8)
-        return replace(found, position=np.where(absent, -1, found.position), missed=missed)
+        _, puts, now = self._beside(flow.at)
+        position, valid_from, pool = self._found(flow, puts, now)
+        if self._gone is not None:
+            keys, at, _ = self._gone
+            when, now = arrivals(at, flow.at)
+            gone = np.full(len(self._space.keys), np.iinfo(np.int64).max)
+            gone[keys] = when
+            position = np.where(gone[flow.key] < now, -1, position)
+        return TableRows.of(position >= 0, valid_from, pool.take(position))
 
     def commit(self) -> None:
         """Writes only the last row of each key."""
-        if self._arriving is not None and len(self._arriving.puts):
-            self._write(self._arriving.puts)
+        if self._put is not None and len(self._put):
+            self._write(self._put)
         if self._gone is not None:
             keys, _, stored = self._gone
             gone = [self._space.keys[number] for number in keys[stored].tolist()]
@@ -379,43 +328,28 @@ class UnversionedColumns:
         chosen[last[last >= 0]] = True
         puts = puts.select(chosen)
         keys = [self._space.keys[i] for i in puts.key.tolist()]
-        self._store.put_columns(keys, _encoded(self._codec, puts), puts.time)
+        self._store.put_columns(keys, self._encoded(puts), puts.time)
 
-    def _found(self, flow: Flow, puts_at: Int64s, now: Int64s) -> Partners:
-        """The newest rows before `now`, where the batch's rows come at `puts_at`."""
+    def _found(self, flow: Flow, puts_at: Int64s, now: Int64s) -> tuple[Int64s, Int64s, Pool]:
+        """The newest rows before `now`: places in the pool (-1: none), times. The batch's rows come at `puts_at`."""
         self._fetch(flow)
         position, valid_from = self._position[flow.key], self._since[flow.key]
-        puts = None if self._arriving is None else self._arriving.puts
-        if puts is not None and len(puts):
+        if (puts := self._put) is not None and len(puts):
             at = Arrivals(puts.key, puts_at).latest_before(flow.key, now)
             fresh = at >= 0
             position = np.where(fresh, np.where(puts.present[at], len(self._rows) + at, -1), position)
             valid_from = np.where(fresh, puts.time[at], valid_from)
-        missed = np.where(position < 0, NO_RECORD, 0).astype(np.uint8)
-        pool = Pool(self._codec, self._rows, puts.values if puts is not None and len(puts) else None)
-        return Partners(pool, position, valid_from, missed)
+        return position, valid_from, self._pool(self._rows)
 
     def _fetch(self, flow: Flow) -> None:
         """Reads the stored rows of the flow's keys, each once: by key number their places (-1: none) and times."""
-        count, known = len(self._space.keys), len(self._fetched)
-        if count > known:
-            more = count - known
-            self._fetched = np.concatenate([self._fetched, np.zeros(more, dtype=np.bool_)])
-            self._position = np.concatenate([self._position, np.full(more, -1, dtype=np.int64)])
-            self._since = np.concatenate([self._since, np.zeros(more, dtype=np.int64)])
-        fresh = np.flatnonzero((np.bincount(flow.key, minlength=count) > 0) & ~self._fetched)
+        fresh = self._unread(flow)
+        more = len(self._read) - len(self._position)
+        self._position = np.concatenate([self._position, np.full(more, -1, dtype=np.int64)])
+        self._since = np.concatenate([self._since, np.zeros(more, dtype=np.int64)])
         if not len(fresh):
             return
-        self._fetched[fresh] = True
         there, rows, times = self._store.get_columns([self._space.keys[i] for i in fresh.tolist()])
         self._since[fresh[there]] = times
         self._position[fresh] = np.where(there, len(self._rows) + np.cumsum(there) - 1, -1)
         self._rows = pa.concat_arrays([self._rows, rows]) if len(self._rows) else rows
-
-
-def _encoded(codec: RowCodec, flow: Flow) -> pa.BinaryArray:
-    """The rows of a flow, null for tombstones."""
-    rows = codec.encode_columns(flow.values, len(flow))
-    if flow.present.all():
-        return rows
-    return rows.take(pa.array(np.arange(len(flow)), mask=~flow.present))

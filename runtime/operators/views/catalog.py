@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 
 from vsc.plan.nodes import Node, Plan, Stage
 from vsc.runtime.errors import ConfigurationError
-from vsc.runtime.operators.layout import stage_of_store
+from vsc.runtime.operators.layout import stage_of_store, store_prefix
 from vsc.runtime.operators.operator import operator_of
-from vsc.runtime.operators.stores import store_prefix
 from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.operators.views.tables import open_table_view
 from vsc.runtime.operators.views.view import Beside, StoreView

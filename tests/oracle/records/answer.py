@@ -14,7 +14,7 @@ from vsc.plan.nodes import Schema
 from vsc.runtime.metrics import Dropped, Missed
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction
+from vsc.runtime.operators.foreign_key_join import UNCHANGED, Instruction
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.timed_rows import Subscription

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from tests.oracle.records.context import Context
 from tests.oracle.records.tables import TableStore, open_table
 from vsc.plan.nodes import Filter, Map, Node, Plan, Schema, Stage
-from vsc.runtime.operators.stores import store_prefix
+from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.suppressed import Suppressed
 

@@ -23,6 +23,7 @@ from tests.oracle.records.building import Built, Parts
 from tests.oracle.records.conditions import condition
 from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.graph_getters import getter
+from tests.oracle.records.places import element_place, kept_columns, value_order
 from tests.oracle.records.tables import RecordBuffer, RecordSubscriptions
 from vsc.plan.nodes import (
     Answer,
@@ -43,9 +44,8 @@ from vsc.plan.operations import Distinct
 from vsc.runtime.operators import evaluate
 from vsc.runtime.operators.aggregate.travelled import travelling as changes_travelling
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.foreign_key_join.subscribe_row import travelling as subscriptions_travelling
-from vsc.runtime.operators.places import element_place, kept_columns, value_order
-from vsc.runtime.operators.stores import store_prefix
+from vsc.runtime.operators.foreign_key_join import travelling as subscriptions_travelling
+from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.passed import PassedTimes
 

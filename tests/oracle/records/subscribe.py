@@ -11,7 +11,7 @@ from tests.oracle.records.context import Context
 from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.operators.foreign_key_join.subscribe_row import UNCHANGED, Instruction, no_key
+from vsc.runtime.operators.foreign_key_join import UNCHANGED, Instruction, no_key
 from vsc.runtime.state.keys import KeyCodec
 
 __all__ = ["Subscribe"]

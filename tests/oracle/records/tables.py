@@ -8,7 +8,7 @@ from typing import Protocol
 from vsc.plan.nodes import Node, Stage
 from vsc.runtime.metrics import Missed
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.stores import store_prefix
+from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.state.api import Miss, OutcomeKind
 from vsc.runtime.state.grace_buffer import Buffered, TimeOrderedBuffer
 from vsc.runtime.state.kv import OrderedKV

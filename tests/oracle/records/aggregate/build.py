@@ -15,7 +15,7 @@ from tests.oracle.records.context import Context
 from vsc.plan.nodes import Aggregate, Node, Plan, Stage
 from vsc.runtime.operators.aggregate.state import SUFFIX
 from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.stores import store_prefix
+from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.state.kv import OrderedKV
 
 __all__ = ["aggregate_operator"]

@@ -1,4 +1,4 @@
-"""Rows that a loop over records has made, as columns."""
+"""Records between columns and rows of Python values: for operators that take their records one by one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ import pyarrow as pa
 from vsc.plan.nodes import Column
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.records import Mask
-from vsc.runtime.values import to_array
+from vsc.runtime.values import to_array, to_values
 
-__all__ = ["columns_of", "there"]
+__all__ = ["columns_of", "rows_of", "there"]
+
+
+def rows_of(columns: Sequence[pa.Array], schema: Sequence[Column], count: int) -> list[Row]:
+    """The `count` rows of columns."""
+    values = [to_values(column, c.type) for column, c in zip(columns, schema, strict=True)]
+    return list(zip(*values, strict=True)) if values else [()] * count
 
 
 def columns_of(rows: Sequence[Row | None], schema: Sequence[Column]) -> tuple[pa.Array, ...]:

@@ -1,1 +1,0 @@
-"""Foreign-key joins (KIP-213): subscriptions of the left table, and the answers of the right one."""
