@@ -50,7 +50,7 @@ __all__ = [
     "orders_together",
     "partition_of",
     "processing_order",
-    "unified_origins",
+    "sorted_places",
 ]
 
 Int64s = npt.NDArray[np.int64]
@@ -285,20 +285,17 @@ def _joined_masks(masks: Sequence[Mask | None], lengths: Sequence[int]) -> Mask 
     )
 
 
-def unified_origins(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], list[Int32s]]:
-    """All origins of `batches`, sorted as D12 says, and each batch's ``order.origin`` as indices into them."""
+def orders_together(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], Order]:
+    """All origins of `batches` (at least one batch), sorted as D12 says, and the order of all their rows.
+
+    The rows are those of one batch after the other; their ``origin`` holds indices into all origins.
+    """
     origins = tuple(sorted({o for b in batches for o in b.origins}, key=lambda o: o.sort_key))
     place = {o: i for i, o in enumerate(origins)}
-    mapped = []
+    indices = []
     for batch in batches:
         table = np.array([place[o] for o in batch.origins], dtype=np.int32)
-        mapped.append(table[batch.order.origin] if len(batch) else batch.order.origin)
-    return origins, mapped
-
-
-def orders_together(batches: Sequence[Batch]) -> tuple[tuple[Origin, ...], Order]:
-    """All origins of `batches` (at least one batch), and the order of all their rows, one batch after the other."""
-    origins, indices = unified_origins(batches)
+        indices.append(table[batch.order.origin] if len(batch) else batch.order.origin)
     depth = max(b.order.depth for b in batches)
     return origins, Order(
         np.concatenate([b.order.time for b in batches]),
@@ -314,20 +311,15 @@ def processing_order(batches: Sequence[Batch]) -> Int64s:
     The result holds indices into the concatenation of the batches, in the order of processing. Rows that compare
     equal keep the order of the batches, and in a batch that of its rows.
     """
-    _, origins = unified_origins(batches)
-    depth = max((b.order.depth for b in batches), default=0)
-    paths = [b.order.padded(depth) for b in batches]
-    none: list[Int64s] = [np.zeros(0, dtype=np.int64)]
-    levels: list[npt.NDArray[np.integer]] = [
-        np.concatenate([b.order.time for b in batches] or none),
-        np.concatenate(origins or none),
-        np.concatenate([b.order.offset for b in batches] or none),
-        *(np.concatenate([p[:, i] for p in paths]) for i in range(depth)),
-    ]
-    every = levels
-    levels = [level for level in levels if len(level) and (level != level[0]).any()]
+    return sorted_places(orders_together(batches)[1]) if batches else np.zeros(0, dtype=np.int64)
+
+
+def sorted_places(order: Order) -> Int64s:
+    """The places of the rows in D12's order. Its origins must be sorted, as those of `orders_together` are."""
+    every = [order.time, order.origin, order.offset, *np.ascontiguousarray(order.path.T)]
+    levels = [level for level in every if len(level) and (level != level[0]).any()]
     if not levels or not _ascends(levels, slice(1, None), slice(None, -1)).any():
-        return np.arange(sum(len(b) for b in batches), dtype=np.int64)
+        return np.arange(len(order), dtype=np.int64)
     if len(levels) == 1:
         return np.argsort(levels[0], kind="stable").astype(np.int64, copy=False)
     merged = _merged_runs(every[0], every[1:])

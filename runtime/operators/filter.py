@@ -10,23 +10,35 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 
 from vsc.plan.nodes import Filter
 from vsc.runtime.operators.columns.evaluation import Evaluation
 from vsc.runtime.operators.columns.flow import Flow, blanked
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.table import TableStep
-from vsc.runtime.operators.tables.lookups import TOMBSTONE, Lookup, TableRows
+from vsc.runtime.operators.table import Rows, TableStep, looked_up
+from vsc.runtime.operators.tables.lookups import TOMBSTONE, TableRows
 
 __all__ = ["OPERATOR"]
 
 
-def _build(site: Site, operation: Filter) -> Step:
+def _rows(site: Site, operation: Filter) -> Rows:
     holds = site.evaluation([operation.predicate])
+
+    def rows(keys: tuple[pa.Array, ...], before: TableRows) -> TableRows:
+        there = before.present
+        kept, failed = holds.true(keys + before.values, before.time, there)
+        missed = np.where(there & ~kept, TOMBSTONE, before.missed).astype(np.uint8)
+        return replace(before, missed=missed, values=blanked(before.values, kept), failed={**before.failed, **failed})
+
+    return rows
+
+
+def _build(site: Site, operation: Filter) -> Step:
     if site.node.kind == "table":
-        return TableStep(site, predicate=holds, dedupe=operation.dedupe)
-    return _StreamFilter(holds, site)
+        return TableStep(site, _rows(site, operation), operation.dedupe)
+    return _StreamFilter(site.evaluation([operation.predicate]), site)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +51,4 @@ class _StreamFilter(Step):
         return flow.select(self.site.kept(flow, failed) & true)
 
 
-def _look_up(site: Site, operation: Filter, as_of: bool) -> Lookup:
-    holds, behind = site.evaluation([operation.predicate]), site.look_up(site.node.inputs[0], as_of)
-
-    def find(flow: Flow) -> TableRows:
-        rows = behind(flow)
-        there = rows.present
-        kept, failed = holds.true(flow.keys + rows.values, rows.time, there)
-        missed = np.where(there & ~kept, TOMBSTONE, rows.missed).astype(np.uint8)
-        return replace(rows, missed=missed, values=blanked(rows.values, kept), failed={**rows.failed, **failed})
-
-    return find
-
-
-OPERATOR = Operator(_build, _look_up)
+OPERATOR = Operator(_build, looked_up(_rows))

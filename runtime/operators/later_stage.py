@@ -24,7 +24,7 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.stage_nodes import StageNodes
 from vsc.runtime.operators.views.catalog import held_back
-from vsc.runtime.records import Batch, Int64s, orders_together, processing_order
+from vsc.runtime.records import Batch, Int64s, orders_together, sorted_places
 from vsc.runtime.state.kv import OrderedKV
 
 __all__ = ["LaterStage", "collector_paused"]
@@ -100,13 +100,13 @@ class LaterStage:
 
     def _processed(self, inputs: Sequence[tuple[str, Batch]]) -> StageResult:
         spaces = KeySpaces()
-        flows, permutation = self._entering(inputs, spaces)
         origins, order = orders_together([batch for _, batch in inputs])
+        permutation = sorted_places(order)
+        flows = self._entering(inputs, permutation, spaces)
         return self._nodes.process(flows, spaces, origins, order.take(permutation))
 
-    def _entering(self, inputs: Sequence[tuple[str, Batch]], spaces: KeySpaces) -> tuple[dict[str, Flow], Int64s]:
-        """Each input's records in the order of processing, and that order of all of them."""
-        permutation = processing_order([batch for _, batch in inputs])
+    def _entering(self, inputs: Sequence[tuple[str, Batch]], permutation: Int64s, spaces: KeySpaces) -> dict[str, Flow]:
+        """Each input's records in the order of processing, which `permutation` is for all of them."""
         arrival = np.empty(len(permutation), dtype=np.int64)
         arrival[permutation] = np.arange(len(permutation))
         parts: dict[str, list[tuple[Int64s, Batch]]] = {}
@@ -114,7 +114,7 @@ class LaterStage:
         for name, batch in inputs:
             parts.setdefault(name, []).append((arrival[start : start + len(batch)], batch))
             start += len(batch)
-        return {name: self._flow(name, found, spaces) for name, found in parts.items()}, permutation
+        return {name: self._flow(name, found, spaces) for name, found in parts.items()}
 
     def _flow(self, name: str, parts: Sequence[tuple[Int64s, Batch]], spaces: KeySpaces) -> Flow:
         cause = np.concatenate([cause for cause, _ in parts])

@@ -8,20 +8,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from vsc.plan.nodes import Map
 from vsc.runtime.operators.columns.evaluation import Evaluation
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.table import TableStep
-from vsc.runtime.operators.tables.lookups import Lookup, TableRows, missing
+from vsc.runtime.operators.table import Rows, TableStep, looked_up
+from vsc.runtime.operators.tables.lookups import TableRows, missing
 
 __all__ = ["OPERATOR"]
 
 
-def _build(site: Site, operation: Map) -> Step:
+def _rows(site: Site, operation: Map) -> Rows:
     items = site.evaluation(operation.items)
-    return TableStep(site, rows=items) if site.node.kind == "table" else _StreamMap(items, site)
+
+    def rows(keys: tuple[pa.Array, ...], before: TableRows) -> TableRows:
+        found = items.where(keys + before.values, before.time, before.present)
+        failed = {**before.failed, **found.failed}
+        return replace(before, missed=missing(before.missed, found.failed), values=found.columns, failed=failed)
+
+    return rows
+
+
+def _build(site: Site, operation: Map) -> Step:
+    if site.node.kind == "table":
+        return TableStep(site, _rows(site, operation))
+    return _StreamMap(site.evaluation(operation.items), site)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +48,4 @@ class _StreamMap(Step):
         return flow.with_rows(flow.present, found.columns).select(self.site.kept(flow, found.failed))
 
 
-def _look_up(site: Site, operation: Map, as_of: bool) -> Lookup:
-    items, behind = site.evaluation(operation.items), site.look_up(site.node.inputs[0], as_of)
-
-    def find(flow: Flow) -> TableRows:
-        rows = behind(flow)
-        found = items.where(flow.keys + rows.values, rows.time, rows.present)
-        failed = {**rows.failed, **found.failed}
-        return replace(rows, missed=missing(rows.missed, found.failed), values=found.columns, failed=failed)
-
-    return find
-
-
-OPERATOR = Operator(_build, _look_up)
+OPERATOR = Operator(_build, looked_up(_rows))

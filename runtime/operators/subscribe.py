@@ -96,9 +96,7 @@ class _Subscribe(Step):
             same &= equal
         return same
 
-    def _sent(
-        self, flow: Flow, first: tuple[NewKeys, Mask, np.ndarray], second: tuple[NewKeys, Mask, np.ndarray]
-    ) -> Flow:
+    def _sent(self, flow: Flow, first: _Sending, second: _Sending) -> Flow:
         """The subscriptions of keys that are sent one, with instructions; the first ones carry no row."""
         one, other = np.flatnonzero(first[1]), np.flatnonzero(second[1])
         order = np.argsort(np.concatenate([one, other]), kind="stable")

@@ -6,41 +6,37 @@ without a store from the input's changes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
-from vsc.runtime.operators.columns.evaluation import Evaluation
-from vsc.runtime.operators.columns.flow import Flow, Old, blanked
+from vsc.runtime.operators.columns.flow import Flow, Old
 from vsc.runtime.operators.operator import Step
 from vsc.runtime.operators.site import Site
-from vsc.runtime.operators.tables.lookups import TableRows
-from vsc.runtime.records import Mask
+from vsc.runtime.operators.tables.lookups import Lookup, TableRows
 
-__all__ = ["TableStep"]
+__all__ = ["Rows", "TableStep", "looked_up"]
+
+
+Rows = Callable[[tuple[pa.Array, ...], TableRows], TableRows]
+"""A table's rows for those of its input, and their keys."""
 
 
 class TableStep(Step):
     """The changes of one batch.
 
-    `rows` computes the changed rows; None leaves them as they are. `predicate` makes rows tombstones where it is not
-    true, or with `deletes` where it is. `dedupe` is D7's: a tombstone of a key without a row is not sent on.
+    `rows` computes the changed rows; None leaves them as they are. `dedupe` is D7's: a tombstone of a key without a row
+    is not sent on.
     """
 
-    def __init__(
-        self,
-        site: Site,
-        predicate: Evaluation | None = None,
-        deletes: bool = False,
-        rows: Evaluation | None = None,
-        dedupe: bool = False,
-    ) -> None:
-        self._site = site
-        self._predicate, self._deletes, self._rows, self._dedupe = predicate, deletes, rows, dedupe
+    def __init__(self, site: Site, rows: Rows = lambda keys, rows: rows, dedupe: bool = False) -> None:
+        self._site, self._rows, self._dedupe = site, rows, dedupe
 
     def process(self, flow: Flow) -> Flow:
         """The changes of this table for those of its input (or for a stream's records)."""
-        found = self._apply(flow, flow.present, flow.values)
+        found = self._rows(flow.keys, TableRows.of(flow.present, flow.time, flow.values))
         kept = self._site.kept(flow, found.failed)
         flow, found = flow.select(kept), found.select(kept)
         changed = flow.with_rows(found.present, found.values)
@@ -54,21 +50,19 @@ class TableStep(Step):
             return changed
         return changed.select(changed.present | changed.old.present)
 
-    def _apply(self, flow: Flow, present: Mask, values: tuple[pa.Array, ...]) -> TableRows:
-        if self._rows is not None:
-            found = self._rows.where(flow.keys + values, flow.time, present)
-            return TableRows.of(present, flow.time, found.columns, found.failed)
-        if self._predicate is None:
-            return TableRows.of(present, flow.time, values)
-        true, failed = self._predicate.true(flow.keys + values, flow.time, present)
-        kept = present & ~true if self._deletes else true
-        return TableRows.of(kept, flow.time, blanked(values, kept), failed)
-
     def _old(self, flow: Flow) -> Old | None:
-        """This table's function on the rows before the changes."""
+        """This table's function on the rows before the changes; failures were handled when these were the new rows."""
         if flow.old is None:
             return None
-        found = self._apply(flow, flow.old.present, flow.old.values)
-        present = found.present.copy()
-        present[list(found.failed)] = False  # the failure was handled when this was the new row
-        return Old(present, found.values)
+        found = self._rows(flow.keys, TableRows.of(flow.old.present, flow.time, flow.old.values))
+        return Old(found.present, found.values)
+
+
+def looked_up(rows_of: Callable[[Site, Any], Rows]) -> Callable[[Site, Any, bool], Lookup]:
+    """The look-up into a table without a store: it continues in the table's input."""
+
+    def look_up(site: Site, operation: Any, as_of: bool) -> Lookup:
+        behind, rows = site.look_up(site.node.inputs[0], as_of), rows_of(site, operation)
+        return lambda flow: rows(flow.keys, behind(flow))
+
+    return look_up

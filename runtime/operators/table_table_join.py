@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import TableTableJoin
-from vsc.runtime.operators.columns.flow import Flow, Old
+from vsc.runtime.operators.columns.flow import Flow, Old, blanked
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.lookups import NO_RECORD, Lookup, TableRows, missing
@@ -74,12 +74,10 @@ class _TableTableJoin(Step):
         old = None
         if self._site.old:
             before = flow.old
-            own = (
-                TableRows.none_like(flow.values, flow.time)
-                if before is None
-                else TableRows.of(before.present, flow.time, before.values)
-            )
-            rows = self._pair(flow, own, other, is_left)
+            if before is None:
+                nothing = np.zeros(len(flow), dtype=np.bool_)
+                before = Old(nothing, blanked(flow.values, nothing))
+            rows = self._pair(flow, TableRows.of(before.present, flow.time, before.values), other, is_left)
             old = Old(rows.present, rows.values)
         time = np.where(other.present, np.maximum(flow.time, other.time), flow.time)
         return replace(flow, time=time, present=result.present, values=result.values, old=old, latest=None)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vsc.runtime.operators.tables.search import NONE, Arrivals, Timeline
+from vsc.runtime.operators.tables.search import NONE, Timeline, latest_before
 
 HUGE = 2**61
 TIMES = st.integers(0, 6) | st.sampled_from([0, HUGE, HUGE + 1])
@@ -35,7 +35,7 @@ def test_answers_are_those_of_a_scan(batch: tuple[list[Entry], list[Entry]]) -> 
     key, time, arrival = columns(queries)
     known, newest = timeline.newest_time(key, arrival)
     as_of = timeline.as_of(key, time, arrival)
-    before = Arrivals(*columns(entries)[::2]).latest_before(key, arrival)
+    before = latest_before(*columns(entries)[::2], key, arrival)
     top = timeline.newest(key, arrival)
     for i, (k, t, a) in enumerate(queries):
         seen = [(entry[1], entry[2], n) for n, entry in enumerate(entries) if entry[0] == k and entry[2] < a]

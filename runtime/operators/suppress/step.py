@@ -30,7 +30,7 @@ from vsc.runtime.operators.suppress.bounded import Buffer
 from vsc.runtime.operators.suppress.held import SUFFIX, Hidden
 from vsc.runtime.operators.suppress.spans import Spans
 from vsc.runtime.operators.tables.pool import Pool
-from vsc.runtime.operators.tables.search import Arrivals
+from vsc.runtime.operators.tables.search import latest_before
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.rows import RowCodec
 from vsc.runtime.state.suppressed import Suppressed, SuppressedRow
@@ -236,7 +236,7 @@ class Holding(Step):
         beyond = [-1 if row.before is None else stored + i for i, row in enumerate(there)]
         before = np.append(self._before(len(befores)), np.array(beyond, dtype=np.int64))
         order = np.argsort(since, kind="stable")
-        at = Arrivals(key[order], since[order]).latest_before(flow.key, now)
+        at = latest_before(key[order], since[order], flow.key, now)
         span = np.append(order, -1)[at]
         held = (at >= 0) & (np.append(until, -1)[span] >= now)
         return Hidden(held, np.where(held, np.append(before, -1)[span], -1), self._known(befores))

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from vsc.runtime.metrics import Missed
 from vsc.runtime.operators.columns.evaluation import Failed, Side
-from vsc.runtime.operators.columns.flow import Flow, blanked, taken
+from vsc.runtime.operators.columns.flow import Flow, blanked
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.api import LOOKUP_MISSES
 
@@ -65,12 +65,6 @@ class TableRows:
         own = blanked([keys[i] for i in wanted if i < width], present)
         values = (self.values[i - width] for i in wanted if i >= width)
         return Side((*own, *values), self.time, None if present.all() else ~present)
-
-    @staticmethod
-    def none_like(columns: tuple[pa.Array, ...], time: Int64s) -> TableRows:
-        """No rows, with columns of the types of `columns`."""
-        count = len(time)
-        return TableRows.of(np.zeros(count, dtype=np.bool_), time, taken(columns, np.full(count, -1, dtype=np.int64)))
 
 
 Lookup = Callable[[Flow], TableRows]

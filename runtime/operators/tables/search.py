@@ -12,11 +12,10 @@ steps over the minima of arrivals find it. Answers are positions, not values.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from vsc.runtime.records import Int64s, Mask
 
-__all__ = ["NONE", "Arrivals", "Timeline"]
+__all__ = ["NONE", "Timeline", "latest_before"]
 
 NONE = -1
 """The position of an entry that does not exist."""
@@ -148,20 +147,15 @@ def _places(entries: Int64s, wanted: Int64s) -> Int64s:
     return places
 
 
-class Arrivals:
-    """Entries in the order of their arrivals: key numbers, arrival numbers."""
+def latest_before(entry_key: Int64s, entry_arrival: Int64s, key: Int64s, arrival: Int64s) -> Int64s:
+    """For each `key` the position of its last entry before `arrival`; `NONE` without one.
 
-    __slots__ = ("_order", "_places", "_span")
-
-    def __init__(self, key: Int64s, arrival: Int64s) -> None:
-        self._span = int(arrival.max()) + 3 if len(arrival) else 0
-        self._order: npt.NDArray[np.int64] = np.argsort(key, kind="stable")
-        self._places = key[self._order] * self._span + arrival[self._order] + 1
-
-    def latest_before(self, key: Int64s, arrival: Int64s) -> Int64s:
-        """For each `key` the position of the last entry before `arrival`; `NONE` without one."""
-        if not len(self._places):
-            return np.full(len(key), NONE, dtype=np.int64)
-        wanted = key * self._span + np.clip(arrival, 0, self._span - 2)
-        at = _places(self._places, wanted) - 1
-        return np.where((at >= 0) & (self._places[at] >= key * self._span), self._order[at], NONE)
+    Entries of one key must be given in the order of their arrivals.
+    """
+    if not len(entry_key):
+        return np.full(len(key), NONE, dtype=np.int64)
+    span = int(entry_arrival.max()) + 3
+    order = np.argsort(entry_key, kind="stable")
+    places = entry_key[order] * span + entry_arrival[order] + 1
+    at = _places(places, key * span + np.clip(arrival, 0, span - 2)) - 1
+    return np.where((at >= 0) & (places[at] >= key * span), order[at], NONE)

@@ -20,7 +20,7 @@ from vsc.runtime.operators.columns.moments import Moments, arrivals
 from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.operators.tables.lookups import NO_RECORD, TOMBSTONE, TOO_OLD, Reasons, TableRows
 from vsc.runtime.operators.tables.pool import Pool
-from vsc.runtime.operators.tables.search import Arrivals, Timeline
+from vsc.runtime.operators.tables.search import Timeline, latest_before
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv import OrderedKV
 from vsc.runtime.state.rows import RowCodec
@@ -335,7 +335,7 @@ class UnversionedColumns(TableColumns):
         self._fetch(flow)
         position, valid_from = self._position[flow.key], self._since[flow.key]
         if (puts := self._put) is not None and len(puts):
-            at = Arrivals(puts.key, puts_at).latest_before(flow.key, now)
+            at = latest_before(puts.key, puts_at, flow.key, now)
             fresh = at >= 0
             position = np.where(fresh, np.where(puts.present[at], len(self._rows) + at, -1), position)
             valid_from = np.where(fresh, puts.time[at], valid_from)
