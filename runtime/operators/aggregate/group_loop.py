@@ -17,14 +17,13 @@ from vsc.runtime.operators.aggregate.calls import Calls, Group
 from vsc.runtime.operators.aggregate.entries import At
 from vsc.runtime.operators.aggregate.state import AggregateState
 from vsc.runtime.operators.columns.flow import Flow, Old
-from vsc.runtime.operators.columns.rows import columns_of, there
+from vsc.runtime.operators.columns.rows import columns_of, rows_of, there
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.store import VersionedColumns
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_overlay import OverlayKV
-from vsc.runtime.values import to_values
 
 __all__ = ["GroupLoop"]
 
@@ -53,7 +52,9 @@ class GroupLoop:
         failed: dict[int, NodeFailure] = {}
         expired: list[int] = []
         places = map(At, flow.time.tolist(), arrivals.tolist())
-        for row, record in enumerate(zip(keys, self._keys(flow), given, places, strict=True)):
+        for row, record in enumerate(
+            zip(keys, rows_of(flow.keys, self._site.node.schema.key, len(flow)), given, places, strict=True)
+        ):
             try:
                 found = self._taken(*record)
             except NodeFailure as failure:
@@ -97,7 +98,3 @@ class GroupLoop:
             kv.commit()
         self._groups[kb] = group
         return old, new
-
-    def _keys(self, flow: Flow) -> Sequence[Row]:
-        columns = [to_values(column, c.type) for column, c in zip(flow.keys, self._site.node.schema.key, strict=True)]
-        return list(zip(*columns, strict=True)) if columns else [()] * len(flow)

@@ -12,8 +12,8 @@ from vsc.runtime.operators.aggregate.calls import Group
 from vsc.runtime.operators.aggregate.folding import Folding
 from vsc.runtime.operators.columns.evaluation import Computed, Failed
 from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
-from vsc.runtime.operators.columns.rows import columns_of, there
 from vsc.runtime.operators.columns.moments import LAST, turns
+from vsc.runtime.operators.columns.rows import columns_of, there
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.site import Site
