@@ -181,7 +181,10 @@ class Columns:
 
 
 def _is_constant(expr: Expr) -> bool:
-    return not any(isinstance(p, Column) or (isinstance(p, Call) and p.function == "event_time") for p in parts(expr))
+    for part in parts(expr):
+        if isinstance(part, Column) or (isinstance(part, Call) and part.function == "event_time"):
+            return False
+    return True
 
 
 def _constant(expr: Expr) -> pa.Scalar:
