@@ -8,9 +8,11 @@ import pytest
 
 from tests.spark.support import compiled
 from vsc.plan.nodes import Connector
+from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.connectors.jars import KAFKA, connector_settings
 from vsc.runtime.spark.connectors.kafka_client import NotForPython, client_settings
-from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.connectors.kafka_layout import layout
+from vsc.runtime.spark.options import Options, resolve_plan
 
 JAAS = "org.apache.kafka.common.security.{} required"
 
@@ -81,3 +83,19 @@ def test_the_connector_is_fetched_unless_it_is_given() -> None:
     assert connector_settings(other, {}, []) == {}
     assert connector_settings(plan, {}, [package]) == {}
     assert connector_settings(plan, {"spark.jars": "/x/spark-sql-kafka-0-10_2.13-4.1.3.jar"}, []) == {}
+
+
+@pytest.mark.parametrize(
+    ("columns", "given"),
+    [
+        ("k string, n bigint", "the value has n bigint"),
+        ("k string, v string, w string", "the value has v string, w string"),
+        ("k bigint, v string", "the key has k bigint"),
+    ],
+)
+def test_a_variable_cannot_make_text_of_other_columns(columns: str, given: str) -> None:
+    options = "bootstrap_servers = 'b:1', topic = 't', format = '${form}', key_format = '${form}'"
+    text = f"stream s ({columns}) from kafka ({options}) key k; sink s to noop ();"
+    [node] = resolve_plan(compiled(text), {"form": "string"}).sources
+    with pytest.raises(ConfigurationError, match=f"the format 'string' is one column of type string, and {given}"):
+        layout(Options.of_source(node), node, node.source.columns, "read")

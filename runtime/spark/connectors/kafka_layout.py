@@ -50,13 +50,20 @@ def key_format(options: Options, key: Sequence[Column]) -> str:
 
 
 def layout(options: Options, node: Node, columns: Sequence[Column], use: Literal["read", "write"]) -> Layout:
-    """The record of `columns` of a node. Raises AvroSchemaError for a schema that does not fit them."""
+    """The record of `columns` of a node. Raises AvroSchemaError for a schema that does not fit them, and
+    ConfigurationError for a format or `headers` that do not."""
     key, headers = key_format(options, node.schema.key), _headers(options, columns)
     of_key = {c.name for c in node.schema.key} if key != "none" else set()
     keys = tuple(c for c in columns if c.name in of_key)
     values = tuple(c for c in columns if c.name not in of_key and c is not headers)
 
     def part(name: Literal["key", "value"], form: str, columns: tuple[Column, ...]) -> Part:
+        if form == "string" and [column.type for column in columns] != [STRING]:  # the compiler looks, as above
+            given = ", ".join(f"{column.name} {column.type}" for column in columns) or "no columns"
+            raise ConfigurationError(
+                f"{options.place}: the format 'string' is one column of type string, and the {name} has {given}",
+                "use json",
+            )
         if form != "avro":
             return Part(name, form, columns, None)
         from vsc.runtime.spark.connectors.kafka_avro import avro_form  # needs fastavro
