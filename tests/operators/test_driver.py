@@ -11,6 +11,7 @@ import pytest
 
 from tests.operators.driving import STREAM, UNVERSIONED, VERSIONED, dropped, put, values
 from vsc.compiler import TopologyError
+from vsc.runtime.errors import ExpressionError
 from vsc.testing import Record, TopologyTestDriver, VersionedRecord
 
 UTC = dt.UTC
@@ -287,3 +288,24 @@ def test_without_a_clock_no_row_is_too_far_ahead() -> None:
 def test_a_clock_is_a_time(now: Any) -> None:
     with pytest.raises(ValueError, match="now= is a time in ms or as ISO text, or an aware datetime, not"):
         TopologyTestDriver(AHEAD, now=now)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "stream o = join s with t grace 5 ms select 1 / (s.n - 7) as q;",
+        "table c = aggregate s group by k select sum(n) as n; table w = suppress c until time limit 5 ms;"
+        " table o = map w select 1 / (n - 7) as q;",
+    ],
+)
+def test_a_row_that_fails_changes_no_store(statement: str) -> None:
+    columns = "(k string, n bigint) from memory () key k"
+    table = f"table t {columns} materialize versioned (retention = 1 minute);"
+    text = f"stream s {columns}; {table} {statement} sink o to memory ();"
+    with TopologyTestDriver(text) as driver:
+        driver.pipe("t", {"k": "a", "n": 1}, timestamp=0)
+        driver.pipe("s", {"k": "a", "n": 7}, timestamp=1)
+        for _ in range(2):  # what is held comes out again: the first time it was not lost
+            with pytest.raises(ExpressionError, match="DIVIDE_BY_ZERO"):
+                driver.pipe("s", {"k": "b", "n": 1}, timestamp=20)
+        assert driver.read("o") == []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +26,7 @@ from vsc.runtime.operators.source.rows import SourceRows
 from vsc.runtime.operators.views import Status, StoreInfo
 from vsc.runtime.operators.views.catalog import stores_of
 from vsc.runtime.records import Batch, Origin
-from vsc.runtime.state.kv import OrderedKV, RocksKV
+from vsc.runtime.state.kv import OrderedKV, OverlayKV, RocksKV
 from vsc.runtime.times import event_time
 from vsc.runtime.values import brief, from_python, to_array, to_python, to_values
 
@@ -83,6 +83,7 @@ class TopologyTestDriver:
         self._offsets = dict.fromkeys(self._nodes, 0)
         self._records: dict[str, list[Record]] = {name: [] for name in self._nodes}
         self._stores: list[RocksKV] = []
+        self._written: list[OverlayKV] = []
         self._closed = False
         self._folder = Path(tempfile.mkdtemp(prefix="vsc-test-driver-"))
         try:
@@ -99,7 +100,7 @@ class TopologyTestDriver:
         Times, also those in timestamp columns, are ms, ISO text (UTC unless it says otherwise) or aware datetimes. A
         date may be ISO text; a decimal may be text. A missing column is null. A row with a null in its key, or with a
         null or negative event time, is dropped and counted, as in a query. Raises ValueError for an unknown source or
-        column, a value of the wrong type, or a missing time.
+        column, a value of the wrong type, or a missing time; and what a query fails with: no store is changed then.
         """
         node, operation = self._source(source)
         _check_columns(node, row, operation.columns)
@@ -124,7 +125,7 @@ class TopologyTestDriver:
     def drain(self) -> None:
         """Ends the input, as ``vsc run --drain`` does: emits everything still held."""
         self._check_open()
-        self._keep(self._runtime.drain())
+        self._keep(self._runtime.drain)
 
     # --------------------------------------------------------------------------------------------------------- out
 
@@ -177,7 +178,8 @@ class TopologyTestDriver:
     def _open(self, stage: int, partition: int) -> OrderedKV:
         store = RocksKV(str(self._folder / f"{stage}-{partition}"))
         self._stores.append(store)
-        return store
+        self._written.append(OverlayKV(store))
+        return self._written[-1]
 
     def _check_open(self) -> None:
         if self._closed:
@@ -208,9 +210,18 @@ class TopologyTestDriver:
             np.array([deleted], dtype=np.bool_),
         )
         self._offsets[node.name] = offset + 1
-        self._keep(self._runtime.process([(node.name, rows)]))
+        self._keep(lambda: self._runtime.process([(node.name, rows)]))
 
-    def _keep(self, found: Mapping[str, Batch]) -> None:
+    def _keep(self, process: Callable[[], Mapping[str, Batch]]) -> None:
+        """Keeps the records that `process` gives, and what it has written, unless it fails."""
+        try:
+            found = process()
+        except BaseException:
+            for written in self._written:
+                written.discard()
+            raise
+        for written in self._written:
+            written.commit()
         for name, batch in found.items():
             self._records[name].extend(_records(batch))
 
