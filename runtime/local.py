@@ -1,8 +1,8 @@
 """Runs a plan in one process, without a JVM: the stages of a topology run one after the other, epoch by epoch.
 
 Guarantees: in each epoch, every stage and partition processes its records in D12's order, and observed records come in
-that order too. So feeding it the epochs of a Spark query gives the results of that query. It reads and writes nothing
-itself: the caller hands rows in, gets records back, and opens the stores.
+that order too. So feeding it the epochs of a Spark query gives the results of that query, unless records waited there
+for another source. It reads and writes nothing itself: the caller hands rows in, gets records back, opens the stores.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Spark's CSV reader binds columns by position where a schema is given, and a stream must be given one; so Spark reads
 lines, this module the cells (pyarrow), and Spark SQL casts them. Guarantees: a record keeps its order; one that cannot
 be read comes out with the reason; a quoted cell keeps its line breaks as they are; memory is bounded by the longest
-line and `MAX_RECORD`, whatever the size of a file. Not for types: see `sources`.
+line and `MAX_RECORD`, whatever the size of a file. Not for types: see `connectors.file_rows`.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ CHUNK_BYTES = 2 << 20
 """A blob is stored in pieces of about this size: what one request to the state server carries well."""
 
 STAMP_KEY = b"\x00vsc.stamp"
-"""Where the local store keeps its stamp. Stores' prefixes never begin with a zero byte."""
+"""Where the local store keeps its stamp: no store's root begins like it (see `state.sizes.KEY`)."""
 
 FOLD_BYTES = 8 << 20
 """Changelogs shorter than this in sum are never worth folding."""

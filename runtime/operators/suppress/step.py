@@ -76,7 +76,7 @@ class Holding(Step):
         return self._sent(flow.at)
 
     def waiting(self) -> list[tuple[int, SuppressedRow]]:
-        """Takes out all held rows, with the time until which each is held; moves the clock to where all are due."""
+        """Takes out all held rows, each with its place in time; moves the clock to where all are due."""
         stored = self._held.all()
         if stored:
             self._held.replace(stored, [], max(self._held.stream_time, stored[-1].place + self._wait))

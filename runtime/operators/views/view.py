@@ -28,7 +28,7 @@ class Entry(NamedTuple):
 
 
 class StoreView(Protocol):
-    """A store opened for reading, which takes one read. Neither do `stream_time` and `held` cost more."""
+    """A store opened for reading. To open it and to ask for `stream_time` and `held` takes one read in all."""
 
     @property
     def stream_time(self) -> int | None:
