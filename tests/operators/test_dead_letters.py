@@ -139,6 +139,17 @@ def test_what_other_operators_drop(node: str, reason: str, statement: str) -> No
     assert found[-1][3] == 1 and lost(PAYMENTS + statement, fed) == found
 
 
+@pytest.mark.parametrize("window", ["tumbling (size = 5 ms)", "session (gap = 5 ms)", "sliding (difference = 5 ms)"])
+def test_a_window_that_fails_as_it_closes_has_no_value(window: str) -> None:
+    made = (
+        f"table o = aggregate payments group by currency window {window} emit final select 1 / (sum(amount) - 1) as q;"
+    )
+    found = lost(f"{PAYMENTS} {made}", [payment("a", 10), payment("b", 90, 3)])
+    assert [(node, reason, key["currency"], value) for node, reason, _, _, key, value in found] == [
+        ("o", "expression_failed", "EUR", None)
+    ]
+
+
 def test_a_node_of_that_name_comes_first() -> None:
     text = "stream dropped (id string, at bigint) from memory () key id timestamp at;"
     assert compile_topology(text + "sink dropped to memory ();").sinks[0].node == "dropped"

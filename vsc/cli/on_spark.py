@@ -121,9 +121,9 @@ class SparkOptions:
             known = translated(error)
             if known is not None:
                 raise refusal(known, failed) from error
+            named = True
             if failed is None or not started:
                 raise
-            named = True
             first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise Refused(Problem(f"the query failed: {first[:600]}", f"Spark's log is {log}"), failed) from error
         finally:

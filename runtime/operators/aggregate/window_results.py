@@ -60,9 +60,10 @@ class WindowResults:
             before = self._computed(olds, keys, folding)
             failed.update(before.failed)
             old = Old(there(olds), before.columns)
-        site = self._site
+        site, present = self._site, there(news)
+        present[list(failed)] = False
         at, key = site.give(flow.at.take(record), turns(record)), site.space.encoded(names_of(kbs, start, end))
-        return Flow(at, key, site.space, _numbers(times), there(news), keys, new.columns, old), failed
+        return Flow(at, key, site.space, _numbers(times), present, keys, new.columns, old), failed
 
     def _computed(
         self, results: Sequence[Result | None], keys: Sequence[pa.Array], folding: Folding | None

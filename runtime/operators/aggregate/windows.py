@@ -48,7 +48,7 @@ class _Windows:
 
 
 class WindowColumns:
-    """The windows of one aggregate, for one batch. `loop` makes the loop that takes a batch record by record."""
+    """The windows of one aggregate, for one batch."""
 
     def __init__(
         self,
@@ -206,6 +206,7 @@ class WindowColumns:
         self, flow: Flow, record: Int64s, number: Int64s, keys: tuple[pa.Array, ...], results: Groups
     ) -> tuple[Flow, Computed]:
         found, present = self._folding.results(keys, results), np.ones(len(record), dtype=np.bool_)
+        present[list(found.failed)] = False
         at = self._site.give(flow.at.take(record), turns(record))
         return Flow(at, number, self._space, results.time, present, keys, found.columns), found
 

@@ -33,19 +33,16 @@ _WHY = {
 
 
 class CheckedRows:
-    """The `rows` of source `node` that are left, their event times in ms (once known), and which have a value."""
+    """The `rows` of source `node` that are left, their event times in ms (once known), and which have a value.
+
+    `causes` are their places among all rows, those that are lost included.
+    """
 
     def __init__(self, node: Node, rows: SourceRows, options: RunOptions, losses: Losses) -> None:
         self._node, self._options, self._losses = node, options, losses
-        self._offsets = rows.offsets
-        self.rows = rows
+        self.rows, self.causes = rows, np.arange(len(rows))
         self.times = np.zeros(len(rows), dtype=np.int64)
         self.present: Mask = np.zeros(0, dtype=np.bool_)
-
-    def causes(self, offsets: Int64s) -> Int64s:
-        """The places among all rows, those that are lost included, of the rows with these offsets."""
-        whole = len(offsets) == len(self._offsets)
-        return np.arange(len(offsets)) if whole else np.searchsorted(self._offsets, offsets)
 
     def columns(self, schema: Schema) -> tuple[tuple[pa.Array, ...], tuple[pa.Array, ...]]:
         """The key columns and the value columns of the rows."""
@@ -144,10 +141,10 @@ class CheckedRows:
             broken = rows.broken if why is Dropped.UNREADABLE else None
             raw = None if broken is None else [broken(place)[1] for place in places]
             time = self.times[bad].tolist() if timed else none
-            told, cause = [message(place) for place in places], self.causes(rows.offsets[bad])
+            told, cause = [message(place) for place in places], self.causes[bad]
             self._losses.found.append(Lost(takers, name, why.value, cause, True, name, time, key, value, told, raw))
         if places:
-            self.rows, self.times = rows.filter(~bad), self.times[~bad]
+            self.rows, self.times, self.causes = rows.filter(~bad), self.times[~bad], self.causes[~bad]
 
     def _shown(self, bad: Mask) -> tuple[list[str | None], list[str | None]]:
         """Keys and values; null for a row without value."""

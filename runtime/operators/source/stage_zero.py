@@ -59,7 +59,7 @@ class StageZero:
         running: Int64s = np.maximum.accumulate(checked.times)
         if clock is not None:
             running = np.maximum(running, clock)
-        cause, nothing = checked.causes(checked.rows.offsets), np.zeros((len(rows), 0), dtype=np.int64)
+        cause, nothing = checked.causes, np.zeros((len(rows), 0), dtype=np.int64)
         time = np.zeros(len(rows), dtype=np.int64)
         time[cause] = running
         order = Order(time, np.zeros(len(rows), dtype=np.int32), rows.offsets, nothing)

@@ -106,8 +106,8 @@ class Merge:
             if not is_refusal(error):
                 raise
             refusal = error
-        if len(rows) == 1:
-            yield rows[0], refusal
+        if len(rows) < 2:
+            yield from ((row, refusal) for row in rows)
             return
         middle = len(rows) // 2  # what is taken stays, so that each is tried a few times
         yield from self.bring(connection, staged, rows[:middle])
