@@ -83,8 +83,9 @@ def resolve_plan(plan: Plan, variables: Mapping[str, str]) -> Plan:
         connector = _connector(Options.of_source(node), variables)
         return replace(node, operation=replace(node.operation, connector=connector))
 
+    nodes = tuple(map(of, plan.nodes))  # before the sinks: what is missing is named in the order of the text
     sinks = tuple(replace(sink, connector=_connector(Options.of_sink(sink), variables)) for sink in plan.sinks)
-    return replace(plan, nodes=tuple(map(of, plan.nodes)), sinks=sinks)
+    return replace(plan, nodes=nodes, sinks=sinks)
 
 
 def _connector(options: Options, variables: Mapping[str, str]) -> Connector:
