@@ -24,14 +24,15 @@ from vsc.runtime.state.kv_base import OrderedKV, store_root
 from vsc.runtime.state.meta_row import MetaRow
 from vsc.runtime.state.moving import Moving, Recode, behind
 
-__all__ = ["FORMAT_VERSION", "MOVING", "Suppressed", "SuppressedRow", "byte_size"]
+__all__ = ["FAR", "FORMAT_VERSION", "MOVING", "Suppressed", "SuppressedRow", "byte_size"]
 
 FORMAT_VERSION: Final = 1
 
 _META: Final = MetaRow(b"VSTP", FORMAT_VERSION, "the buffer of a suppress", (-1, 0, 0))
 _ROW: Final = struct.Struct("<qqBI")
 _NUMBER: Final = struct.Struct(">Q")
-_FAR: Final = 2**63 - 1
+FAR: Final = 2**63 - 1
+"""A place in time after all others."""
 _PIECE: Final = 256
 """So many rows are read at once."""
 
@@ -71,7 +72,7 @@ class Suppressed:
 
     def all(self) -> list[SuppressedRow]:
         """All held rows, in order."""
-        return list(self.until(_FAR))
+        return list(self.until(FAR))
 
     def until(self, time: int) -> Iterator[SuppressedRow]:
         """The held rows with a time of at most `time`, in order, each read not long before it is taken."""

@@ -60,12 +60,11 @@ def arguments_of(node: Node, operation: Aggregate) -> Evaluation:
 
 
 class Folding:
-    """The calls and items of an aggregate, for many groups at once. `numbered`: arrivals distinguish rows."""
+    """The calls and items of an aggregate, for many groups at once. `calls`: the same for one group."""
 
     def __init__(self, node: Node, operation: Aggregate) -> None:
         calls = Calls(node, operation)
-        self.numbered = calls.numbered
-        self._name, self._calls = node.name, calls
+        self.calls, self._name = calls, node.name
         self._texts = [call.text for call in operation.calls]
         self._accumulators = [column_accumulator(call, operation.over == "table") for call in operation.calls]
         self._keeping = [(number, found) for number, found in enumerate(self._accumulators) if found.keeps]
@@ -79,11 +78,11 @@ class Folding:
 
     def load(self, rows: Sequence[bytes | None]) -> Groups:
         """Decodes groups from their rows in the store; None is an empty group."""
-        return self._loaded(self._calls.row.decode_columns(pa.array(rows, pa.binary())))
+        return self._loaded(self.calls.row.decode_columns(pa.array(rows, pa.binary())))
 
     def of(self, groups: Sequence[Group | None]) -> Groups:
         """The groups of a loop, as columns."""
-        return self._loaded(self._calls.columns(groups))
+        return self._loaded(self.calls.columns(groups))
 
     def _loaded(self, columns: Sequence[pa.Array]) -> Groups:
         time, count, *cells = columns
@@ -93,7 +92,7 @@ class Folding:
     def store(self, groups: Groups) -> list[bytes]:
         """The groups' rows in the store."""
         cells = [c for a, state in zip(self._accumulators, groups.states, strict=True) for c in a.store(state)]
-        rows: list[bytes] = self._calls.row.encode_columns(
+        rows: list[bytes] = self.calls.row.encode_columns(
             [pa.array(groups.time), pa.array(groups.rows), *cells], len(groups.time)
         ).to_pylist()
         return rows

@@ -7,7 +7,6 @@ from typing import Any
 import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate
-from vsc.runtime.operators.aggregate.calls import Calls
 from vsc.runtime.operators.aggregate.folding import Folding, arguments_of
 from vsc.runtime.operators.aggregate.group_loop import GroupLoop
 from vsc.runtime.operators.aggregate.groups import GroupColumns
@@ -83,24 +82,24 @@ class _Aggregate(Step):
     def _table(self) -> TableGroupColumns:
         site, folding = self._site, Folding(self._site.node, self._operation)
         rows = Travelled(site.plan, site.node, self._operation)
-        return TableGroupColumns(site, folding, rows, self._state(site.kv, folding.numbered))
+        return TableGroupColumns(site, folding, rows, self._state(site.kv, folding.calls.numbered))
 
     def _stream(self) -> GroupColumns:
         site, folding = self._site, Folding(self._site.node, self._operation)
-        state = self._state(site.kv, folding.numbered)
-        return GroupColumns(site, folding, GroupLoop(site, Calls(site.node, self._operation), state), state)
+        state = self._state(site.kv, folding.calls.numbered)
+        return GroupColumns(site, folding, GroupLoop(site, folding.calls, state), state)
 
     def _windows(self) -> WindowColumns:
         site, folding = self._site, Folding(self._site.node, self._operation)
-        return WindowColumns(site, self._operation, folding, self._state(site.kv, folding.numbered))
+        return WindowColumns(site, self._operation, folding, self._state(site.kv, folding.calls.numbered))
 
     def _loop(self, one_by_one: bool) -> MovingWindows:
         site, operation = self._site, self._operation
-        calls, pending = Calls(site.node, operation), OverlayKV(site.kv)
-        folding = None if one_by_one or calls.has_entries else Folding(site.node, operation)
+        folding, pending = Folding(site.node, operation), OverlayKV(site.kv)
+        calls = folding.calls
         assert operation.window is not None
-        kind = _LOOPS[operation.window.kind]
-        return kind(site, operation, calls, folding, self._state(pending, calls.numbered), pending)
+        kind, together = _LOOPS[operation.window.kind], None if one_by_one or calls.has_entries else folding
+        return kind(site, operation, calls, together, self._state(pending, calls.numbered), pending)
 
     def _state(self, kv: OrderedKV, numbered: bool) -> AggregateState:
         return AggregateState(kv, self._site.prefix + SUFFIX, numbered)

@@ -15,11 +15,9 @@ from vsc.plan.nodes import Suppress
 from vsc.runtime.errors import BufferFullError
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.suppress.spans import Spans
-from vsc.runtime.state.suppressed import Suppressed, SuppressedRow, byte_size
+from vsc.runtime.state.suppressed import FAR, Suppressed, SuppressedRow, byte_size
 
 __all__ = ["Buffer"]
-
-_FAR = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -56,7 +54,7 @@ class Buffer:
         for row in stored:
             self._take_in(row)
         self._heap: list[tuple[int, bytes]] = []
-        self._coming = held.until(_FAR)
+        self._coming = held.until(FAR)
         self._next = next(self._coming, None)
 
     def change(self, event: int, place: int, key: bytes, row: int, before: int, clock: int) -> None:

@@ -33,12 +33,11 @@ from vsc.runtime.operators.tables.pool import Pool
 from vsc.runtime.operators.tables.search import latest_before
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.suppressed import Suppressed, SuppressedRow
+from vsc.runtime.state.suppressed import FAR, Suppressed, SuppressedRow
 
 __all__ = ["Holding"]
 
 _MILLISECOND = 1000
-_FAR = 2**63 - 1
 
 
 class Holding(Step):
@@ -229,7 +228,7 @@ class Holding(Step):
         turn = np.append(np.zeros(len(began), dtype=np.int64), self._turn[ended])
         own, now = arrivals(self._site.give(self._flow.at.take(events), turn), flow.at)
         key = np.append(spans.key, asked)
-        since, until = np.full(len(key), -1, dtype=np.int64), np.full(len(key), _FAR, dtype=np.int64)
+        since, until = np.full(len(key), -1, dtype=np.int64), np.full(len(key), FAR, dtype=np.int64)
         since[began], until[ended] = np.split(own, [len(began)])
         stored = len(self._stored)
         befores = [row.before for row in self._stored] + [row.before for row in there]
