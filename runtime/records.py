@@ -149,8 +149,9 @@ class Batch:
 
     ``order.origin`` holds indices into `origins`. `timestamps` are event times in ms. Where `present` is False, the
     record has no value (a tombstone of a table; D14 for streams) and its value columns are null. `keys` and `values`
-    are the columns of `schema`, in the Arrow types of their column types; a key column has no null. `latest` marks the
-    changes of a table that are their key's newest, if a sink needs it; None means all of them. It is not serialized.
+    are the columns of `schema`, in the Arrow types of their column types. A stream's record with a null among its key
+    columns has no key (D26). `latest` marks the changes of a table that are their key's newest, if a sink needs it;
+    None means all of them. It is not serialized.
     """
 
     schema: Schema

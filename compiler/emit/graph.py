@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from typing import Any
 
 from vsc.plan import Column, Connector, Node, Plan, Source
+from vsc.plan.keyless import nullable_keys
 
 __all__ = ["emit_graph"]
 
 
 def emit_graph(plan: Plan) -> str:
     """A JSON object with `name`, `nodes`, `edges`, `sinks`, `stages`. Edges refer to nodes by name."""
+    nullable = nullable_keys(plan)
     stages = {node.name: [s.id for s in plan.stages if node.name in s.nodes] for node in plan.nodes}
     edges = [
         {"from": name, "to": node.name, "repartition": not set(stages[node.name]) <= set(stages[name])}
@@ -20,7 +23,7 @@ def emit_graph(plan: Plan) -> str:
     ]
     document = {
         "name": plan.name,
-        "nodes": [_node(node, stages[node.name]) for node in plan.nodes],
+        "nodes": [_node(node, stages[node.name], nullable[node.name]) for node in plan.nodes],
         "edges": edges,
         "sinks": [
             {"id": sink.id, "node": sink.node, "connector": _connector(sink.connector), "line": sink.line}
@@ -39,14 +42,14 @@ def emit_graph(plan: Plan) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _node(node: Node, stages: list[int]) -> dict[str, Any]:
+def _node(node: Node, stages: list[int], nullable: Set[str]) -> dict[str, Any]:
     status, store = node.status, node.store
     return {
         "name": node.name,
         "kind": node.kind,
         "operation": node.operation.op,
         "inputs": list(node.inputs),
-        "key": _columns(node.schema.key),
+        "key": _columns(node.schema.key, nullable),
         "columns": _columns(node.schema.value),
         "versioned": None if status is None else status.versioned,
         "reason": None if status is None else status.reason,
@@ -67,8 +70,10 @@ def _node(node: Node, stages: list[int]) -> dict[str, Any]:
     }
 
 
-def _columns(columns: tuple[Column, ...]) -> list[dict[str, str]]:
-    return [{"name": column.name, "type": str(column.type)} for column in columns]
+def _columns(columns: tuple[Column, ...], nullable: Set[str] = frozenset()) -> list[dict[str, str | bool]]:
+    """Columns; those of a key that may be null are `nullable`."""
+    marked = ({"nullable": True} if column.name in nullable else {} for column in columns)
+    return [{"name": c.name, "type": str(c.type), **mark} for c, mark in zip(columns, marked, strict=True)]
 
 
 def _connector(connector: Connector) -> dict[str, Any]:

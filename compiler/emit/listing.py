@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import fields
 
 from vsc.plan import (
@@ -34,6 +34,7 @@ from vsc.plan import (
     ToStream,
     ToTable,
 )
+from vsc.plan.keyless import nullable_keys
 from vsc.plan.words import duration, window
 
 __all__ = ["emit_topology"]
@@ -43,12 +44,15 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 def emit_topology(plan: Plan) -> str:
     """The nodes with kind, key, columns, types, versioned status and its reason, store and stage; then the sinks."""
-    blocks = [f"topology {_name(plan.name)}"]
+    blocks, nullable = [f"topology {_name(plan.name)}"], nullable_keys(plan)
     for node in plan.nodes:
         if node in plan.dead_letters:
             continue
         stages = [stage.id for stage in plan.stages if node.name in stage.nodes]
-        lines = [f"{node.kind} {_name(node.name)}", *(f"  {key:<9} {text}" for key, text in _facts(node, stages))]
+        lines = [
+            f"{node.kind} {_name(node.name)}",
+            *(f"  {key:<9} {text}" for key, text in _facts(node, stages, nullable[node.name])),
+        ]
         blocks.append("\n".join(lines))
     blocks.extend(f"sink {_written(plan, sink)} to {_connector(sink.connector)}" for sink in plan.sinks)
     if plan.variables:
@@ -65,9 +69,9 @@ def _written(plan: Plan, sink: Sink) -> str:
             return _name(sink.node)
 
 
-def _facts(node: Node, stages: list[int]) -> Iterator[tuple[str, str]]:
+def _facts(node: Node, stages: list[int], nullable: Set[str]) -> Iterator[tuple[str, str]]:
     yield from _operation(node)
-    yield "key", _columns(node.schema.key)
+    yield "key", _columns(node.schema.key, nullable)
     yield "columns", _columns(node.schema.value)
     if node.status is not None:
         word = "versioned" if node.status.versioned else "unversioned"
@@ -165,8 +169,10 @@ def _items(items: tuple[Item, ...]) -> str:
     return ", ".join(shown) or "nothing but the key"
 
 
-def _columns(columns: tuple[Column, ...]) -> str:
-    return ", ".join(f"{_name(column.name)} {column.type}" for column in columns) or "none"
+def _columns(columns: tuple[Column, ...], nullable: Set[str] = frozenset()) -> str:
+    """Columns and their types; of a key, also which may be null."""
+    shown = (f"{_name(c.name)} {c.type}{' or null' if c.name in nullable else ''}" for c in columns)
+    return ", ".join(shown) or "none"
 
 
 def _store(store: Store) -> str:

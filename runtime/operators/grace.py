@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Column, Node, Plan, StreamTableJoin
+from vsc.runtime.expressions import null_rows
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.columns.keyspace import ranks
 from vsc.runtime.operators.columns.moments import Moments, turns
@@ -39,17 +40,22 @@ class Grace(Step):
         self._rows = RowCodec([c.type for c in stream.value])
 
     def process(self, flow: Flow) -> Flow:
-        """Joins the due records at the record that moved the clock, by (event time, encoded key, arrival)."""
+        """Joins the due records at the record that moved the clock, by (event time, encoded key, arrival).
+
+        A record that is late, or has no key (D26), is joined at once, and does not move the clock.
+        """
         flow = self._site.with_value(flow)
         if not len(flow):
             return self._join.process(self._released(flow, [], np.zeros(0, np.int64), np.zeros(0, np.int64)))
-        clock = np.maximum.accumulate(np.concatenate([[self._buffer.stream_time], flow.time]))
-        late = clock[:-1] - self._grace > flow.time
+        keyless = null_rows(flow.keys, len(flow))
+        moving = np.where(keyless, -1, flow.time)
+        clock = np.maximum.accumulate(np.concatenate([[self._buffer.stream_time], moving]))
+        at_once = keyless | (clock[:-1] - self._grace > flow.time)
         clock = clock[1:]
         stored = list(self._buffer.pop_until(int(clock[-1]) - self._grace))
         due = np.searchsorted(clock, flow.time + self._grace)
-        due = np.where(late, np.arange(len(flow)), np.maximum(due, np.arange(len(flow))))
-        self._keep(flow, late, np.flatnonzero(due == len(flow)), int(clock[-1]))
+        due = np.where(at_once, np.arange(len(flow)), np.maximum(due, np.arange(len(flow))))
+        self._keep(flow, at_once, np.flatnonzero(due == len(flow)), int(clock[-1]))
         first = np.searchsorted(clock, np.array([one.timestamp for one in stored], dtype=np.int64) + self._grace)
         out = np.flatnonzero(due < len(flow))
         return self._join.process(self._released(flow, stored, np.concatenate([first, due[out]]), out))
@@ -63,10 +69,10 @@ class Grace(Step):
         stored = [one for _, one in waiting]
         return self._join.process(self._flow(self._site.give(at, np.zeros(len(at), dtype=np.int64)), stored))
 
-    def _keep(self, flow: Flow, late: Mask, rows: Int64s, clock: int) -> None:
+    def _keep(self, flow: Flow, at_once: Mask, rows: Int64s, clock: int) -> None:
         """Lets the records at `rows` wait."""
-        place = np.cumsum(~late) - 1
-        if late.all():
+        place = np.cumsum(~at_once) - 1
+        if at_once.all():
             return
         payloads = self._rows.encode_columns(taken(flow.values, rows), len(rows)).to_pylist()
         keys = [self._space.keys[number] for number in flow.key[rows].tolist()]

@@ -13,6 +13,7 @@ from vsc.runtime.operators.columns.evaluation import Side
 from vsc.runtime.operators.columns.flow import Flow, chosen
 from vsc.runtime.operators.site import Site
 from vsc.runtime.operators.tables.lookups import Reasons, TableRows
+from vsc.runtime.records import Mask
 from vsc.runtime.state.api import LOOKUP_MISSES
 from vsc.runtime.values import arrow_type
 
@@ -38,10 +39,14 @@ class Joining:
         flow, rows = flow.select(kept), rows.select(kept)
         return self._made(flow, chosen(asking.keys, kept), rows)
 
-    def alone(self, flow: Flow, keys: tuple[pa.Array, ...]) -> Flow:
-        """The results of records that have no partner because they have no key."""
+    def with_alone(self, joined: Flow, flow: Flow, keys: tuple[pa.Array, ...], null: Mask) -> Flow:
+        """The results `joined`, and those of the records of `flow` that ask with a `null` among their `keys`."""
+        if not null.any():
+            return joined
+        flow, keys = flow.select(null), chosen(keys, null)
         values = tuple(pa.nulls(len(flow), arrow_type(c.type)) for c in self._table.value)
-        return self._made(flow, keys, TableRows.of(np.zeros(len(flow), dtype=np.bool_), flow.time, values))
+        alone = self._made(flow, keys, TableRows.of(np.zeros(len(flow), dtype=np.bool_), flow.time, values))
+        return Flow.merged([joined, alone])
 
     def _made(self, flow: Flow, keys: tuple[pa.Array, ...], partners: TableRows) -> Flow:
         """The results of records; `keys` are those by which the partners were looked up."""

@@ -22,10 +22,10 @@ def partition_codecs(plan: Plan) -> dict[str, KeyCodec]:
 def encoded_keys(batch: Batch, codec: KeyCodec) -> tuple[list[bytes], Int64s]:
     """The distinct encoded keys of a batch, and for each record the place of its own.
 
-    All records of a stream without key have the empty key.
+    All records of a stream without key columns have the empty key; a null in a key column counts as a value.
     """
     if codec.types:
-        return codec.encode_columns(batch.keys[: len(codec.types)])
+        return codec.encode_columns(batch.keys[: len(codec.types)], keyless=True)
     return [codec.encode(())], np.zeros(len(batch), dtype=np.int64)
 
 

@@ -1,12 +1,13 @@
 """`rekey`: a stream under another key. Its records leave the stage.
 
-Records without value or with a null in the new key are dropped and counted.
+Records without value are dropped and counted; so are those with a null in the new key, if the key is needed.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from vsc.plan.keyless import keeps_keyless
 from vsc.plan.nodes import Rekey
 from vsc.runtime.expressions import null_rows
 from vsc.runtime.metrics import Dropped
@@ -21,16 +22,19 @@ class _Rekey(Step):
     def __init__(self, site: Site, operation: Rekey) -> None:
         self._site, self._items = site, site.evaluation(operation.items)
         names = [c.name for c in (*site.inputs[0].key, *site.inputs[0].value)]
+        self._keeps_keyless = keeps_keyless(site.plan, site.node)
         self._kept = [names.index(c.name) for c in site.node.schema.value]
 
     def process(self, flow: Flow) -> Flow:
         flow = self._site.with_value(flow)
         found = self._items.over(flow)
         kept = self._site.kept(flow, found.failed)
-        null = null_rows(found.columns, len(flow))
-        self._site.lose(Dropped.NULL_JOIN_KEY, flow, null & kept)
+        if not self._keeps_keyless:
+            null = null_rows(found.columns, len(flow)) & kept
+            self._site.lose(Dropped.NULL_JOIN_KEY, flow, null)
+            kept &= ~null
         columns = flow.columns
-        return replace(flow, keys=found.columns, values=tuple(columns[i] for i in self._kept)).select(kept & ~null)
+        return replace(flow, keys=found.columns, values=tuple(columns[i] for i in self._kept)).select(kept)
 
 
 OPERATOR = Operator(_Rekey)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vsc.plan.nodes import Item, Node, Plan, Schema, Stage
+from vsc.runtime.expressions import null_rows
 from vsc.runtime.metrics import Dropped, Missed
 from vsc.runtime.operators.columns.evaluation import Evaluation, Failed
 from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
@@ -130,6 +131,12 @@ class Site:
         """The records that have a value; the others are dropped."""
         self.lose(Dropped.NO_VALUE, flow, ~flow.present)
         return flow.select(flow.present)
+
+    def with_key(self, flow: Flow) -> Flow:
+        """The records that have a key (D26); the others are dropped."""
+        keyless = null_rows(flow.keys, len(flow))
+        self.lose(Dropped.NULL_JOIN_KEY, flow, keyless)
+        return flow.select(~keyless)
 
     def newest(self, flow: Flow, versioned: bool, port: int = 0) -> Flow:
         """A table's changes; of a `versioned` table only those that are their key's newest, the others are dropped."""

@@ -180,11 +180,14 @@ class StageBatch:
 
     def _feeding(self, node: Node) -> list[Flow | None]:
         """The records that reach each input of the node; none at an input that is only looked into."""
-        taken = len(node.taken)
+        taken, site = len(node.taken), self._sites[node.name]
         found: list[Flow | None] = []
         for port, name in enumerate(node.inputs):
             flow = self.flows.get(name) if port < taken else None
-            found.append(None if flow is None else replace(flow, at=self._routes.reach(flow.at, node.name, port)))
+            if flow is not None:
+                flow = replace(flow, at=self._routes.reach(flow.at, node.name, port))
+                flow = site.with_key(flow) if node.operation.needs_key else flow
+            found.append(flow)
         return found
 
     def _roots(self) -> Int64s:

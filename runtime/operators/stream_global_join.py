@@ -32,12 +32,10 @@ class _StreamGlobalJoin(Step):
         keys, asking = chosen(found.columns, there), flow.select(there)
         number = site.spaces.of(site.inputs[1]).columns(keys, len(asking))
         joined = self._join.joined(asking, replace(asking, key=number, keys=keys))
-        if not null.any():
-            return joined
         if not self._left:
             site.lose(Dropped.NULL_JOIN_KEY, flow, null)
             return joined
-        return Flow.merged([joined, self._join.alone(flow.select(null), chosen(found.columns, null))])
+        return self._join.with_alone(joined, flow, found.columns, null)
 
 
 OPERATOR = Operator(_StreamGlobalJoin)

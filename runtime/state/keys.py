@@ -20,12 +20,17 @@ struct                    its fields in turn, each after ``00`` (null, nothing f
 
 Floats, arrays and maps cannot be keys (the compiler refuses them): `KeyCodec` raises TypeError for them. A key
 column is never null: ValueError.
+
+A stream's record with a null among its key columns has no key (D26). It still goes to a partition, by bytes that are
+never a key's: a ``00`` in place of the format version, then the columns, each like a field of a struct. Nothing stores
+or decodes them.
 """
 
 from __future__ import annotations
 
 import decimal
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +47,7 @@ __all__ = ["FORMAT_VERSION", "KeyCodec"]
 FORMAT_VERSION = 1
 """First byte of every key."""
 
+_NO_KEY = b"\x00"
 _WIDTHS = {"tinyint": 1, "smallint": 2, "int": 4, "bigint": 8, "date": 4, "timestamp": 8}
 _ESCAPED_ZERO = b"\x00\xff"
 _END = b"\x00\x01"
@@ -97,13 +103,16 @@ class KeyCodec:
             raise ValueError(f"key cut short: {data!r}") from error
         return tuple(values), position
 
-    def encode_columns(self, arrays: Sequence[pa.Array]) -> tuple[list[bytes], npt.NDArray[np.int64]]:
+    def encode_columns(
+        self, arrays: Sequence[pa.Array], keyless: bool = False
+    ) -> tuple[list[bytes], npt.NDArray[np.int64]]:
         """The distinct keys of whole columns (of equal length), and for each row the index of its key among them.
 
-        Distinct keys come in the order of their first row. Each is encoded once. Raises ValueError for a null.
+        Distinct keys come in the order of their first row. Each is encoded once. Raises ValueError for a null, unless
+        rows may be `keyless`.
         """
         columns = [_one_chunk(array) for array in arrays]
-        if any(column.null_count for column in columns):
+        if not keyless and any(column.null_count for column in columns):
             raise ValueError("a key column is null")
         if not columns:
             raise ValueError("a key needs at least one column")
@@ -125,10 +134,21 @@ class KeyCodec:
         return tuple(to_array(list(column), t) for column, t in zip(columns, self.types, strict=True))
 
     def _encode_distinct(self, columns: Sequence[pa.Array], count: int) -> list[bytes]:
+        null = [column.is_null() for column in columns if column.null_count]
+        if null:
+            return self._encode_some_keyless(columns, reduce(pc.or_, null))
         version = pa.repeat(pa.scalar(b"\x01", pa.binary()), count)
         pieces = [_encode_column(column, t) for column, t in zip(columns, self.types, strict=True)]
         keys: list[bytes] = pc.binary_join_element_wise(version, *pieces, b"").to_pylist()
         return keys
+
+    def _encode_some_keyless(self, columns: Sequence[pa.Array], keyless: pa.BooleanArray) -> list[bytes]:
+        parts = zip(columns, self.types, strict=True)
+        rows = zip(*(to_values(column.filter(keyless), t) for column, t in parts), strict=True)
+        without = (_NO_KEY + _encode_members(self._encoders, row) for row in rows)
+        there = pc.invert(keyless)
+        keys = iter(self._encode_distinct([column.filter(there) for column in columns], there.true_count))
+        return [next(without if null else keys) for null in keyless.to_pylist()]
 
 
 def _scalar_codec(data_type: DataType) -> tuple[Encode, Decode]:
@@ -183,10 +203,7 @@ def _struct_codec(data_type: StructType) -> tuple[Encode, Decode]:
 
     def encode(value: object) -> bytes:
         assert isinstance(value, tuple)
-        parts = []
-        for (encode_field, _), member in zip(fields, value, strict=True):
-            parts.append(b"\x00" if member is None else b"\x01" + encode_field(member))
-        return b"".join(parts)
+        return _encode_members([encode_field for encode_field, _ in fields], value)
 
     def decode(data: bytes, at: int) -> tuple[object, int]:
         members: list[object] = []
@@ -199,6 +216,12 @@ def _struct_codec(data_type: StructType) -> tuple[Encode, Decode]:
         return tuple(members), at
 
     return encode, decode
+
+
+def _encode_members(encoders: Sequence[Encode], values: Sequence[object]) -> bytes:
+    """Values that may be null."""
+    pairs = zip(encoders, values, strict=True)
+    return b"".join(b"\x00" if value is None else b"\x01" + encode(value) for encode, value in pairs)
 
 
 def _encode_binary(value: object) -> bytes:

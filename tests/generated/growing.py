@@ -27,7 +27,7 @@ class Sizes:
 
 @dataclass
 class Growing:
-    """The nodes so far, those that are read, and the statements."""
+    """The nodes so far, those that are read, and the statements. `keyless`: streams with records that have no key."""
 
     rng: random.Random
     sizes: Sizes
@@ -35,6 +35,7 @@ class Growing:
     sources: list[SourceShape] = field(default_factory=list)
     statements: list[str] = field(default_factory=list)
     read: set[str] = field(default_factory=set)
+    keyless: set[str] = field(default_factory=set)
 
     def _of(self, *kinds: str) -> list[Shape]:
         return [n for n in self.nodes if n.kind in kinds]
@@ -44,6 +45,9 @@ class Growing:
         found = [n for n in self._of(*kinds) if having(n) and (n.key or not keyed)]
         if not found:
             return None
+        keyless = [n for n in found if n.name in self.keyless]
+        if keyless and self.rng.random() < 0.6:
+            return self.rng.choice(keyless)
         return self.rng.choice(found[-3:] if self.rng.random() < 0.6 else found)
 
     def _names(self, taken: dict[str, str]) -> list[Column]:
@@ -118,6 +122,8 @@ class Growing:
         """A derived node of the first input `node`."""
         self.read.add(node.name)
         name = f"{'x' if kind == 'stream' else 'y'}{len(self.statements)}"
+        if kind == "stream" and (operation.startswith("left join") or node.name in self.keyless):
+            self.keyless.add(name)
         self.statements.append(f"{kind} {name} = {operation.strip()};")
         self.nodes.append(Shape(name, kind, key, value, window, history, final))
 

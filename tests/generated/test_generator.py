@@ -9,6 +9,7 @@ from tests.generated.records import history
 from tests.generated.topology import generate
 from tests.oracle import oracle
 from vsc.compiler import compile_topology
+from vsc.plan.keyless import nullable_keys
 
 MANY = 150
 
@@ -17,7 +18,10 @@ def test_every_topology_compiles_and_all_of_the_language_comes_up() -> None:
     seen: Counter[str] = Counter()
     for seed in range(MANY):
         plan = compile_topology(generate(random.Random(seed)).text(), path=f"{seed}.vdsl")
+        nullable = nullable_keys(plan)
         for node in plan.nodes:
+            if any(nullable[name] for name in node.taken):
+                seen[f"without key, needed {node.operation.needs_key}"] += 1
             seen[node.operation.op] += 1
             window = getattr(node.operation, "window", None)
             seen[f"{window.kind}, final {node.operation.final}" if window else "none"] += 1  # type: ignore[union-attr]
@@ -25,7 +29,7 @@ def test_every_topology_compiles_and_all_of_the_language_comes_up() -> None:
             seen["grace"] += getattr(node.operation, "grace", None) is not None
     rare = {name: count for name, count in seen.items() if count < 3}
     assert not rare
-    assert len(seen) == 18 + 8 + 2 + 2, sorted(seen)
+    assert len(seen) == 18 + 8 + 2 + 2 + 2, sorted(seen)
 
 
 def test_the_same_seed_gives_the_same() -> None:
@@ -36,7 +40,7 @@ def test_the_same_seed_gives_the_same() -> None:
 
 def test_most_sinks_get_records() -> None:
     written = silent = 0
-    for seed in range(10):
+    for seed in range(30):
         rng = random.Random(seed)
         topology = generate(rng)
         plan = compile_topology(topology.text(), path=f"{seed}.vdsl")

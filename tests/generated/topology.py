@@ -199,6 +199,8 @@ class _Operations(Growing):
         on, key = "", stream.key
         if stream.key_types != table.key_types or rng.random() < 0.4:
             parts = self._key_values(scope_of(stream, "l"), table.key)
+            if rng.random() < 0.4:
+                parts[0] = f"nullif({parts[0]}, {self._key_values(scope_of(stream, 'l'), table.key)[0]})"
             on, key = " on " + ", ".join(parts), table.key
         grace = ""
         if table.history is not None and rng.random() < 0.5:
@@ -207,6 +209,8 @@ class _Operations(Growing):
         text = f"{self._left()}join {stream.name} as l with {table.name} as r{on}{grace} select {items}"
         self.read.add(table.name)
         self._add(stream, "stream", text, key, value)
+        if self.nodes[-1].name in self.keyless and rng.random() < 0.7:
+            rng.choice((self.to_table, self.distinct, self.aggregate_stream, self.join_table, self.merge))()
 
     def join_global(self) -> None:
         """A stream with a global table."""

@@ -55,20 +55,6 @@ def test_records_without_value_are_dropped_and_counted(grace: str) -> None:
         assert dropped(driver) == {"j": {"no_value": 1}}
 
 
-def test_a_null_in_the_join_key_is_dropped_by_a_left_join_too() -> None:
-    text = (
-        "stream s (id string, k string) from memory () key id;"
-        "table t (k string, v string) from memory () key k materialize versioned (retention = 1 minute);"
-        "stream j = left join s with t on s.k select id, t.v;"
-    )
-    with TopologyTestDriver(text) as driver:
-        driver.pipe("t", {"k": "a", "v": "x"}, timestamp=0)
-        driver.pipe("s", {"id": "1", "k": None}, timestamp=1)
-        driver.pipe("s", {"id": "2", "k": "a"}, timestamp=1)
-        assert [(r.key, r.value) for r in driver.read("j")] == [({"k": "a"}, {"id": "2", "v": "x"})]
-        assert dropped(driver) == {"j": {"null_join_key": 1}}
-
-
 def test_misses_are_counted_by_reason_with_the_retention_that_would_have_served() -> None:
     text = STREAM + VERSIONED.replace("5 minutes", "10 ms") + JOIN.format(how="left join", grace="")
     with TopologyTestDriver(text) as driver:
@@ -137,8 +123,10 @@ def test_two_joins_in_a_row_and_a_key_in_between() -> None:
         driver.pipe("u", {"b": "b1", "c": "c1"}, timestamp=0)
         driver.pipe("s", {"id": "1", "a": "a1"}, timestamp=5)
         driver.pipe("s", {"id": "2", "a": "a2"}, timestamp=6)
-        assert [(r.key, r.value, r.timestamp) for r in driver.read("j2")] == [({"b": "b1"}, {"id": "1", "c": "c1"}, 5)]
+        assert [(r.key, r.value, r.timestamp) for r in driver.read("j2")] == [
+            ({"b": "b1"}, {"id": "1", "c": "c1"}, 5), ({"b": None}, {"id": "2", "c": None}, 6),
+        ]  # fmt: skip
         assert [(r.key, r.value) for r in driver.read("j1")] == [
             ({"a": "a1"}, {"id": "1", "b": "b1"}), ({"a": "a2"}, {"id": "2", "b": None}),
         ]  # fmt: skip
-        assert dropped(driver) == {"j2": {"null_join_key": 1}}
+        assert dropped(driver) == {}

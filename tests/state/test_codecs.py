@@ -200,6 +200,36 @@ def test_null_key_columns_and_types_that_are_no_keys_are_refused() -> None:
             KeyCodec([parse_type(name)])
 
 
+@MODERATE
+@given(tables(KEY_TYPES, nulls=True))
+def test_rows_without_key_have_bytes_of_their_own(table: tuple[list[DataType], list[tuple[Any, ...]]]) -> None:
+    types, rows = table
+    codec = KeyCodec(types)
+    unique, index = codec.encode_columns(columns_of(rows, types, pad=2), keyless=True)
+    assert unique == list(dict.fromkeys(unique[i] for i in index))
+    found = [unique[i] for i in index]
+    for data, row in zip(found, rows, strict=True):
+        if None in row:
+            with pytest.raises(ValueError, match="format version"):
+                codec.decode(data)
+        else:
+            assert data == codec.encode(row)
+    for data, row in zip(found, rows, strict=True):
+        for other_data, other in zip(found, rows, strict=True):
+            assert (data == other_data) == (row == other)
+            assert data == other_data or not other_data.startswith(data)
+
+
+def test_the_bytes_of_rows_without_key_never_change() -> None:
+    codec = KeyCodec([parse_type("string"), parse_type("smallint")])
+    columns = [pa.array(["a", None, None, "a"]), pa.array([None, 1, None, 1], pa.int16())]
+    unique, index = codec.encode_columns(columns, keyless=True)
+    assert unique == [
+        b"\0\1a\0\1\0", b"\0\0\1\x80\1", b"\0\0\0", b"\1a\0\1\x80\1",
+    ]  # fmt: skip
+    assert index.tolist() == [0, 1, 2, 3]
+
+
 def test_many_keys_of_several_columns_are_encoded_once_each() -> None:
     codec = KeyCodec([parse_type("int"), parse_type("string")])
     rng = np.random.default_rng(1)

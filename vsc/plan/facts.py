@@ -35,9 +35,9 @@ class Facts:
     `looks_up`, it takes only the records of the first input, and looks rows up in the others. Only an operation that is
     not `by_key` can run where the sources are read.
 
-    Records: it `moves` them to another key, and so out of the stage. It `branches` if it may give several records for
-    one. It `waits` if it holds something until stream time advances. It `begins_windows` if its key ends with a
-    window's bounds.
+    Records: if it `needs_key`, those with a null in their key are dropped (D26). It `moves` them to another key, and so
+    out of the stage. It `branches` if it may give several records for one. It `waits` if it holds something until
+    stream time advances. It `begins_windows` if its key ends with a window's bounds.
 
     Columns: it `reads_all` columns of its first input, or else those that its expressions name; if it
     `hands_columns_on`, also those that its readers read. `of_first` are the members with expressions over the first
@@ -74,6 +74,11 @@ class Facts:
     global_ = False
     row_by_row = False
     old_of_inputs = False
+
+    @property
+    def needs_key(self) -> bool:
+        """Yes if it is `by_key`."""
+        return self.by_key
 
     def asks_old(self, port: int) -> bool:
         """Whether it needs the row before each change of the table at an input."""

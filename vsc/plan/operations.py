@@ -96,7 +96,8 @@ class Rekey(Facts):
     """Gives a stream another key, with one item for each key column. `value` are the input's columns that it keeps as
     value columns.
 
-    The lowering also adds one before a join with ``on``, called ``JOIN#rekey``.
+    The lowering also adds one before a join with ``on``, called ``JOIN#rekey``. A record with a null in its new key is
+    dropped, unless that join needs no key (`vsc.plan.keyless`).
     """
 
     by_key = False
@@ -138,10 +139,11 @@ class Materialize(Facts):
 class StreamTableJoin(Facts):
     """Joins a stream's records with a table's rows (KIP-914). The inputs (stream, table) already have the same key.
 
-    `left`: a record without a partner is kept. `as_of`: joins with the row valid at the record's time instead of the
-    newest. `grace`: how long in ms a record waits before it is joined (KIP-923), or None. `items` see the stream's
-    record as input 0 and the table's row as input 1. Without a partner, every column of input 1 is null, its key
-    included. The result's key is the stream's key, under the names of the node's schema.
+    `left`: a record without a partner is kept, also one without a key (D26). `as_of`: joins with the row valid at the
+    record's time instead of the newest. `grace`: how long in ms a record waits before it is joined (KIP-923), or None;
+    one without a key does not wait. `items` see the stream's record as input 0 and the table's row as input 1. Without
+    a partner, every column of input 1 is null, its key included. The result's key is the stream's key, under the names
+    of the node's schema.
     """
 
     reads = ("stream", "table")
@@ -157,6 +159,11 @@ class StreamTableJoin(Facts):
     grace: int | None
     items: tuple[Item, ...]
     op: Choice["stream_table_join"] = "stream_table_join"
+
+    @property
+    def needs_key(self) -> bool:
+        """Not to keep a record without one."""
+        return not self.left
 
     @property
     def waits(self) -> bool:

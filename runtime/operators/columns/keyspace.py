@@ -24,7 +24,11 @@ def ranks(keys: pa.Array) -> Int64s:
 
 
 class KeySpace:
-    """Keys of the same types. Numbers are never withdrawn, so `keys` only grows while a batch is processed."""
+    """Keys of the same types. Numbers are never withdrawn, so `keys` only grows while a batch is processed.
+
+    Of a stream, they may be those of records that have no key (see `KeyCodec.encode_columns`): nothing is stored under
+    them.
+    """
 
     __slots__ = ("_numbers", "codec", "keys")
 
@@ -37,7 +41,7 @@ class KeySpace:
         """The numbers of the keys in key columns of `rows` rows."""
         if not columns:
             return np.full(rows, self.encoded([b""])[0], dtype=np.int64)
-        distinct, index = self.codec.encode_columns(columns)
+        distinct, index = self.codec.encode_columns(columns, keyless=True)
         if not self.keys:
             self.keys = list(distinct)
             return index

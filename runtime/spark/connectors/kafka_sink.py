@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import chain
+from operator import and_
 from typing import Self
 
 import pyarrow as pa
@@ -26,6 +28,7 @@ from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import DeadLetters, Node, Sink
 from vsc.plan.types import BIGINT
 from vsc.runtime.errors import SinkError
+from vsc.runtime.expressions import null_rows
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka_client import client_settings
 from vsc.runtime.spark.connectors.kafka_epochs import create_epochs
@@ -141,17 +144,27 @@ class _Encoder:
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The records of a batch of rows."""
         key, value, headers = self.record.key, self.record.value, self.record.headers
-        arrays = [pa.nulls(batch.num_rows, pa.binary()) if key is None else self._encoded(key, batch)]
         there = pc.equal(batch.columns[-2], "upsert")
-        if self.always or pc.all(there).as_py():
-            arrays.append(self._encoded(value, batch))
-        else:
-            some = self._encoded(value, batch.filter(there))
-            arrays.append(pc.replace_with_mask(pa.nulls(batch.num_rows, pa.binary()), there, some))
-        arrays.append(batch.columns[-1])
+        arrays = [
+            pa.nulls(batch.num_rows, pa.binary()) if key is None else self._where(self._keyed(key, batch), key, batch),
+            self._encoded(value, batch) if self.always else self._where(there, value, batch),
+            batch.columns[-1],
+        ]
         if headers is not None:
             arrays.append(self._array(headers, batch).cast(_HEADERS))
         return pa.RecordBatch.from_arrays(arrays, ["key", "value", "timestamp", "headers"][: len(arrays)])
+
+    def _keyed(self, key: Part, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """Which records have a key: no null in it (D26). Of one that Spark has written, it has left out the others."""
+        columns = () if _text_of(key) in self.names else key.columns
+        return pa.array(~null_rows([self._array(column, batch) for column in columns], batch.num_rows))
+
+    def _where(self, there: pa.BooleanArray, part: Part, batch: pa.RecordBatch) -> pa.Array:
+        """A part of the records that have it; null for the others."""
+        if pc.all(there).as_py():
+            return self._encoded(part, batch)
+        some = self._encoded(part, batch.filter(there))
+        return pc.replace_with_mask(pa.nulls(batch.num_rows, pa.binary()), there, some)
 
     def _encoded(self, part: Part, batch: pa.RecordBatch) -> pa.Array:
         if _text_of(part) in self.names:
@@ -191,9 +204,15 @@ def _with_json(changes: DataFrame, encode: _Encoder, parts: Sequence[Part]) -> t
     inner = {TIMESTAMP: F.col(_TIMESTAMP)} | {name: F.col(f"_vsc_column_{i}") for i, name in enumerate(encode.names)}
     of_parts = {column.name for part in parts for column in part.columns}
     kept = [name for name in encode.names if name not in of_parts]
-    texts = [to_json([inner[column.name].alias(column.name) for column in part.columns]) for part in parts]
+    texts = [_text(part, [inner[column.name].alias(column.name) for column in part.columns]) for part in parts]
     rows = given.select(*(inner[name] for name in kept), *texts, _CHANGE, _TIMESTAMP)
     return rows, replace(encode, names=(*kept, *map(_text_of, parts)))
+
+
+def _text(part: Part, columns: Sequence[Column]) -> Column:
+    """The JSON of a part; null for a key with a null in it (D26)."""
+    text = to_json(columns)
+    return F.when(reduce(and_, (column.isNotNull() for column in columns)), text) if part.name == "key" else text
 
 
 def to_json(columns: Sequence[Column]) -> Column:

@@ -34,7 +34,10 @@ class Distinct:
         self._back, self._context, self._forward = back, context, forward
 
     def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
-        """Takes a stream's record."""
+        """Takes a stream's record; one without key is dropped (D26)."""
+        if None in key:
+            self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
+            return
         store, within, grace = self._store, self._operation.within, self._operation.grace
         clock = max(store.stream_time, time)
         (times,) = store.get_many([kb])

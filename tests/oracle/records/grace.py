@@ -12,7 +12,6 @@ from tests.oracle.records.context import Context
 from tests.oracle.records.stream_table_join import StreamTableJoin
 from tests.oracle.records.tables import RecordBuffer
 from vsc.plan.nodes import Schema
-from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.rows import RowCodec
@@ -42,10 +41,14 @@ class GraceBuffer:
         return len(self._buffer)
 
     def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
-        """Takes a stream's record; one without value is dropped, and moves nothing (D14)."""
-        if value is None:
-            self._context.dropped(self._name, Dropped.NO_VALUE)
-        elif self._buffer.stream_time - self._grace > time:
+        """Takes a stream's record; one without value is dropped, and moves nothing (D14).
+
+        Nor does one without key, which is joined at once (D26).
+        """
+        if not self._join.takes(key, value):
+            return
+        assert value is not None
+        if None in key or self._buffer.stream_time - self._grace > time:
             self._join.join(kb, key, value, time)
         else:
             self._buffer.add(time, kb, self._rows.encode(value))

@@ -66,7 +66,9 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             before = parts.schema(node)
             key = evaluate.items(node.owner, items, [before])
             kept = kept_columns(before, node.schema)
-            return rekey.Rekey(node.owner, key, kept, parts.context, forward).process
+            reader = parts.nodes[node.owner].operation
+            keyless = isinstance(reader, StreamTableJoin) and reader.left
+            return rekey.Rekey(node.owner, key, kept, keyless, parts.context, forward).process
         case StreamTableJoin() as join:
             return _stream_table_join(parts, node, join, forward)
         case StreamGlobalJoin() as join:

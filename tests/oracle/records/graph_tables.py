@@ -32,7 +32,7 @@ def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
             _check_stored(node, old, put)
             table = source_table.SourceTable(put, old, forward)
             holds = None if deleted is None else condition(node.name, deleted, [parts.schema(node)])
-            return to_table.ToTable(table, holds, context).process
+            return to_table.ToTable(node.owner, table, holds, context).process
         case Filter(predicate):
             holds = condition(node.name, predicate, [parts.schema(node)])
             dedupe = node.operation.dedupe

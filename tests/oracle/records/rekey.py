@@ -14,15 +14,23 @@ __all__ = ["Rekey"]
 
 
 class Rekey:
-    """A record without value, or one with a null in its new key, is dropped and counted."""
+    """A record without value is dropped and counted; so is one with a null in its new key, unless `keyless` are kept:
+    in front of a left join (D26)."""
 
-    __slots__ = ("_context", "_forward", "_key", "_name", "_values", "_width")
+    __slots__ = ("_context", "_forward", "_key", "_keyless", "_name", "_values", "_width")
 
     def __init__(
-        self, name: str, key: Values, kept: tuple[int, ...], context: Context, forward: RecordConsumer
+        self,
+        name: str,
+        key: Values,
+        kept: tuple[int, ...],
+        keyless: bool,
+        context: Context,
+        forward: RecordConsumer,
     ) -> None:
         self._name = name
         self._key = key
+        self._keyless = keyless
         self._width = len(kept)
         self._values = itemgetter(*kept) if kept else None
         self._context = context
@@ -39,7 +47,7 @@ class Rekey:
         except NodeFailure as failure:
             self._context.failed(failure)
             return
-        if None in rekeyed:
+        if None in rekeyed and not self._keyless:
             self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
             return
         self._forward(b"", rekeyed, self._kept(row), time)

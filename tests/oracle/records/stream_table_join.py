@@ -47,16 +47,27 @@ class StreamTableJoin:
 
     def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
         """Takes a stream's record; one without value is dropped (D14)."""
+        if self.takes(key, value):
+            assert value is not None
+            self.join(kb, key, value, time)
+
+    def takes(self, key: Row, value: Row | None) -> bool:
+        """Whether a record is joined; one without value is not (D14), and one without key only in a left join (D26)."""
         if value is None:
             self._context.dropped(self._name, Dropped.NO_VALUE)
+        elif None in key and not self._left:
+            self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
         else:
-            self.join(kb, key, value, time)
+            return True
+        return False
 
     def join(self, kb: bytes, key: Row, value: Row, time: int) -> None:
         """Looks up the partner and sends on the result: with the record's own key and time."""
         try:
-            found = self._get(kb, key, time if self._as_of else None)
-            if isinstance(found, Missed):
+            found = None if None in key else self._get(kb, key, time if self._as_of else None)
+            if found is None:
+                result = self._values(key + value, None, time, None)
+            elif isinstance(found, Missed):
                 self._missed(found, time)
                 if not self._left:
                     return

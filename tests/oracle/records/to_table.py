@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.oracle.records.context import Context
 from tests.oracle.records.source_table import SourceTable
+from vsc.runtime.metrics import Dropped
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 
@@ -15,15 +16,19 @@ __all__ = ["ToTable"]
 class ToTable:
     """Decides about tombstones, then does what a source table does."""
 
-    __slots__ = ("_context", "_deleted", "_table")
+    __slots__ = ("_context", "_deleted", "_name", "_table")
 
-    def __init__(self, table: SourceTable, deleted: Callable[..., bool] | None, context: Context) -> None:
+    def __init__(self, name: str, table: SourceTable, deleted: Callable[..., bool] | None, context: Context) -> None:
+        self._name = name
         self._table = table
         self._deleted = deleted
         self._context = context
 
     def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
-        """Takes a stream's record."""
+        """Takes a stream's record; one without key is dropped (D26)."""
+        if None in key:
+            self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
+            return
         if value is not None and self._deleted is not None:
             try:
                 if self._deleted(key + value, None, time, None):

@@ -18,8 +18,9 @@ __all__ = ["StreamGroups", "TableGroups"]
 class StreamGroups:
     """The groups of a stream: each record gives its group a new result, at the highest time of its records.
 
-    A record without value is dropped and counted (D14); so is one on which an expression fails, if the options say so,
-    and one whose result a versioned store refuses (it is not part of its group then, as in Kafka Streams).
+    A record without value (D14) or key (D26) is dropped and counted; so is one on which an expression fails, if the
+    options say so, and one whose result a versioned store refuses (it is not part of its group then, as in Kafka
+    Streams).
     """
 
     __slots__ = ("_calls", "_context", "_name", "_results", "_state")
@@ -35,6 +36,9 @@ class StreamGroups:
         """Takes a stream's record."""
         if value is None:
             self._context.dropped(self._name, Dropped.NO_VALUE)
+            return
+        if None in key:
+            self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
             return
         calls, state = self._calls, self._state
         prefix = state.entries + kb

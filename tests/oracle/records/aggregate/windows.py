@@ -76,9 +76,12 @@ class WindowedAggregate:
         self._next_closing = self._next_forgotten = 0
 
     def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
-        """Takes a stream's record; one without value is dropped, and moves no clock (D14)."""
+        """Takes a stream's record; one without value (D14) or key (D26) is dropped, and moves no clock."""
         if value is None:
             self._context.dropped(self._name, Dropped.NO_VALUE)
+            return
+        if None in key:
+            self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
             return
         self._sent, self._gone, self._late = [], [], 0
         try:

@@ -1,0 +1,58 @@
+"""Which records of a plan's streams may have no key (D26).
+
+A left join of a stream with a table keeps a record whose key has a null. Its key columns stay as they are, but the
+record has no key from there on: an operation that needs one drops it (`Facts.needs_key`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
+from vsc.plan.nodes import Node, Plan
+from vsc.plan.operations import Distinct, Rekey
+
+__all__ = ["keeps_keyless", "nullable_keys"]
+
+
+def keeps_keyless(plan: Plan, rekey: Node) -> bool:
+    """Whether a `Rekey` keeps a record with a null in its new key: it stands before a join that needs no key."""
+    return rekey.part_of is not None and not plan.node(rekey.part_of).operation.needs_key
+
+
+def nullable_keys(plan: Plan) -> Mapping[str, frozenset[str]]:
+    """By node, the key columns that may be null."""
+    nodes = {node.name: node for node in plan.nodes}
+    found: dict[str, frozenset[str]] = {}
+    for node in plan.nodes:
+        key = node.schema.key if node.kind == "stream" else ()
+        found[node.name] = frozenset(c.name for i, c in enumerate(key) if _may_be_null(plan, node, i, nodes, found))
+    return found
+
+
+def _may_be_null(
+    plan: Plan, node: Node, place: int, nodes: Mapping[str, Node], found: Mapping[str, frozenset[str]]
+) -> bool:
+    operation = node.operation
+    if isinstance(operation, Rekey):
+        before = nodes[node.inputs[0]]
+        there = {column.name for column in before.schema.key} - found[before.name]
+        return keeps_keyless(plan, node) and not _never_null(operation.items[place].expr, there)
+    if isinstance(operation, Distinct) and operation.rekeyed:
+        reads = [nodes[nodes[node.inputs[0]].inputs[0]]]  # the stream: its records get back their own key
+    else:
+        reads = [] if operation.needs_key else [nodes[name] for name in node.taken]
+    return any(read.schema.key[place].name in found[read.name] for read in reads)
+
+
+def _never_null(expr: Expr, there: Set[str]) -> bool:
+    """Whether an expression surely has a value where the columns `there` have one."""
+    for part in expr.args if isinstance(expr, Call) and expr.function == "coalesce" else (expr,):
+        while isinstance(part, Cast) and not part.safe:
+            part = part.arg
+        match part:
+            case Literal(value) if value is not None:
+                return True
+            case Column(name=name) if name in there:
+                return True
+    return False
