@@ -135,10 +135,16 @@ def test_a_null_value_takes_the_records_own_time(plan: Plan) -> None:
     assert batch.present.tolist() == [True, False]
 
 
-def test_a_re_key_drops_records_without_value_and_null_keys(plan: Plan) -> None:
+@pytest.mark.parametrize(
+    ("join", "keys", "lost"),
+    [("join", ["x"], {"null_join_key": 1, "no_value": 1}), ("left join", ["x", None], {"no_value": 1})],
+)
+def test_a_re_key_drops_records_without_value_and_null_keys(
+    join: str, keys: list[str | None], lost: dict[str, int], plan: Plan
+) -> None:
     text = (
         "stream s (k string, n string) from memory () key k; table t (k string, v string) from memory () key k;"
-        "stream j = left join s with t on n select n, t.v;"
+        f"stream j = {join} s with t on n select n, t.v;"
     )
     rows = SourceRows(
         Origin("s", 1, ""), (pa.array(["a", "b", "c"]), pa.array(["x", None, None], pa.string())), np.arange(3),
@@ -146,8 +152,8 @@ def test_a_re_key_drops_records_without_value_and_null_keys(plan: Plan) -> None:
     )  # fmt: skip
     result = StageZero(compile_topology(text, path="t.vdsl"), RunOptions()).process("s", rows)
     (out,) = (batch for name, batch in result.batches if name == "j#rekey")
-    assert out.keys[0].to_pylist() == ["x"]
-    assert result.metrics.as_dict()["dropped_records"] == {"j": {"null_join_key": 1, "no_value": 1}}
+    assert out.keys[0].to_pylist() == keys
+    assert result.metrics.as_dict()["dropped_records"] == {"j": lost}
 
 
 def test_a_source_without_time_is_a_mistake_of_the_caller(plan: Plan) -> None:

@@ -41,7 +41,10 @@ MOST_PARTITIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of a node. `key` and `value` are dicts of column values; a tombstone's `value` is None. Time in ms."""
+    """A record of a node. `key` and `value` are dicts of column values; a tombstone's `value` is None. Time in ms.
+
+    A key column is None only in a stream's record that a left join has kept without a key.
+    """
 
     key: dict[str, Any]
     value: dict[str, Any] | None
