@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
-from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.diagnostics.suggest import nearest, renamed
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.topology import Declaration, Topology, connect, inputs_of
 
 __all__ = ["resolve"]
@@ -85,10 +86,10 @@ def _references(topology: Topology) -> list[syntax.Name]:
 
 def _unknown(name: syntax.Name, nodes: dict[str, Declaration], others: tuple[str, ...]) -> Finding:
     """`others` are words that are allowed in place of a node."""
-    near = nearest(name.text, (*nodes, *others))
-    if near in others:
-        return Finding("VSC103", name.span, f"there is no node `{name.text}`", (), f"write `{near}`")
-    if near is not None:
-        labels: tuple[Label, ...] = (Label(nodes[near].name.span, f"`{near}` is declared here"),)
-        return Finding("VSC103", name.span, f"there is no node `{name.text}`", labels, f"write `{near}`")
-    return Finding("VSC103", name.span, f"there is no node `{name.text}`", (), f"declare `{name.text}`, or remove it")
+    known, message = (*nodes, *others), f"there is no node `{name.text}`"
+    near = nearest(name.text, known)
+    if near is None:
+        return Finding("VSC103", name.span, message, (), f"declare {code(named(name.text))}, or remove it")
+    labels = (Label(nodes[near].name.span, f"`{near}` is declared here"),) if near in nodes else ()
+    fix = renamed(name.span, name.text, known)
+    return Finding("VSC103", name.span, message, labels, f"write {code(named(near))}", fix)

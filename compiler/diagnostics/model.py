@@ -7,7 +7,7 @@ from typing import Literal as Choice
 from vsc.compiler.source import SourceFile, Span
 from vsc.plan.record import record
 
-__all__ = ["Diagnostic", "Finding", "Label", "Related", "TopologyError", "locate"]
+__all__ = ["Diagnostic", "Finding", "Fix", "Label", "Related", "TopologyError", "locate"]
 
 Severity = Choice["error", "warning"]
 
@@ -21,10 +21,23 @@ class Label:
 
 
 @record
+class Fix:
+    """An edit that does what the help says: `span` becomes `new`. It stands only where nothing else can be meant.
+
+    `rival` is another text that could be meant, if the rest of the topology allows it; the edit is then not sure.
+    """
+
+    span: Span
+    new: str
+    rival: str | None = None
+
+
+@record
 class Finding:
     """What a pass reports.
 
-    It has a code, a span, a sentence with the user's names, labels for the causes, and one action as help.
+    It has a code, a span, a sentence with the user's names, labels for the causes, one action as help, and, if it is
+    sure what was meant, the edit that editors offer.
     """
 
     code: str
@@ -32,6 +45,7 @@ class Finding:
     message: str
     labels: tuple[Label, ...] = ()
     help: str | None = None
+    fix: Fix | None = None
 
 
 @record

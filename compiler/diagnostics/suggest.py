@@ -1,10 +1,14 @@
-"""Finds the known name nearest to an unknown one: what the user most likely meant to write."""
+"""Finds the known name nearest to an unknown one: what the user most likely, or certainly, meant to write."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["distance", "nearest"]
+from vsc.compiler.diagnostics.model import Fix
+from vsc.compiler.diagnostics.wording import named
+from vsc.compiler.source import Span
+
+__all__ = ["distance", "misspelt", "nearest", "renamed"]
 
 _LONGEST = 100  # letters; nobody mistypes a longer name, and comparing takes time quadratic in the length
 
@@ -31,6 +35,28 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         if best is None or (steps, candidate) < best:
             best = (steps, candidate)
     return None if best is None else best[1]
+
+
+def misspelt(name: str, known: Iterable[str]) -> str | None:
+    """The name in `known` that `name` certainly misspells: by one letter, or by case; None if that is not certain.
+
+    It is not if another known name is as near, if the names differ in a digit, or if so short a name has another
+    letter: ``q1`` and ``q2``, or ``ip`` and ``id``, are different things.
+    """
+    near = [(distance(name.lower(), one.lower()), one) for one in known if abs(len(one) - len(name)) < 2]
+    best = [one for steps, one in near if steps == min(near)[0] <= 1]
+    if len(best) != 1 or len(name) > _LONGEST:
+        return None
+    [found] = best
+    same_digits = [*filter(str.isdigit, name)] == [*filter(str.isdigit, found)]
+    same_letters = sorted(name.lower()) == sorted(found.lower())
+    return found if same_digits and (same_letters or len(name) > 3 or len(name) != len(found)) else None
+
+
+def renamed(span: Span, name: str, known: Iterable[str]) -> Fix | None:
+    """The fix for `name`, which stands at `span`, if it certainly misspells a name in `known`."""
+    found = misspelt(name, known)
+    return None if found is None else Fix(span, named(found))
 
 
 def distance(a: str, b: str) -> int:

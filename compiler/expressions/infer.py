@@ -15,8 +15,9 @@ from decimal import Decimal
 from math import isinf
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding
-from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.diagnostics.model import Finding, Fix
+from vsc.compiler.diagnostics.suggest import nearest, renamed
+from vsc.compiler.diagnostics.wording import code, listed, named
 from vsc.compiler.expressions.catalogue import CallSite, typed_call
 from vsc.compiler.expressions.coercion import can_cast, convert
 from vsc.compiler.expressions.elsewhere import instead_of
@@ -278,7 +279,9 @@ class _Typer:
             self.operands(*expr.args)
             if name == "try_cast":
                 raise refuse("VSC222", expr.span, "`try_cast` needs a type", "write `try_cast(... as TYPE)`")
-            raise refuse("VSC112", expr.name.span, f"there is no function `{name}`", instead_of(name))
+            help, meant = instead_of(name)
+            fix = None if meant is None else Fix(expr.name.span, meant)
+            raise refuse("VSC112", expr.name.span, f"there is no function `{name}`", help, fix)
         signature = FUNCTIONS[name]
         if expr.star or expr.distinct:
             word = "*" if expr.star else "distinct"
@@ -309,8 +312,9 @@ class _Typer:
             if source is not None:
                 return Call("event_time", (Literal(source.index, INT),), TIMESTAMP)
             found = nearest(arg.parts[0].text, names)
-            help = f"did you mean `{found}`?" if found else f"the inputs here are {', '.join(f'`{n}`' for n in names)}"
-            raise refuse("VSC116", arg.span, f"there is no input `{arg.parts[0].text}`", help)
+            help = f"did you mean {code(named(found))}?" if found else f"the inputs here are {listed(names)}"
+            message, fix = f"there is no input `{arg.parts[0].text}`", renamed(arg.span, arg.parts[0].text, names)
+            raise refuse("VSC116", arg.span, message, help, fix)
         raise refuse(
             "VSC116", arg.span, "`event_time` takes the name of an input", "write `event_time()` for the record's"
         )

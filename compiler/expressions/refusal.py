@@ -5,7 +5,7 @@ It never leaves the package: `type_expression` collects the findings of all part
 
 from __future__ import annotations
 
-from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.source import Span
 
 __all__ = ["Refused", "refuse"]
@@ -19,6 +19,6 @@ class Refused(Exception):
         self.finding = finding
 
 
-def refuse(code: str, span: Span, message: str, help: str) -> Refused:
-    """The exception to raise for a new finding; `help` is the one thing to do."""
-    return Refused(Finding(code, span, message, (), help))
+def refuse(code: str, span: Span, message: str, help: str, fix: Fix | None = None) -> Refused:
+    """The exception to raise for a new finding; `help` is the one thing to do, `fix` the edit that surely does it."""
+    return Refused(Finding(code, span, message, (), help, fix))

@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding
-from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.diagnostics.model import Finding, Fix
+from vsc.compiler.diagnostics.suggest import nearest, renamed
+from vsc.compiler.diagnostics.wording import code, listed, named, string
 from vsc.compiler.expressions.refusal import Refused, refuse
 from vsc.plan.expressions import Call, Column, Expr, Literal
 from vsc.plan.nodes import Schema
@@ -112,7 +113,8 @@ class Scope:
             "VSC110",
             name.span,
             f"`{source.name}` has no column `{name.text}`",
-            _suggestion(name.text, source.names()) or f"its columns are {_listing(source.names())}",
+            _suggestion(name.text, source.names()) or f"its columns are {listed(source.names())}",
+            renamed(name.span, name.text, source.names()),
         )
 
     def _bare(self, name: syntax.Name, rest: list[syntax.Name]) -> Expr:
@@ -125,8 +127,8 @@ class Scope:
             raise refuse(
                 "VSC111",
                 name.span,
-                f"`{name.text}` is a column of {_listing(owners)}",
-                f"say which one: {' or '.join(f'`{owner}.{name.text}`' for owner in owners)}",
+                f"`{name.text}` is a column of {listed(owners)}",
+                f"say which one: {' or '.join(code(f'{named(owner)}.{named(name.text)}') for owner in owners)}",
             )
         if found:
             return found[0][1]
@@ -142,27 +144,37 @@ class Scope:
         meant = None if near is None else self.input(near)
         if meant is not None and meant.column(rest[0].text) is not None:
             message = f"`{first.text}` is a column of type {found.type}, and has no fields"
-            raise refuse("VSC114", first.span, message, f"did you mean `{meant.name}.{rest[0].text}`?")
+            raise refuse("VSC114", first.span, message,
+                         f"did you mean {code(f'{named(meant.name)}.{named(rest[0].text)}')}?",
+                         renamed(first.span, first.text, [meant.name]))  # fmt: skip
 
     def _unknown(self, name: syntax.Name, rest: list[syntax.Name]) -> Refused:
         source = self.input(name.text)
         if source is not None:
             example = next(iter(source.names()), "column")
             message = f"`{name.text}` is an input here, not a column"
-            return refuse("VSC113", name.span, message, f"name one of its columns, like `{name.text}.{example}`")
+            return refuse(
+                "VSC113",
+                name.span,
+                message,
+                f"name one of its columns, like {code(f'{named(name.text)}.{named(example)}')}",
+            )
         hidden = next((i for i in self.inputs if i.hides == name.text), None)
         if hidden is not None:
             message = f"`{name.text}` is called `{hidden.name}` here"
-            return refuse("VSC113", name.span, message, f"write `{hidden.name}` for it: the alias hides the name")
+            help = f"write {code(named(hidden.name))} for it: the alias hides the name"
+            return refuse("VSC113", name.span, message, help, Fix(name.span, named(hidden.name)) if rest else None)
         columns = sorted({column for i in self.inputs for column in i.names()})
         if self.key is not None:
             columns = sorted({*columns, *(key for key, _ in self.key)})
         if not rest:
             help = _suggestion(name.text, columns) or _columns_of(self.inputs)
-            return refuse("VSC110", name.span, f"there is no column `{name.text}`", help)
+            message, fix = f"there is no column `{name.text}`", renamed(name.span, name.text, columns)
+            return refuse("VSC110", name.span, message, help, fix)
         names = [*(i.name for i in self.inputs), *columns]
-        help = _suggestion(name.text, names) or f"the inputs here are {_listing([i.name for i in self.inputs])}"
-        return refuse("VSC113", name.span, f"there is no input and no column `{name.text}`", help)
+        help = _suggestion(name.text, names) or f"the inputs here are {listed([i.name for i in self.inputs])}"
+        message, fix = f"there is no input and no column `{name.text}`", renamed(name.span, name.text, names)
+        return refuse("VSC113", name.span, message, help, fix)
 
 
 def field_of(base: Expr, name: syntax.Name) -> Expr:
@@ -175,36 +187,29 @@ def field_of(base: Expr, name: syntax.Name) -> Expr:
         if isinstance(base.type, ArrayType):
             help = "take an element of the array first, like `a[0].f`"
         elif isinstance(base.type, MapType):
-            help = f"write `['{name.text}']` for the element of a map"
+            help = f"write {code(f'[{string(name.text)}]')} for the element of a map"
         raise refuse("VSC114", name.span, f"a value of type {base.type} has no field `{name.text}`", help)
     for member in base.type.fields:
         if member.name == name.text:
             return Call("get_field", (base, Literal(name.text, STRING)), member.type)
     names = [member.name for member in base.type.fields]
     message = f"the struct has no field `{name.text}`"
-    raise refuse("VSC114", name.span, message, _suggestion(name.text, names) or f"its fields are {_listing(names)}")
+    help = _suggestion(name.text, names) or f"its fields are {listed(names)}"
+    raise refuse("VSC114", name.span, message, help, renamed(name.span, name.text, names))
 
 
 def _not_grouped(name: syntax.Name) -> Refused:
     message = f"the rows of a group can have different values of `{name.text}`"
-    return refuse("VSC117", name.span, message, f"write `max({name.text})`, or group by `{name.text}` as well")
+    column = named(name.text)
+    return refuse("VSC117", name.span, message, f"write {code(f'max({column})')}, or group by {code(column)} as well")
 
 
 def _suggestion(name: str, candidates: list[str]) -> str | None:
     found = nearest(name, candidates)
-    return None if found is None else f"did you mean `{found}`?"
+    return None if found is None else f"did you mean {code(named(found))}?"
 
 
 def _columns_of(inputs: tuple[ScopeInput, ...]) -> str:
     if not inputs or not any(i.names() for i in inputs):
         return "there are no columns here: write a constant expression"
-    return "; ".join(f"`{i.name}` has {_listing(i.names())}" for i in inputs if i.names())
-
-
-def _listing(names: list[str], most: int = 8) -> str:
-    quoted = [f"`{name}`" for name in names]
-    if len(quoted) > most:
-        return ", ".join(quoted[:most]) + ", ..."
-    if len(quoted) < 2:
-        return quoted[0] if quoted else "none"
-    return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+    return "; ".join(f"`{i.name}` has {listed(i.names())}" for i in inputs if i.names())

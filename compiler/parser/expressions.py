@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.parser import types
 from vsc.compiler.parser.lexer import Tokens
 from vsc.compiler.parser.variables import expand, missing_variable
@@ -55,9 +55,9 @@ class ExpressionBuilder:
         """Builds the part of the tree for the rule with this `action`."""
         return getattr(self, f"_on_{action}")(span, *children)
 
-    def report(self, code: str, span: Span, message: str, help: str | None = None) -> None:
-        """Adds a finding and marks the statement as flawed."""
-        self.findings.append(Finding(code, span, message, (), help))
+    def report(self, code: str, span: Span, message: str, help: str | None = None, new: str | None = None) -> None:
+        """Adds a finding and marks the statement as flawed. `new` is the text that certainly belongs there."""
+        self.findings.append(Finding(code, span, message, (), help, None if new is None else Fix(span, new)))
         self.flawed = True
 
     def word(self, token: int) -> str:
@@ -141,9 +141,8 @@ class ExpressionBuilder:
     def _on_column_name(self, span: Span, name: syntax.Name) -> syntax.ColumnRef | syntax.Literal:
         if name.text in _SQL_CONSTANTS and not name.quoted:
             help = f"write `{name.text.lower()}`; a column of that name needs backticks"
-            self.findings.append(
-                Finding("VSC007", span, f"keywords are written in lower case: `{name.text}`", (), help)
-            )
+            message = f"keywords are written in lower case: `{name.text}`"
+            self.findings.append(Finding("VSC007", span, message, (), help, Fix(span, name.text.lower())))
             return syntax.Literal(_SQL_CONSTANTS[name.text], span)
         return syntax.ColumnRef((name,), span)
 

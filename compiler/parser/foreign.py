@@ -10,20 +10,22 @@ __all__ = ["FOREIGN", "Foreign", "describe_character"]
 class Foreign(NamedTuple):
     """What to report about a sign.
 
-    `meant` is the text to read in its place. `comment_end` is what ends the comment, if the sign begins one.
+    `meant` is the text to read in its place; with `sure`, nothing else can be meant. `comment_end` is what ends the
+    comment, if the sign begins one.
     """
 
     message: str
     help: str
     meant: str = ""
+    sure: bool = False
     comment_end: str | None = None
 
 
 FOREIGN = {
-    "==": Foreign("`==` is not an operator here", "write `=`", "="),
+    "==": Foreign("`==` is not an operator here", "write `=`", "=", sure=True),
     "<=>": Foreign("`<=>` is not an operator here", "write `a = b or (a is null and b is null)`", "="),
     "=>": Foreign("`=>` is not an operator here", "write `>=`", ">="),
-    "&&": Foreign("`&&` is not an operator here", "write `and`", "and"),
+    "&&": Foreign("`&&` is not an operator here", "write `and`", "and", sure=True),
     '"': Foreign("double quotes are not part of the language", "write single quotes for a string"),
     "/*": Foreign("`/*` does not start a comment", "start each line of a comment with `--`", comment_end="*/"),
     "//": Foreign("`//` does not start a comment", "start a comment with `--`", comment_end="\n"),
@@ -42,22 +44,25 @@ _QUOTES = "‘’‚‛“”„‟«»´"
 _DASHES = "‐‑‒–—−"
 
 
-def describe_character(run: str, first: str) -> tuple[str, str]:
-    """Message and help for `run`, whose character `first` cannot begin any token."""
+def describe_character(run: str, first: str) -> tuple[str, str, str | None]:
+    """Message and help for `run`, whose character `first` cannot begin any token; what it certainly means, if so."""
     point = f"U+{ord(first):04X}"
     if first in _NAMES:
-        return f"{_NAMES[first]} ({point}) is not allowed here", "remove it, or write a plain space"
+        meant = " " if run == "\u00a0" else None
+        return f"{_NAMES[first]} ({point}) is not allowed here", "remove it, or write a plain space", meant
     if first in _QUOTES:
-        return f"`{first}` ({point}) is not a quotation mark here", "write the plain quotation mark '"
+        return f"`{first}` ({point}) is not a quotation mark here", "write the plain quotation mark '", None
     if first in _DASHES:
-        return f"`{first}` ({point}) is not part of the language", "write the plain `-`"
+        meant = "-" if len(run) == 1 else None
+        return f"`{first}` ({point}) is not part of the language", "write the plain `-`", meant
     if first == "!":
-        return "`!` is not an operator here", "write `not`"
+        return "`!` is not an operator here", "write `not`", "not " if run == "!" else None
     if first.isalpha():
         return (
             f"`{run}` is not a name: names are made of the letters a to z, digits and `_`",
             "put the whole name in backticks",
+            None,
         )
     if not first.isprintable():
-        return f"the character {point} is not allowed here", "remove it"
-    return f"`{run}` is not part of the language", "remove it, or put the text in quotes or backticks"
+        return f"the character {point} is not allowed here", "remove it", None
+    return f"`{run}` is not part of the language", "remove it, or put the text in quotes or backticks", None

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 
-from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.model import Finding, Fix, Label
 from vsc.compiler.parser.foreign import FOREIGN, describe_character
 from vsc.compiler.parser.tables import Tables, load_tables
 from vsc.compiler.source import Span
@@ -124,8 +124,12 @@ class _Lexer:
                 tokens.add(self.tables.number[kind], start, at)
         tokens.add(self.tables.end, len(text), len(text))
 
-    def report(self, code: str, start: int, end: int, message: str, help: str | None = None) -> None:
-        self.findings.append(Finding(code, Span(start, end), message, (), help))
+    def report(
+        self, code: str, start: int, end: int, message: str, help: str | None = None, new: str | None = None
+    ) -> None:
+        """Adds a finding. `new` is the text that certainly belongs in its place."""
+        span = Span(start, end)
+        self.findings.append(Finding(code, span, message, (), help, None if new is None else Fix(span, new)))
 
     # numbers and durations
 
@@ -144,16 +148,17 @@ class _Lexer:
         number = re.match(r"[0-9]*(?:\.[0-9]+)?", written)
         digits = number.group() if number else ""
         rest = written[len(digits) :]
+        new = None
         if written.startswith("."):
-            message, help = f"`{written}` is not a number", f"write `0{written}`"
+            message, new = f"`{written}` is not a number", f"0{written}"
         elif rest == ".":
-            message, help = f"`{written}` is not a number", f"write `{digits}.0`"
+            message, new = f"`{written}` is not a number", f"{digits}.0"
         elif rest[0] == ".":
             message, help = f"`{written}` is not a number", "a number is written as `12`, `1.5` or `1e6`"
         else:
             message = f"the number `{digits}` runs into `{rest}`"
-            help = f"write `{digits} {rest}`" if rest in UNITS else "put a space or a sign between a number and a word"
-        self.report("VSC003", start, end, message, help)
+            new, help = f"{digits} {rest}" if rest in UNITS else None, "put a space or a sign between the two"
+        self.report("VSC003", start, end, message, help if new is None else f"write `{new}`", new)
         self._damaged("INTEGER", start, end)
         return end
 
@@ -199,7 +204,7 @@ class _Lexer:
             return end
         if sign == '"':
             return self._double_quoted(start)
-        self.report("VSC008", start, end, foreign.message, foreign.help)
+        self.report("VSC008", start, end, foreign.message, foreign.help, foreign.meant if foreign.sure else None)
         if foreign.meant in self.tables.signs:
             self.tokens.add(self.tables.signs[foreign.meant], start, end)
         else:
@@ -240,8 +245,8 @@ class _Lexer:
                 tokens.kinds.pop(), tokens.ends.pop()
             while end < len(text) and (text[end].isalnum() or text[end] == "_"):
                 end += 1
-        message, help = describe_character(text[start:end], character)
-        self.report("VSC001", start, end, message, help)
+        message, help, new = describe_character(text[start:end], character)
+        self.report("VSC001", start, end, message, help, new)
         self._damaged("NAME", start, end)
         return end
 

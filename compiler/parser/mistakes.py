@@ -7,10 +7,12 @@ language's own words, what was expected and what was found.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from vsc.compiler.diagnostics.model import Finding
-from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.diagnostics.model import Finding, Fix
+from vsc.compiler.diagnostics.suggest import misspelt, nearest
+from vsc.compiler.diagnostics.wording import code, string
 from vsc.compiler.parser.habits import sql_clause
 from vsc.compiler.parser.lexer import Tokens
 from vsc.compiler.parser.machine import Failure, Machine
@@ -40,6 +42,17 @@ _SQL_STATEMENTS = frozenset(
 )
 _COMPARISONS = ("EQUAL", "LESSTHAN", "MORETHAN", "IS", "IN", "BETWEEN", "LIKE", "NOT")
 _COMPARISON_SIGNS = frozenset(["=", "<>", "!=", "<", "<=", ">", ">="])
+_NO_PATTERNS = "there are no regular expressions: use `like`, `starts_with`, `ends_with` or `contains`"
+_OTHER_OPERATORS = {
+    "ilike": "compare in lower case: `lower(x) like 'a%'`",
+    **dict.fromkeys(("rlike", "regexp", "regexp_like", "similar", "glob", "matches"), _NO_PATTERNS),
+    "isnull": "write `x is null`",
+    "notnull": "write `x is not null`",
+    "div": "write `floor(x / y)`, or `cast(x / y as bigint)`",
+    "mod": "write `x % y`",
+    "xor": "write `a <> b`",
+}
+"""Operators of SQL's dialects. Some are similar to one of the language that means something else."""
 _OTHER_JOINS = {
     "inner": "write `join`: a join without a word before it is an inner join",
     "right": "swap the inputs and write `left join`; the left input of a join with a table is the stream",
@@ -47,6 +60,9 @@ _OTHER_JOINS = {
     "cross": "there is no cross join: every join uses the key",
     "asof": "write `join`: with a versioned table, a record finds the row of its own time",
 }
+
+
+_COLUMN = re.compile(r"[\w.`]+")
 
 
 def starts_statement(tokens: Tokens, index: int) -> bool:
@@ -102,14 +118,19 @@ def _upper_case(place: Place) -> Explanation | None:
     lower = place.word.lower()
     keyword = place.tables.words.get(lower)
     if keyword is not None and lower != place.word and place.tables.names[keyword] in place.expected:
-        finding = place.finding("VSC007", f"keywords are written in lower case: `{place.word}`", f"write `{lower}`")
+        finding = place.finding("VSC007", f"keywords are written in lower case: `{place.word}`", f"write `{lower}`",
+                                new=lower)  # fmt: skip
         return finding, Repair(keyword, consumes=True)
     before = place.word_at(place.index - 1)
     keyword = place.tables.words.get(before.lower())
     if keyword in place.tables.reserved and before != before.lower():
         span = place.tokens.span(place.index - 1)
         return place.finding(
-            "VSC007", f"keywords are written in lower case: `{before}`", f"write `{before.lower()}`", span
+            "VSC007",
+            f"keywords are written in lower case: `{before}`",
+            f"write `{before.lower()}`",
+            span,
+            before.lower(),
         ), None
     return None
 
@@ -138,7 +159,7 @@ def _missing_semicolon(place: Place) -> Explanation | None:
     if place.name != "$END" and not starts_statement(place.tokens, place.index):
         return None
     end = place.tokens.ends[place.index - 1]
-    finding = place.finding("VSC006", "the `;` at the end of the statement is missing", "add `;`", Span(end, end))
+    finding = place.finding("VSC006", "the `;` at the end of the statement is missing", "add `;`", Span(end, end), ";")
     return finding, Repair(place.tables.number["SEMICOLON"], consumes=False)
 
 
@@ -147,9 +168,11 @@ def _unquoted_value(place: Place) -> Explanation | None:
         return None
     text = place.word.strip("`")
     near = nearest(text, ("true", "false", "null"))
-    help = f"write `{near}`" if near and text.lower() == near else f"write `'{text}'`"
+    new = near if near and text.lower() == near else string(text)
+    sure = None if text.lower() in ("yes", "no", "on", "off") else new
     place.tokens.damaged.add(place.index)
-    finding = place.finding("VSC005", "the value of an option is a literal: a string goes in quotation marks", help)
+    message = "the value of an option is a literal: a string goes in quotation marks"
+    finding = place.finding("VSC005", message, f"write `{new}`", new=sure)
     return finding, Repair(place.tables.number["STRING"], consumes=True)
 
 
@@ -167,13 +190,15 @@ def _misspelled(place: Place) -> Explanation | None:
     shortest = 4 if place.terminal in place.tables.reserved else 3  # `end` is not a misspelled `and`
     if not place.is_word() or len(place.word) < shortest or place.word.startswith("`"):
         return None
+    if "OR" in place.expected and (help := _OTHER_OPERATORS.get(place.word.lower())) is not None:
+        return place.finding("VSC010", f"there is no operator `{place.word}`", help), None
     words = {place.tables.texts[place.tables.number[name]]: name for name in place.expected
              if name in place.tables.number and name.lower() in place.tables.words}  # fmt: skip
     near = nearest(place.word, words)
     if near is None or ("AS" in place.expected and len(near) < 4):  # more likely a new name whose `as` is missing
         return None
     finding = place.finding("VSC005", f"{one_of(place.expected, place.tables)}, found {found(place.name, place.word)}",
-                            f"did you mean `{near}`?")  # fmt: skip
+                            f"did you mean `{near}`?", new=misspelt(place.word, words))  # fmt: skip
     return finding, Repair(place.tables.number[words[near]], consumes=True)
 
 
@@ -191,15 +216,22 @@ def _window(place: Place) -> Explanation | None:
 
 
 def _missing_as(place: Place) -> Explanation | None:
-    if "AS" not in place.expected or not place.is_word() or place.terminal in place.tables.reserved:
+    if "AS" not in place.expected or not place.is_word() or place.word in place.tables.words:
         return None
+    several = "COMMA" in place.expected
     alias = place.tables.number["AS"]
     place.machine.take(alias, place.index, inserted=True)
     source = place.machine.last(2)
     written = place.tokens.text[source.start : source.end]
+    help = f"write {code(f'{written} as {place.word}')}"
     if len(written) > 60 or "\n" in written:
-        written = "..."
-    finding = place.finding("VSC009", f"`as` is missing before `{place.word}`", f"write `{written} as {place.word}`")
+        help = f"write {code(f'as {place.word}')}"
+    rival = None
+    if several and _COLUMN.fullmatch(written):
+        help += f" for another name, or {code(f'{written}, {place.word}')} for two columns"
+        rival = f", {place.word}"
+    fix = Fix(place.span, f"as {place.word}", rival)
+    finding = Finding("VSC009", place.span, f"`as` is missing before `{place.word}`", (), help, fix)
     return finding, Repair(None, consumes=False)
 
 
@@ -235,7 +267,27 @@ def _other_dialect(place: Place) -> Explanation | None:
         help = f"write `cast({place.word} as date)`, `to_timestamp({place.word})`, or a duration such as `1 day`"
     else:
         return None
-    return _unexpected(place, help)
+    return _unexpected(place, help, _edit(place))
+
+
+def _edit(place: Place) -> Fix | None:
+    """What certainly has to change at a form of another dialect."""
+    starts, end = place.tokens.starts, place.tokens.ends[place.index - 1]
+    word, before, following = place.word.lower(), place.word_at(place.index - 1), place.word_at(place.index + 1).lower()
+    joins = "JOIN" in place.expected
+    if (joins and (word, following) in (("inner", "join"), ("full", "outer"))) or (before, word) == ("left", "outer"):
+        return Fix(Span(place.span.start, starts[place.index + 1]), "")
+    if joins and (word, following) == ("full", "join"):
+        return Fix(place.span, "outer")
+    if place.name == "DURATION" and before == "interval":
+        return Fix(Span(starts[place.index - 1], place.span.start), "")
+    if place.name == "SEMICOLON" and place.expected == ["LPAR"]:
+        return Fix(Span(end, end), " ()")
+    if "COLON" in place.expected and place.is_word():
+        return Fix(Span(end, end), ":")
+    if place.name == "AS" and "EQUAL" in place.expected and "OR" not in place.expected:
+        return Fix(place.span, "=")
+    return None
 
 
 def _as_of(place: Place) -> bool:
@@ -245,14 +297,15 @@ def _as_of(place: Place) -> bool:
     return "GRACE" in place.expected and [place.word_at(place.index - i) for i in (2, 1)] == ["as", "of"]
 
 
-def _unexpected(place: Place, help: str | None = None) -> Explanation:
+def _unexpected(place: Place, help: str | None = None, fix: Fix | None = None) -> Explanation:
     if place.index == place.first and "TOPOLOGY" in place.expected:
         expected = "a statement begins with `topology`, `stream`, `table`, `global table` or `sink`"
     else:
         expected = one_of(place.expected, place.tables)
     if help is None and place.terminal in place.tables.reserved and "NAME" in place.expected:
         help = f"as a name, `{place.word}` needs backticks"
-    return place.finding("VSC005", f"{expected}, found {found(place.name, place.word)}", help), None
+    message = f"{expected}, found {found(place.name, place.word)}"
+    return Finding("VSC005", place.span, message, (), help, fix), None
 
 
 _MISTAKES: tuple[Callable[[Place], Explanation | None], ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.parser.machine import Failure, Machine
 from vsc.compiler.source import Span
 
@@ -49,6 +49,9 @@ class Place:
         """The text of another token of the statement; empty if `index` is outside it."""
         return self.tokens.word(index) if self.first <= index < len(self.tokens.kinds) else ""
 
-    def finding(self, code: str, message: str, help: str | None, span: Span | None = None) -> Finding:
-        """A finding at the token, or at `span`."""
-        return Finding(code, span or self.span, message, (), help)
+    def finding(
+        self, code: str, message: str, help: str | None, span: Span | None = None, new: str | None = None
+    ) -> Finding:
+        """A finding at the token, or at `span`. `new` is the text that certainly belongs there."""
+        span = span or self.span
+        return Finding(code, span, message, (), help, None if new is None else Fix(span, new))

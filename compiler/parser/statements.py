@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.parser.expressions import ExpressionBuilder
 from vsc.compiler.source import Span
 
@@ -63,7 +64,7 @@ class StatementBuilder(ExpressionBuilder):
     ) -> syntax.DerivedDecl | None:
         if kind[0] == "global table":
             self.report("VSC018", kind[1], "a global table is always a source: it cannot be computed",
-                        f"write `table {name.text} = ...`")  # fmt: skip
+                        f"write {code(f'table {named(name.text)} = ...')}", "table")  # fmt: skip
             return None
         return syntax.DerivedDecl(kind[0], name, operation, span, kind[1])
 
@@ -71,9 +72,8 @@ class StatementBuilder(ExpressionBuilder):
         self, span: Span, name: syntax.Name, of: syntax.Name | None, connector: syntax.ConnectorClause
     ) -> syntax.SinkDecl | None:
         if of is not None and name.text not in syntax.LOST:
-            help = (
-                f"write `sink dropped of {of.text}` or `sink missed of {of.text}`, or `sink {name.text} to` for a node"
-            )
+            forms = [code(f"sink {lost} of {named(of.text)}") for lost in syntax.LOST]
+            help = f"write {' or '.join(forms)}, or {code(f'sink {named(name.text)} to')} for a node"
             self.report("VSC021", name.span, f"`{name.text}` cannot be followed by `of`", help)
             return None
         return syntax.SinkDecl(name, of, connector, span)
@@ -243,7 +243,7 @@ class StatementBuilder(ExpressionBuilder):
         if sides:
             written = ", ".join(self.tokens.text[side.span.start : side.span.end] for side in sides)
             message = "`on` takes the key of the left input, not a condition: the right side is always the table's key"
-            self.report("VSC010", key.expr.span, message, f"write `on {written}`")
+            self.report("VSC010", key.expr.span, message, f"write {code(f'on {written}')}", written)
 
     def _on_inner_join(self, span: Span) -> tuple[str, Span]:
         return "inner", span

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vsc.compiler.diagnostics.model import Finding
-from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.diagnostics.model import Finding, Fix
+from vsc.compiler.diagnostics.suggest import nearest, renamed
 from vsc.compiler.source import Span
 from vsc.compiler.syntax import Name
 from vsc.plan.types import (
@@ -36,13 +36,19 @@ TYPE_NAMES = (*_PLAIN, "decimal", *_NESTED)
 """The names of all types."""
 _MAX_PRECISION = 38
 _MAX_LEVELS = 32  # of types nested in types
+_SYNONYMS = {
+    "bool": "boolean", "short": "smallint", "integer": "int", "long": "bigint", "real": "float",
+    "int2": "smallint", "int4": "int", "int64": "bigint", "int32": "int", "float4": "float", "float8": "double",
+    "text": "string", "varchar": "string", "str": "string", "bytes": "binary", "blob": "binary", "bytea": "binary",
+    "timestamptz": "timestamp", "timestamp_ltz": "timestamp",
+}  # fmt: skip
+"""Types of other systems that hold the same values."""
 _OTHER_NAMES = {
-    "bool": "boolean", "byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float",
-    "int2": "smallint", "int4": "int", "int8": "bigint", "int64": "bigint", "int32": "int", "float4": "float",
-    "float8": "double", "number": "decimal(p, s)", "numeric": "decimal(p, s)", "dec": "decimal(p, s)",
-    "text": "string", "varchar": "string", "char": "string", "str": "string", "bytes": "binary", "blob": "binary",
-    "bytea": "binary", "datetime": "timestamp", "timestamptz": "timestamp", "timestamp_ltz": "timestamp",
-    "timestamp_ntz": "timestamp", "list": "array<T>", "row": "struct<a: T, ...>",
+    **_SYNONYMS,
+    "byte": "tinyint", "int8": "bigint", "number": "decimal(p, s)", "numeric": "decimal(p, s)", "dec": "decimal(p, s)",
+    "uint": "bigint", "uint8": "smallint", "uint16": "int", "uint32": "bigint", "uint64": "decimal(20, 0)",
+    "char": "string", "datetime": "timestamp", "timestamp_ntz": "timestamp", "list": "array<T>",
+    "row": "struct<a: T, ...>",
 }  # fmt: skip
 
 
@@ -131,7 +137,10 @@ def _unknown(name: Name) -> Finding:
     known = (*_PLAIN, "decimal", *_NESTED)
     meant = lower if lower in known else _OTHER_NAMES.get(lower) or nearest(lower, known)
     help = f"did you mean `{meant}`?" if meant else "types are " + ", ".join(sorted(known))
-    return _problem(name.span, f"there is no type `{name.text}`", help)
+    sure = lower if lower in _PLAIN else _SYNONYMS.get(lower)
+    fix = None if lower in _OTHER_NAMES else renamed(name.span, lower, known)
+    return Finding("VSC016", name.span, f"there is no type `{name.text}`", (), help,
+                   fix if sure is None else Fix(name.span, sure))  # fmt: skip
 
 
 def _problem(span: Span, message: str, help: str) -> Finding:

@@ -12,8 +12,8 @@ from decimal import Decimal
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding, Label
-from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.diagnostics.model import Finding, Fix, Label
+from vsc.compiler.diagnostics.suggest import nearest, renamed
 from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
 from vsc.compiler.passes.secrets import written_secrets
@@ -227,7 +227,8 @@ def _wrong_kind(name: syntax.Name, role: Role) -> Finding:
         return Finding("VSC502", name.span, f"`{name.text}` can only be {other}", (), f"use one of {listed}")
     near = nearest(name.text, usable)
     action = f"write `{near}`" if near is not None else f"use one of {listed}"
-    return Finding("VSC501", name.span, f"there is no connector `{name.text}`", (), action)
+    fix = renamed(name.span, name.text, usable)
+    return Finding("VSC501", name.span, f"there is no connector `{name.text}`", (), action, fix)
 
 
 def _missing(clause: syntax.ConnectorClause, kind: _Kind, role: Role, own: tuple[syntax.Option, ...]) -> list[Finding]:
@@ -267,7 +268,11 @@ def _zone(options: Mapping[str, syntax.Option]) -> list[Finding]:
         return [Finding("VSC512", written.span, message, (), "remove it")]
     name = _text(written)
     problem = None if name is None else zone_problem(name)
-    return [] if problem is None else [Finding("VSC511", written.value.span, problem[0], (), problem[1])]
+    if problem is None:
+        return []
+    message, help, meant = problem
+    fix = None if meant is None else Fix(written.value.span, f"'{meant}'")
+    return [Finding("VSC511", written.value.span, message, (), help, fix)]
 
 
 def _out_of_bounds(options: Mapping[str, syntax.Option]) -> list[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.topology import Topology
 
 __all__ = ["check_cycles"]
@@ -24,4 +25,6 @@ def _finding(topology: Topology, way: tuple[str, ...]) -> Finding:
         for read, reader in pairwise(way)
     )
     message = f"`{first}` reads itself" if len(way) == 1 else f"these nodes read one another: {path}"
-    return Finding("VSC105", closing.span, message, others, f"make `{first}` read something that does not come from it")
+    return Finding(
+        "VSC105", closing.span, message, others, f"make {code(named(first))} read something that does not come from it"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.stores import Stores
 from vsc.compiler.topology import Topology
@@ -32,7 +33,9 @@ def _never(topology: Topology, kinds: Kinds, stores: Stores, sink: syntax.SinkDe
     else:
         message = f"`{of.text}` never misses a record: only the join of a stream with a table looks rows up"
         drops = _drops(topology, kinds, stores, of.text)
-        help = f"write `sink dropped of {of.text}`, or name such a join" if drops else "name such a join"
+        help = (
+            f"write {code(f'sink dropped of {named(of.text)}')}, or name such a join" if drops else "name such a join"
+        )
     return Finding("VSC132", of.span, message, (label,), help)
 
 

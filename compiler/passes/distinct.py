@@ -6,6 +6,7 @@ from typing import Any
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.expressions import Scope, type_expression
 from vsc.compiler.passes.columns import key_type_problem
 from vsc.compiler.passes.keys import under_key
@@ -28,7 +29,7 @@ def distinct_shape(pass_: Any, operation: syntax.Distinct, schema: Schema, scope
     if not operation.by and not schema.key:
         name = operation.input.name.text
         message = f"`{name}` has no key to tell its records apart by"
-        help = f"say what tells them apart: `distinct {name} by EXPR within ...`"
+        help = f"say what tells them apart: {code(f'distinct {named(name)} by EXPR within ...')}"
         findings.append(Finding("VSC210", operation.input.span, message, (), help))
     if findings:
         return None, findings

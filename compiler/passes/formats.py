@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.model import Finding, Fix, Label
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.columns import types_in
 from vsc.compiler.passes.connectors import Connectors, Role
 from vsc.compiler.passes.kafka_formats import check_kafka
@@ -68,11 +69,11 @@ def _rate(source: syntax.SourceDecl, connector: Connector) -> Iterator[Finding]:
             continue
         if name in _RATE:
             message, span = f"`rate` provides `{name}` as {_RATE[name]}", column.type.span
-            action = f"write `{name} {_RATE[name]}`"
+            action, fix = f"write `{name} {_RATE[name]}`", Fix(span, str(_RATE[name]))
         else:
             message, span = f"`rate` has no column `{name}`", column.name.span
-            action = "declare `value bigint` and `at timestamp`, or one of them"
-        yield Finding("VSC507", span, message, (Label(source.connector.kind.span, "this connector"),), action)
+            action, fix = "declare `value bigint` and `at timestamp`, or one of them", None
+        yield Finding("VSC507", span, message, (Label(source.connector.kind.span, "this connector"),), action, fix)
 
 
 def _format(
@@ -108,5 +109,6 @@ def _added(
             "VSC510", options["with_timestamp"] if of_stream else sink.name.span,
             f"the sink adds a column `{column.name.lower()}`, and `{node}` has one of that name",
             (Label(topology.nodes[node].name.span, f"`{node}` has the column `{column.name}`"),),
-            f"{'remove `with_timestamp`, or give' if of_stream else 'give'} the column of `{node}` another name",
+            f"{'remove `with_timestamp`, or give' if of_stream else 'give'} the column of {code(named(node))} "
+            "another name",
         )  # fmt: skip

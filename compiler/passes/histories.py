@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.connectors import Connectors
 from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores
@@ -92,7 +93,7 @@ def _sink(topology: Topology, sink: syntax.SinkDecl, stores: Stores, statuses: S
         "VSC517", _options(sink.connector)["history"].span,
         f"a history has versions, and `{name}` is not a versioned table",
         (Label(place, f"`{status.decided_by}` is unversioned: {status.reason}"),),
-        f"materialize `{status.decided_by}` versioned, or remove `history`",
+        f"materialize {code(named(status.decided_by))} versioned, or remove `history`",
     )  # fmt: skip
 
 

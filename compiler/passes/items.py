@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
-from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.diagnostics.suggest import nearest, renamed
+from vsc.compiler.diagnostics.wording import code, listed, named
 from vsc.compiler.expressions import Scope, ScopeInput, type_expression
 from vsc.compiler.passes.columns import equal_names, value_type_problem
 from vsc.compiler.source import SourceFile, Span
@@ -97,7 +98,7 @@ def _renamed(column: Column, item: syntax.SelectItem | None) -> Column:
 def _fixed(renamed: dict[str, syntax.SelectItem], rules: ItemRules) -> list[Finding]:
     return [
         Finding("VSC208", item.alias.span, f"`{name}` is a bound of the window and cannot be renamed", (),
-                f"write `{name}`, or leave it out: it is there anyway")
+                f"write {code(named(name))}, or leave it out: it is there anyway")
         for name, item in renamed.items()
         if name in rules.fixed and item.alias is not None and item.alias.text != name
     ]  # fmt: skip
@@ -138,7 +139,7 @@ def _nameless(source: SourceFile, item: syntax.SelectItem, scope: Scope) -> list
         return list(typed.findings)
     text = source.slice(item.expr.span)
     shown = text if len(text) <= 40 and "\n" not in text else "..."
-    return [Finding("VSC207", item.span, "this column has no name", (), f"write `{shown} as NAME`")]
+    return [Finding("VSC207", item.span, "this column has no name", (), f"write {code(f'{shown} as NAME')}")]
 
 
 # ------------------------------------------------------------------------------------------------------------- stars
@@ -149,10 +150,10 @@ def _expand(item: syntax.StarItem, rules: ItemRules, findings: list[Finding]) ->
     inputs = [name for name, _ in rules.starred]
     if qualifier is not None and qualifier.text not in inputs:
         near = nearest(qualifier.text, inputs)
-        known = " and ".join(f"`{name}`" for name in inputs)
         findings.append(
             Finding("VSC216", qualifier.span, f"there is no input `{qualifier.text}` here", (),
-                    f"write `{near}.*`" if near else f"the inputs here are {known}")
+                    f"write {code(f'{named(near)}.*')}" if near else f"the inputs here are {listed(inputs)}",
+                    renamed(qualifier.span, qualifier.text, inputs))
         )  # fmt: skip
         return []
     chosen = [(n, cs) for n, cs in rules.starred if qualifier is None or n == qualifier.text]
@@ -177,8 +178,8 @@ def _bad_exceptions(item: syntax.StarItem, columns: Collection[str], key: Collec
             found.append(Finding("VSC209", name.span, message, (), "remove it: the key is always there"))
             continue
         near = nearest(name.text, columns)
-        action = f"write `{near}`" if near else "remove it"
-        found.append(Finding("VSC209", name.span, f"`*` has no column `{name.text}`", (), action))
+        action, fix = f"write {code(named(near))}" if near else "remove it", renamed(name.span, name.text, columns)
+        found.append(Finding("VSC209", name.span, f"`*` has no column `{name.text}`", (), action, fix))
     return found
 
 
@@ -236,8 +237,11 @@ def _other_name(output: _Output) -> str:
     names = [part.text for part in output.expr.parts]
     if output.starred:
         side, column = names
-        return f"write `{side}.{column} as {side}_{column}`, or leave it out: `{side}.* except ({column})`"
-    return f"write `{'.'.join(names)} as {'_'.join(names) if len(names) > 1 else names[0] + '_2'}`"
+        form = f"{named(side)}.{named(column)} as {named(f'{side}_{column}')}"
+        return f"write {code(form)}, or leave it out: {code(f'{named(side)}.* except ({named(column)})')}"
+    other = "_".join(names) if len(names) > 1 else f"{names[0]}_2"
+    form = f"{'.'.join(map(named, names))} as {named(other)}"
+    return f"write {code(form)}"
 
 
 def _typed(outputs: Sequence[_Output], scope: Scope) -> tuple[list[Item], list[Finding]]:

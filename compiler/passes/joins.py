@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.expressions import Scope
 from vsc.compiler.passes.items import ItemRules, scope_input, select, visible
 from vsc.compiler.passes.keys import JoinKey, equal_keys, join_on, under_key
@@ -28,7 +29,8 @@ def join_shape(
     if visible(join.left) == visible(join.right):
         message = f"both inputs of this join are called `{visible(join.right)}`"
         label = Label(join.left.span, "the other one")
-        help = f"give them names: `{join.left.name.text} as a with {join.right.name.text} as b`"
+        aliases = f"{named(join.left.name.text)} as a with {named(join.right.name.text)} as b"
+        help = f"give them names: {code(aliases)}"
         return None, [Finding("VSC121", join.right.span, message, (label,), help)]
     if form == "stream-global" and not join.on:
         return None, []  # refused already: what it would meet by is not known

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.columns import types_in
 from vsc.compiler.passes.connectors import Role
 from vsc.compiler.source import Span
@@ -101,4 +102,4 @@ def _avro_options(options: Options, places: Mapping[str, Span], role: Role) -> I
 
 
 def _listing(columns: Sequence[Column]) -> str:
-    return ", ".join(f"`{column.name} {column.type}`" for column in columns) or "none"
+    return ", ".join(code(f"{named(column.name)} {column.type}") for column in columns) or "none"

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding, Label
-from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.diagnostics.model import Finding, Fix, Label
+from vsc.compiler.diagnostics.suggest import nearest, renamed
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.expressions import Scope, coerce, type_expression
 from vsc.compiler.passes.columns import equal_names, key_type_problem
-from vsc.compiler.source import SourceFile
+from vsc.compiler.source import SourceFile, Span
 from vsc.plan import Column, Item, Schema
 from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.expressions import Expr
@@ -46,12 +47,14 @@ def declared_key(source: syntax.SourceDecl) -> tuple[tuple[str, ...], list[Findi
             near = nearest(name.text, columns)
             findings.append(
                 Finding("VSC204", name.span, f"`{source.name.text}` has no column `{name.text}` for its key", (),
-                        f"write `{near}`" if near else "declare the column, or choose another one")
+                        f"write {code(named(near))}" if near else "declare the column, or choose another one",
+                        renamed(name.span, name.text, columns))
             )  # fmt: skip
         elif name.text in found:
             findings.append(
                 Finding("VSC206", name.span, f"`{name.text}` is in the key twice",
-                        (Label(found[name.text].span, "first here"),), "remove one of them")
+                        (Label(found[name.text].span, "first here"),), "remove one of them",
+                        _without(source.key, name))
             )  # fmt: skip
         else:
             found[name.text] = name
@@ -68,13 +71,24 @@ def declared_key(source: syntax.SourceDecl) -> tuple[tuple[str, ...], list[Findi
     return tuple(found), findings
 
 
+def _without(names: Sequence[syntax.Name], one: syntax.Name) -> Fix:
+    """The list without `one`, which is not its first name."""
+    before = names[names.index(one) - 1]
+    return Fix(Span(before.span.end, one.span.end), "")
+
+
+def _write_on(join: syntax.Join, right: Schema) -> str:
+    table = code(named(join.right.name.text))
+    return f"write `on EXPR` with expressions for the key {_listed(right.key)} of {table}"
+
+
 def equal_keys(join: syntax.Join, left: Schema, right: Schema) -> tuple[JoinKey | None, list[Finding]]:
     """The key of a join without `on`, which both inputs have; its names are those of the left input."""
     if not left.key:
         name = join.left.name.text
         return None, [
             Finding("VSC210", join.left.span, f"`{name}` has no key to join by", (),
-                    f"write `on EXPR` with expressions for the key {_listed(right.key)} of `{join.right.name.text}`")
+                    _write_on(join, right))
         ]  # fmt: skip
     if [c.type for c in left.key] == [c.type for c in right.key]:
         return JoinKey(left.key), []
@@ -84,7 +98,7 @@ def equal_keys(join: syntax.Join, left: Schema, right: Schema) -> tuple[JoinKey 
             f"`{join.left.name.text}` and `{join.right.name.text}` have different keys",
             (Label(join.left.span, f"its key is {_listed(left.key)}"),
              Label(join.right.span, f"its key is {_listed(right.key)}")),
-            f"write `on EXPR` with expressions for the key {_listed(right.key)} of `{join.right.name.text}`",
+            _write_on(join, right),
         )
     ]  # fmt: skip
 
@@ -118,7 +132,8 @@ def join_on(source: SourceFile, join: syntax.Join, right: Schema, scope: Scope) 
                     f"this is {article(typed.expr.type)}, but `{wanted.name}`, the key of `{join.right.name.text}`, "
                     f"is {article(wanted.type)}",
                     (Label(join.right.span, f"its key is {_listed(right.key)}"),),
-                    f"write `cast({source.slice(part.expr.span)} as {wanted.type})`, if that is what you mean",
+                    f"write {code(f'cast({source.slice(part.expr.span)} as {wanted.type})')}, "
+                    "if that is what you mean",
                 )
             )  # fmt: skip
         else:
@@ -145,7 +160,7 @@ def new_key(
         if name is None:
             findings.append(
                 Finding("VSC207", part.span, "this key column has no name", (),
-                        f"write `{source.slice(part.span)} as NAME`")
+                        f"write {code(f'{source.slice(part.span)} as NAME')}")
             )  # fmt: skip
         elif (problem := key_type_problem(typed.expr.type)) is not None:
             findings.append(

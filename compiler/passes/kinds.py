@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.model import Finding, Fix, Label
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology
 
@@ -79,7 +80,7 @@ def _mismatch(topology: Topology, declaration: syntax.DerivedDecl, made: Kind) -
     what = f"`{operation.word}`" if "_" in operation.word else f"this `{operation.word}`"
     return Finding(
         "VSC106", declaration.kind_span, f"{what} makes a {made}, not a {declaration.kind}", labels,
-        f"write `{made} {declaration.name.text} = ...`",
+        f"write {code(f'{made} {named(declaration.name.text)} = ...')}", Fix(declaration.kind_span, made),
     )  # fmt: skip
 
 
@@ -100,16 +101,16 @@ def _wrong_inputs(topology: Topology, kinds: Kinds, operation: syntax.Operation)
 
 
 def _wrong_kind(topology: Topology, read: syntax.Input, word: str, wanted: Kind, kind: Kind) -> Finding:
-    name = read.name.text
+    name = named(read.name.text)
     actions = {
-        "suppress": f"aggregate `{name}` into a table first",
-        "materialize": f"turn it into a table first: `to_table {name}`",
-        "to_stream": f"use `{name}` as it is: it is a stream already",
-        "to_table": f"use `{name}` as it is, or `materialize {name}`: it is a table already",
+        "suppress": f"aggregate {code(name)} into a table first",
+        "materialize": f"turn it into a table first: {code(f'to_table {name}')}",
+        "to_stream": f"use {code(name)} as it is: it is a stream already",
+        "to_table": f"use {code(name)} as it is, or {code(f'materialize {name}')}: it is a table already",
     }
-    action = actions.get(word, f"turn it into a stream first: `to_stream {name}`")
+    action = actions.get(word, f"turn it into a stream first: {code(f'to_stream {name}')}")
     return Finding(
-        "VSC107", read.span, f"`{word}` reads a {wanted}, but `{name}` is a {kind}",
+        "VSC107", read.span, f"`{word}` reads a {wanted}, but `{read.name.text}` is a {kind}",
         (_declared(topology, read, kind),), action,
     )  # fmt: skip
 
@@ -118,7 +119,7 @@ def _global(topology: Topology, name: syntax.Name) -> Finding:
     declaration = topology.nodes[name.text]
     label = Label(declaration.kind_span.to(declaration.name.span), f"`{name.text}` is a global table")
     message = f"the global table `{name.text}` can only be joined with a stream, on its right side"
-    return Finding("VSC120", name.span, message, (label,), f"declare `{name.text}` as `table`")
+    return Finding("VSC120", name.span, message, (label,), f"declare {code(named(name.text))} as `table`")
 
 
 def _wrong_join(topology: Topology, kinds: Kinds, join: syntax.Join) -> list[Finding]:
@@ -138,12 +139,13 @@ def _wrong_join(topology: Topology, kinds: Kinds, join: syntax.Join) -> list[Fin
 
 def _two_streams(topology: Topology, join: syntax.Join) -> Finding:
     left, right = join.left.name.text, join.right.name.text
+    table, mode = named(f"{right}_table"), "left " if join.mode == "left" else ""
     return Finding(
         "VSC108", join.right.span, f"two streams cannot be joined: `{left}` and `{right}`",
         (_declared(topology, join.left, "stream"), _declared(topology, join.right, "stream")),
-        f"join with the row of `{right}` that was valid at the time of `{left}`: "
-        f"`table {right}_table = to_table {right} materialize versioned (retention = 1 hour);` and then "
-        f"`{'left ' if join.mode == 'left' else ''}join {left} with {right}_table ...`",
+        f"join with the row of {code(named(right))} that was valid at the time of {code(named(left))}: "
+        f"{code(f'table {table} = to_table {named(right)} materialize versioned (retention = 1 hour);')} and then "
+        f"{code(f'{mode}join {named(left)} with {table} ...')}",
     )  # fmt: skip
 
 
@@ -153,7 +155,7 @@ def _swapped(topology: Topology, join: syntax.Join) -> Finding:
         "VSC107", join.left.span.to(join.right.span),
         f"a stream goes on the left of a join and a table on the right, but `{left}` is a table and `{right}` a stream",
         (_declared(topology, join.left, "table"), _declared(topology, join.right, "stream")),
-        f"write `join {right} with {left}`",
+        f"write {code(f'join {named(right)} with {named(left)}')}",
     )  # fmt: skip
 
 
@@ -198,7 +200,7 @@ def _misplaced_in_join(kinds: Kinds, join: syntax.Join) -> list[Finding]:
     if join_form(kinds, join) != "stream-table":
         found.extend(
             _misplaced(part.alias.span, "the result keeps the key of the left input: `on` cannot rename columns here",
-                       f"remove `as {part.alias.text}`")
+                       f"remove {code(f'as {named(part.alias.text)}')}")
             for part in join.on if part.alias is not None
         )  # fmt: skip
     if join_form(kinds, join) == "table-table":
@@ -220,7 +222,7 @@ def _misplaced_in_join(kinds: Kinds, join: syntax.Join) -> list[Finding]:
                                     "remove the `grace` clause"))  # fmt: skip
         if not join.on:
             found.append(_misplaced(join.right.span, "a join with a global table needs `on`",
-                                    f"write `with {join.right.name.text} on ...`"))  # fmt: skip
+                                    f"write {code(f'with {named(join.right.name.text)} on ...')}"))  # fmt: skip
     return found
 
 

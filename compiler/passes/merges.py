@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.plan import Schema
 from vsc.plan.types import DataType
 from vsc.plan.words import article
@@ -17,9 +18,11 @@ def difference(name: str, schema: Schema, head: str, wanted: Schema) -> tuple[st
     if key != wanted_key:
         message = f"`{name}` has {_key_text(key)}, and `{head}` has {_key_text(wanted_key)}"
         if not wanted_key:
-            return message, f"give `{head}` the key of `{name}` as well: `rekey {head} by ...`"
+            rekey = code(f"rekey {named(head)} by ...")
+            return message, f"give {code(named(head))} the key of {code(named(name))} as well: {rekey}"
         items = [_key_item(column, type, schema) for column, type in wanted_key]
-        return message, f"give it the same key: `rekey {name} by {', '.join(items)}`"
+        rekey = f"rekey {named(name)} by {', '.join(items)}"
+        return message, f"give it the same key: {code(rekey)}"
     found, columns = ({c.name: c.type for c in s.value} for s in (schema, wanted))
     extra = [column for column in found if column not in columns]
     missing = [column for column in columns if column not in found]
@@ -32,10 +35,11 @@ def difference(name: str, schema: Schema, head: str, wanted: Schema) -> tuple[st
         f"`{column}` is {article(found[column])} in `{name}` and {article(columns[column])} in `{head}`"
         for column in other[:_MOST]
     ]
-    star = f"* except ({', '.join([*extra, *other])})" if extra or other else "*"
-    items = [f"cast(null as {columns[column]}) as {column}" for column in missing]
-    items += [f"cast({column} as {columns[column]}) as {column}" for column in other]
-    return "; ".join(told), f"bring it into the same form: `map {name} select {', '.join([star, *items])}`"
+    star = f"* except ({', '.join(map(named, (*extra, *other)))})" if extra or other else "*"
+    items = [f"cast(null as {columns[column]}) as {named(column)}" for column in missing]
+    items += [f"cast({named(column)} as {columns[column]}) as {named(column)}" for column in other]
+    form = f"map {named(name)} select {', '.join([star, *items])}"
+    return "; ".join(told), f"bring it into the same form: {code(form)}"
 
 
 def _key_text(key: list[tuple[str, DataType]]) -> str:
@@ -46,8 +50,8 @@ def _key_item(column: str, type: DataType, schema: Schema) -> str:
     """The item of a key column, made from the column of that name if the stream has one."""
     found = {c.name: c.type for c in (*schema.key, *schema.value)}.get(column)
     if found is None:
-        return f"... as {column}"
-    return column if found == type else f"cast({column} as {type}) as {column}"
+        return f"... as {named(column)}"
+    return named(column) if found == type else f"cast({named(column)} as {type}) as {named(column)}"
 
 
 def _names(columns: list[str]) -> str:

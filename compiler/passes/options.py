@@ -6,18 +6,30 @@ reported before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding, Label
-from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.diagnostics.model import Finding, Fix, Label
+from vsc.compiler.diagnostics.suggest import misspelt, nearest, renamed
 from vsc.plan.record import record
 
 __all__ = ["LONGEST", "OptionCodes", "OptionSpec", "read_options", "too_long"]
 
 LONGEST = 9_000_000_000_000_000
 """The longest duration in milliseconds that event time can hold (285 thousand years)."""
+
+
+_DURATION = re.compile(r"\d+ [a-z]+(?: \d+ [a-z]+)*")
+_NUMBER = re.compile(r"\d+")
+_UNQUOTED = {
+    "true or false": re.compile("true|false"),
+    "whole number": _NUMBER,
+    "whole number or 'any'": _NUMBER,
+    "string": re.compile("(?!)"),
+}
+"""What a value looks like that only has quotes too many, by the type of its option."""
 
 
 @record
@@ -79,7 +91,8 @@ def _unknown(option: syntax.Option, specs: Mapping[str, OptionSpec], owner: str,
     near = nearest(name, specs)
     known = ", ".join(f"`{spec}`" for spec in specs)
     action = f"write `{near}`" if near is not None else f"use one of {known}" if known else "remove it"
-    return Finding(code, option.name.span, f"{owner} has no option `{name}`", (), action)
+    fix = None if option.quoted else renamed(option.name.span, name, specs)
+    return Finding(code, option.name.span, f"{owner} has no option `{name}`", (), action, fix)
 
 
 def _wrong_value(option: syntax.Option, spec: OptionSpec, code: str) -> Finding | None:
@@ -97,7 +110,9 @@ def _wrong_value(option: syntax.Option, spec: OptionSpec, code: str) -> Finding 
         near = nearest(found, spec.choices)
         known = ", ".join(f"'{choice}'" for choice in spec.choices)
         action = f"write '{near}'" if near is not None else f"use one of {known}"
-        return Finding(code, value.span, f"`{name}` cannot be '{found}'; it is one of {known}", (), action)
+        sure = misspelt(found, spec.choices)
+        fix = None if sure is None else Fix(value.span, f"'{sure}'")
+        return Finding(code, value.span, f"`{name}` cannot be '{found}'; it is one of {known}", (), action, fix)
     if spec.type.startswith("whole number") and type(found) is int:
         return None
     if spec.type == "whole number or 'any'" and found == "any":
@@ -118,6 +133,9 @@ def _not_a(option: syntax.Option, spec: OptionSpec, code: str) -> Finding:
             what = "a duration, a number with its unit, or `none`"
         case other:
             what = f"{article}{other}"
-    return Finding(
-        code, option.value.span, f"`{option.name.text}` is {what}", (), f"write `{option.name.text} = {spec.example}`"
-    )
+    value = option.value.value if isinstance(option.value, syntax.Literal) else None
+    if isinstance(value, str) and _UNQUOTED.get(spec.type, _DURATION).fullmatch(value):
+        help, fix = f"write `{value}`, without quotes", Fix(option.value.span, value)
+    else:
+        help, fix = f"write `{option.name.text} = {spec.example}`", None
+    return Finding(code, option.value.span, f"`{option.name.text}` is {what}", (), help, fix)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import too_long
 from vsc.compiler.passes.stores import Stores
@@ -63,7 +64,7 @@ def _grace(topology: Topology, join: syntax.Join, stores: Stores, statuses: Stat
             f"{duration(clause.store.retention)}",
             (cause, *way_labels(topology, table, status)),
             f"lower the grace to {duration(clause.store.retention)} or less, "
-            f"or raise the retention of `{status.decided_by}` to {duration(grace)} or more",
+            f"or raise the retention of {code(named(status.decided_by))} to {duration(grace)} or more",
         )  # fmt: skip
     if clause.grace_span is not None and clause.store.grace < grace:
         yield Finding(

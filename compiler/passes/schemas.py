@@ -11,6 +11,7 @@ from typing import Any
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.expressions import Scope, ScopeInput, coerce, type_expression
 from vsc.compiler.passes.aggregates import WINDOW_BOUNDS, aggregate_shape
 from vsc.compiler.passes.columns import equal_names, value_type_problem
@@ -120,13 +121,14 @@ class _Schemas:
                     pass
             seconds = self.source.slice(part.span)
             message = f"event time must be a timestamp or a bigint of milliseconds, which {article(found)} cannot hold"
-            help = f"if `{seconds}` is in seconds, write `timestamp cast({seconds} as bigint) * 1000`"
+            form = f"timestamp cast({seconds} as bigint) * 1000"
+            help = f"if {code(seconds)} is in seconds, write {code(form)}"
             return None, [Finding("VSC402", expr.span, message, (), help)]
         fitting = typed.expr if found == TIMESTAMP else coerce(typed.expr, BIGINT)
         if fitting is not None:
             return Item("timestamp", fitting, text), []
         message = f"event time must be a timestamp or a bigint of milliseconds, not {article(found)}"
-        help = f"write `cast({text} as timestamp)`, or choose another column"
+        help = f"write {code(f'cast({text} as timestamp)')}, or choose another column"
         return None, [Finding("VSC402", expr.span, message, (), help)]
 
     # ----------------------------------------------------------------------------------------------------- derived
@@ -165,7 +167,8 @@ class _Schemas:
         stream = self.kinds.get(operation.input.name.text) == "stream"
         change = "give the new column another name"
         if stream:
-            change += f", or give the stream another key: `rekey {operation.input.name.text} by ...`"
+            rekey = f"rekey {named(operation.input.name.text)} by ..."
+            change += f", or give the stream another key: {code(rekey)}"
         own = frozenset((name, column.name) for column in schema.key)
         rules = ItemRules(schema.key, own, ((name, schema.value),), change, self._bounds(operation.input))
         found = select(self.source, operation.items, scope, rules)
@@ -208,7 +211,7 @@ class _Schemas:
             name = operation.input.name.text
             findings.append(
                 Finding("VSC210", operation.input.span, f"`{name}` has no key, and a table needs one", (),
-                        f"declare it with `key COLUMN`, or give it one: `rekey {name} by ...`")
+                        f"declare it with `key COLUMN`, or give it one: {code(f'rekey {named(name)} by ...')}")
             )  # fmt: skip
             return None, findings
         return Shape(schema, ToTable(condition)), findings

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
 from vsc.compiler.source import Span
@@ -191,10 +192,10 @@ def _taken_names(topology: Topology, order: tuple[str, ...], stores: Stores) -> 
             continue
         span = written.span if written is not None else topology.nodes[node].name.span
         first = stores.clauses.get(owner)
-        named = first.written.store if first is not None else None
-        label = Label(named.span if named else topology.nodes[owner].name.span, f"the store of `{owner}`")
+        given = first.written.store if first is not None else None
+        label = Label(given.span if given else topology.nodes[owner].name.span, f"the store of `{owner}`")
         findings.append(
             Finding("VSC122", span, f"there are two stores `{store}`", (label,),
-                    f"give the store of `{node}` another name: `materialize as ...`")
+                    f"give the store of {code(named(node))} another name: `materialize as ...`")
         )  # fmt: skip
     return findings

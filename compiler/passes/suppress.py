@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options, too_long
 from vsc.compiler.passes.versioning import Statuses
@@ -93,7 +94,8 @@ class _Suppressing:
             if not doubtful and not (status is not None and status.versioned):  # a versioned table is refused as such
                 wrong.append(
                     Finding("VSC130", operation.input.span, f"`{name}` has no windows to close", (),
-                            f"aggregate with a `window`, or write `suppress {name} until time limit 1 minute`")
+                            "aggregate with a `window`, or write "
+                            + code(f"suppress {named(name)} until time limit 1 minute"))
                 )  # fmt: skip
             return None
         return window.grace + (window.size if window.kind == "session" else 0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.model import Finding, Fix, Label
+from vsc.compiler.diagnostics.wording import code, named
+from vsc.compiler.source import Span
 from vsc.compiler.topology import Topology
 
 __all__ = ["check_usage"]
@@ -23,9 +25,12 @@ def check_usage(topology: Topology, order: tuple[str, ...]) -> tuple[Finding, ..
 
 def _lost(topology: Topology, name: str) -> Finding:
     place, readers = topology.nodes[name].name.span, topology.consumers(name)
+    end = max(node.span.end for node in (*topology.nodes.values(), *topology.sinks))
     if not readers:
-        help = f"write it: `sink {name} to console ();`, or remove it"
-        return Finding("VSC123", place, f"nothing reads `{name}`: it reaches no sink", (), help)
+        sink = f"sink {named(name)} to console ();"
+        help = f"write it: {code(sink)}, or remove it"
+        fix = Fix(Span(end, end), f"\n{sink}")
+        return Finding("VSC123", place, f"nothing reads `{name}`: it reaches no sink", (), help, fix)
     labels = tuple(Label(topology.nodes[reader].name.span, f"read by `{reader}`, which reaches no sink")
                    for reader in readers)  # fmt: skip
     help = "write this node, or one that reads it, to a sink, or remove them all"

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.stores import Stores
 from vsc.compiler.passes.windows import Windows
@@ -145,9 +146,10 @@ def _refused(
 def _suppressed(topology: Topology, read: syntax.Input, stores: Stores, statuses: Statuses, status: Status) -> Finding:
     name = read.name.text
     labels = (_decided_label(topology, stores, statuses, status), *way_labels(topology, name, status))
+    copy = named(f"{name}_newest")
     return Finding(
         "VSC301", read.span, f"`suppress` cannot hold back the versioned table `{name}`", labels,
-        f"suppress an unversioned copy: `table {name}_newest = materialize {name} unversioned;`",
+        f"suppress an unversioned copy: {code(f'table {copy} = materialize {named(name)} unversioned;')}",
     )  # fmt: skip
 
 
@@ -159,7 +161,7 @@ def _grace_unversioned(
     labels = (_decided_label(topology, stores, statuses, status), *way_labels(topology, table, status))
     return Finding(
         "VSC303", join.grace.span, f"`grace` needs a versioned table, but `{table}` is unversioned", labels,
-        f"materialize `{decider}` versioned, with a `retention` of at least this grace, or remove `grace`",
+        f"materialize {code(named(decider))} versioned, with a `retention` of at least this grace, or remove `grace`",
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Literal as Choice
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
-from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.diagnostics.suggest import nearest, renamed
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
 from vsc.compiler.topology import Topology
@@ -131,7 +131,8 @@ def _read(window: syntax.Window) -> tuple[Window | None, list[Finding]]:
         near = nearest(kind, WINDOW_OPTIONS)
         known = ", ".join(f"`{name}`" for name in WINDOW_OPTIONS)
         action = f"write `{near}`" if near is not None else f"use one of {known}"
-        return None, [Finding("VSC127", window.kind.span, f"there is no window `{kind}`", (), action)]
+        fix = renamed(window.kind.span, kind, WINDOW_OPTIONS)
+        return None, [Finding("VSC127", window.kind.span, f"there is no window `{kind}`", (), action, fix)]
     options, wrong = read_options(window.options, specs, f"`{kind}`", _CODES)
     given = {option.name.text for option in window.options}
     wrong += [

@@ -6,13 +6,14 @@ asks Java, which has its own database.
 
 from __future__ import annotations
 
-from vsc.compiler.diagnostics.suggest import nearest
+from vsc.compiler.diagnostics.suggest import misspelt, nearest
 
 __all__ = ["zone_problem"]
 
 
-def zone_problem(name: str) -> tuple[str, str] | None:
-    """What is wrong with `name` as a time zone, and what to write; None if it is one, or this machine cannot tell."""
+def zone_problem(name: str) -> tuple[str, str, str | None] | None:
+    """What is wrong with `name` as a time zone, what to write, and the name that is certainly meant, if there is one;
+    None if it is a time zone, or this machine cannot tell."""
     from zoneinfo import ZoneInfo, available_timezones  # not loaded by a `vsc check` of a topology without zones
 
     try:
@@ -25,7 +26,7 @@ def zone_problem(name: str) -> tuple[str, str] | None:
         return None
     near = nearest(name, known) or _city(name, known)
     action = f"write '{near}'" if near is not None else "write an IANA name, such as 'Europe/Berlin' or 'UTC'"
-    return f"there is no time zone '{name}'", action
+    return f"there is no time zone '{name}'", action, misspelt(name, known)
 
 
 def _city(name: str, known: set[str]) -> str | None:

@@ -243,7 +243,7 @@ def test_create_is_left_out_and_what_it_would_make_is_not_missed() -> None:
 @pytest.mark.parametrize(
     ("call", "help"),
     [
-        ("nvl(n, 0)", "write `coalesce(x, y)`"),
+        ("nvl(n, 0)", "write `coalesce(value, ...)`"),
         ("NAMED_STRUCT('a', n)", "write `struct(x as a, y as b)`"),
         ("window(k, '1 hour')", "write `aggregate ... group by ... window tumbling (size = 1 hour)`"),
         ("now()", "use `event_time()`: a result does not depend on when it is computed"),
@@ -410,3 +410,33 @@ def test_a_password_is_a_variable_that_a_shell_can_have(option: str, written: st
     options = f"bootstrap_servers = 'b', topic = 't', format = 'json', {option}"
     found = one(f"stream p (k string) from kafka ({options}) key k;", "VSC505")
     assert found.help == f"{written}, and give it in the environment"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "help"),
+    [
+        ("stream x = filter o where unitprice > 1;", "VSC110", "did you mean `` `unit price` ``?"),
+        ("stream x = filter o where o.unitprice > 1;", "VSC110", "did you mean `` `unit price` ``?"),
+        ("stream x = map o select * except (unitprice);", "VSC209", "write `` `unit price` ``"),
+        ("stream x = filter `my order` where true;", "VSC103", "write `` `my orders` ``"),
+        ("stream x = merge o, `my orders`;", "VSC218",
+         "bring it into the same form: "
+         "`` map `my orders` select * except (`a b`), cast(null as int) as `unit price`, "
+         "cast(null as int) as `end` ``"),
+        ("stream x = map o select `unit price` as `k k`;", "VSC208",
+         "give the new column another name, or give the stream another key: `rekey o by ...`"),
+        ("table x = aggregate o group by `k k` select `unit price`;", "VSC117",
+         "write `` max(`unit price`) ``, or group by `` `unit price` `` as well"),
+        ("stream x = map o select endd as y;", "VSC110", "did you mean `` `end` ``?"),
+        ("stream x = map o select `unit price`, `unit price`;", "VSC203", "write `` `unit price` as `unit price_2` ``"),
+        ("table x = to_table `my orders`; table y = filter x where true; stream z = to_stream `my orders`;", "VSC107",
+         "use `` `my orders` `` as it is: it is a stream already"),
+    ],
+)  # fmt: skip
+def test_names_in_a_help_are_quoted_where_they_need_it(text: str, code: str, help: str) -> None:
+    sources = (
+        "stream o (`k k` string, `unit price` int, `end` int) from memory () key `k k`;\n"
+        "stream `my orders` (`k k` string, `a b` int) from memory () key `k k`;\n"
+    )
+    [found] = [d for d in check_topology(sources + text, path="t.vdsl") if d.code == code]
+    assert found.help == help

@@ -13,7 +13,7 @@ from vsc.lsp.colors import colors
 from vsc.lsp.completion import completions
 from vsc.lsp.diagnostics import diagnostics
 from vsc.lsp.document import Document
-from vsc.lsp.fixes import fixes
+from vsc.lsp.fixes import offers
 from vsc.lsp.formatting import formatted
 from vsc.lsp.hover import hover
 from vsc.lsp.navigation import definition, outline, references
@@ -47,9 +47,9 @@ def test_every_question_has_an_answer(seed: int) -> None:
         outline(document), formatted(document), colors(document)
         for one in chance.sample(found, min(2, len(found))):
             span = Span(document.positions.offset(one.range.start), document.positions.offset(one.range.end))
-            for fix in fixes(document, span):
-                after = document.changed([(fix.span, fix.new)])
-                assert codes(after).count(fix.finding.code) < codes(document).count(fix.finding.code)
+            for offer in offers(document, span):
+                after = document.changed([(offer.fix.span, offer.fix.new)])
+                assert codes(after).count(offer.finding.code) < codes(document).count(offer.finding.code)
         for _ in range(20):
             offset = chance.randrange(len(document.text) + 1)
             assert document.positions.offset(document.positions.position(offset)) in (offset, offset - 1)

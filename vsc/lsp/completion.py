@@ -14,6 +14,7 @@ from lsprotocol.types import (
 )
 
 from vsc.compiler import syntax
+from vsc.compiler.diagnostics.wording import named
 from vsc.compiler.parser.expect import Expected, expected_at
 from vsc.compiler.parser.types import TYPE_NAMES
 from vsc.compiler.passes.connectors import connector_kinds
@@ -23,7 +24,6 @@ from vsc.compiler.source import Span
 from vsc.lsp.document import Document
 from vsc.lsp.hover import node_text
 from vsc.lsp.unfinished import Unfinished, read_unfinished
-from vsc.lsp.writing import written
 from vsc.plan.functions import AGGREGATES, FUNCTIONS, Function
 from vsc.plan.types import StructType
 
@@ -103,7 +103,7 @@ class _Completer:
                 text = node_text(self.document, name)
                 about = None if text is None else MarkupContent(MarkupKind.Markdown, text)
                 yield CompletionItem(
-                    name, kind=CompletionItemKind.Class, detail=kind, documentation=about, insert_text=written(name)
+                    name, kind=CompletionItemKind.Class, detail=kind, documentation=about, insert_text=named(name)
                 )
 
     def _columns(self) -> Iterator[CompletionItem]:
@@ -117,7 +117,7 @@ class _Completer:
         if "column_name" in self.expected.names and len(self.unfinished.inputs) > 1:
             for visible, read in self.unfinished.inputs.items():
                 yield CompletionItem(
-                    visible, kind=CompletionItemKind.Class, detail=self.kinds.get(read), insert_text=written(visible)
+                    visible, kind=CompletionItemKind.Class, detail=self.kinds.get(read), insert_text=named(visible)
                 )
 
     def _members(self) -> Iterator[CompletionItem]:
@@ -143,7 +143,7 @@ class _Completer:
 
 
 def _column(name: str, type_: str) -> CompletionItem:
-    return CompletionItem(name, kind=CompletionItemKind.Field, detail=type_, insert_text=written(name))
+    return CompletionItem(name, kind=CompletionItemKind.Field, detail=type_, insert_text=named(name))
 
 
 def _function(function: Function) -> CompletionItem:

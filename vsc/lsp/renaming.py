@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vsc.compiler.diagnostics.codes import CODES
+from vsc.compiler.diagnostics.wording import named
 from vsc.compiler.source import Span
 from vsc.lsp.document import Document
-from vsc.lsp.writing import written
 
 __all__ = ["RenameRefused", "rename", "renamed"]
 
@@ -29,7 +29,7 @@ def rename(document: Document, offset: int, new: str) -> list[tuple[Span, str]]:
         raise RenameRefused("there is no name here that the topology declares")
     if not new.strip() or "\n" in new:
         raise RenameRefused("a name must be one non-empty line")
-    edits = [(one.span, written(new)) for one in document.names.same(found.symbol)]
+    edits = [(one.span, named(new)) for one in document.names.same(found.symbol)]
     before, after = _errors(document), _errors(document.changed(edits))
     added = [message for code, message in after if code not in [one for one, _ in before]]
     if added or len(after) > len(before):

@@ -15,7 +15,7 @@ from vsc.lsp.colors import TOKEN_TYPES, colors
 from vsc.lsp.completion import completions
 from vsc.lsp.diagnostics import diagnostic, diagnostics
 from vsc.lsp.document import Document
-from vsc.lsp.fixes import fixes
+from vsc.lsp.fixes import offers
 from vsc.lsp.formatting import formatted
 from vsc.lsp.hover import hover
 from vsc.lsp.navigation import definition, outline, references
@@ -139,10 +139,10 @@ def _edit(server: _Server) -> None:
         place = document.positions.offset
         return [
             types.CodeAction(
-                fix.title, types.CodeActionKind.QuickFix, [diagnostic(document, fix.finding)],
-                edit=_changes(document, [(fix.span, fix.new)]),
+                offer.title, types.CodeActionKind.QuickFix, [diagnostic(document, offer.finding)],
+                edit=_changes(document, [(offer.fix.span, offer.fix.new)]),
             )
-            for fix in fixes(document, Span(place(params.range.start), place(params.range.end)))
+            for offer in offers(document, Span(place(params.range.start), place(params.range.end)))
         ]  # fmt: skip
 
 
