@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import codecs
 import os
+from typing import BinaryIO
 
 from vsc.compiler.source import SourceFile
 
-__all__ = ["FileError", "MissingFileError", "decode", "holds_plan", "read_text", "source_file"]
+__all__ = ["FileError", "MissingFileError", "holds_plan", "read_stream", "read_text", "source_file"]
+
+_MAX_BYTES = 64 << 20  # of a topology or a plan: far more than anyone writes, far less than a machine's memory
 
 _UNNAMED = "topology.vdsl"
 """The path that messages show for a topology that is not in a file."""
 
 
 class FileError(OSError):
-    """The file cannot be read as text. `message` says why; `help` says what to do, or is None."""
+    """The file cannot be read as text. `message` says why; `help` says what to do; `code` is a code, or is None."""
 
-    def __init__(self, message: str, help: str | None = None) -> None:
+    def __init__(self, message: str, help: str | None = None, code: str | None = None) -> None:
         super().__init__(message if help is None else f"{message}; {help}")
-        self.message, self.help = message, help
+        self.message, self.help, self.code = message, help, code
 
 
 class MissingFileError(FileError, FileNotFoundError):
@@ -53,7 +56,9 @@ def read_text(path: str) -> str:
     """The text of a file in UTF-8, with or without a byte order mark. Raises `FileError`."""
     try:
         with open(path, "rb") as file:
-            data = file.read()
+            return read_stream(file, path)
+    except FileError:
+        raise
     except FileNotFoundError:
         raise MissingFileError(f"there is no file {path}") from None
     except IsADirectoryError:
@@ -62,11 +67,14 @@ def read_text(path: str) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise FileError(f"{path} cannot be read: {reason}") from None
-    return decode(data, path)
 
 
-def decode(data: bytes, path: str) -> str:
-    """The text of what was read from `path`, in UTF-8, with or without a byte order mark. Raises `FileError`."""
+def read_stream(stream: BinaryIO, path: str) -> str:
+    """The text of a stream in UTF-8, with or without a byte order mark; `path` is its name. Raises `FileError`."""
+    data = stream.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        message = f"{path} is too large: more than {_MAX_BYTES >> 20} MiB are not read"
+        raise FileError(message, "name a topology (.vdsl), or split it into several files", "VSC015")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -170,15 +170,17 @@ def test_a_refused_topology_writes_nothing(bad: str, tmp_path: Path, capsys: pyt
         (["compile", "{folder}"], "{folder} is a directory"),
         (["check", "{folder}/latin1.vdsl"], "{folder}/latin1.vdsl is not UTF-8 text: byte 0xE9 on line 2"),
         (["check", "a\0b"], "cannot be read"),
-        (["check", "x", "--var", "novalue"], "--var takes NAME=VALUE, not `novalue`"),
-        (["check", "x", "--var", "1=2"], "--var takes NAME=VALUE, not `1=2`"),
+        (["check", "x", "--var", "novalue"], "--var takes NAME=VALUE: a `=` is missing"),
+        (["check", "x", "--var", "1=2"], "--var takes NAME=VALUE: `1` is not a name of letters, digits and `_`"),
+        (["check", "x", "--vars", "a=secret"], "error: vsc check: unrecognized arguments: --vars a=...\n"),
         (["check"], "the following arguments are required: PATH"),
         (["check", "x", "--form", "json"], "error: vsc check: unrecognized arguments: --form"),
         (["store", "list", "--checkpoint", "x", "--key", "1"], "help: vsc store list --help shows what it takes"),
         (["check", "x", "--format", "xml"], "invalid choice: 'xml'"),
         (["compile", "{folder}/good.vdsl", "--conf", "spark.a=b"], "--conf and --packages are for --emit spark"),
         (["compile", "{folder}/good.vdsl", "--physical"], "--physical is for pictures"),
-        (["compile", "{folder}/good.vdsl", "--emit", "spark", "--conf", "ab"], "--conf takes KEY=VALUE, not `ab`"),
+        (["compile", "{folder}/good.vdsl", "--emit", "spark", "--conf", "ab"],
+         "--conf takes KEY=VALUE: a name or a `=` is missing"),
         (["compile", "{folder}/good.vdsl", "--var", "smallest=1", "-o", "{folder}/no/plan"],
          "{folder}/no/plan cannot be written"),
         (["compile", "{folder}/good.vdsl", "--var", "smallest=1", "-o", "{folder}"], "{folder} cannot be written"),
@@ -314,6 +316,28 @@ def test_a_bug_ends_with_70_and_hides_its_traceback(
     monkeypatch.setenv("VSC_DEBUG", "1")
     assert main(["check", good]) == 70
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_bug_report_has_no_values_of_variables(
+    good: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("jdbc:postgresql://u:planted@h")
+
+    monkeypatch.setattr("vsc.compiler.driver.check_topology", fail)
+    assert (
+        main(["check", good, "--format=json", "--var", "password=planted", "--var=url=geheim=1", "--var", "no="]) == 70
+    )
+    out, err = capsys.readouterr()
+    assert "KeyError: 'jdbc:postgresql://u:...@h'" in err
+    assert f"(vsc check {good} --format=json --var password=... --var=url=... --var no=...)" in err
+    assert "planted" not in err + out and "geheim" not in err + out
+
+
+@pytest.mark.parametrize("command", ["check", "compile", "fmt"])
+def test_a_file_without_end_is_refused_with_a_code(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "/dev/zero"]) == 2
+    assert capsys.readouterr().err.startswith("error[VSC015]: /dev/zero is too large: more than 64 MiB are not read\n")
 
 
 def test_an_interrupt_ends_with_130(good: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -185,7 +185,7 @@ def test_a_terminal_without_a_cursor_is_not_cleared(start: Start, tmp_path: Path
     [
         (["check", "-"], "error: vsc check: --watch does not take standard input\n = help: name a file or a folder\n"),
         (["check", "."], "error: . holds no topology\n"),
-        (["check", "t.vdsl", "--var", "x"], "error: --var takes NAME=VALUE, not `x`\n"),
+        (["check", "t.vdsl", "--var", "x"], "error: --var takes NAME=VALUE: a `=` is missing\n"),
     ],
 )
 def test_wrong_use_ends_at_once(

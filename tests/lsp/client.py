@@ -19,6 +19,7 @@ class Editor:
 
     def __init__(self, client: LanguageClient, encoding: str) -> None:
         self.client, self.text, self.version = client, "", 0
+        self.shown_messages: list[str] = []
         self.encoding = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(encoding, encoding)
         self.unit = {"utf-16": 2, "utf-32": 4}.get(encoding, 1)
         self._told: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
@@ -27,6 +28,10 @@ class Editor:
         def tell(params: types.PublishDiagnosticsParams) -> None:
             self._told.put_nowait(params)
 
+        @client.feature(types.WINDOW_SHOW_MESSAGE)
+        def show(params: types.ShowMessageParams) -> None:
+            self.shown_messages.append(params.message)
+
     async def open(self, text: str) -> list[types.Diagnostic]:
         """Opens the file, and gives what is wrong with it."""
         self.text = text
@@ -34,12 +39,21 @@ class Editor:
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
         return list((await self._told.get()).diagnostics)
 
-    async def write(self, text: str) -> list[types.Diagnostic]:
-        """Changes the text, and gives what is wrong with the new one."""
+    def type(self, text: str) -> None:
+        """Changes the text, and waits for nothing."""
         self.text, self.version = text, self.version + 1
         change = types.TextDocumentContentChangeWholeDocument(text)
         document = types.VersionedTextDocumentIdentifier(self.version, URI)
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
+
+    def send(self, raw: bytes) -> None:
+        """Sends bytes that need not be a message."""
+        assert self.client._server is not None and self.client._server.stdin is not None
+        self.client._server.stdin.write(raw)
+
+    async def write(self, text: str) -> list[types.Diagnostic]:
+        """Changes the text, and gives what is wrong with the new one."""
+        self.type(text)
         told = await self._told.get()
         assert told.version == self.version
         return list(told.diagnostics)
@@ -77,24 +91,30 @@ class Editor:
         return text
 
 
-def session(play: Callable[[Editor], Awaitable[None]], encoding: str = "utf-16") -> None:
-    """Plays a session with a server of its own, and expects it to end well; `encoding` is how places are counted."""
-    asyncio.run(_played(play, encoding))
+def session(
+    play: Callable[[Editor], Awaitable[None]], encoding: str = "utf-16", *, known: list[str] | None = None
+) -> None:
+    """Plays a session with a server of its own, and expects it to end well.
+
+    `encoding` is how places are counted; `known` are the encodings that the editor names, by default this one. An empty
+    list stands for an editor that says nothing about them.
+    """
+    asyncio.run(_played(play, encoding, [encoding] if known is None else known))
 
 
-async def _played(play: Callable[[Editor], Awaitable[None]], encoding: str) -> None:
-    async with _editor(encoding) as editor:
+async def _played(play: Callable[[Editor], Awaitable[None]], encoding: str, known: list[str]) -> None:
+    async with _editor(encoding, known) as editor:
         await asyncio.wait_for(play(editor), 60)
 
 
 @asynccontextmanager
-async def _editor(encoding: str) -> AsyncIterator[Editor]:
+async def _editor(encoding: str, known: list[str]) -> AsyncIterator[Editor]:
     client = LanguageClient("an editor", "1")
     await client.start_io(sys.executable, "-m", "vsc", "lsp")
     process = client._server
     assert process is not None
     try:
-        general = types.GeneralClientCapabilities(position_encodings=[encoding])
+        general = types.GeneralClientCapabilities(position_encodings=known or None)
         capabilities = types.ClientCapabilities(general=general)
         await client.initialize_async(types.InitializeParams(capabilities))
         client.initialized(types.InitializedParams())

@@ -54,6 +54,36 @@ def test_places_are_counted_as_the_editor_does(encoding: str, character: int) ->
     session(play, encoding)
 
 
+@pytest.mark.parametrize("known", [[], ["utf-7"]])
+def test_an_editor_that_names_no_known_encoding_counts_in_utf_16(known: list[str]) -> None:
+    async def play(editor: Editor) -> None:
+        [wrong] = await editor.open(
+            "stream `💶` (k string) from memory () key k; sink `💶` to noop (); sink x to noop ();"
+        )
+        assert editor.shown(wrong.range) == "1: x"
+
+    session(play, known=known)
+
+
+def test_findings_wait_for_a_pause_in_typing() -> None:
+    async def play(editor: Editor) -> None:
+        await editor.open(PAYMENTS)
+        for end in range(len(PAYMENTS) - 20, len(PAYMENTS) - 1):
+            editor.type(PAYMENTS[:end])
+        assert await editor.write(PAYMENTS) == []  # which fails if the findings of an earlier text are told
+
+    session(play)
+
+
+def test_a_message_beyond_all_measure_is_refused_and_the_next_one_is_answered() -> None:
+    async def play(editor: Editor) -> None:
+        editor.send(b"Content-Length: 99999999999\r\n\r\n")
+        assert await editor.open(PAYMENTS) == []
+        assert editor.shown_messages == ["a message of 99999999999 bytes is not read: the limit is 67,108,864"]
+
+    session(play)
+
+
 async def hovered(editor: Editor, place: str) -> str:
     found = await editor.client.text_document_hover_async(types.HoverParams(**editor.at(place)))
     assert found is None or isinstance(found.contents, types.MarkupContent)

@@ -137,7 +137,7 @@ def test_variables_are_filled_in(shell: InteractiveShell) -> None:
         ("--checkpoint ck", "--checkpoint is for --run"),
         ("--trigger once", "--trigger is for --run"),
         ("--name 5", "'5' is not a valid name for a variable"),
-        ("--var x", "--var takes NAME=VALUE, not 'x'"),
+        ("--var x", "--var takes NAME=VALUE: a `=` is missing"),
         ("--var x=1", "--var x: nothing refers to ${x}"),
         ("--var 'x=1", "%%vsdl --var 'x=1: No closing quotation"),
         ("--nmae shop", "unrecognized arguments: --nmae shop"),

@@ -18,6 +18,7 @@ from typing import NoReturn
 from vsc import __version__
 from vsc.cli.common import print_payload
 from vsc.cli.errors import Refused, UsageError
+from vsc.cli.hidden import HIDDEN, values_in, without_values
 from vsc.cli.problems import Problem, tell
 from vsc.extras import MissingExtra, required
 
@@ -75,7 +76,7 @@ def _run(arguments: list[str]) -> int:
         command = " ".join(
             ["vsc", *([name] if name and module else []), *filter(None, [getattr(args, "action", None)])]
         )
-        given = " ".join(unknown)
+        given = without_values(unknown)
         options = commands[name]._option_string_actions if name and module else ()
         near = _near(unknown[0].partition("=")[0], options) if unknown[0].startswith("--") else None
         raise UsageError(f"{command}: unrecognized arguments: {given}", near or f"{command} --help shows what it takes")
@@ -133,9 +134,12 @@ def _bug(error: Exception, arguments: list[str]) -> int:
         import traceback
 
         traceback.print_exception(error)
+    message = f"{type(error).__name__}: {error}"
+    for value in sorted(values_in(arguments), key=len, reverse=True):
+        message = message.replace(value, HIDDEN)
     help = (
-        f"please report it with the topology, this command (vsc {' '.join(arguments)}), the versions "
+        f"please report it with the topology, this command (vsc {without_values(arguments)}), the versions "
         f"(vsc {__version__}, Python {sys.version.split()[0]}) and what VSC_DEBUG=1 in the environment prints"
     )
-    tell(Problem(f"this is a bug in vsc: {type(error).__name__}: {error}", help))
+    tell(Problem(f"this is a bug in vsc: {message}", help))
     return 70

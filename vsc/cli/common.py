@@ -30,6 +30,7 @@ __all__ = [
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
+_EXAMPLE = "as in --var brokers=localhost:9092"
 
 STDIN = "<stdin>"
 """The name of standard input in messages."""
@@ -47,8 +48,10 @@ def variables(args: argparse.Namespace) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for given in args.var:
         name, equals, value = given.partition("=")
-        if not equals or not _NAME.fullmatch(name):
-            raise UsageError(f"--var takes NAME=VALUE, not `{given}`", "as in --var brokers=localhost:9092")
+        if not equals:
+            raise UsageError("--var takes NAME=VALUE: a `=` is missing", _EXAMPLE)
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"--var takes NAME=VALUE: `{name}` is not a name of letters, digits and `_`", _EXAMPLE)
         found[name] = value
     return found
 
@@ -83,15 +86,15 @@ def read_text(path: str) -> str:
     try:
         return files.read_text(path)
     except files.FileError as error:
-        raise UsageError(error.message, error.help) from None
+        raise UsageError(error.message, error.help, error.code) from None
 
 
 def read_stdin() -> str:
     """The text on standard input, read as `read_text` reads a file."""
     try:
-        return files.decode(sys.stdin.buffer.read() if sys.stdin is not None else b"", STDIN)
+        return "" if sys.stdin is None else files.read_stream(sys.stdin.buffer, STDIN)
     except files.FileError as error:
-        raise UsageError(error.message, error.help) from None
+        raise UsageError(error.message, error.help, error.code) from None
 
 
 def read_texts(paths: Iterable[str]) -> tuple[dict[str, str], list[UsageError]]:

@@ -16,7 +16,7 @@ class Refused(Exception):
 
 
 class UsageError(Refused):
-    """Wrong use: one sentence says what is wrong, another what to do. Exit status 2."""
+    """Wrong use: one sentence says what is wrong, another what to do; some have a code. Exit status 2."""
 
-    def __init__(self, message: str, help: str | None = None) -> None:
-        super().__init__(Problem(message, help), 2)
+    def __init__(self, message: str, help: str | None = None, code: str | None = None) -> None:
+        super().__init__(Problem(message, help, code), 2)

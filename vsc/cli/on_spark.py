@@ -135,7 +135,7 @@ def _setting(pair: str) -> tuple[str, str]:
     """The name and the value that ``--conf`` gives. Raises `UsageError`."""
     name, equals, value = pair.partition("=")
     if not equals or not name:
-        raise UsageError(f"--conf takes KEY=VALUE, not `{pair}`", "as in --conf spark.executor.memory=4g")
+        raise UsageError("--conf takes KEY=VALUE: a name or a `=` is missing", "as in --conf spark.executor.memory=4g")
     if not name.startswith("spark."):
         raise UsageError(
             f"--conf {name}: Spark's settings begin with `spark.`", f"Hadoop's are written `spark.hadoop.{name}`"

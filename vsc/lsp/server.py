@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 
@@ -20,8 +21,12 @@ from vsc.lsp.formatting import formatted
 from vsc.lsp.hover import hover
 from vsc.lsp.navigation import definition, outline, references
 from vsc.lsp.renaming import RenameRefused, rename, renamed
+from vsc.lsp.wire import input_of
 
 __all__ = ["serve"]
+
+_PAUSE = 0.2
+"""How many seconds nothing must be typed until a changed text is checked."""
 
 
 class _Server(LanguageServer):
@@ -30,12 +35,29 @@ class _Server(LanguageServer):
     def __init__(self) -> None:
         super().__init__("vsc", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
         self.documents: dict[str, Document] = {}
+        self._checks: dict[str, asyncio.TimerHandle] = {}
 
-    def put(self, uri: str, text: str, version: int | None) -> None:
-        """Takes a new text, and publishes its findings."""
-        document = self.documents[uri] = Document(uri, text, str(self.workspace.position_encoding))
+    def put(self, uri: str, text: str, version: int | None, pause: float = 0) -> None:
+        """Takes a new text, and publishes its findings if none follows within `pause` seconds."""
+        self._forget(uri)
+        encoding = types.PositionEncodingKind(self.workspace.position_encoding or "utf-16").value
+        document = self.documents[uri] = Document(uri, text, encoding)
+        self._checks[uri] = asyncio.get_running_loop().call_later(pause, self._check, document, version)
+
+    def close(self, uri: str) -> None:
+        """Forgets a document, and takes its findings back."""
+        self._forget(uri)
+        self.documents.pop(uri, None)
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+
+    def _forget(self, uri: str) -> None:
+        """Cancels the check of an earlier text."""
+        if (check := self._checks.pop(uri, None)) is not None:
+            check.cancel()
+
+    def _check(self, document: Document, version: int | None) -> None:
         self.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(uri, diagnostics(document), version=version)
+            types.PublishDiagnosticsParams(document.uri, diagnostics(document), version=version)
         )
 
     def at(self, params: _Place) -> tuple[Document, int]:
@@ -53,7 +75,12 @@ _Place = (
 def serve() -> None:
     """Answers an editor on standard input and output until it ends the connection."""
     output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")  # a copy, since it is closed at the end
-    server().start_io(stdout=output)
+    made = server()
+
+    def refuse(reason: str) -> None:
+        made.window_show_message(types.ShowMessageParams(types.MessageType.Error, reason))
+
+    made.start_io(stdin=input_of(sys.stdin.buffer, refuse), stdout=output)
 
 
 def server() -> LanguageServer:
@@ -76,13 +103,11 @@ def _follow(server: _Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def did_change(ls: _Server, params: types.DidChangeTextDocumentParams) -> None:
         document = params.text_document
-        ls.put(document.uri, params.content_changes[-1].text, document.version)
+        ls.put(document.uri, params.content_changes[-1].text, document.version, _PAUSE)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def did_close(ls: _Server, params: types.DidCloseTextDocumentParams) -> None:
-        uri = params.text_document.uri
-        del ls.documents[uri]
-        ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+        ls.close(params.text_document.uri)
 
 
 def _navigate(server: _Server) -> None:

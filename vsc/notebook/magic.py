@@ -95,7 +95,7 @@ def _checked(args: argparse.Namespace, text: str) -> dict[str, str]:
     for pair in args.var:
         name, equals, _ = pair.partition("=")
         if not equals:
-            raise UsageError(f"--var takes NAME=VALUE, not {pair!r}")
+            raise UsageError("--var takes NAME=VALUE: a `=` is missing")
         if name not in variables_in(text):
             raise UsageError(f"--var {name}: nothing refers to ${{{name}}}")
     return given

@@ -15,6 +15,7 @@ import yaml
 
 from vsc.compiler import TopologyError, compile_topology
 from vsc.compiler.diagnostics.model import Diagnostic
+from vsc.compiler.files import FileError, MissingFileError, read_text
 from vsc.plan.nodes import Column, Node, Plan, Source
 from vsc.scenario.document import Document, ScenarioError
 from vsc.scenario.model import Delete, Drain, Expectation, Pipe, Place, Question, Scenario, ScenarioFile, Step
@@ -83,13 +84,13 @@ class _Topology:
         self.path = _beside(document, node)
         self._plans: dict[tuple[tuple[str, str], ...], Plan] = {}
         try:
-            self._text = self.path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+            self._text = read_text(str(self.path))
+        except MissingFileError:
             raise document.error(
                 node, f"there is no file {self.path}", "a topology's path starts at the scenario file's folder"
             ) from None
-        except (OSError, ValueError) as error:
-            raise document.error(node, f"{self.path} cannot be read: {error}") from None
+        except FileError as error:
+            raise document.error(node, error.message, error.help) from None
 
     def plan(self, variables: Mapping[str, str]) -> Plan:
         """The plan with these variables. Raises RefusedTopology."""
