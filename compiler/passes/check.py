@@ -84,7 +84,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
     findings = (
         *cyclic, *of_kinds, *of_stores, *of_versioning, *of_windows, *of_suppress, *of_schemas,
         *of_connectors,
-        *check_retention(topology, order, kinds, stores, statuses),
+        *check_retention(topology, order, kinds, stores, statuses, connectors),
         *check_formats(topology, kinds, shapes, stores, connectors),
         *check_histories(topology, shapes, stores, statuses, connectors),
         *check_reserved(topology),

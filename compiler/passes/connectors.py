@@ -6,31 +6,25 @@ at. Variables stay as written: a run fills them in.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Literal as Choice
 
 from vsc.compiler import syntax
-from vsc.compiler.diagnostics.model import Finding, Fix, Label
+from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest, renamed
+from vsc.compiler.passes.connector_values import Role, wrong_values
 from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
 from vsc.compiler.passes.secrets import written_secrets
-from vsc.compiler.passes.zones import zone_problem
 from vsc.compiler.topology import Topology
 from vsc.plan import Connector
-from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.plan.record import record
+from vsc.plan.settings import VARIABLE, Scalar
 
 __all__ = ["Connectors", "Role", "check_connectors", "connector_kinds", "connector_options"]
 
-Role = Choice["source", "sink"]
-
 _CODES = OptionCodes(unknown="VSC503", value="VSC505", twice="VSC506")
-_FILE_FORMATS = ("parquet", "json", "csv", "orc", "avro")
-_TEXT_FORMATS = ("json", "csv")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_FILE_FORMATS = ("parquet", "json", "csv", "orc")
 
 
 @record
@@ -193,14 +187,10 @@ def _connector(clause: syntax.ConnectorClause, role: Role, stream: bool, finding
     spark, wrong_spark = _spark_options(clause, kind)
     wrong += wrong_spark
     wrong += _missing(clause, kind, role, own)
-    wrong += _out_of_bounds(options)
-    wrong += _offsets(options)
-    wrong += _zone(options)
-    wrong += written_secrets(clause)
+    given = tuple((n, _value(o)) for n, o in options.items() if n != "max_ahead")
+    wrong += [*written_secrets(clause)] or wrong_values(clause, role, options, dict(given), dict(spark))
     findings.extend(wrong)
-    if wrong:
-        return None
-    return Connector(name, tuple((n, _value(o)) for n, o in options.items() if n != "max_ahead"), spark)
+    return None if wrong else Connector(name, given, spark)
 
 
 def _applies(kind: _Kind, option: str, role: Role, stream: bool) -> bool:
@@ -258,56 +248,7 @@ def _max_ahead(clause: syntax.ConnectorClause) -> int | None:
     return _DAY
 
 
-def _zone(options: Mapping[str, syntax.Option]) -> list[Finding]:
-    written = options.get("time_zone")
-    if written is None:
-        return []
-    form = _text(options.get("format"))
-    if form not in (None, *_TEXT_FORMATS):
-        message = f"`time_zone` is for times in text (json, csv), not for {form}"
-        return [Finding("VSC512", written.span, message, (), "remove it")]
-    name = _text(written)
-    problem = None if name is None else zone_problem(name)
-    if problem is None:
-        return []
-    message, help, meant = problem
-    fix = None if meant is None else Fix(written.value.span, f"'{meant}'")
-    return [Finding("VSC511", written.value.span, message, (), help, fix)]
-
-
-def _out_of_bounds(options: Mapping[str, syntax.Option]) -> list[Finding]:
-    ahead = options.get("max_ahead")
-    if ahead is not None and isinstance(ahead.value, syntax.Duration) and ahead.value.milliseconds < 0:
-        return [Finding("VSC505", ahead.value.span, "`max_ahead` cannot be negative", (), "write `max_ahead = 1 day`")]
-    rows = options.get("rows_per_second")
-    if rows is None or not isinstance(rows.value, syntax.Literal) or not isinstance(rows.value.value, int):
-        return []
-    if rows.value.value > 0:
-        return []
-    return [
-        Finding("VSC505", rows.value.span, "`rows_per_second` must be at least 1", (), "write `rows_per_second = 10`")
-    ]
-
-
-def _offsets(options: Mapping[str, syntax.Option]) -> list[Finding]:
-    written = options.get("starting_offsets")
-    value, topic = _text(written), _text(options.get("topic"))
-    problem = None if value is None else offsets_problem(value, topic)
-    if written is None or problem is None:
-        return []
-    return [Finding("VSC505", written.value.span, problem, (), offsets_help(topic))]
-
-
-def _text(option: syntax.Option | None) -> str | None:
-    """The text of an option; None if it is missing or depends on a variable."""
-    value = None if option is None else option.value
-    found = value.value if isinstance(value, syntax.Literal) else None
-    return found if isinstance(found, str) and not _VARIABLE.search(found) else None
-
-
-def _spark_options(
-    clause: syntax.ConnectorClause, kind: _Kind
-) -> tuple[tuple[tuple[str, str | int | float | bool], ...], list[Finding]]:
+def _spark_options(clause: syntax.ConnectorClause, kind: _Kind) -> tuple[tuple[tuple[str, Scalar], ...], list[Finding]]:
     """Spark's own options as written: each once, and only for connectors that pass them to Spark."""
     found: dict[str, syntax.Option] = {}
     findings = []
@@ -335,7 +276,7 @@ def _spark_options(
     return tuple((option.name.text, _value(option)) for option in found.values()), findings
 
 
-def _value(option: syntax.Option) -> str | int | float | bool:
+def _value(option: syntax.Option) -> Scalar:
     match option.value:
         case syntax.Variable(name=name):
             return "${" + name + "}"
@@ -350,4 +291,4 @@ def _value(option: syntax.Option) -> str | int | float | bool:
 
 def _variables(connector: Connector) -> list[str]:
     values = [value for _, value in (*connector.options, *connector.spark_options) if isinstance(value, str)]
-    return [name for value in values for name in _VARIABLE.findall(value)]
+    return [name for value in values for name in VARIABLE.findall(value)]

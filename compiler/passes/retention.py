@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
+from vsc.compiler.passes.connectors import Connectors
 from vsc.compiler.passes.kinds import Kinds, join_form
 from vsc.compiler.passes.options import too_long
 from vsc.compiler.passes.stores import Stores
@@ -18,7 +19,12 @@ __all__ = ["check_retention"]
 
 
 def check_retention(
-    topology: Topology, order: tuple[str, ...], kinds: Kinds, stores: Stores, statuses: Statuses
+    topology: Topology,
+    order: tuple[str, ...],
+    kinds: Kinds,
+    stores: Stores,
+    statuses: Statuses,
+    connectors: Connectors,
 ) -> tuple[Finding, ...]:
     """Joins whose `grace` is longer than the history that they read, or than the grace of its store; history that
     nothing reads.
@@ -39,6 +45,10 @@ def check_retention(
         if status is not None and join_form(kinds, join) == "stream-table":
             read.add(status.decided_by)
             findings.extend(_grace(topology, join, stores, statuses))
+    for index, sink in enumerate(topology.sinks):
+        connector, status = connectors.sinks.get(index), statuses.get(sink.name.text)
+        if status is not None and (connector is None or connector.keeps_history):
+            read.add(status.decided_by)
     if topology.complete and all(name in kinds for name in topology.nodes):
         findings.extend(_unread(topology, order, stores, statuses, read))
     return tuple(findings)
@@ -85,6 +95,7 @@ def _unread(
             continue
         yield Finding(
             "VSC313", clause.span, f"nothing reads `{name}` as of a time: its history is not used",
-            (Label(topology.nodes[name].name.span, "no stream join reads this table, or one derived from it"),),
+            (Label(topology.nodes[name].name.span,
+                   "no stream join and no sink with `history` reads this table, or one derived from it"),),
             "materialize it unversioned, or join a stream with it",
         )  # fmt: skip

@@ -11,17 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vsc.plan.settings import CELL_TEXTS, cell_problems
 from vsc.runtime.errors import SourceError
 from vsc.runtime.records import Int64s
 
-__all__ = ["CELL_OPTIONS", "CsvDialect", "record_ends"]
-
-CELL_OPTIONS = {"sep", "delimiter", "quote", "escape", "nullvalue", "header", "linesep"}
-"""Spark's options for CSV that are honoured here, in lower case; those of Spark's file source go on to Spark."""
+__all__ = ["CsvDialect", "record_ends"]
 
 _LF, _CR = 10, 13
-_WRITTEN_OUT = {r"\t": "\t", r"\n": "\n", r"\r": "\r", r"\r\n": "\r\n"}
-"""What a topology's text, which has no escapes of its own, can only say like this; Spark reads ``\\t`` so as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +36,13 @@ class CsvDialect:
     @classmethod
     def of(cls, options: dict[str, str], place: str) -> CsvDialect:
         """The dialect that Spark's options describe. Raises SourceError, starting with `place`, if invalid."""
-        found = {name.lower(): _WRITTEN_OUT.get(value, value) for name, value in options.items()}
+        for problem in cell_problems(options):
+            raise SourceError(f"{place}: {problem.message}", problem.help)
+        found = {name.lower(): CELL_TEXTS.get(value, value) for name, value in options.items()}
         separator = found.get("sep", found.get("delimiter", ","))
         quote = found.get("quote", '"')
         escape = found.get("escape", "")
-        for name, value, least in (("sep", separator, 1), ("quote", quote, 0), ("escape", escape, 0)):
-            if not (least <= len(value) <= 1 and value.isascii() and value not in ("\n", "\r")):
-                raise SourceError(f"{place}: '{name}' is a single ASCII character, not {value!r}")
-        if separator in (quote, escape):
-            raise SourceError(f"{place}: {separator!r} cannot separate cells and quote or escape as well")
         line_end = found.get("linesep", "\n")
-        if line_end not in ("\n", "\r", "\r\n"):
-            raise SourceError(f"{place}: 'lineSep' is '\\n', '\\r' or '\\r\\n' for CSV, not {line_end!r}")
         return cls(separator, quote, None if escape in ("", quote) else escape, found.get("nullvalue", ""), line_end)
 
 

@@ -30,9 +30,9 @@ from pyspark.sql import functions as F
 
 from vsc.plan.expressions import Column
 from vsc.plan.nodes import Node, Plan
+from vsc.plan.settings import FILE_OPTIONS
 from vsc.runtime.errors import MissingColumnError
 from vsc.runtime.operators.source.partition_folders import folder_texts
-from vsc.runtime.spark.connectors.file_rows import FILE_OPTIONS
 from vsc.runtime.spark.csv import CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect
 from vsc.runtime.spark.hadoop import is_local, local_path

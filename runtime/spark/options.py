@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from vsc.plan.nodes import Connector, Node, Plan, Sink, Source
-from vsc.runtime.errors import ConfigurationError
+from vsc.plan.settings import VARIABLE, problems
+from vsc.runtime.errors import ConfigurationError, VscRuntimeError
 
-__all__ = ["Options", "resolve_plan"]
-
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+__all__ = ["Options", "refuse", "resolve_plan"]
 
 Scalar = str | int | float | bool
 
@@ -66,6 +65,13 @@ class Options:
         return _text(found) == "true"
 
 
+def refuse(options: Options, role: Literal["source", "sink"], error: type[VscRuntimeError]) -> None:
+    """Raises an `error` for the first option that cannot be as it is, whatever there is outside."""
+    connector = options.connector
+    for problem in problems(connector.kind, role, dict(connector.options), dict(connector.spark_options)):
+        raise error(f"{options.place}: {problem.message}", problem.help)
+
+
 def _text(value: Scalar) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -95,7 +101,7 @@ def _connector(options: Options, variables: Mapping[str, str]) -> Connector:
         name, value = pair
         if not isinstance(value, str):
             return pair
-        return name, _VARIABLE.sub(lambda match: _value(match.group(1), variables, f"{place}, option {name!r}"), value)
+        return name, VARIABLE.sub(lambda match: _value(match.group(1), variables, f"{place}, option {name!r}"), value)
 
     return replace(
         connector,

@@ -20,7 +20,7 @@ FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.vdsl"))
 PASSES = Path(__file__).parents[2] / "compiler" / "passes"
 _EXPECTED = re.compile(r"--! (VSC\d{3}) \[(.*?)\](?=\s*(?:--!|$))")
 # what passes are made of
-_HELPERS = {"__init__", "check", "columns", "merges", "offsets", "options", "shapes", "zones"}
+_HELPERS = {"__init__", "check", "columns", "connector_values", "merges", "offsets", "options", "shapes", "zones"}
 
 
 def cases(path: Path) -> Iterator[tuple[str, str]]:

@@ -174,7 +174,7 @@ def test_stages(title: str) -> None:
 @pytest.mark.parametrize(
     ("sink", "expected"),
     [
-        ("jdbc (url = 'u', table = 't')", ("v", "f")),
+        ("jdbc (url = 'jdbc:postgresql:u', table = 't')", ("v", "f")),
         ("delta (path = 'p')", ("v", "f")),
         ("files (path = 'p', format = 'json')", ()),
     ],

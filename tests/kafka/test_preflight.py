@@ -78,11 +78,7 @@ def test_credentials(broker: Broker, topic: Callable[..., str], refused: Callabl
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("format = 'json', 'minPartitions' = '8'", "'minPartitions' would split a topic partition between tasks"),
-        ("format = 'json', 'maxRecordsPerPartition' = '8'", "would split a topic partition between tasks"),
-        ("format = 'json', 'subscribe' = 'x'", "'subscribe' is given by `topic`"),
-        ("format = 'json', 'kafka.bootstrap.servers' = 'x'", "is given by `bootstrap_servers`"),
-        ("format = 'json', 'maxOffsets' = '8'", "'maxOffsets' is not an option of a Kafka source"),
+        ("format = 'json', 'maxOffsetsPerTrigger' = '${password}x'", "is a whole number of at least 1, not '9x'"),
         ("format = '${password}'", "has format '9', which this version of vsc does not know for Kafka"),
         ("format = 'json', 'kafka.security.protocol' = '${password}'", "'kafka.security.protocol'"),
         ("format = 'json', starting_offsets = '${password}'", "`starting_offsets` cannot be"),

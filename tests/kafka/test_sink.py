@@ -310,9 +310,6 @@ SINK = "stream rows (id string, x int) from files (path = '/', format = 'json') 
     ("options", "message"),
     [
         ("format = 'json'", "has no topic 'nothing'"),
-        ("format = 'json', 'kafka.acks' = '1'", "vsc sets 'kafka.acks' itself"),
-        ("format = 'json', 'kafka.transactional.id' = 'x'", "vsc sets 'kafka.transactional.id' itself"),
-        ("format = 'json', 'acks' = '1'", "'acks' is not an option of a Kafka sink"),
         ("format = 'json', 'kafka.no.such' = 'x'", "Kafka's client does not know the option 'kafka.no.such'"),
         ("format = 'json', 'kafka.batch.size' = 'x'", "does not take the value of the option 'kafka.batch.size'"),
         ("format = 'json', 'kafka.ssl.truststore.location' = 'x'", "'kafka.ssl.truststore.location' is a JKS file"),

@@ -148,7 +148,7 @@ def test_what_is_not_text_or_never_ends_is_refused(monkeypatch: pytest.MonkeyPat
     [
         ({"sep": ";;"}, "'sep' is a single ASCII character, not ';;'"),
         ({"sep": ""}, "'sep' is a single ASCII character, not ''"),
-        ({"delimiter": "§"}, "'sep' is a single ASCII character, not '§'"),
+        ({"delimiter": "§"}, "'delimiter' is a single ASCII character, not '§'"),
         ({"quote": "''"}, "'quote' is a single ASCII character, not \"''\""),
         ({"escape": "\n"}, r"'escape' is a single ASCII character, not '\n'"),
         ({"sep": '"'}, "'\"' cannot separate cells and quote or escape as well"),

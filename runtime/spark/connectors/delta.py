@@ -89,16 +89,8 @@ class Delta(LakeConnector):
 
     kind = "delta"
     table = DeltaTable
-    source_name = "a Delta source"
-    stream_options = (
-        "readchangefeed", "startingversion", "startingtimestamp", "maxfilespertrigger", "maxbytespertrigger",
-        "ignoredeletes", "ignorechanges", "skipchangecommits", "excluderegex", "failondataloss",
-    )  # fmt: skip
 
     def _check_stream(self, node: Node, options: Options) -> None:
-        for name, value in options.spark.items():
-            if name.lower() == _FEED.lower() and value.lower() not in ("true", "false"):
-                raise SourceError(f"{options.place}: {name!r} is true or false, not {value!r}")
         if node.source.timestamp is None and not _reads_feed(node, options):
             raise SourceError(
                 f"{options.place}: the appended rows of a Delta table have no time of their own",

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Source
+from vsc.plan.settings import FILE_OPTIONS, TEXT_FORMATS
 from vsc.plan.types import ArrayType, MapType, StructType
 from vsc.runtime.spark.csv import CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect
@@ -26,15 +27,8 @@ from vsc.runtime.spark.session import settled
 from vsc.runtime.spark.source_columns import BAD, CORRUPT, INDEX, PART, START, TIME
 from vsc.runtime.spark.zones import OPTION, known_zone, timestamp_in_zone
 
-__all__ = ["FILE_OPTIONS", "TEXT_FORMATS", "file_paths", "file_rows", "files_there", "parquet_files", "shown"]
+__all__ = ["file_paths", "file_rows", "files_there", "parquet_files", "shown"]
 
-TEXT_FORMATS = {"timestampformat", "dateformat"}
-"""Spark's options, in lower case, for how times are written."""
-FILE_OPTIONS = {
-    "maxfilespertrigger", "maxbytespertrigger", "latestfirst", "filenameonly", "maxfileage", "cleansource",
-    "sourcearchivedir", "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup",
-}  # fmt: skip
-"""Spark's options, in lower case, that say which files are read, not how."""
 MAX_BYTES = 128 << 20
 """How many bytes of files an epoch takes from a source that has no bound of its own; at least one file."""
 

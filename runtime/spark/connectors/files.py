@@ -18,11 +18,10 @@ from vsc.plan.nodes import Node, Sink, Source
 from vsc.plan.types import ArrayType, MapType, StructType
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
-from vsc.runtime.spark.connectors.file_rows import FILE_OPTIONS, TEXT_FORMATS, file_paths, file_rows, parquet_files
-from vsc.runtime.spark.csv_dialect import CELL_OPTIONS, CsvDialect
+from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, parquet_files
 from vsc.runtime.spark.epoch_files import MARK, EpochFiles, Tally
 from vsc.runtime.spark.hadoop import Files, is_local, local_path, usable
-from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.options import Options, refuse
 from vsc.runtime.spark.output import Output
 from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.zones import check_zone
@@ -56,6 +55,7 @@ class FilesConnector(Connector):
                 f"{options.place}: missing_columns is 'error' or 'null', not {options.get('missing_columns')!r}"
             )
         check_zone(options)
+        refuse(options, "source", SourceError)
         if form == "csv":
             _check_csv(node, options)
 
@@ -86,6 +86,7 @@ class FilesConnector(Connector):
             raise SinkError(
                 f"{options.place} has format {form!r}, which this version of vsc cannot write", _FORMATS_HELP
             )
+        refuse(options, "sink", SinkError)
 
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink."""
@@ -101,18 +102,9 @@ def _missing(options: Options, path: str) -> SourceError:
 
 def _check_csv(node: Node, options: Options) -> None:
     assert isinstance(node.operation, Source)
-    CsvDialect.of(options.spark, options.place)
     for column in node.operation.columns:
         if isinstance(column.type, ArrayType | MapType | StructType):
             raise SourceError(f"{options.place}: column {column.name!r} is {column.type}, which a CSV cell cannot hold")
-    for name, value in options.spark.items():
-        if name.lower() == "header" and value.lower() != "true":
-            raise SourceError(f"{options.place}: CSV columns go by the header, it cannot be switched off")
-        if name.lower() not in CELL_OPTIONS | TEXT_FORMATS | FILE_OPTIONS:
-            raise SourceError(
-                f"{options.place}: vsc does not support the option {name!r} for CSV",
-                "those it can are " + ", ".join(sorted(CELL_OPTIONS | TEXT_FORMATS | FILE_OPTIONS)),
-            )
 
 
 class _FilesSink(EpochSink):

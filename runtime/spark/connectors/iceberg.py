@@ -87,11 +87,6 @@ class Iceberg(LakeConnector):
 
     kind = "iceberg"
     table = IcebergTable
-    source_name = "an Iceberg source"
-    stream_options = (
-        "stream-from-timestamp", "streaming-skip-delete-snapshots", "streaming-skip-overwrite-snapshots",
-        "streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch",
-    )  # fmt: skip
 
     def _check_stream(self, node: Node, options: Options) -> None:
         if node.source.timestamp is None:

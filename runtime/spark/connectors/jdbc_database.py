@@ -6,7 +6,6 @@ answer is an error in bounded time. Not for tables: see `jdbc_table`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from vsc.extras import required
+from vsc.plan.settings import HOST, PARAMETERS, URL
 from vsc.runtime.errors import DatabaseError
 from vsc.runtime.spark.options import Options
 
@@ -22,15 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Database", "database_error"]
 
-_URL = re.compile(r"jdbc:postgresql:(?://(?P<hosts>[^/?]*)/?)?(?P<database>[^?/]*)(?:\?(?P<parameters>.*))?")
-_HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*)(?::(?P<port>\d{1,5}))?")
-_PARAMETERS = {
-    "user": "user", "password": "password", "sslmode": "sslmode", "sslrootcert": "sslrootcert", "sslcert": "sslcert",
-    "sslkey": "sslkey", "sslpassword": "sslpassword", "channelbinding": "channel_binding",
-    "applicationname": "application_name", "connecttimeout": "connect_timeout", "options": "options",
-    "gssencmode": "gssencmode", "kerberosservername": "krbsrvname", "currentschema": "currentSchema",
-}  # fmt: skip
-"""The driver's parameters, in lower case, and what libpq calls them."""
 _DEFAULTS = {
     "connect_timeout": "10", "application_name": "vsc",
     "keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3",
@@ -54,7 +45,7 @@ class Database:
     def of(cls, options: Options) -> Database:
         """The database of a connector's options. Raises DatabaseError for those that cannot be understood."""
         place = options.place
-        matched = _URL.fullmatch(options.text("url"))
+        matched = URL.fullmatch(options.text("url"))
         if matched is None:  # the text may hold a password
             raise DatabaseError(
                 f"{place}: the url is not one of PostgreSQL",
@@ -120,7 +111,7 @@ def database_error(error: psycopg.Error, database: Database, place: str, connect
 
 
 def _host(text: str, place: str) -> tuple[str, str]:
-    matched = _HOST.fullmatch(text)
+    matched = HOST.fullmatch(text)
     if matched is None:
         raise DatabaseError(f"{place}: the url has a host that cannot be read", "write HOST or HOST:PORT")
     return matched["name"].strip("[]") or "localhost", matched["port"] or "5432"
@@ -128,10 +119,10 @@ def _host(text: str, place: str) -> tuple[str, str]:
 
 def _known(given: Mapping[str, str], place: str) -> dict[str, str]:
     """The parameters under libpq's names. Raises DatabaseError for others: their values are not shown."""
-    unknown = [name for name in given if name.lower() not in _PARAMETERS]
+    unknown = [name for name in given if name.lower() not in PARAMETERS]
     if unknown:
         raise DatabaseError(
             f"{place}: vsc does not support the connection parameter {unknown[0]!r}",
-            "remove it (vsc connects with libpq, not with the JDBC driver); it knows " + ", ".join(sorted(_PARAMETERS)),
+            "remove it (vsc connects with libpq, not with the JDBC driver); it knows " + ", ".join(sorted(PARAMETERS)),
         )
-    return {_PARAMETERS[name.lower()]: value for name, value in given.items()}
+    return {PARAMETERS[name.lower()]: value for name, value in given.items()}

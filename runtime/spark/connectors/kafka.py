@@ -8,7 +8,7 @@ time.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -25,7 +25,7 @@ from vsc.runtime.spark.connectors.jars import KAFKA
 from vsc.runtime.spark.connectors.kafka_client import PREFIX, check_topic, is_empty
 from vsc.runtime.spark.connectors.kafka_layout import Part, layout
 from vsc.runtime.spark.ddl import ddl
-from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.options import Options, refuse
 from vsc.runtime.spark.plain_json import plain_pattern
 from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, JSON, OFFSET, PART, PART_DIGITS, TIME
 
@@ -38,22 +38,7 @@ _DEFAULTS = {
 }
 """An epoch is bounded; what a transaction has not committed is not there; and Spark, which asks the broker for the
 offsets of a partition with each poll, polls seldom: unless the source says otherwise."""
-_SOURCE_OPTIONS = {
-    "maxoffsetspertrigger", "minoffsetspertrigger", "maxtriggerdelay", "failondataloss",
-    "kafkaconsumer.polltimeoutms", "fetchoffset.numretries", "fetchoffset.retryintervalms", "groupidprefix",
-}  # fmt: skip
-"""Spark's options, in lower case, that a source takes beside Kafka's own."""
 _JSON = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "timeZone": "UTC"}
-_SPLITS = {"minpartitions", "maxrecordsperpartition"}
-_OWN = {
-    "subscribe": "topic", "subscribepattern": "topic", "assign": "topic", "topic": "topic",
-    "kafka.bootstrap.servers": "bootstrap_servers", "startingoffsets": "starting_offsets",
-}  # fmt: skip
-"""Spark's options that vsc has its own for."""
-_GUARANTEES = {
-    "kafka.transactional.id", "kafka.enable.idempotence", "kafka.acks", "kafka.request.required.acks",
-    "kafka.max.in.flight.requests.per.connection", "kafka.max.in.flight", "kafka.group.id",
-}  # fmt: skip
 _FORMATS = ("json", "string", "avro")
 _KEY_FORMATS = ("string", "json", "avro", "none")
 
@@ -65,14 +50,8 @@ class Kafka(Connector):
 
     def check_source(self, node: Node, options: Options, default_local: bool) -> None:
         """Refuses formats and options that cannot be, and a topic that cannot be read."""
-        for name in options.spark:
-            if name.lower() in _SPLITS:
-                raise SourceError(
-                    f"{options.place}: {name!r} would split a topic partition between tasks, and its order would be "
-                    "lost",
-                    "remove it; 'maxOffsetsPerTrigger' bounds an epoch",
-                )
-        _check_options(options, SourceError, "source", _SOURCE_OPTIONS)
+        _check_formats(options, SourceError)
+        refuse(options, "source", SourceError)
         topic, starts = options.text("topic"), options.get("starting_offsets")
         problem = None if starts is None else offsets_problem(str(starts), topic)
         if problem is not None:
@@ -100,12 +79,8 @@ class Kafka(Connector):
 
     def check_sink(self, options: Options) -> None:
         """Refuses formats and options that cannot be, and a topic that cannot be written."""
-        for name in options.spark:
-            if name in _GUARANTEES:
-                raise SinkError(
-                    f"{options.place}: vsc sets {name!r} itself, to write each result once", f"remove {name!r}"
-                )
-        _check_options(options, SinkError, "sink")
+        _check_formats(options, SinkError)
+        refuse(options, "sink", SinkError)
         if options.text("format") == "string" and options.flag("with_timestamp"):
             raise SinkError(f"{options.place}: the format 'string' has no place for `with_timestamp`", "use json")
         check_topic(options, "write")
@@ -118,27 +93,14 @@ class Kafka(Connector):
         return KafkaSink(sink, node, checkpoint)
 
 
-def _check_options(
-    options: Options, error: type[VscRuntimeError], what: str, of_spark: Collection[str] = frozenset()
-) -> None:
-    """Raises an `error` for formats that are unknown, and for an option that a Kafka source or sink (`what`) cannot
-    have. `of_spark`: the options of Spark that it can."""
+def _check_formats(options: Options, error: type[VscRuntimeError]) -> None:
+    """Raises an `error` for formats that are unknown."""
     for name, known in (("format", _FORMATS), ("key_format", _KEY_FORMATS)):
         given = options.get(name)
         if given is not None and given not in known:
             raise error(
                 f"{options.place} has {name} {given!r}, which this version of vsc does not know for Kafka",
                 "use one of " + ", ".join(known),
-            )
-    for name in options.spark:
-        lower = name.lower()
-        if lower in _OWN:
-            raise error(f"{options.place}: {name!r} is given by `{_OWN[lower]}`", f"remove {name!r}")
-        if lower not in of_spark and not name.startswith(PREFIX):
-            raise error(
-                f"{options.place}: {name!r} is not an option of a Kafka {what}",
-                f"Kafka's own options begin with {PREFIX!r}"
-                + (f"; Spark's are {', '.join(sorted(of_spark))}" if of_spark else ""),
             )
 
 

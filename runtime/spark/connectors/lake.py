@@ -8,7 +8,6 @@ history are not seen. All other rows are read as they come.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -24,29 +23,23 @@ from vsc.runtime.spark.connectors.lake_merge import AT, PRESENT, place
 from vsc.runtime.spark.connectors.lake_sink import LakeSink
 from vsc.runtime.spark.connectors.lake_table import LakeTable, declared, identifier
 from vsc.runtime.spark.connectors.snapshot import ROWS_A_FILE, kept_rows, take_once
-from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.options import Options, refuse
 from vsc.runtime.spark.source_columns import BAD, DELETED, TIME
 
 __all__ = ["LakeConnector"]
 
 
 class LakeConnector(Connector):
-    """Tables of one lake format. `stream_options`: those of the format for a source, in lower case."""
+    """Tables of one lake format."""
 
     table: type[LakeTable]
-    source_name: str
-    stream_options: Collection[str]
 
     def check_sink(self, options: Options) -> None:
         """Refuses a Spark without the format, and what cannot be understood."""
         self._check(options)
         options.flag("with_timestamp")
-        if options.spark and not options.flag("create"):
-            raise SinkError(
-                f"{options.place}: quoted options are properties of a table that is created, such as "
-                f"{next(iter(options.spark))!r}",
-                "add create = true, or remove them",
-            )
+        options.flag("create")
+        refuse(options, "sink", SinkError)
 
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink."""
@@ -55,18 +48,8 @@ class LakeConnector(Connector):
     def check_source(self, node: Node, options: Options, default_local: bool) -> None:
         """Refuses a Spark without the format, and what cannot be understood."""
         self._check(options)
-        history = options.connector.keeps_history
-        for name in options.spark:
-            if history:
-                raise SourceError(
-                    f"{options.place}: {name!r} has no effect: a history is read once, whole", f"remove {name!r}"
-                )
-            if name.lower() not in self.stream_options:
-                raise SourceError(
-                    f"{options.place}: {name!r} is not an option of {self.source_name}",
-                    "those that there are: " + ", ".join(sorted(self.stream_options)),
-                )
-        if not history:
+        refuse(options, "source", SourceError)
+        if not options.connector.keeps_history:
             self._check_stream(node, options)
 
     def look(self, spark: SparkSession, node: Node, options: Options) -> None:

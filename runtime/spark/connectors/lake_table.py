@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from vsc.plan.nodes import Node
+from vsc.plan.settings import TABLE_NAME
 from vsc.plan.types import DataType
 from vsc.runtime.errors import LakeChangeError, LakeStorageError, LakeTableError, VscRuntimeError
 from vsc.runtime.spark.connectors.jars import Package, check_session
@@ -73,7 +74,6 @@ _ENDS = (
     ),
 )  # fmt: skip
 """What ends a query that reads on in a table: how Spark's text is known, what to say, and what to do."""
-_NAME = re.compile(r"[^.`]+|`(?:[^`]|``)+`")
 
 
 class LakeTable(ABC):
@@ -213,7 +213,7 @@ def declared(node: Node, read: frozenset[str]) -> list[Column]:
 
 def identifier(name: str, place: str) -> str:
     """A name as Spark SQL writes it: of a table, perhaps with its catalog and schema. LakeTableError for none."""
-    parts = _NAME.findall(name)
+    parts = TABLE_NAME.findall(name)
     if not parts or ".".join(parts) != name:
         raise LakeTableError(
             f"{place}: {name!r} is not the name of a table", "write TABLE, SCHEMA.TABLE or CATALOG.SCHEMA.TABLE"

@@ -1,0 +1,68 @@
+"""Options that cannot be, when a run has replaced their variables, or a plan was not made by this compiler."""
+
+from __future__ import annotations
+
+import pytest
+
+from vsc.plan.nodes import Connector
+from vsc.plan.settings import Values, problems
+from vsc.runtime.errors import SinkError, SourceError
+from vsc.runtime.spark.options import Options, refuse
+
+KAFKA = {"bootstrap_servers": "b:1", "topic": "t", "format": "json"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "own", "spark", "message"),
+    [
+        ("kafka", KAFKA, {"minPartitions": "8"}, "'minPartitions' would split a topic partition between tasks"),
+        ("kafka", KAFKA, {"maxRecordsPerPartition": "8"}, "would split a topic partition between tasks"),
+        ("kafka", KAFKA, {"subscribe": "x"}, "'subscribe' is given by `topic`"),
+        ("kafka", KAFKA, {"maxOffsets": "8"}, "'maxOffsets' is not an option of a Kafka source"),
+        ("kafka", KAFKA, {"maxOffsetsPerTrigger": "x"}, "is a whole number of at least 1, not 'x'"),
+        ("kafka", {**KAFKA, "topic": ""}, {}, "`topic` is empty"),
+        ("files", {"path": " ", "format": "json"}, {}, "`path` is empty"),
+        ("files", {"path": "p", "format": "csv"}, {"quote": "ab"}, "'quote' is a single ASCII character"),
+        ("files", {"path": "p", "format": "json"}, {"checkpointLocation": "c"}, "is given to a run"),
+        ("delta", {"path": "p"}, {"readChangeFeed": "maybe"}, "'readChangeFeed' is true or false, not 'maybe'"),
+        ("iceberg", {"path": "p"}, {"branch": "x"}, "'branch' is not an option of an Iceberg source"),
+        ("iceberg", {"path": "p", "history": "scd2"}, {"x": "y"}, "'x' has no effect: a history is read once, whole"),
+    ],
+)
+def test_a_source_is_refused(kind: str, own: dict[str, str], spark: dict[str, str], message: str) -> None:
+    options = Options("source 's' (line 1)", Connector(kind, tuple(own.items()), tuple(spark.items())))
+    with pytest.raises(SourceError) as caught:
+        refuse(options, "source", SourceError)
+    assert caught.value.message.startswith("source 's' (line 1): ")
+    assert message in caught.value.message
+    assert caught.value.help
+
+
+@pytest.mark.parametrize(
+    ("kind", "own", "spark", "message"),
+    [
+        ("kafka", KAFKA, {"kafka.acks": "1"}, "vsc sets 'kafka.acks' itself"),
+        ("kafka", KAFKA, {"kafka.transactional.id": "x"}, "vsc sets 'kafka.transactional.id' itself"),
+        ("kafka", KAFKA, {"acks": "1"}, "'acks' is not an option of a Kafka sink"),
+        ("delta", {"path": "p"}, {"delta.x": "y"}, "quoted options are properties of a table that is created"),
+    ],
+)
+def test_a_sink_is_refused(kind: str, own: dict[str, str], spark: dict[str, str], message: str) -> None:
+    options = Options("the sink", Connector(kind, tuple(own.items()), tuple(spark.items())))
+    with pytest.raises(SinkError) as caught:
+        refuse(options, "sink", SinkError)
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "own", "spark"),
+    [
+        ("kafka", KAFKA, {"failOnDataLoss": False, "maxOffsetsPerTrigger": 100, "kafka.linger.ms": "5"}),
+        ("kafka", {**KAFKA, "topic": "${t}", "bootstrap_servers": "${b}"}, {"maxOffsetsPerTrigger": "${n}"}),
+        ("delta", {"path": "p"}, {"maxBytesPerTrigger": "1g", "startingVersion": "1"}),
+        ("files", {"path": "p", "format": "csv"}, {"sep": r"\t", "header": True, "lineSep": r"\r"}),
+        ("jdbc", {"url": "jdbc:postgresql://a:1,b:2/d?sslmode=require", "table": "t"}, {"password": "p"}),
+    ],
+)
+def test_others_are_not(kind: str, own: Values, spark: Values) -> None:
+    assert list(problems(kind, "source", own, spark)) == []
