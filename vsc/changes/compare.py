@@ -8,9 +8,10 @@ from typing import NamedTuple
 from vsc.changes.fills import Fill, fill_of
 from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Meaning, Nodes, limits
+from vsc.changes.sources import place
 from vsc.plan import Connector, Node, Plan, Sink
 
-__all__ = ["compare", "target"]
+__all__ = ["compare"]
 
 
 def compare(old: Plan, new: Plan) -> tuple[Change, ...]:
@@ -123,7 +124,7 @@ def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
     for sink in new.sinks:
         node, before = new.node(sink.node), nodes.pairs.get(sink.node)
         same = (one for one in left.values() if before is not None and one.node == before.name)
-        was = next((one for one in same if target(one.connector) == target(sink.connector)), None)
+        was = next((one for one in same if place(one.connector) == place(sink.connector)), None)
         if was is None:
             yield Change("sink", _named(sink), Verdict.NEW, "", sink.node, sink.line)
             continue
@@ -151,8 +152,8 @@ def _judged(kind: str, name: str, was: str, at: tuple[Node, int], meaning: Meani
 def _of_rows(nodes: Nodes, store: _Store) -> Meaning:
     """How the meaning of the rows in a store has changed."""
     operation, node = store.node.operation, store.node
-    if store.beside is not None and operation.kept == "input" and node.inputs[0] in nodes.pairs:
-        return nodes.meanings[node.inputs[0]]
+    if store.beside is not None and operation.kept == "input" and node.kind == "stream":
+        return nodes.of_kept_input(node)
     own = nodes.meanings[node.name]
     if store.beside is not None and operation.kept == "times" and own.state == "widened":
         return Meaning("same", "", node)  # it has no columns
@@ -167,14 +168,8 @@ def _kind(node: Node) -> str:
     return "unversioned" if node.store is None else node.store.kind
 
 
-def target(connector: Connector) -> tuple[object, ...]:
-    """Where a sink writes: its kind, and the folder, topic or table as the topology writes it."""
-    options = dict(connector.options)
-    return (connector.kind, *(options.get(name) for name in ("path", "topic", "table")))
-
-
 def _named(sink: Sink) -> str:
-    where = next((str(value) for value in target(sink.connector)[1:] if value is not None), None)
+    where = next((str(value) for value in place(sink.connector)[1:] if value is not None), None)
     return f"{sink.node} to {sink.connector.kind}" + (f" '{where}'" if where else "")
 
 

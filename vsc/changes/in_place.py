@@ -3,9 +3,10 @@ for it, and mean the same."""
 
 from __future__ import annotations
 
-from vsc.changes.compare import compare, target
+from vsc.changes.compare import compare
 from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Nodes
+from vsc.changes.sources import place
 from vsc.plan import Plan, Stage
 
 __all__ = ["in_place"]
@@ -52,9 +53,9 @@ def _from_sources(plan: Plan) -> list[list[str]]:
 
 def _sinks_stay(old: Plan, new: Plan, nodes: Nodes) -> bool:
     """Whether each sink that continues keeps its number: by it, the sink's system knows what has been written."""
-    numbers: dict[tuple[str | None, object], str] = {(sink.node, target(sink.connector)): sink.id for sink in old.sinks}
+    numbers: dict[tuple[str | None, object], str] = {(sink.node, place(sink.connector)): sink.id for sink in old.sinks}
     for sink in new.sinks:
-        was = numbers.get((_before(sink.node, nodes), target(sink.connector)))
+        was = numbers.get((_before(sink.node, nodes), place(sink.connector)))
         if was not in (None, sink.id):
             return False
     return True

@@ -1,26 +1,26 @@
 """Matches the nodes of a new plan with those of the old one, and says whether they mean the same.
 
-A node is the successor of an old one if it computes the same from successors, under any name; else if it has the same
-name; else if it is the only new one that differs just in columns added, dropped or widened. So a renamed node is found
-if nothing else about it has changed, or only its columns. Sources are matched by name, or by where they read from.
+A node is the successor of an old one if its records depend on the same (`lineage`), under any name; else if it has the
+same name; else if it is the only new one that differs just in columns added, dropped or widened. So a renamed node is
+found if nothing else about it has changed, or only its columns. For sources, see `sources`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Iterator
 from typing import Any
 
-from vsc.changes.values import alike, are_items, shown, wider
-from vsc.plan import Aggregate, Column, Item, Node, Plan, Source, Store
+from vsc.changes.lineage import Lineage, lineages, ordered
+from vsc.changes.reasons import Reason, Reasons
+from vsc.changes.sources import paired_sources
+from vsc.changes.terms import Terms
+from vsc.changes.values import wider
+from vsc.plan import Item, Node, Plan, Source, Store
 from vsc.plan import expressions as exprs
 from vsc.plan.record import record
 from vsc.plan.words import duration
 
 __all__ = ["Meaning", "Nodes", "limits"]
-
-_DERIVED = {"source": {"connector", "rank", "columns"}, "filter": {"dedupe"}}
-"""Members that follow from other members, or are compared elsewhere."""
 
 
 @record
@@ -39,118 +39,128 @@ class Nodes:
 
     def __init__(self, old: Plan, new: Plan) -> None:
         self._new = {node.name: node for node in new.nodes}
-        self._fresh: dict[str, set[str]] = {}  # the columns of a node that come straight from new columns of a source
-        self.pairs: dict[str, Node] = {}
+        sources = paired_sources(old, new)
+        terms, places = Terms(), {was.name: now for now, was in sources.items()}
+        fresh = {name: _added(was, self._new[name]) for name, was in sources.items()}
+        names = {node.name: places.get(node.name, f"\0{node.name}") for node in old.sources}
+        self._was = lineages(old, terms, names, {})
+        self._now = lineages(new, terms, {node.name: node.name for node in new.sources}, fresh)
+        self.pairs: dict[str, Node] = dict(sources)
         self.meanings: dict[str, Meaning] = {}
-        left = {node.name: node for node in old.nodes}
-        for node in self._ordered():
-            before = self._predecessor(node, left)
-            if before is not None:
-                del left[before.name]
-                self.pairs[node.name] = before
-                self.meanings[node.name] = self._judged(node, before)
+        self._reasons = Reasons(old, new, self.pairs, self._was, self._now)
+        self._pair(old, new)
         self.successors = {before.name: self._new[name] for name, before in self.pairs.items()}
+        self._emptied: dict[str, Reason | None] = {}
+        for node in ordered(new):
+            before = self.pairs.get(node.name)
+            if before is not None:
+                self.meanings[node.name] = self._judged(node, before)
+            self._note_emptied(node)
 
-    def _ordered(self) -> Iterator[Node]:
-        """The new nodes, inputs first."""
-        seen: set[str] = set()
-        for node in self._new.values():
-            waiting = [node]
-            while waiting:
-                top = waiting[-1]
-                missing = [self._new[name] for name in top.inputs if name not in seen]
-                waiting += missing
-                if not missing:
-                    waiting.pop()
-                    if top.name not in seen:
-                        seen.add(top.name)
-                        yield top
+    # ----------------------------------------------------------------------------------------------------------- pairing
 
-    def _predecessor(self, node: Node, left: Mapping[str, Node]) -> Node | None:
-        same_name = left.get(node.name)
-        if isinstance(node.operation, Source):
-            others = [one for one in left.values() if isinstance(one.operation, Source) and one.name not in self._new]
-            near = [one for one in others if _declared_alike(one, node)]
-            there = [one for one in near if one.source.connector == node.source.connector]
-            if same_name is None and (there or len(near) == 1):
-                return (there or near)[0]
-            if same_name is None:
-                return self._grown(node, [one for one in others if one.source.connector == node.source.connector])
-        elif same_name is None or not self._computes_alike(same_name, node):
-            for one in left.values():
-                if one.name not in self._new and self._computes_alike(one, node):
-                    return one
-            if same_name is None:
-                return self._grown(node, [one for one in left.values() if one.name not in self._new])
-        return same_name if same_name.operation.op == node.operation.op else None
+    def _pair(self, old: Plan, new: Plan) -> None:
+        left = {node.name: node for node in old.nodes if not isinstance(node.operation, Source)}
+        rest = [node for node in ordered(new) if not isinstance(node.operation, Source)]
+        same: dict[object, list[Node]] = {}
+        for node in left.values():
+            same.setdefault(self._meant(node, self._was[node.name]), []).append(node)
+        for by_name in (True, False):
+            for node in (one for one in rest if one.name not in self.pairs):
+                alike = same.get(self._meant(node, self._now[node.name]), ())
+                usable = (one for one in alike if one.name in left and (one.name == node.name or not by_name))
+                self._take(node, next(usable, None), left)
+        for node in (one for one in rest if one.name not in self.pairs):
+            named = left.get(node.name)
+            self._take(node, named if named is not None and named.operation.op == node.operation.op else None, left)
+        for node in (one for one in rest if one.name not in self.pairs):
+            grown = [one for one in left.values() if one.name not in self._new and self._is_grown(one, node)]
+            self._take(node, grown[0] if len(grown) == 1 else None, left)
 
-    def _grown(self, node: Node, among: list[Node]) -> Node | None:
-        """The only one of `among` that means the same as `node`, except for columns; None for several or none."""
-        same_kind = (one for one in among if one.operation.op == node.operation.op)
-        found = [one for one in same_kind if self._judged(node, one).state != "changed"]
-        return found[0] if len(found) == 1 else None
+    def _take(self, node: Node, before: Node | None, left: dict[str, Node]) -> None:
+        if before is not None:
+            self.pairs[node.name] = left.pop(before.name)
 
-    def _computes_alike(self, old: Node, new: Node) -> bool:
-        return (
-            self._inputs_before(new) == list(old.inputs)
-            and old.operation.op == new.operation.op
-            and old.schema == new.schema
-            and next(_differences(old, new), None) is None
-        )
+    def _meant(self, node: Node, lineage: Lineage) -> object:
+        """What makes a node the successor of another one, whatever they are called."""
+        columns = frozenset((column.name, column.type, lineage.columns[column.name]) for column in node.schema.value)
+        return node.operation.op, node.part_of is None, node.schema.key, lineage.rows, columns
 
-    def _inputs_before(self, new: Node) -> list[str | None]:
-        """The names of the predecessors of its inputs; None for an input without a predecessor."""
-        return [self.pairs[name].name if name in self.pairs else None for name in new.inputs]
+    def _is_grown(self, old: Node, new: Node) -> bool:
+        """Whether `new` means what `old` does, except for columns."""
+        same = old.operation.op == new.operation.op and self._was[old.name].rows == self._now[new.name].rows
+        return same and old.schema.key == new.schema.key and self._of_columns(new, old).state != "changed"
+
+    # ---------------------------------------------------------------------------------------------------------- meanings
 
     def _judged(self, new: Node, old: Node) -> Meaning:
         for name in new.inputs:
-            if name in self.pairs and self.meanings[name].state == "changed":
-                return self.meanings[name]
-        if self._inputs_before(new) != list(old.inputs):
-            was, now = ", ".join(f"`{n}`" for n in old.inputs), ", ".join(f"`{n}`" for n in new.inputs)
-            return Meaning("changed", f"`{new.owner}` reads {now} instead of {was}", new)
-        own = next(_differences(old, new), None)
-        if own is not None:
-            return Meaning("changed", f"`{new.owner}`: {own}", new)
+            if name in self._emptied:
+                return self._changed(self._emptied[name] or self._reasons.other_input(new, old))
+        if self._was[old.name].rows != self._now[new.name].rows:
+            return self._changed(self._reasons.of_rows(new, old))
+        if old.schema.key != new.schema.key:
+            return self._changed(self._reasons.of_key(new, old))
         if old.store is None and new.store is not None and not isinstance(new.operation, Source):
             return Meaning("changed", f"`{new.owner}` had no store: its earlier rows are missing from the new one", new)
         return self._of_columns(new, old)
 
-    def _of_columns(self, new: Node, old: Node) -> Meaning:
-        """The meaning by its columns, given that its operation and inputs mean the same."""
-        if old.schema.key != new.schema.key:
-            reason = f"the key of `{new.owner}` was {_columns(old.schema.key)}, is {_columns(new.schema.key)}"
-            return Meaning("changed", reason, new)
+    def _of_columns(self, new: Node, old: Node, read: frozenset[str] | None = None) -> Meaning:
+        """The meaning by the columns, given that the rows are the same. Of columns that are not `read`, only their
+        names and types count."""
         before = {column.name: column.type for column in old.schema.value}
-        fresh = self._fresh[new.name] = set()
-        reasons = []
+        was, now, notes = self._was[old.name].columns, self._now[new.name], []
         for column in new.schema.value:
-            was = before.pop(column.name, None)
-            if was is None:
-                if not self._is_inherited(new, column):
-                    return Meaning("changed", f"`{new.owner}` computes a new column `{column.name}`", new)
-                fresh.add(column.name)
-                reasons.append(f"a new column `{column.name}`")
-            elif was != column.type:
-                if not wider(was, column.type):
-                    text = f"the column `{column.name}` of `{new.owner}` was {was}, is {column.type}"
-                    return Meaning("changed", text, new)
-                reasons.append(f"`{column.name}` was {was}, is {column.type}")
-        reasons += [f"the column `{name}` is gone" for name in before]
-        decided = next((self.meanings[n].node for n in new.inputs if self.meanings[n].state == "widened"), new)
-        return Meaning("widened" if reasons else "same", ", ".join(reasons), decided)
+            name, type_ = column.name, before.pop(column.name, None)
+            counts = read is None or name in read
+            if type_ is None:
+                if counts and name not in now.fresh:
+                    return self._changed(Reason(f"`{new.owner}` computes a new column `{name}`", new))
+                notes.append(f"a new column `{name}`")
+            elif (counts and was[name] != now.columns[name]) or (type_ != column.type and not wider(type_, column.type)):
+                return self._changed(self._reasons.of_column(new, old, name))
+            elif type_ != column.type:
+                notes.append(f"`{name}` was {type_}, is {column.type}")
+        notes += [f"the column `{name}` is gone" for name in before]
+        decided = next((m.node for m in map(self.meanings.get, new.inputs) if m and m.state == "widened"), new)
+        return Meaning("widened" if notes else "same", ", ".join(notes), decided)
 
-    def _is_inherited(self, node: Node, column: Column) -> bool:
-        """Whether a column is new in the node only because it is new in the node's input."""
-        if isinstance(node.operation, Source):
-            return True
-        items: tuple[Item, ...] = getattr(node.operation, "items", ())
-        item = next((item for item in items if item.name == column.name), None)
-        if item is None:
-            return column.name in self._fresh.get(node.inputs[0], ())
-        if isinstance(node.operation, Aggregate) or not isinstance(item.expr, exprs.Column):
-            return False
-        return item.expr.name in self._fresh.get(node.inputs[item.expr.input], ())
+    def of_kept_input(self, new: Node) -> Meaning:
+        """The meaning of the records of its first input that a join of a stream keeps: of the columns that it reads."""
+        taken = self._new[new.inputs[0]]
+        before = self.pairs.get(taken.name)
+        if before is None or self._was[before.name].rows != self._now[taken.name].rows:
+            return self.meanings.get(taken.name, self.meanings[new.name])
+        items: tuple[Item, ...] = getattr(new.operation, "items", ())
+        seen = (part for item in items for part in exprs.parts(item.expr))
+        return self._of_columns(
+            taken, before, frozenset(part.name for part in seen if isinstance(part, exprs.Column) and part.input == 0)
+        )
+
+    def _changed(self, reason: Reason) -> Meaning:
+        return Meaning("changed", reason.text, reason.node)
+
+    def _note_emptied(self, node: Node) -> None:
+        """Notes a node whose rows, kept by the old plan, are not those that its readers have seen."""
+        above = next((name for name in node.inputs if name in self._emptied), None)
+        kept = node.store is not None or (node.operation.keeps is not None and _of_rows(node))
+        meaning = self.meanings.get(node.name)
+        if above is not None:
+            self._emptied[node.name] = self._emptied[above] if meaning is None else Reason(meaning.reason, meaning.node)
+        elif kept and meaning is None and not isinstance(node.operation, Source):
+            self._emptied[node.name] = None
+        elif kept and meaning is not None and meaning.state == "changed":
+            self._emptied[node.name] = Reason(meaning.reason, meaning.node)
+
+
+def _of_rows(node: Node) -> bool:
+    """Whether readers depend on what an operator keeps, and not only the operator itself."""
+    return node.kind == "table" or node.operation.kept == "result"
+
+
+def _added(old: Node, new: Node) -> frozenset[str]:
+    before = {column.name for column in (*old.schema.key, *old.schema.value)}
+    return frozenset(column.name for column in new.schema.value if column.name not in before)
 
 
 def limits(old: Node, new: Node, kind: str) -> Iterator[str]:
@@ -184,37 +194,3 @@ def _from_to(name: str, before: object, after: object) -> str:
         return f"{name} was {before or 'not given'}, is {after or 'not given'}"
     was, now = (duration(value) if isinstance(value, int) else "none" for value in (before, after))
     return f"{name} was {was}, is {now}"
-
-
-def _differences(old: Node, new: Node) -> Iterator[str]:
-    """How the operations differ in meaning. It ignores columns that only one of them computes."""
-    if old.kind != new.kind:
-        yield f"it was a {old.kind}, is a {new.kind}"
-    before, after = old.operation, new.operation
-    names, now_names = ([column.name for column in node.schema.key] for node in (old, new))
-    if isinstance(after, Source) and names != now_names:
-        yield f"its key was {_columns(old.schema.key)}, is {_columns(new.schema.key)}"
-    skipped = _DERIVED.get(after.op, set()) | set(after.limits) | {"op", "row", "left_schema", "columns"}
-    for name in (field.name for field in fields(after) if field.name not in skipped):
-        was, now = getattr(before, name), getattr(after, name)
-        if are_items(was, now):
-            yield from _items(was, now)
-        elif not alike(was, now):
-            told, told_now = shown(was), shown(now)
-            yield f"{name} was {told}, is {told_now}" if told != told_now else f"the types in {told} differ"
-
-
-def _items(was: tuple[Item, ...], now: tuple[Item, ...]) -> Iterator[str]:
-    """How the items on both sides differ. Names on only one side are columns added or dropped."""
-    after = {item.name: item for item in now}
-    for item in was:
-        if item.name in after and not alike(item, after[item.name]):
-            yield f"`{item.name}` was {shown(item)}, is {shown(after[item.name])}"
-
-
-def _declared_alike(old: Node, new: Node) -> bool:
-    return old.schema == new.schema and next(_differences(old, new), None) is None
-
-
-def _columns(columns: tuple[Column, ...]) -> str:
-    return "(" + ", ".join(f"{c.name} {c.type}" for c in columns) + ")"

@@ -1,0 +1,273 @@
+"""What a node's records depend on, up to the sources: which records there are, and how each column is computed.
+
+Filters and maps leave no trace but the conditions and expressions in them. So it makes no difference over how many
+nodes these are spread, what the nodes are called, and which other columns they compute. A node's bounds (grace and the
+like) do not count, nor does what a source reads from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from vsc.changes.terms import Scope, Terms
+from vsc.plan import Item, Node, Plan
+from vsc.plan.record import record
+
+__all__ = ["Lineage", "lineages", "ordered", "time_zone"]
+
+
+@record
+class Lineage:
+    """Terms: which records there are, the event time of each, its key, and each of its columns (the key's included).
+
+    `fresh`: the columns that come straight from a new column of a source.
+    """
+
+    rows: int
+    time: int
+    key: tuple[int, ...]
+    columns: Mapping[str, int]
+    fresh: frozenset[str] = frozenset()
+
+    @property
+    def scope(self) -> Scope:
+        """What an expression over these records sees."""
+        return Scope(self.columns, self.time)
+
+
+def ordered(plan: Plan) -> Iterator[Node]:
+    """The nodes, inputs first."""
+    nodes, seen = {node.name: node for node in plan.nodes}, set[str]()
+    for node in plan.nodes:
+        waiting = [node]
+        while waiting:
+            top = waiting[-1]
+            missing = [nodes[name] for name in top.inputs if name not in seen]
+            waiting += missing
+            if not missing:
+                waiting.pop()
+                if top.name not in seen:
+                    seen.add(top.name)
+                    yield top
+
+
+def lineages(
+    plan: Plan, terms: Terms, names: Mapping[str, str], fresh: Mapping[str, frozenset[str]]
+) -> dict[str, Lineage]:
+    """The lineage of each node. `names`: what each source is called here; `fresh`: its new columns."""
+    plans = _Lineages(plan, terms, names, fresh)
+    for node in ordered(plan):
+        plans.found[node.name] = plans.of(node)
+    return plans.found
+
+
+def time_zone(node: Node) -> str:
+    """The zone of the local times that a source reads."""
+    return str(dict(node.source.connector.options).get("time_zone", "UTC"))
+
+
+class _Lineages:
+    def __init__(
+        self, plan: Plan, terms: Terms, names: Mapping[str, str], fresh: Mapping[str, frozenset[str]]
+    ) -> None:
+        self._nodes = {node.name: node for node in plan.nodes}
+        self._terms, self._names, self._fresh = terms, names, fresh
+        self.found: dict[str, Lineage] = {}
+
+    def of(self, node: Node) -> Lineage:
+        """The lineage of a node whose inputs are `found`."""
+        rule: Callable[[_Lineages, Node, Any, list[Lineage]], Lineage] = _RULES[node.operation.op]
+        return rule(self, node, node.operation, [self.found[name] for name in node.inputs])
+
+    def _source(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        name, zone, term = self._names[node.name], time_zone(node), self._terms.of
+        columns = {
+            column.name: term("column", name, column.name, zone if "timestamp" in str(column.type) else "")
+            for column in operation.columns
+        }
+        scope = Scope(columns, term("time", name))
+        time = scope.time if operation.timestamp is None else self._item(operation.timestamp, scope)
+        gone = None if operation.delete_when is None else self._item(operation.delete_when, scope)
+        key = tuple(columns[column.name] for column in node.schema.key)
+        types = tuple(str(column.type) for column in node.schema.key)
+        rows = term("source", name, node.kind, operation.global_, time, gone, key, types)
+        return Lineage(rows, time, key, columns, self._fresh.get(node.name, frozenset()))
+
+    def _filter(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        (of,) = inputs
+        conditions = self._terms.conditions(operation.predicate.expr, (of.scope,))
+        kind, *rest = self._terms.parts(of.rows)
+        base, before = rest if kind == "filter" else (of.rows, frozenset())
+        return self._passed(node, of, self._terms.of("filter", base, before | conditions))
+
+    def _map(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        (of,) = inputs
+        return self._computed(node, of, of.rows, operation.items, (of,))
+
+    def _rekey(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        (of,) = inputs
+        key = tuple(self._item(item, of.scope) for item in operation.items)
+        types = tuple(str(item.expr.type) for item in operation.items)
+        return self._passed(node, of, self._terms.of("rekey", of.rows, key, types), key)
+
+    def _to_table(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        (of,) = inputs
+        gone = None if operation.delete_when is None else self._item(operation.delete_when, of.scope)
+        return self._passed(node, of, self._terms.of("to_table", of.rows, gone))
+
+    def _materialize(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        return self._passed(node, inputs[0], inputs[0].rows)
+
+    def _to_stream(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        return self._passed(node, inputs[0], self._terms.of("to_stream", inputs[0].rows))
+
+    def _suppress(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        return self._passed(node, inputs[0], self._terms.of("suppress", operation.until, inputs[0].rows))
+
+    def _distinct(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        (of,) = inputs
+        rows = self._terms.of("distinct", operation.within, of.rows, of.key)
+        if not operation.rekeyed:
+            return self._passed(node, of, rows)
+        return self._passed(node, of, rows, tuple(of.columns[column.name] for column in node.schema.key))
+
+    def _merge(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        term = self._terms.of
+
+        def merged(parts: list[int]) -> int:
+            return term("merged", tuple(sorted(zip((of.rows for of in inputs), parts, strict=True))))
+
+        rows, time = term("merge", tuple(sorted(of.rows for of in inputs))), merged([of.time for of in inputs])
+        key = tuple(merged(list(parts)) for parts in zip(*(of.key for of in inputs), strict=True))
+        columns = {column.name: merged([of.columns[column.name] for of in inputs]) for column in node.schema.value}
+        fresh = frozenset.intersection(*(of.fresh for of in inputs))
+        return Lineage(rows, time, key, {**_named(node, key), **columns}, fresh)
+
+    def _explode(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        (of,) = inputs
+        rows = self._terms.of("explode", of.rows, self._item(operation.item, of.scope))
+        name = operation.item.name
+        element = self._terms.of("element", rows)
+        within = Lineage(of.rows, of.time, of.key, {**of.columns, name: element}, of.fresh - {name})
+        return self._passed(node, within, rows)
+
+    def _stream_table_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        left, right = inputs
+        return self._joined(node, operation, left, right, left.key, "as of" if operation.as_of else "newest")
+
+    def _stream_global_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        left, right = inputs
+        on = tuple(self._item(item, left.scope) for item in operation.on)
+        return self._joined(node, operation, left, right, on, "global")
+
+    def _joined(
+        self, node: Node, operation: Any, left: Lineage, right: Lineage, key: tuple[int, ...], which: str
+    ) -> Lineage:
+        """A stream joined with the rows of a table that have the `key`. A left join keeps all of its records."""
+        rows = self._terms.of("join", left.rows, key, None if operation.left else (which, right.rows))
+        found = self._wrapped(right, "found", which, key, right.rows)
+        return self._computed(node, left, rows, operation.items, (left, found))
+
+    def _table_table_join(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        left, right = inputs
+        versioned = operation.left_versioned, operation.right_versioned
+        rows = self._terms.of("table join", operation.mode, *versioned, left.rows, right.rows)
+        sides = tuple(self._wrapped(of, "side", rows, number) for number, of in enumerate(inputs))
+        own = Lineage(rows, self._terms.of("time", rows), left.key, {})
+        return self._computed(node, own, rows, operation.items, sides)
+
+    def _subscribe(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        (of,) = inputs
+        key = tuple(self._item(item, of.scope) for item in operation.foreign_key)
+        rows = self._terms.of("subscribe", operation.left, operation.versioned, of.rows, key)
+        columns = {c.name: of.columns.get(c.name, self._terms.of("own", c.name)) for c in node.schema.value}
+        return Lineage(rows, of.time, key, {**_named(node, key), **columns}, of.fresh)
+
+    def _answer(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        subscribed, right = inputs
+        left = self.found[self._nodes[node.inputs[0]].inputs[0]]
+        rows = self._terms.of("answer", operation.left, operation.versioned, subscribed.rows, right.rows)
+        sides = tuple(self._wrapped(of, "side", rows, number) for number, of in enumerate((left, right)))
+        own = Lineage(rows, self._terms.of("time", rows), left.key, {})
+        return self._computed(node, own, rows, operation.items, sides)
+
+    def _group_changes(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        (of,) = inputs
+        key = tuple(self._item(item, of.scope) for item in operation.group)
+        types = tuple(str(item.expr.type) for item in operation.group)
+        rows = self._terms.of("changes", operation.versioned, of.rows, key, types)
+        columns = {}
+        for column in node.schema.value:
+            part, _, name = column.name.partition("#")
+            columns[column.name] = self._terms.of(part, of.columns[name] if part else name)
+        return Lineage(rows, of.time, key, {**_named(node, key), **columns}, of.fresh)
+
+    def _aggregate(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        (of,) = inputs
+        row = of if operation.over == "stream" else self.found[self._nodes[node.inputs[0]].inputs[0]]
+        calls = tuple(self._terms.call(call, row.scope) for call in operation.calls)
+        window = operation.window
+        spans = None if window is None else (window.kind, window.size, window.advance)
+        rows = self._terms.of("aggregate", of.rows, of.key, calls, spans, operation.final)
+        key = (*of.key, *(self._terms.of("bound", rows, place) for place in range(node.bounds)))
+        results = {f"#{number}": self._terms.of("result", rows, call) for number, call in enumerate(calls)}
+        seen = Lineage(rows, self._terms.of("time", rows), key, {**_named(node, key), **results})
+        return self._computed(node, seen, rows, operation.items, (seen,))
+
+    def _dead_letters(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
+        rows = self._terms.of("dead letters", operation.lost, operation.of)
+        return Lineage(rows, rows, (), {c.name: self._terms.of("own", c.name) for c in node.schema.value})
+
+    # ------------------------------------------------------------------------------------------------- parts of the rules
+
+    def _item(self, item: Item, scope: Scope) -> int:
+        return self._terms.expression(item.expr, (scope,))
+
+    def _wrapped(self, of: Lineage, *what: Any) -> Lineage:
+        """Rows of a table, as a join finds them."""
+        columns = {name: self._terms.of(*what, column) for name, column in of.columns.items()}
+        return Lineage(of.rows, self._terms.of(*what, of.time), of.key, columns, of.fresh)
+
+    def _passed(self, node: Node, of: Lineage, rows: int, key: tuple[int, ...] | None = None) -> Lineage:
+        """Records that keep their columns."""
+        key = of.key if key is None else key
+        columns = {column.name: of.columns[column.name] for column in node.schema.value}
+        return Lineage(rows, of.time, key, {**_named(node, key), **columns}, of.fresh)
+
+    def _computed(
+        self, node: Node, of: Lineage, rows: int, items: Sequence[Item], seen: tuple[Lineage, ...]
+    ) -> Lineage:
+        """Records with the key and time of others, and computed columns."""
+        scopes = tuple(one.scope for one in seen)
+        columns = {item.name: self._terms.expression(item.expr, scopes) for item in items}
+        inherited = {term for one in seen for name, term in one.columns.items() if name in one.fresh}
+        fresh = frozenset(name for name, term in columns.items() if term in inherited)
+        return Lineage(rows, of.time, of.key, {**_named(node, of.key), **columns}, fresh)
+
+
+def _named(node: Node, key: Sequence[int]) -> dict[str, int]:
+    return {column.name: term for column, term in zip(node.schema.key, key, strict=True)}
+
+
+_RULES: dict[str, Any] = {
+    "source": _Lineages._source,
+    "filter": _Lineages._filter,
+    "map": _Lineages._map,
+    "rekey": _Lineages._rekey,
+    "to_table": _Lineages._to_table,
+    "materialize": _Lineages._materialize,
+    "to_stream": _Lineages._to_stream,
+    "suppress": _Lineages._suppress,
+    "distinct": _Lineages._distinct,
+    "merge": _Lineages._merge,
+    "explode": _Lineages._explode,
+    "stream_table_join": _Lineages._stream_table_join,
+    "stream_global_join": _Lineages._stream_global_join,
+    "table_table_join": _Lineages._table_table_join,
+    "subscribe": _Lineages._subscribe,
+    "answer": _Lineages._answer,
+    "group_changes": _Lineages._group_changes,
+    "aggregate": _Lineages._aggregate,
+    "dead_letters": _Lineages._dead_letters,
+}
