@@ -66,8 +66,11 @@ class Grace(Step):
 
     def release(self, waiting: list[tuple[int, Buffered]], at: Moments) -> Flow:
         """Joins the records that waited, each at its moment."""
-        stored = [one for _, one in waiting]
-        return self._join.process(self._flow(self._site.give(at, np.zeros(len(at), dtype=np.int64)), stored))
+        return self._join.process(self.taken(waiting, self._site.give(at, np.zeros(len(at), dtype=np.int64))))
+
+    def taken(self, waiting: list[tuple[int, Buffered]], at: Moments) -> Flow:
+        """The records that waited, at these moments."""
+        return self._flow(at, [one for _, one in waiting])
 
     def _keep(self, flow: Flow, at_once: Mask, rows: Int64s, clock: int) -> None:
         """Lets the records at `rows` wait."""

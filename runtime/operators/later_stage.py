@@ -21,6 +21,8 @@ from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpaces
 from vsc.runtime.operators.context import RunOptions
+from vsc.runtime.operators.layout import store_prefix
+from vsc.runtime.operators.operator import operator_of
 from vsc.runtime.operators.result import StageResult
 from vsc.runtime.operators.stage_nodes import StageNodes
 from vsc.runtime.operators.views.catalog import held_back
@@ -66,6 +68,8 @@ class LaterStage:
         self._plan, self._stage, self._kv, self._partition = plan, plan.stages[stage_id], kv, partition
         self._schemas = {n.name: n.schema for n in plan.nodes}
         self._holding = [n for n in map(plan.node, self._stage.nodes) if n.operation.waits]
+        nodes = [(name, operator_of(plan.node(name).operation).left) for name in self._stage.nodes]
+        self._left = [(name, left) for name, left in nodes if left is not None and plan.node(name) not in self._holding]
         self._nodes = StageNodes(plan, self._stage, kv, options.on_error, observe)
 
     def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
@@ -81,7 +85,7 @@ class LaterStage:
             if len(batch)
         ]
         with collector_paused():
-            results = [self._processed(present)] if present else []
+            results = [*self._left_behind(), *([self._processed(present)] if present else [])]
             if drain:
                 held = enumerate(self._holding)
                 results += [self._nodes.release(node.name, place, self._partition) for place, node in held]
@@ -97,6 +101,13 @@ class LaterStage:
     def held(self) -> int:
         """How many records, windows without a final result and suppressed rows are held in the stage."""
         return sum(held_back(self._plan, self._stage, node, self._kv) for node in self._holding)
+
+    def _left_behind(self) -> Iterator[StageResult]:
+        """What nodes hold that no longer let anything wait, since the topology has changed. Once."""
+        nodes, self._left = self._left, []
+        for place, (name, left) in enumerate(nodes):
+            if left(self._kv, store_prefix(self._stage, name)):
+                yield self._nodes.release(name, place, self._partition, first=True)
 
     def _processed(self, inputs: Sequence[tuple[str, Batch]]) -> StageResult:
         spaces = KeySpaces()

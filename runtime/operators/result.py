@@ -13,7 +13,7 @@ from vsc.runtime.records import Batch, Metrics, Order, Origin
 __all__ = ["DRAIN", "StageResult", "drained"]
 
 DRAIN = "#drain"
-"""Source name in the origin of records that only the end of the input emitted."""
+"""Source name in the origin of records that the end of the input, or a changed topology, emitted."""
 
 _LAST_RANK = 2**31 - 1
 _END_OF_TIME = 2**63 - 1
@@ -36,16 +36,19 @@ class StageResult:
     seen: EventTimes | None = None
 
 
-def drained(stage: int, place: int, partition: int, times: Sequence[int]) -> tuple[tuple[Origin, ...], Order]:
-    """The order of records held in the `place`-th node of `stage` that holds any: after everything else, by time.
+def drained(
+    stage: int, place: int, partition: int, times: Sequence[int], first: bool = False
+) -> tuple[tuple[Origin, ...], Order]:
+    """The order of records held in the `place`-th node of `stage` that holds any: after everything else, or before it
+    (`first`), by time.
 
     Records that several partitions emit for one time never compare equal.
     """
     count = len(times)
     order = Order(
-        np.full(count, _END_OF_TIME, dtype=np.int64),
+        np.full(count, -_END_OF_TIME if first else _END_OF_TIME, dtype=np.int64),
         np.zeros(count, dtype=np.int32),
         np.array(times, dtype=np.int64),
         (np.arange(1, count + 1, dtype=np.int64) * _PARTITIONS + partition).reshape(count, 1),
     )
-    return (Origin(DRAIN, _LAST_RANK, f"{stage:06d}.{place:06d}"),), order
+    return (Origin(DRAIN, -1 if first else _LAST_RANK, f"{stage:06d}.{place:06d}"),), order

@@ -67,13 +67,16 @@ class StageNodes:
         batch.process(entering)
         return self._done(batch, origins)
 
-    def release(self, name: str, place: int, partition: int) -> StageResult:
-        """Emits what node `name`, the `place`-th that holds something, holds: each is its own cause."""
+    def release(self, name: str, place: int, partition: int, first: bool = False) -> StageResult:
+        """Emits what node `name`, the `place`-th that holds something, holds: each is its own cause.
+
+        `first`: the results come before all others of the epoch, not after them.
+        """
         batch = self._batch(KeySpaces(), self.losses())
         waiting = batch.step(name).waiting()
         if not waiting:
             return StageResult((), batch.losses.metrics)
-        origins, batch.order = drained(self._stage.id, place, partition, [at for at, _ in waiting])
+        origins, batch.order = drained(self._stage.id, place, partition, [at for at, _ in waiting], first)
         batch.release(name, waiting)
         return self._done(batch, origins)
 
@@ -158,7 +161,7 @@ class StageBatch:
     def release(self, name: str, waiting: list[tuple[int, Any]]) -> None:
         """Emits what node `name` held, each as its own cause, and runs the nodes that this reaches."""
         cause = np.arange(len(waiting), dtype=np.int64)
-        self.flows[name] = self.step(name).release(waiting, self._routes.released(cause))
+        self.flows[name] = self.step(name).release(waiting, self._routes.released(cause, name))
         self.process({})
 
     def commit(self) -> None:

@@ -42,7 +42,8 @@ class Moving:
     the rows in the value of a row under a letter; None if the rows cannot get other columns. `merged`: the meta row of
     several partitions' stores merged into one, from their meta rows and the sums of what is `counted` of the rows (by
     their partition's meta row, letter, rest and value). `stays`: whether a row is kept when partitions are merged, by
-    the meta row, letter and rest. There may be rows without a meta row.
+    the meta row, letter and rest. `earlier`: the meta row with a stream time that is some ms earlier. There may be rows
+    without a meta row.
     """
 
     keys: Mapping[bytes, Callable[[bytes], bytes]]
@@ -50,3 +51,4 @@ class Moving:
     merged: Callable[[Sequence[bytes], Counts], bytes] = same
     counted: Callable[[bytes | None, bytes, bytes, bytes], Counts] | None = None
     stays: Callable[[bytes | None, bytes, bytes], bool] = _all
+    earlier: Callable[[bytes, int], bytes] | None = None

@@ -141,4 +141,9 @@ def _counted(meta: bytes | None, letter: bytes, rest: bytes, value: bytes) -> tu
     return (1, len(rest) + len(value)) if letter == b"k" else (0, 0)
 
 
-MOVING: Final = Moving({b"k": behind(0), b"t": behind(_NUMBER.size)}, _recoded, _merged, _counted)
+def _earlier(meta: bytes, ms: int) -> bytes:
+    time, *counts = _META.read(meta)
+    return _META.row(max(time - ms, -1), *counts)
+
+
+MOVING: Final = Moving({b"k": behind(0), b"t": behind(_NUMBER.size)}, _recoded, _merged, _counted, earlier=_earlier)

@@ -9,7 +9,7 @@ from vsc.changes.fills import Fill, fill_of
 from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Meaning, Nodes, limits
 from vsc.changes.sources import place
-from vsc.plan import Connector, Node, Plan, Sink
+from vsc.plan import Connector, Node, Plan, Sink, StreamTableJoin
 
 __all__ = ["compare"]
 
@@ -75,7 +75,40 @@ def _stores(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
             bounds, at = list(limits(was.node, node, "store")), (node, node.line)
             yield _judged("store", store.name, was.name, at, _of_rows(nodes, store), bounds)
     for store in left.values():
-        yield Change("store", store.name, Verdict.DROPPED, "", store.node.owner, store.node.line)
+        yield _gone(nodes, old, new, store)
+
+
+def _gone(nodes: Nodes, old: Plan, new: Plan, store: _Store) -> Change:
+    """The verdict on a store that is no longer there. Records that wait in it go on, or have to be decided on."""
+    node, now = store.node, nodes.successors.get(store.node.name)
+    if store.beside is None or not node.operation.waits:
+        return Change("store", store.name, Verdict.DROPPED, "", node.owner, node.line)
+    if now is not None and isinstance(now.operation, StreamTableJoin):
+        reason = "`grace` is gone: what waits in it is joined at once"
+        return Change("store", store.name, Verdict.DROPPED, reason, now.owner, now.line)
+    reader = _beyond(nodes, old, new, node.name)
+    if reader is None:
+        return Change("store", store.name, Verdict.DROPPED, "", node.owner, node.line)
+    reason = f"it is gone, and what it holds back has not reached {reader}"
+    return Change("store", store.name, Verdict.REBUILD, reason, node.owner, node.line, gone=True)
+
+
+def _beyond(nodes: Nodes, old: Plan, new: Plan, name: str) -> str | None:
+    """A reader or a sink of what was called `name` that goes on in the new plan."""
+    places = {place(sink.connector): _named(sink) for sink in new.sinks}
+    waiting, seen = [name], set[str]()
+    while waiting:
+        at = waiting.pop()
+        seen.add(at)
+        for sink in old.sinks:
+            if sink.node == at and place(sink.connector) in places:
+                return f"the sink {places[place(sink.connector)]}"
+        for node in old.nodes:
+            if at in node.taken and node.name in nodes.successors:
+                return f"`{nodes.successors[node.name].owner}`"
+            if at in node.taken and node.name not in seen:
+                waiting.append(node.name)
+    return None
 
 
 def _new_store(nodes: Nodes, new: Plan, store: _Store) -> Change:
@@ -120,20 +153,36 @@ def _goes_on(nodes: Nodes, table: Node) -> bool:
 
 
 def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
-    left = {sink.id: sink for sink in old.sinks}
+    pairs = _paired_sinks(nodes, old, new)
     for sink in new.sinks:
-        node, before = new.node(sink.node), nodes.pairs.get(sink.node)
-        same = (one for one in left.values() if before is not None and one.node == before.name)
-        was = next((one for one in same if place(one.connector) == place(sink.connector)), None)
+        node, was = new.node(sink.node), pairs.get(sink.id)
+        before = nodes.pairs.get(sink.node)
         if was is None:
             yield Change("sink", _named(sink), Verdict.NEW, "", sink.node, sink.line)
-            continue
-        del left[was.id]
-        changed = [f"{name} was {a}, is {b}" for name, a, b in _options(was.connector, sink.connector)]
-        at = node, sink.line
-        yield _judged("sink", _named(sink), _named(was), at, nodes.meanings[node.name], changed)
-    for sink in left.values():
+        elif before is None or was.node != before.name:
+            reason = f"it took `{was.node}`, takes `{sink.node}`"
+            yield Change("sink", _named(sink), Verdict.REBUILD, reason, sink.node, sink.line)
+        else:
+            changed = [f"{name} was {a}, is {b}" for name, a, b in _options(was.connector, sink.connector)]
+            yield _judged("sink", _named(sink), _named(was), (node, sink.line), nodes.meanings[node.name], changed)
+    kept = {sink.id for sink in pairs.values()}
+    for sink in (one for one in old.sinks if one.id not in kept):
         yield Change("sink", _named(sink), Verdict.DROPPED, "", sink.node, sink.line)
+
+
+def _paired_sinks(nodes: Nodes, old: Plan, new: Plan) -> dict[str, Sink]:
+    """By the id of a sink of `new`, the one of `old` that wrote to the same place: of the same node, if there is one."""
+    found: dict[str, Sink] = {}
+    left = list(old.sinks)
+    for of_node in (True, False):
+        for sink in (one for one in new.sinks if one.id not in found):
+            before, at = nodes.pairs.get(sink.node), place(sink.connector)
+            there = (one for one in left if place(one.connector) == at and (of_node or any(at[1:])))
+            was = next((one for one in there if not of_node or (before is not None and one.node == before.name)), None)
+            if was is not None:
+                found[sink.id] = was
+                left.remove(was)
+    return found
 
 
 def _judged(kind: str, name: str, was: str, at: tuple[Node, int], meaning: Meaning, bounds: Sequence[str],

@@ -68,9 +68,7 @@ def time_zone(node: Node) -> str:
 
 
 class _Lineages:
-    def __init__(
-        self, plan: Plan, terms: Terms, names: Mapping[str, str], fresh: Mapping[str, frozenset[str]]
-    ) -> None:
+    def __init__(self, plan: Plan, terms: Terms, names: Mapping[str, str], fresh: Mapping[str, frozenset[str]]) -> None:
         self._nodes = {node.name: node for node in plan.nodes}
         self._terms, self._names, self._fresh = terms, names, fresh
         self.found: dict[str, Lineage] = {}
@@ -219,7 +217,7 @@ class _Lineages:
         rows = self._terms.of("dead letters", operation.lost, operation.of)
         return Lineage(rows, rows, (), {c.name: self._terms.of("own", c.name) for c in node.schema.value})
 
-    # ------------------------------------------------------------------------------------------------- parts of the rules
+    # ----------------------------------------------------------------------------------------------- parts of the rules
 
     def _item(self, item: Item, scope: Scope) -> int:
         return self._terms.expression(item.expr, (scope,))

@@ -38,7 +38,7 @@ class Change:
 
     `reason` says what has changed; it is empty if nothing has. `node` is the node that decided it. `line` is that
     node's line in the new topology, or in the old one if the node is gone. `fresh`: the store must be rebuilt, but did
-    not exist before.
+    not exist before. `gone`: it no longer exists, but holds back what others wait for.
     """
 
     kind: str
@@ -49,3 +49,9 @@ class Change:
     line: int
     was: str | None = None
     fresh: bool = False
+    gone: bool = False
+
+    @property
+    def acceptable(self) -> bool:
+        """Whether a store that has to be decided on can be kept as it is."""
+        return not (self.fresh or self.gone)

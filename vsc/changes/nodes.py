@@ -57,7 +57,7 @@ class Nodes:
                 self.meanings[node.name] = self._judged(node, before)
             self._note_emptied(node)
 
-    # ----------------------------------------------------------------------------------------------------------- pairing
+    # ---------------------------------------------------------------------------------------------------------- pairing
 
     def _pair(self, old: Plan, new: Plan) -> None:
         left = {node.name: node for node in old.nodes if not isinstance(node.operation, Source)}
@@ -91,7 +91,7 @@ class Nodes:
         same = old.operation.op == new.operation.op and self._was[old.name].rows == self._now[new.name].rows
         return same and old.schema.key == new.schema.key and self._of_columns(new, old).state != "changed"
 
-    # ---------------------------------------------------------------------------------------------------------- meanings
+    # --------------------------------------------------------------------------------------------------------- meanings
 
     def _judged(self, new: Node, old: Node) -> Meaning:
         for name in new.inputs:
@@ -117,7 +117,9 @@ class Nodes:
                 if counts and name not in now.fresh:
                     return self._changed(Reason(f"`{new.owner}` computes a new column `{name}`", new))
                 notes.append(f"a new column `{name}`")
-            elif (counts and was[name] != now.columns[name]) or (type_ != column.type and not wider(type_, column.type)):
+            elif (counts and was[name] != now.columns[name]) or (
+                type_ != column.type and not wider(type_, column.type)
+            ):
                 return self._changed(self._reasons.of_column(new, old, name))
             elif type_ != column.type:
                 notes.append(f"`{name}` was {type_}, is {column.type}")

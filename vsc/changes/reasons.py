@@ -49,6 +49,7 @@ class Reasons:
     ) -> None:
         self._old, self._new = ({node.name: node for node in plan.nodes} for plan in (old, new))
         self._pairs, self._was, self._now = pairs, was, now
+        self._rows: dict[str, Reason] = {}
 
     def of_key(self, new: Node, old: Node) -> Reason:
         """For a key of other columns."""
@@ -56,12 +57,13 @@ class Reasons:
         return Reason(f"the key of `{new.owner}` was {was}, is {now}", new)
 
     def of_rows(self, new: Node, old: Node) -> Reason:
-        """Why other records come out of it."""
-        while True:
+        """Why other records come out of it. Asked of its inputs first."""
+        if new.name not in self._rows:
             above = self._changed_above(new, old)
-            if above is None:
-                break
-            new, old = above
+            self._rows[new.name] = self._of_own_rows(new, old) if above is None else self.of_rows(*above)
+        return self._rows[new.name]
+
+    def _of_own_rows(self, new: Node, old: Node) -> Reason:
         if isinstance(new.operation, Source) and old.schema.key != new.schema.key:
             return self.of_key(new, old)
         own = next(_differences(old, new), None)
@@ -219,7 +221,9 @@ def _unlike(was: Item, now: Item) -> str:
         return f"was {shown(was)}, is {shown(now)}"
     if was.expr.type != now.expr.type:
         return f"({shown(now)}) was {was.expr.type}, is {now.expr.type}"
-    types = [{part.name: part.type for part in exprs.parts(i.expr) if isinstance(part, exprs.Column)} for i in (was, now)]
+    types = [
+        {part.name: part.type for part in exprs.parts(i.expr) if isinstance(part, exprs.Column)} for i in (was, now)
+    ]
     changed = next((name for name in types[1] if types[0].get(name, types[1][name]) != types[1][name]), None)
     if changed is not None:
         return f"({shown(now)}) reads `{changed}`, which was {types[0][changed]}, is {types[1][changed]}"

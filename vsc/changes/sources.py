@@ -58,9 +58,7 @@ def _grown(old: Node, new: Node) -> bool:
     return _declared_alike(old, new) and all(was == now or wider(was, now) for was, now in both)
 
 
-def _pair(
-    new: Sequence[Node], left: list[Node], found: dict[str, Node], fits: Callable[[Node, Node], bool]
-) -> None:
+def _pair(new: Sequence[Node], left: list[Node], found: dict[str, Node], fits: Callable[[Node, Node], bool]) -> None:
     for node in new:
         was = next((one for one in left if node.name not in found and fits(one, node)), None)
         if was is not None:

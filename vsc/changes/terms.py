@@ -114,10 +114,10 @@ class Terms:
         return self.of("call", name, str(call.type), tuple(typed))
 
     def _not(self, term: int) -> int:
-        kind, name, *rest = (*self.parts(term), None)
-        if kind != "call" or name not in _NEGATED:
+        parts = self.parts(term)
+        if parts[0] != "call" or parts[1] not in _NEGATED:
             return self.of("call", "not", (term,))
-        negated, (arguments, *_) = _NEGATED[name], rest
+        negated, arguments = _NEGATED[parts[1]], parts[2]
         if negated in _TURNED:
             negated, arguments = _TURNED[negated], arguments[::-1]
         return self.of("call", negated, arguments)

@@ -123,11 +123,11 @@ class Carry:
 
     def _meta(self, move: Move, of: Sequence[Told], to: int) -> bytes:
         """The meta row of a new partition, merged from what belongs there `of` the old ones."""
-        home = move.home
-        if not self._counts(move):
-            return of[0].metas[home]
-        counts = [one.counts[home, to] for one in of if (home, to) in one.counts]
-        return move.moving.merged([one.metas[home] for one in of], tuple(map(sum, zip(*counts, strict=True))))
+        home, meta = move.home, of[0].metas[move.home]
+        if self._counts(move):
+            counts = [one.counts[home, to] for one in of if (home, to) in one.counts]
+            meta = move.moving.merged([one.metas[home] for one in of], tuple(map(sum, zip(*counts, strict=True))))
+        return move.moving.earlier(meta, move.earlier) if move.moving.earlier is not None else meta
 
     def _counts(self, move: Move) -> bool:
         """Whether a partition's rows differ from those before."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from vsc.changes import Change, Verdict, compare
 from vsc.changes.nodes import Nodes
-from vsc.plan.nodes import Column, Plan, Stage
+from vsc.plan.nodes import Column, Plan, Stage, Suppress
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry.columns import Columns, Unfitting
+from vsc.runtime.operators.operator import operator_of
 from vsc.runtime.operators.partition import partition_codecs
-from vsc.runtime.operators.views.catalog import beside_of, stores_of
+from vsc.runtime.operators.views.catalog import beside_of, left_behind, stores_of
 from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.state import versioned_layout
 from vsc.runtime.state.keys import KeyCodec
@@ -35,7 +36,7 @@ class Move:
     """The move of an old store to a new one. `recode`: its rows get other columns.
 
     `codec` encodes the columns that decide a row's partition. `respread`: rows may move to other partitions even if the
-    number of partitions stays the same.
+    number of partitions stays the same. `earlier`: by how many ms the stream time goes back.
     """
 
     was: StoreInfo
@@ -46,6 +47,7 @@ class Move:
     codec: KeyCodec
     recode: Recode | None
     respread: bool
+    earlier: int = 0
 
     @property
     def home(self) -> Home:
@@ -89,7 +91,18 @@ def moves(old: Plan, new: Plan, reset: frozenset[str], accept: frozenset[str]) -
         if was and verdicts[store.name].verdict is not Verdict.NEW and store.name not in reset:
             near = nearest(old, new.stages[store.stage], nodes)
             found.append(_move(old, new, min(was, key=lambda one: near.index(one.stage)), store))
-    return found
+    return [*found, *_prompt(old, new, nodes)]
+
+
+def _prompt(old: Plan, new: Plan, nodes: Nodes) -> Iterator[Move]:
+    """What waits at joins that no longer have a `grace`: they join it at once."""
+    for store in stores_of(old):
+        node = nodes.successors.get(store.node)
+        if store.is_table or node is None or node.operation.keeps is not None:
+            continue
+        homes = [stage for stage in new.stages[1:] if node.name in stage.nodes]
+        if homes and operator_of(node.operation).left is not None:
+            yield _move(old, new, store, left_behind(new, homes[0], node))
 
 
 def nearest(old: Plan, stage: Stage, nodes: Nodes) -> list[int]:
@@ -112,8 +125,16 @@ def _move(old: Plan, new: Plan, was: StoreInfo, now: StoreInfo) -> Move:
     return Move(
         was, now, store_root(was.prefix), store_root(now.prefix), moving, codec,
         None if columns.same else columns.recode,
-        codec.types != before.types or was.replicated != now.replicated,
+        codec.types != before.types or was.replicated != now.replicated, _shortened(old, new, was, now),
     )  # fmt: skip
+
+
+def _shortened(old: Plan, new: Plan, was: StoreInfo, now: StoreInfo) -> int:
+    """By how many ms a `suppress` holds rows less long: it looks for what is due only where it has not looked yet."""
+    before, after = old.node(was.node).operation, new.node(now.node).operation
+    if now.is_table or not isinstance(before, Suppress) or not isinstance(after, Suppress):
+        return 0
+    return max(before.wait - after.wait, 0)
 
 
 def _columns(old: Plan, new: Plan, was: StoreInfo, now: StoreInfo) -> Columns:
@@ -122,6 +143,9 @@ def _columns(old: Plan, new: Plan, was: StoreInfo, now: StoreInfo) -> Columns:
     if [c.type for c in was.key] != [c.type for c in now.key]:
         raise Unfitting(f"its key was ({_shown(was.key)}), is ({_shown(now.key)})")
     before, after = _encoded(old, was), _encoded(new, now)
+    held, holds = (getattr(plan.node(one.node).operation, "until", None) for plan, one in ((old, was), (new, now)))
+    if not now.is_table and held != holds:
+        raise Unfitting("it holds its rows until something else happens")
     if before != after and _moving(new, now).recoded is None:
         raise Unfitting("it computes something else")
     return Columns(before, after)
@@ -153,8 +177,9 @@ def _check_names(verdicts: dict[str, Change], reset: frozenset[str], accept: fro
         if name not in rebuilt:
             what = verdicts[name].verdict.value
             raise ConfigurationError(f"store '{name}' does not need it: its verdict is {what}", "leave it out")
-        if name in accept and verdicts[name].fresh:
-            raise ConfigurationError(f"store '{name}' cannot be kept: it is new", f"--reset {name}")
+        if name in accept and not verdicts[name].acceptable:
+            why = "new" if verdicts[name].fresh else "gone"
+            raise ConfigurationError(f"store '{name}' cannot be kept: it is {why}", f"--reset {name}")
     if both := sorted(reset & accept):
         raise ConfigurationError(f"store '{both[0]}' cannot be both reset and accepted", "choose one")
     if left := sorted(rebuilt - reset - accept):

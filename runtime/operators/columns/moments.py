@@ -110,9 +110,10 @@ class Routes:
         """The moments of records of input `name`; `cause` are their places among all that enter the stage."""
         return Moments((cause * self._count + self._starts[name],))
 
-    def released(self, cause: Int64s) -> Moments:
-        """The moments at which waiting records come out when the input has ended; `cause` are their places."""
-        return Moments((cause * self._count,))
+    def released(self, cause: Int64s, name: str) -> Moments:
+        """The moments at which records that wait at node `name` come out by themselves; `cause` are their places."""
+        route = 0 if self.opens(name) else int(self._tables[name, 0].max())
+        return Moments((cause * self._count + route,))
 
     def reach(self, moments: Moments, reader: str, port: int) -> Moments:
         """When records reach input `port` of node `reader`."""

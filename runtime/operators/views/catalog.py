@@ -8,6 +8,8 @@ a suffix for its kind: ``hourly#windows``, ``closed#suppressed``, ``priced#waiti
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
 
 from vsc.plan.nodes import Node, Plan, Stage
 from vsc.runtime.errors import ConfigurationError
@@ -18,7 +20,7 @@ from vsc.runtime.operators.views.tables import open_table_view
 from vsc.runtime.operators.views.view import Beside, StoreView
 from vsc.runtime.state.kv_base import OrderedKV
 
-__all__ = ["beside_of", "find_store", "held_back", "open_view", "stores_of"]
+__all__ = ["beside_of", "find_store", "held_back", "left_behind", "open_view", "stores_of"]
 
 
 def stores_of(plan: Plan) -> tuple[StoreInfo, ...]:
@@ -55,6 +57,13 @@ def open_view(plan: Plan, store: StoreInfo, kv: OrderedKV) -> StoreView:
         return open_table_view(plan, store, kv)
     node = plan.node(store.node)
     return beside_of(node).view(node, node.operation, store, kv)
+
+
+def left_behind(plan: Plan, stage: Stage, node: Node) -> StoreInfo:
+    """The store of what still waits at a join that has a `grace` no longer."""
+    operation: Any = node.operation
+    waits = replace(node, operation=replace(operation, grace=0))
+    return next(store for store in _of_node(plan, stage, waits) if not store.is_table)
 
 
 def held_back(plan: Plan, stage: Stage, node: Node, kv: OrderedKV) -> int:
