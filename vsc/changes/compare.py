@@ -171,7 +171,7 @@ def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
 
 
 def _paired_sinks(nodes: Nodes, old: Plan, new: Plan) -> dict[str, Sink]:
-    """By the id of a sink of `new`, the one of `old` that wrote to the same place: of the same node, if there is one."""
+    """By the id of a sink of `new`, the one of `old` that wrote to the same place, of the same node if possible."""
     found: dict[str, Sink] = {}
     left = list(old.sinks)
     for of_node in (True, False):
