@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from vsc.changes import Change, Verdict, compare, in_place, in_words
+from vsc.changes import Change, Verdict, compare, decision, in_place, in_words, renames_what_waits
 from vsc.plan import Plan, PlanError, dump, load
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.sealed import (
@@ -30,6 +30,7 @@ from vsc.runtime.spark.sealed import (
     read_json,
     read_text,
     sealed,
+    unsealed,
     verified,
 )
 
@@ -120,6 +121,11 @@ def changes_in_place(files: ReadableFiles, identity: Identity, plan: Plan, topol
         raise _refused(files, old, plan, topology)
     if any(change.verdict is Verdict.LIMITS and change.kind != "sink" for change in changes):
         _check_finished(files)
+    if renames_what_waits(old, plan) and _waiting(files):
+        raise CheckpointError(
+            f"records wait in the checkpoint {files.root} for other sources, under names that the topology has changed",
+            f"run the topology as it was until it has read all of its sources; or {_upgrade(files, topology)}",
+        )
     return changes
 
 
@@ -135,15 +141,33 @@ def _check_finished(files: ReadableFiles) -> None:
 
 def _refused(files: ReadableFiles, old: Plan, new: Plan, topology: str) -> CheckpointError:
     changes = [change for change in compare(old, new) if change.verdict is not Verdict.KEEP]
-    told = "\n  ".join(["", *map(in_words, changes)]) if changes else " its statements stand in another order"
-    command = f"vsc upgrade {topology} --from {files.root} --checkpoint NEW_FOLDER"
-    rebuilt = [c.name for c in changes if c.kind == "store" and c.verdict is Verdict.REBUILD]
-    decide = "".join(f" --reset {name}" for name in rebuilt)
-    decide += "".join(f" --position {c.name}=..." for c in changes if c.verdict is Verdict.MOVED)
+    told = "\n  ".join(["", *map(in_words, changes)]) if changes else " what it keeps belongs to other places now"
+    placed = "".join(f" --position {c.name}=..." for c in changes if c.verdict is Verdict.MOVED)
+    decide = decision(changes)
     return CheckpointError(
         f"the topology has changed since the checkpoint {files.root} was made:{told}",
-        f"carry it over: {command}{decide}" + (" (or --accept, to keep what is in a store)" if rebuilt else ""),
+        f"carry it over: {_upgrade(files, topology)}{placed}" + (f" with a decision: {decide}" if decide else ""),
     )
+
+
+def _upgrade(files: ReadableFiles, topology: str) -> str:
+    return f"vsc upgrade {topology} --from {files.root} --checkpoint NEW_FOLDER"
+
+
+def _waiting(files: ReadableFiles) -> bool:
+    """Whether records may wait for other sources, after the newest epoch that is done."""
+    done = max(epochs_in(files, "commits"), default=-1)
+    pace, report = f"vsc/inputs/{done}.json", f"vsc/epochs/{done}.json"
+    if not files.exists(pace):
+        return False
+    if not files.exists(report):
+        return True
+    try:
+        waiting = json.loads(unsealed(files, pace)["pace"])["waiting"]
+        states = unsealed(files, report)["state"]
+        return any({**waiting, **{place: size["waiting"] for place, size in states.items()}}.values())
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(files, pace, "it does not say how many records wait") from error
 
 
 def _material(plan: Any) -> Any:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.changes.carrying import changed
+from tests.changes.carrying import changed, compiled, epoch, run
 from tests.changes.test_carry import STREAM, TABLE
 from tests.changes.test_matrix import verdicts
 from tests.changes.test_meanings import refused
+from tests.oracle import Stores
+from vsc.runtime.operators.carry import Carry
 
 WAITS = STREAM + TABLE + "stream waited = left join s with t on k grace 10 ms select v, w;\n"
 ROWS = [("t", key, number, 0) for number, key in enumerate("abcdef")]
@@ -90,6 +92,11 @@ def test_what_a_suppress_holds_is_decided_on_when_it_is_removed() -> None:
         "held#suppressed: it is gone, and what it holds back has not reached the sink counts to files 'out'"
     )
     assert refused(old, new, accept=["held#suppressed"])[0] == "store 'held#suppressed' cannot be kept: it is gone"
+    old_plan, stores = compiled(old), Stores()
+    run(old_plan, [epoch(old_plan, [("s", key, 1, 1) for key in "abc"])], stores)
+    carry = Carry.of(old_plan, compiled(new), 1, 1, frozenset(["held#suppressed"]), frozenset())
+    assert carry.told(1, 0, stores(1, 0)).held == {"held#suppressed": 3}
+    assert Carry.of(old_plan, old_plan, 1, 1, frozenset(), frozenset()).told(1, 0, stores(1, 0)).held == {}
     found = changed(old, new, [("s", "a", 1, 1)], [("s", "a", 1, 2)], reset=["held#suppressed"])
     assert found.sent["counts"] == {"('a',)": [(2, "(2,)")]}
     assert verdicts(old, HELD)["store held#suppressed"] == "dropped"  # nothing waits for it

@@ -38,7 +38,8 @@ def test_a_changed_predicate_asks_what_is_to_become_of_it() -> None:
         "decide what becomes of these stores: "
         "counts: `large`: predicate was `v >= 10`, is `v >= 20`; "
         "counts#groups: `large`: predicate was `v >= 10`, is `v >= 20`",
-        "--reset counts --reset counts#groups to begin with them empty, or --accept to keep them as they are",
+        "`--accept counts` keeps what the old topology computed, and goes on from it; "
+        "`--reset counts` empties it: what is in there is lost, unless a table can fill it again",
     )
 
 

@@ -59,7 +59,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         identity.write_text(sealed(data))
     (tmp_path / "damaged/vsc/plan.json").write_text("{}")
     shutil.rmtree(tmp_path / "other/vsc")
+    checkpoint(tmp_path / "outer/ck")
     (tmp_path / "full").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "ck")
     (tmp_path / "full/data").write_text("1")
     (tmp_path / "file").write_text("1")
     return tmp_path
@@ -69,9 +71,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("arguments", "status", "words"),
     [
         ("changed.vdsl --from ck", 1, "error[VSC910]: decide what becomes of these stores:\n"),
-        ("changed.vdsl --from ck", 1, "\n  t: `t`: calls was `sum(n)`"),
-        ("changed.vdsl --from ck", 1, " = help: `--reset t` begins with them empty"),
-        ("changed.vdsl --from ck --reset t#groups", 1, " = help: `--reset t` begins with them empty"),
+        ("changed.vdsl --from ck", 1, "\n  t: `t`: it computed `sum(n)`, computes `max(n)`"),
+        ("changed.vdsl --from ck", 1, " = help: `--reset t` empties it: what is in there is lost, unless a table can"),
+        ("changed.vdsl --from ck --reset t#groups", 1, " = help: `--accept t` keeps what the old topology computed, a"),
         ("changed.vdsl --from ck --reset t --accept t#groups t", 2, "error[VSC907]: the store t is in --reset and in"),
         (
             "changed.vdsl --from ck --reset nope",
@@ -124,6 +126,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("same.vdsl --from other", 1, "error[VSC904]: {here}/other is not a checkpoint of vsc\n = help: give the fold"),
         ("same.vdsl --from nowhere", 1, "error[VSC904]: {here}/nowhere is not a checkpoint of vsc"),
         ("same.vdsl --from ck --checkpoint ck", 1, "error[VSC904]: {here}/ck is the old checkpoint"),
+        (
+            "same.vdsl --from ck --checkpoint ck/new",
+            1,
+            "{here}/ck/new is in the old checkpoint {here}/ck\n = help: give",
+        ),
+        (
+            "same.vdsl --from ck --checkpoint ck/vsc/../deep/er",
+            1,
+            "{here}/ck/deep/er is in the old checkpoint {here}/ck",
+        ),
+        (
+            "same.vdsl --from outer/ck --checkpoint outer",
+            1,
+            "{here}/outer is around the old checkpoint {here}/outer/ck",
+        ),
+        ("same.vdsl --from ck --checkpoint linked/new", 1, "{here}/linked/new is in the old checkpoint {here}/ck\n"),
         ("same.vdsl --from ck --checkpoint taken", 1, "error[VSC904]: {here}/taken is a checkpoint already"),
         ("same.vdsl --from ck --checkpoint full", 1, "error[VSC904]: the folder {here}/full is not empty (data)"),
         ("same.vdsl --from ck --checkpoint file", 1, "error[VSC904]: the checkpoint file cannot be written: it is a f"),

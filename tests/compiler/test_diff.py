@@ -173,7 +173,7 @@ def test_a_store_that_loses_its_history_is_rebuilt() -> None:
     found = changed(("versioned (retention = 7 days)", ""), (" grace 5 minutes", ""))
     assert found["store rates"] == "rebuild: it was versioned, is unversioned"
     assert found["store totals"].startswith("rebuild: `priced`: it was a join with the row valid at its time")
-    assert found["store priced#waiting"] == "dropped"
+    assert found["store priced#waiting"] == "dropped: `grace` is gone: records that wait in it are joined at once"
     assert "store once#passed" not in found
 
 

@@ -108,8 +108,9 @@ def test_names_retention_and_a_sink_more_are_applied(
         query.run(*RENAMED, numbers, sinks, ("count(*) as n", "count(*) + 1 as n"))
     assert "store numbers: rebuild `numbers`" in refused.value.message
     assert refused.value.help == (
-        f"carry it over: vsc upgrade TOPOLOGY --from file:{tmp_path}/ck --checkpoint NEW_FOLDER --reset numbers "
-        "--reset numbers#groups (or --accept, to keep what is in a store)"
+        f"carry it over: vsc upgrade TOPOLOGY --from file:{tmp_path}/ck --checkpoint NEW_FOLDER with a decision: "
+        "`--accept numbers` keeps what the old topology computed, and goes on from it; "
+        "`--reset numbers` empties it: what is in there is lost, unless a table can fill it again"
     )
     with pytest.raises(CheckpointError, match="has 2 partitions, not 3") as refused:
         query.run(*RENAMED, numbers, sinks, partitions=3)

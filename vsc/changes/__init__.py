@@ -6,8 +6,8 @@ nodes, comments, the order of statements and derived facts are not part of a mea
 """
 
 from vsc.changes.compare import compare
-from vsc.changes.in_place import in_place
+from vsc.changes.in_place import in_place, renames_what_waits
 from vsc.changes.model import Change, Verdict
-from vsc.changes.render import in_words, render
+from vsc.changes.render import decision, in_words, render
 
-__all__ = ["Change", "Verdict", "compare", "in_place", "in_words", "render"]
+__all__ = ["Change", "Verdict", "compare", "decision", "in_place", "in_words", "renames_what_waits", "render"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from vsc.changes.fills import Fill, fill_of
 from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Meaning, Nodes, limits
 from vsc.changes.sources import place
-from vsc.plan import Connector, Node, Plan, Sink, StreamTableJoin
+from vsc.changes.values import alike, holds
+from vsc.plan import Aggregate, Connector, Node, Plan, Sink, StreamTableJoin
 
 __all__ = ["compare"]
 
@@ -70,12 +72,28 @@ def _stores(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
             reason = f"it was {_kind(was.node)}, is {_kind(node)}"
             decided = node.status.decided_by if node.status is not None else node.owner
             line = new.node(decided).line if any(n.name == decided for n in new.nodes) else node.line
-            yield Change("store", store.name, Verdict.REBUILD, reason, decided, line, _other(was.name, store.name))
+            name = _other(was.name, store.name)
+            yield Change("store", store.name, Verdict.REBUILD, reason, decided, line, name, other=True)
         else:
             bounds, at = list(limits(was.node, node, "store")), (node, node.line)
-            yield _judged("store", store.name, was.name, at, _of_rows(nodes, store), bounds)
+            change = _judged("store", store.name, was.name, at, _of_rows(nodes, store), bounds)
+            yield replace(change, other=not _is_alike(was, store)) if change.verdict is Verdict.REBUILD else change
     for store in left.values():
         yield _gone(nodes, old, new, store)
+
+
+def _is_alike(was: _Store, now: _Store) -> bool:
+    """Whether rows of the old store can be read as rows of the new one."""
+    before, after = was.node.operation, now.node.operation
+    if [c.type for c in was.node.schema.key] != [c.type for c in now.node.schema.key]:
+        return False
+    types = {column.name: column.type for column in was.node.schema.value}
+    if now.beside is None:
+        return all(holds(column.type, types.get(column.name, column.type)) for column in now.node.schema.value)
+    if isinstance(before, Aggregate) and isinstance(after, Aggregate):
+        kept = [[(c.function, c.distinct, c.type, c.kept_types) for c in one.calls] for one in (before, after)]
+        return kept[0] == kept[1] and alike(before.window, after.window) and before.final == after.final
+    return getattr(before, "until", None) == getattr(after, "until", None)
 
 
 def _gone(nodes: Nodes, old: Plan, new: Plan, store: _Store) -> Change:
@@ -84,7 +102,7 @@ def _gone(nodes: Nodes, old: Plan, new: Plan, store: _Store) -> Change:
     if store.beside is None or not node.operation.waits:
         return Change("store", store.name, Verdict.DROPPED, "", node.owner, node.line)
     if now is not None and isinstance(now.operation, StreamTableJoin):
-        reason = "`grace` is gone: what waits in it is joined at once"
+        reason = "`grace` is gone: records that wait in it are joined at once"
         return Change("store", store.name, Verdict.DROPPED, reason, now.owner, now.line)
     reader = _beyond(nodes, old, new, node.name)
     if reader is None:
@@ -160,7 +178,9 @@ def _sinks(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:
         if was is None:
             yield Change("sink", _named(sink), Verdict.NEW, "", sink.node, sink.line)
         elif before is None or was.node != before.name:
+            ops = [one.operation.op.replace("_", " ") for one in (old.node(was.node), node)]
             reason = f"it took `{was.node}`, takes `{sink.node}`"
+            reason = reason if was.node != sink.node else f"`{sink.node}` was a {ops[0]}, is a {ops[1]}"
             yield Change("sink", _named(sink), Verdict.REBUILD, reason, sink.node, sink.line)
         else:
             changed = [f"{name} was {a}, is {b}" for name, a, b in _options(was.connector, sink.connector)]

@@ -7,9 +7,9 @@ from vsc.changes.compare import compare
 from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Nodes
 from vsc.changes.sources import place
-from vsc.plan import Plan, Stage
+from vsc.plan import Connector, Node, Plan, Stage, Suppress
 
-__all__ = ["in_place"]
+__all__ = ["in_place", "renames_what_waits"]
 
 _SAME = (Verdict.KEEP, Verdict.RENAMED, Verdict.LIMITS)
 _OF_SINKS = (*_SAME, Verdict.NEW, Verdict.DROPPED)
@@ -18,21 +18,40 @@ _OF_SINKS = (*_SAME, Verdict.NEW, Verdict.DROPPED)
 def in_place(old: Plan, new: Plan) -> tuple[Change, ...] | None:
     """What changes if the checkpoint of `old` continues with `new`; None if it cannot.
 
-    It can if the nodes of each stage are the same, one by one, since a node's place decides where its store is; if the
-    records that wait for a stage have the same node names; if sources read from the same place; and if sinks keep their
-    numbers.
+    It can if the nodes of each stage are the same, one by one, since a node's place decides where its store is; if
+    sources have the same names and read from the same place; and if sinks keep their numbers. See also
+    `renames_what_waits`.
     """
     changes, nodes = compare(old, new), Nodes(old, new)
     fits = (
         all(change.verdict in (_OF_SINKS if change.kind == "sink" else _SAME) for change in changes)
-        and [(n.name, n.source.connector) for n in old.sources] == [(n.name, n.source.connector) for n in new.sources]
+        and [_read(node) for node in old.sources] == [_read(node) for node in new.sources]
         and len(old.stages) == len(new.stages)
         and all(_stands(was, now, nodes) for was, now in zip(old.stages, new.stages, strict=True))
-        and _from_sources(old) == _from_sources(new)
         and all(meaning.state == "same" for meaning in nodes.meanings.values())
+        and not any(_shortened(nodes.pairs[node.name], node) for node in new.nodes if node.name in nodes.pairs)
         and _sinks_stay(old, new, nodes)
     )
     return tuple(c for c in changes if c.verdict is not Verdict.KEEP or c.reason) if fits else None
+
+
+def renames_what_waits(old: Plan, new: Plan) -> bool:
+    """Whether nodes have other names under which records wait for other sources: then none may wait."""
+    return _from_sources(old) != _from_sources(new)
+
+
+def _read(node: Node) -> tuple[object, ...]:
+    """What makes a source's position valid: its name, and where and what it reads. Other options apply from now on."""
+    connector: Connector = node.source.connector
+    options = dict(connector.options)
+    kept = (connector.keeps_history, connector.valid_from, connector.valid_to, options.get("rows_per_second"))
+    return node.name, place(connector), kept
+
+
+def _shortened(old: Node, new: Node) -> bool:
+    """Whether a `suppress` holds rows less long: what is due already has to be looked for, as an upgrade does."""
+    was, now = old.operation, new.operation
+    return isinstance(was, Suppress) and isinstance(now, Suppress) and now.wait < was.wait
 
 
 def _stands(was: Stage, now: Stage, nodes: Nodes) -> bool:

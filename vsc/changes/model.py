@@ -38,7 +38,8 @@ class Change:
 
     `reason` says what has changed; it is empty if nothing has. `node` is the node that decided it. `line` is that
     node's line in the new topology, or in the old one if the node is gone. `fresh`: the store must be rebuilt, but did
-    not exist before. `gone`: it no longer exists, but holds back what others wait for.
+    not exist before. `gone`: it no longer exists, but holds back what others wait for. `other`: its rows are of another
+    kind than before.
     """
 
     kind: str
@@ -50,8 +51,14 @@ class Change:
     was: str | None = None
     fresh: bool = False
     gone: bool = False
+    other: bool = False
+
+    @property
+    def owner(self) -> str:
+        """The node that a store belongs to, as the user calls it."""
+        return self.name.partition("#")[0]
 
     @property
     def acceptable(self) -> bool:
         """Whether a store that has to be decided on can be kept as it is."""
-        return not (self.fresh or self.gone)
+        return not (self.fresh or self.gone or self.other)

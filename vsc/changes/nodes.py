@@ -14,7 +14,7 @@ from vsc.changes.lineage import Lineage, lineages, ordered
 from vsc.changes.reasons import Reason, Reasons
 from vsc.changes.sources import paired_sources
 from vsc.changes.terms import Terms
-from vsc.changes.values import wider
+from vsc.changes.values import holds
 from vsc.plan import Item, Node, Plan, Source, Store
 from vsc.plan import expressions as exprs
 from vsc.plan.record import record
@@ -117,9 +117,7 @@ class Nodes:
                 if counts and name not in now.fresh:
                     return self._changed(Reason(f"`{new.owner}` computes a new column `{name}`", new))
                 notes.append(f"a new column `{name}`")
-            elif (counts and was[name] != now.columns[name]) or (
-                type_ != column.type and not wider(type_, column.type)
-            ):
+            elif (counts and was[name] != now.columns[name]) or not holds(column.type, type_):
                 return self._changed(self._reasons.of_column(new, old, name))
             elif type_ != column.type:
                 notes.append(f"`{name}` was {type_}, is {column.type}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from vsc.changes.lineage import Lineage, time_zone
 from vsc.changes.values import alike, are_items, shown
-from vsc.plan import Aggregate, Column, Item, Node, Plan, Source
+from vsc.plan import Aggregate, Column, Item, Node, Plan, Rekey, Source
 from vsc.plan import expressions as exprs
 from vsc.plan.operations import AggregateCall
 from vsc.plan.record import record
@@ -21,7 +21,7 @@ _DERIVED = {"op", "row", "left_schema", "columns", "connector", "rank", "dedupe"
 _FLAGS = {
     ("left", False): "an inner join", ("left", True): "a left join",
     ("as_of", False): "a join with the newest row", ("as_of", True): "a join with the row valid at its time",
-    ("global_", False): "not a global table", ("global_", True): "a global table",
+    ("global_", False): "an ordinary table", ("global_", True): "a global table",
     ("final", False): "sent with each change (`emit changes`)", ("final", True): "sent once (`emit final`)",
     ("versioned", False): "of an unversioned table", ("versioned", True): "of a versioned table",
     ("left_versioned", False): "unversioned on the left", ("left_versioned", True): "versioned on the left",
@@ -30,7 +30,7 @@ _FLAGS = {
     ("mode", "inner"): "an inner join", ("mode", "left"): "a left join", ("mode", "outer"): "an outer join",
 }  # fmt: skip
 """What a member says, where its name says nothing to a user."""
-_CLAUSES = {"group": "group by", "foreign_key": "on", "delete_when": "delete when"}
+_CLAUSES = {"on": "on", "group": "group by", "foreign_key": "on", "delete_when": "delete when"}
 
 
 @record
@@ -66,6 +66,8 @@ class Reasons:
     def _of_own_rows(self, new: Node, old: Node) -> Reason:
         if isinstance(new.operation, Source) and old.schema.key != new.schema.key:
             return self.of_key(new, old)
+        if isinstance(new.operation, Source) and time_zone(new) != time_zone(old):
+            return _of_zone(new, old)
         own = next(_differences(old, new), None)
         if own is not None:
             return Reason(f"`{new.owner}`: {own}", new)
@@ -88,7 +90,7 @@ class Reasons:
                 break
             new, old = above
         if isinstance(new.operation, Source) and time_zone(new) != time_zone(old):
-            return Reason(f"`{new.owner}`: time_zone was '{time_zone(old)}', is '{time_zone(new)}'", new)
+            return _of_zone(new, old)
         types = [column.type for node in (old, new) for column in node.schema.value if column.name == name]
         if len(types) == 2 and types[0] != types[1]:
             return Reason(f"the column `{name}` of `{new.owner}` was {types[0]}, is {types[1]}", new)
@@ -98,9 +100,12 @@ class Reasons:
         """For a node that reads others than before."""
         conditions = [_conditions(plan, node) for plan, node in ((self._old, old), (self._new, new))]
         if conditions[0] != conditions[1] and any(conditions):
-            was, now = (" and ".join(f"`{one}`" for one in found) or "all records" for found in conditions)
+            nothing = "all rows" if self._new[new.inputs[0]].kind == "table" else "all records"
+            was, now = (" and ".join(f"`{one}`" for one in found) or nothing for found in conditions)
             return Reason(f"`{new.owner}` took {was}, takes {now}", new)
-        was, now = (", ".join(f"`{name}`" for name in node.inputs) for node in (old, new))
+        was, now = (", ".join(_read(plan, node)) for plan, node in ((self._old, old), (self._new, new)))
+        if was == now:
+            return Reason(f"`{new.owner}` reads {now} under another key", new)
         return Reason(f"`{new.owner}` reads {now} instead of {was}", new)
 
     def _changed_above(self, new: Node, old: Node) -> tuple[Node, Node] | None:
@@ -131,6 +136,10 @@ class Reasons:
         return None
 
 
+def _of_zone(new: Node, old: Node) -> Reason:
+    return Reason(f"`{new.owner}`: time_zone was '{time_zone(old)}', is '{time_zone(new)}'", new)
+
+
 def _has(node: Node, name: str) -> bool:
     return any(column.name == name for column in (*node.schema.key, *node.schema.value))
 
@@ -151,6 +160,13 @@ def _item(node: Node, name: str) -> Item | None:
     return next((item for item in items if item.name == name), None)
 
 
+def _read(plan: Mapping[str, Node], node: Node) -> Iterator[str]:
+    """The nodes that the user's node reads."""
+    for name in node.inputs:
+        at = plan[name]
+        yield from _read(plan, at) if at.part_of == node.owner else (f"`{at.owner}`",)
+
+
 def _conditions(plan: Mapping[str, Node], node: Node) -> list[str]:
     """The conditions of the filters between a node and the first one above that is not a filter or a map."""
     found: list[str] = []
@@ -169,11 +185,13 @@ def _differences(old: Node, new: Node) -> Iterator[str]:
     before, after = old.operation, new.operation
     if isinstance(after, Aggregate) and isinstance(before, Aggregate):
         yield from _calls(before, after)
-    skipped = _DERIVED | set(after.limits) | ({"timestamp"} if not isinstance(after, Source) else set())
+    skipped = _DERIVED | set(after.limits)
+    if isinstance(after, Rekey) and isinstance(before, Rekey):
+        skipped -= {"items"}
     for name in (field.name for field in fields(after) if field.name not in skipped):
         was, now = getattr(before, name), getattr(after, name)
         if are_items(was, now):
-            clause = _CLAUSES.get(name, "on" if name == "on" else "its key")
+            clause = _CLAUSES.get(name, "its key")
             if len(was) != len(now):
                 yield f"{clause} was {shown(was)}, is {shown(now)}"
             yield from (f"{clause} {_unlike(*pair)}" for pair in zip(was, now, strict=False) if not alike(*pair))
@@ -194,7 +212,7 @@ def _told(name: str, was: Any, now: Any) -> str:
 def _calls(was: Aggregate, now: Aggregate) -> Iterator[str]:
     """How the aggregates differ that are computed."""
     gone = [call for call in was.calls if not any(alike(call, one) for one in now.calls)]
-    come = [call for call in now.calls if not any(alike(call, one) for one in was.calls)]
+    come = [call for call in now.calls if not any(alike(one, call) for one in was.calls)]
     texts, now_texts = ([_text(call) for call in calls] for calls in (gone, come))
     if texts and texts == now_texts:
         yield next(filter(None, map(_types, gone, come)), f"the types in {shown(tuple(gone))} differ")
@@ -204,7 +222,7 @@ def _calls(was: Aggregate, now: Aggregate) -> Iterator[str]:
         yield f"it no longer computes {shown(tuple(gone))}"
     elif now_texts:
         yield f"it computes {shown(tuple(come))} as well, which needs the earlier rows"
-    elif was.calls != now.calls and len(was.calls) == len(now.calls):
+    elif not alike(was.calls, now.calls):
         yield f"it computes {shown(now.calls)} in another order"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from vsc.changes.model import Change, Verdict
 
-__all__ = ["in_words", "render"]
+__all__ = ["decision", "in_words", "render"]
 
 _LEVELS = {Verdict.REBUILD: "error", Verdict.MOVED: "error", Verdict.DROPPED: "warning"}
 
@@ -24,6 +24,26 @@ def render(changes: Sequence[Change], form: str, path: str) -> str:
 def in_words(change: Change) -> str:
     """A change on one line."""
     return f"{change.kind} {change.name}: {change.verdict.value} {_why(change)}".rstrip()
+
+
+def decision(changes: Sequence[Change]) -> str:
+    """The options of `vsc upgrade` that decide about the stores among `changes` to rebuild, and what each one loses."""
+    rebuilt = [change for change in changes if change.kind == "store" and change.verdict is Verdict.REBUILD]
+    known = {change.name for change in rebuilt}
+    shown = [c for c in rebuilt if c.name == c.owner or c.owner not in known]  # a table stands for all of its stores
+    lost = {change.owner for change in rebuilt if not change.acceptable}
+    kept, held = [c.name for c in shown if c.owner not in lost], [c.name for c in shown if c.gone]
+    emptied = [c.name for c in shown if not c.gone]
+    options = []
+    if kept:
+        options.append(f"`--accept {' '.join(kept)}` keeps what the old topology computed, and goes on from it")
+    if emptied:
+        options.append(
+            f"`--reset {' '.join(emptied)}` empties it: what is in there is lost, unless a table can fill it again"
+        )
+    if held:
+        options.append(f"`--reset {' '.join(held)}` drops what it holds back")
+    return "; ".join(options)
 
 
 def _table(changes: Sequence[Change]) -> str:

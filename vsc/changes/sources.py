@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from vsc.changes.values import alike, wider
+from vsc.changes.values import alike, holds
 from vsc.plan import Connector, Node, Plan
 
 __all__ = ["paired_sources", "place"]
@@ -55,7 +55,7 @@ def _grown(old: Node, new: Node) -> bool:
     """Whether they differ only in columns that are added, dropped or widened."""
     types = {column.name: column.type for column in old.schema.value}
     both = [(types[column.name], column.type) for column in new.schema.value if column.name in types]
-    return _declared_alike(old, new) and all(was == now or wider(was, now) for was, now in both)
+    return _declared_alike(old, new) and all(holds(now, was) for was, now in both)
 
 
 def _pair(new: Sequence[Node], left: list[Node], found: dict[str, Node], fits: Callable[[Node, Node], bool]) -> None:

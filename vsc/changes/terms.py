@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from vsc.changes.values import wider
+from vsc.changes.values import holds
 from vsc.plan import expressions as exprs
 from vsc.plan.operations import AggregateCall
 from vsc.plan.record import record
+from vsc.plan.types import BOOLEAN
 
 __all__ = ["Scope", "Terms"]
 
@@ -73,7 +74,7 @@ class Terms:
             return self._literal(expr)
         if isinstance(expr, exprs.Cast):
             inner = self.expression(expr.arg, scopes)
-            if expr.arg.type == expr.type or wider(expr.arg.type, expr.type):
+            if holds(expr.type, expr.arg.type):
                 return inner
             return self.of("cast", inner, str(expr.arg.type), str(expr.type), expr.safe)
         if expr.function == "event_time":
@@ -101,7 +102,8 @@ class Terms:
         if name in ("and", "or"):
             inner = [self.parts(argument) for argument in arguments]
             flat = (p[2] if p[:2] == ("call", name) else (a,) for a, p in zip(arguments, inner, strict=True))
-            return self.of("call", name, tuple(sorted({term for terms in flat for term in terms})))
+            terms = {term for terms in flat for term in terms} - {self._literal(exprs.Literal(name == "and", BOOLEAN))}
+            return next(iter(terms)) if len(terms) == 1 else self.of("call", name, tuple(sorted(terms)))
         if name in _BY_VALUE:
             if name in _IN_ANY_ORDER:
                 arguments.sort()

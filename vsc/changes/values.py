@@ -10,7 +10,7 @@ from vsc.plan.operations import AggregateCall
 from vsc.plan.types import ArrayType, DataType, DecimalType, ScalarType
 from vsc.plan.words import window
 
-__all__ = ["alike", "are_items", "shown", "wider"]
+__all__ = ["alike", "are_items", "holds", "shown", "wider"]
 
 _WIDER = {
     "tinyint": {"smallint", "int", "bigint", "double"},
@@ -70,6 +70,11 @@ def shown(value: Any) -> str:
         case bool():
             return "true" if value else "false"
     return str(value)
+
+
+def holds(now: DataType, was: DataType) -> bool:
+    """Whether each value of type `was` is also one of type `now`, which may be the same."""
+    return was == now or wider(was, now)
 
 
 def wider(was: DataType, now: DataType) -> bool:

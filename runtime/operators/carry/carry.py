@@ -13,8 +13,10 @@ from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry.filled import Filled
 from vsc.runtime.operators.carry.stores import Move, Told, moves
 from vsc.runtime.operators.carry.waiting import CarriedWaiting
+from vsc.runtime.operators.views.catalog import open_view, stores_of
+from vsc.runtime.operators.views.question import StoreInfo
 from vsc.runtime.records import partition_of
-from vsc.runtime.state.kv_base import OrderedKV, prefix_end
+from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.moving import META
 from vsc.runtime.state.waiting import row as waiting_row
 
@@ -66,6 +68,13 @@ class Carry:
         return moves(self.old, self.new, self.reset, self.accept)
 
     @cached_property
+    def _dropped(self) -> list[StoreInfo]:
+        """The old stores that hold something back and are not moved."""
+        moved = {(move.was.stage, move.root) for move in self._moves}
+        holding = (one for one in stores_of(self.old) if not one.is_table and self.old.node(one.node).operation.waits)
+        return [one for one in holding if (one.stage, store_root(one.prefix)) not in moved]
+
+    @cached_property
     def _waiting(self) -> CarriedWaiting:
         return CarriedWaiting(self.old, self.new, self.old_partitions, self.partitions)
 
@@ -86,6 +95,10 @@ class Carry:
                     one = move.moving.counted(meta, key[at : at + 1], key[at + 1 :], value)
                     sums = told.counts.get((home, to))
                     told.counts[home, to] = one if sums is None else tuple(map(sum, zip(sums, one, strict=True)))
+        for store in self._dropped:
+            held = open_view(self.old, store, kv).held if store.stage == stage else 0
+            if held:
+                told.held[store.name] = held
         self._waiting.tell(told, kv)
         for to_stage, to, waiting in self._filled.rows(stage, partition, kv, told.lost):
             told.filled[to_stage, to] = told.filled.get((to_stage, to), 0) + waiting.records

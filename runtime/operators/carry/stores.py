@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from vsc.changes import Change, Verdict, compare
+from vsc.changes import Change, Verdict, compare, decision
 from vsc.changes.nodes import Nodes
 from vsc.plan.nodes import Column, Plan, Stage, Suppress
 from vsc.runtime.errors import ConfigurationError
@@ -63,7 +63,8 @@ class Told:
 
     `waiting`: by new stage and partition, the next sequence number and how many records wait. `homeless`: by node name,
     the records that wait for a node that no longer exists. `filled`: how many records made from tables' rows go to a
-    new stage and partition; `lost`: which of them were dropped.
+    new stage and partition; `lost`: which of them were dropped. `held`: by
+    old store, how many rows that it holds back are dropped.
     """
 
     stage: int
@@ -74,6 +75,7 @@ class Told:
     homeless: dict[str, int] = field(default_factory=dict)
     filled: dict[tuple[int, int], int] = field(default_factory=dict)
     lost: Metrics = field(default_factory=Metrics)
+    held: dict[str, int] = field(default_factory=dict)
 
 
 def moves(old: Plan, new: Plan, reset: frozenset[str], accept: frozenset[str]) -> list[Move]:
@@ -177,17 +179,15 @@ def _check_names(verdicts: dict[str, Change], reset: frozenset[str], accept: fro
         if name not in rebuilt:
             what = verdicts[name].verdict.value
             raise ConfigurationError(f"store '{name}' does not need it: its verdict is {what}", "leave it out")
-        if name in accept and not verdicts[name].acceptable:
+        if name in accept and (verdicts[name].fresh or verdicts[name].gone):
             why = "new" if verdicts[name].fresh else "gone"
             raise ConfigurationError(f"store '{name}' cannot be kept: it is {why}", f"--reset {name}")
     if both := sorted(reset & accept):
         raise ConfigurationError(f"store '{both[0]}' cannot be both reset and accepted", "choose one")
     if left := sorted(rebuilt - reset - accept):
         why = "; ".join(f"{name}: {verdicts[name].reason}" for name in left)
-        options = " ".join(f"--reset {name}" for name in left)
         raise ConfigurationError(
-            f"decide what becomes of these stores: {why}",
-            f"{options} to begin with them empty, or --accept to keep them as they are",
+            f"decide what becomes of these stores: {why}", decision([verdicts[name] for name in left])
         )
 
 

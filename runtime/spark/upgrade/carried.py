@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,8 +51,9 @@ class Moved:
 
 
 class State:
-    """The state of an old checkpoint, to be carried over by `carry`. `lost`: what is dropped of the rows of tables that
-    new operators are given, once `look` has found it out."""
+    """The state of an old checkpoint, to be carried over by `carry`. Once `look` has found it out: `lost`, what is
+    dropped of the rows of tables that new operators are given; `held`, how many rows are dropped that stores held back,
+    by store."""
 
     def __init__(self, state: EpochState, carry: Carry) -> None:
         self._state, self._carry = state, carry
@@ -59,6 +61,7 @@ class State:
         self._manifests = {stage: state.manifests(stage) for stage in stages}
         self._common: list[Carried] = []
         self.lost = Metrics()
+        self.held: Counter[str] = Counter()
 
     @property
     def size(self) -> int:
@@ -73,6 +76,7 @@ class State:
             told += [pickle.loads(bytes(row.told)) for row in frame.collect()]
         for one in told:
             self.lost.merge(one.lost)
+            self.held.update(one.held)
         self._common = list(self._carry.common(told))
 
     def write(self, new: Files, tell: Callable[[str], None]) -> Moved:

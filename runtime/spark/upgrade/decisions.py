@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from vsc.changes import Change, Verdict
+from vsc.changes import Change, Verdict, decision
 from vsc.plan import Node, Plan
 from vsc.plan.offsets import offsets_help, offsets_problem
 from vsc.runtime.errors import ConfigurationError, PositionError, UpgradeError
@@ -43,23 +43,16 @@ def check_decided(changes: Sequence[Change], reset: Collection[str], accept: Col
     open_ = [c for c in asked if c.name not in emptied | kept]
     if open_:
         found = "".join(f"\n  {c.name}: {c.reason} (line {c.line})" for c in open_)
-        known = {c.name for c in open_}
-        names = " ".join(c.name for c in open_ if c.name == _owner(c.name) or _owner(c.name) not in known)
         raise UpgradeError(
             f"decide what becomes of these stores:{found}",
-            f"`--reset {names}` begins with them empty, `--accept {names}` keeps what is in them; "
-            "or start the new topology with a new checkpoint, which reads everything again",
+            f"{decision(open_)}; or start the new topology with a new checkpoint, which reads everything again",
         )
 
 
 def covered(names: Collection[str], changes: Sequence[Change]) -> frozenset[str]:
     """The stores in need of a decision that `names` mean. A node's store stands for all stores of that node."""
-    asked = [c.name for c in changes if c.kind == "store" and c.verdict is Verdict.REBUILD]
-    return frozenset(name for name in asked if name in names or _owner(name) in names)
-
-
-def _owner(store: str) -> str:
-    return store.partition("#")[0]
+    asked = (c for c in changes if c.kind == "store" and c.verdict is Verdict.REBUILD)
+    return frozenset(c.name for c in asked if c.name in names or c.owner in names)
 
 
 def remarks(changes: Sequence[Change], placed: Collection[str] = ()) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from vsc.changes import Change, Verdict, compare
 from vsc.plan import Plan
+from vsc.plan.words import counted
 from vsc.runtime.errors import CheckpointError, UpgradeError
 from vsc.runtime.metrics import Group
 from vsc.runtime.operators.carry import Carry
@@ -20,7 +22,7 @@ from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.disks import disk_of
 from vsc.runtime.spark.epoch_state import EpochState
-from vsc.runtime.spark.hadoop import Files, default_is_local
+from vsc.runtime.spark.hadoop import Files, default_is_local, is_local, local_path
 from vsc.runtime.spark.identity import IDENTITY, Identity, read_identity
 from vsc.runtime.spark.lineage import ORIGIN, Origin, check_current, check_finished
 from vsc.runtime.spark.options import Options
@@ -63,8 +65,7 @@ def looked_at(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None) -> tu
     identity = read_identity(old)
     check_current(old)
     if new is not None:
-        if new.root.rstrip("/") == old.root.rstrip("/"):
-            raise CheckpointError(f"{old.root} is the old checkpoint", "give --checkpoint a new folder")
+        _check_apart(old.root, new.root)
         _check_target(new)
     planned, done = epochs_in(old, "offsets"), epochs_in(old, "commits")
     if not done:
@@ -77,6 +78,21 @@ def looked_at(job: Upgrade, old: ReadableFiles, new: ReadableFiles | None) -> tu
             "run the old topology once more until it has ended, then upgrade",
         )
     return compare(identity.plan(old), job.plan)
+
+
+def _check_apart(old: str, new: str) -> None:
+    """CheckpointError for a new checkpoint that is the old one, or in it, or around it."""
+    was, now = (_path(root) for root in (old, new))
+    if was == now:
+        raise CheckpointError(f"{old} is the old checkpoint", "give --checkpoint a new folder")
+    if f"{now}/".startswith(f"{was}/") or f"{was}/".startswith(f"{now}/"):
+        where = "in" if len(now) > len(was) else "around"
+        raise CheckpointError(f"{new} is {where} the old checkpoint {old}", "give --checkpoint a folder beside it")
+
+
+def _path(root: str) -> str:
+    """A folder under the one name by which it can be compared with others."""
+    return os.path.realpath(local_path(root)) if is_local(root) else root.rstrip("/")
 
 
 def _check_target(files: ReadableFiles) -> None:
@@ -127,6 +143,8 @@ def upgrade(job: Upgrade, spark: SparkSession, tell: Callable[[str], None]) -> M
             tell(str(one))
         for what, count in whole.lost.flat()[Group.DROPPED_RECORDS].items():
             tell(f"of the rows that new stores are filled with, {count:,} are dropped: {what}")
+        for name, count in sorted(whole.held.items()):
+            tell(f"store {name}: {counted(count, 'row')} that it holds back {'is' if count == 1 else 'are'} dropped")
         if job.dry_run:
             tell(f"{whole.size / 1e6:.1f} MB of state would be carried over, as epoch {state.epoch} left it")
             return None
