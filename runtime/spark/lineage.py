@@ -11,6 +11,7 @@ Works without Spark, but for telling the old checkpoint.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -20,9 +21,9 @@ from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.identity import IDENTITY, read_identity
-from vsc.runtime.spark.sealed import ReadableFiles, damaged, sealed, unsealed
+from vsc.runtime.spark.sealed import ReadableFiles, damaged, epochs_in, sealed, unsealed
 
-__all__ = ["ORIGIN", "SUCCESSOR", "Forerunner", "Origin", "check_current", "check_finished", "origin_of"]
+__all__ = ["ORIGIN", "SUCCESSOR", "Forerunner", "Origin", "check_alone", "check_current", "check_finished", "origin_of"]
 
 ORIGIN = "vsc/upgrade.json"
 SUCCESSOR = "vsc/successor.json"
@@ -70,6 +71,47 @@ def check_current(files: ReadableFiles) -> None:
     )
 
 
+def check_alone(files: ReadableFiles, id: str, opened: Callable[[str], ReadableFiles]) -> None:
+    """Raises CheckpointError if the results of the query in `files`, of checkpoint `id`, have been written by another.
+
+    That is the query it goes on from, if that has gone on as well, or yet another that goes on from there. `opened`
+    opens the folder of a checkpoint. If the old checkpoint is gone, nobody can go on from it.
+    """
+    origin = origin_of(files)
+    if origin is None:
+        return
+    other, passed = None, None
+    with contextlib.suppress(Py4JError, OSError):
+        old = opened(origin.path)
+        other = unsealed(old, SUCCESSOR) if old.exists(SUCCESSOR) else None
+    with contextlib.suppress(Py4JError, OSError, CheckpointError):  # it may be half deleted
+        if other is None and old.exists(IDENTITY) and read_identity(old).id == origin.id:
+            passed = _written_after(old, origin.epoch)
+    if other is not None and other.get("id") != id:
+        raise CheckpointError(
+            f"the checkpoint {origin.path} was upgraded to {other.get('path')} as well, which has written to its sinks "
+            "since",
+            f"run that one; to run this one all the same, and write results twice, remove {origin.path}/{SUCCESSOR}",
+        )
+    if passed is not None:
+        raise CheckpointError(
+            f"the checkpoint {origin.path} has gone on to epoch {passed}, which may have written to its sinks; "
+            f"{files.root} was made of it as epoch {origin.epoch} had left it, and would write those results again",
+            f"repeat `vsc upgrade` with --from {origin.path} and a new folder, and run that one",
+        )
+
+
+def _written_after(files: ReadableFiles, epoch: int) -> int | None:
+    """The first later epoch that has written to a sink, as far as it is known; else None."""
+    following = epoch + 1
+    for later in sorted(number for number in epochs_in(files, "offsets") if number > epoch):
+        report = f"vsc/epochs/{later}.json"
+        if later != following or not files.exists(report) or any(unsealed(files, report).get("written", {}).values()):
+            return later
+        following += 1
+    return None
+
+
 class Forerunner:
     """The checkpoint that the running query of checkpoint `id`, in `files`, goes on from, if there is one."""
 
@@ -88,17 +130,5 @@ class Forerunner:
         self._origin = None
 
     def check(self) -> None:
-        """Raises CheckpointError if yet another query has gone on from it, and has written to its sinks."""
-        if self._origin is None:
-            return
-        other = None
-        with contextlib.suppress(Py4JError, OSError):
-            old = Files(self._spark, self._origin.path)
-            other = unsealed(old, SUCCESSOR) if old.exists(SUCCESSOR) else None
-        if other is not None and other.get("id") != self._id:
-            raise CheckpointError(
-                f"the checkpoint {self._origin.path} was upgraded to {other.get('path')} as well, which has written to "
-                "its sinks since",
-                f"run that one; to run this one all the same, and write results twice, remove {self._origin.path}/"
-                f"{SUCCESSOR}",
-            )
+        """`check_alone`, of this query."""
+        check_alone(self._files, self._id, lambda path: Files(self._spark, path))

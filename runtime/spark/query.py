@@ -202,8 +202,7 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
                 "correct the path of the checkpoint, or leave --back-to out",
             )
         forerunner = Forerunner(spark, opened.files, opened.id)
-        if not opened.begun:
-            forerunner.check()
+        forerunner.check()
         if opened.fresh:
             opened.create(plan)
         else:

@@ -11,9 +11,10 @@ import pytest
 from vsc.cli import main
 from vsc.compiler import compile_topology
 from vsc.plan import dump
+from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.identity import FORMAT, Identity
-from vsc.runtime.spark.lineage import ORIGIN, SUCCESSOR, Origin
-from vsc.runtime.spark.sealed import sealed
+from vsc.runtime.spark.lineage import ORIGIN, SUCCESSOR, Origin, check_alone
+from vsc.runtime.spark.sealed import LocalFiles, sealed
 
 OLD = """
 stream s (k string, n bigint, at timestamp) from files (path = '${in}', format = 'json') key k timestamp at;
@@ -165,6 +166,54 @@ def test_a_run_on_an_unfinished_upgrade_or_an_upgraded_checkpoint_is_refused(
         (folder / "old.vdsl").write_text(OLD)
         assert main(["run", "old.vdsl", "--checkpoint", name, "--var", "in=in"]) == 1
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("epochs", "refused"),
+    [
+        ({}, None),
+        ({1: {}}, None),  # it has read rows, and written none
+        ({1: {}, 2: {"sink-0": 3}}, 2),
+        ({1: {"sink-0": 1}}, 1),
+        ({1: None}, 1),  # begun: nobody knows
+        ({7: {}}, 7),  # those before are forgotten
+    ],
+)
+def test_a_run_is_refused_once_the_old_query_has_gone_on_and_written(
+    epochs: dict[int, dict[str, int] | None], refused: int | None, folder: Path
+) -> None:
+    checkpoint(folder / "new")
+    origin = Origin(f"file:{folder}/ck", "0123456789abcdef" * 2, 0)
+    (folder / "new" / ORIGIN).write_text(origin.dump())
+    (folder / "ck/vsc/epochs").mkdir()
+    for number, written in epochs.items():
+        (folder / f"ck/offsets/{number}").write_text("v1\n")
+        if written is not None:
+            (folder / f"ck/vsc/epochs/{number}.json").write_text(sealed({"epoch": number, "written": written}))
+
+    def check() -> None:
+        check_alone(LocalFiles(str(folder / "new")), "1", lambda path: LocalFiles(path.removeprefix("file:")))
+
+    if refused is None:
+        check()
+        return
+    with pytest.raises(CheckpointError, match=f"has gone on to epoch {refused}, which may have written") as caught:
+        check()
+    assert caught.value.help == f"repeat `vsc upgrade` with --from file:{folder}/ck and a new folder, and run that one"
+    (folder / "ck" / SUCCESSOR).write_text(sealed({"path": "/new", "id": "1"}))
+    check()  # the old one has refused to go on since then
+    (folder / "ck" / SUCCESSOR).write_text(sealed({"path": "/new", "id": "2"}))
+    with pytest.raises(CheckpointError, match="was upgraded to /new as well"):
+        check()
+
+
+def test_it_is_refused_before_spark_starts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    checkpoint(folder / "new")
+    (folder / "new" / ORIGIN).write_text(Origin(f"file:{folder}/ck", "0123456789abcdef" * 2, 0).dump())
+    (folder / "ck/offsets/1").write_text("v1\n")
+    (folder / "old.vdsl").write_text(OLD)
+    assert main(["run", "old.vdsl", "--checkpoint", "new", "--var", "in=in"]) == 1
+    assert f"error[VSC904]: the checkpoint file:{folder}/ck has gone on to epoch 1, which" in capsys.readouterr().err
 
 
 def test_verdicts_and_remarks_are_shown_first(

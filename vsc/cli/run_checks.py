@@ -49,6 +49,7 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> None:
     from vsc.runtime.errors import CheckpointError
     from vsc.runtime.spark.checkpoint import checked_identity
     from vsc.runtime.spark.hadoop import is_local, local_path
+    from vsc.runtime.spark.lineage import check_alone
     from vsc.runtime.spark.sealed import LocalFiles, check_epoch
 
     path = args.checkpoint
@@ -64,6 +65,8 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> None:
         raise CheckpointError(f"the checkpoint {path} cannot be written: {problem}", "give a folder that can")
     files = LocalFiles(folder)
     identity, _ = checked_identity(files, path, plan, args.partitions, args.file)
+    if identity is not None:
+        check_alone(files, identity.id, lambda old: LocalFiles(local_path(old)))
     fresh = identity is None
     if args.back_to is not None:
         if fresh:
