@@ -127,7 +127,7 @@ def _asks_old(node: Node, port: int) -> bool:
 
 
 def _passes_old(node: Node) -> bool:
-    return _is_computed(node) or node.operation.old_of_inputs
+    return _is_computed(node) or (node.store is None and node.operation.old_of_inputs)
 
 
 def _asks_latest(node: Node, port: int) -> bool:

@@ -1,8 +1,10 @@
 """Which nodes have a store, and what their clauses ask for.
 
 A store is requested by a clause, or implied. A join, a `suppress` and an aggregate of a table read their table from the
-nearest store upstream; if there is none, the node where the table begins gets one. An aggregate and a global table
-always have a store.
+nearest store upstream; if there is none, the node where the table begins gets one. So does a join of two tables that
+change with one record (a table joined with itself), if the rows before its changes are needed: when one side changes,
+the other may have changed already, so they cannot be computed from the sides. An aggregate and a global table always
+have a store.
 """
 
 from __future__ import annotations
@@ -139,7 +141,8 @@ def _implied(topology: Topology, kinds: Kinds, clauses: Mapping[str, Clause]) ->
         if isinstance(declaration.operation, syntax.Aggregate):
             found.add(name)
         for read in _looked_into(declaration.operation, kinds):
-            found.update(_stored_behind(topology, read.name.text, clauses))
+            needs_before = kinds[name] == "table" and not _only_looked_up(declaration.operation, read)
+            found.update(_stored_behind(topology, kinds, read.name.text, clauses, needs_before))
     return frozenset(found - clauses.keys())
 
 
@@ -157,11 +160,18 @@ def _looked_into(operation: syntax.Operation, kinds: Kinds) -> tuple[syntax.Inpu
             return ()
 
 
-def _stored_behind(topology: Topology, table: str, clauses: Mapping[str, Clause]) -> set[str]:
+def _only_looked_up(operation: syntax.Operation, read: syntax.Input) -> bool:
+    """Whether an operation that makes a table does not need the rows before the changes of an input."""
+    return isinstance(operation, syntax.Join) and bool(operation.on) and read is operation.right
+
+
+def _stored_behind(
+    topology: Topology, kinds: Kinds, table: str, clauses: Mapping[str, Clause], before: bool
+) -> set[str]:
     """The nodes from whose stores `table` is read: itself, or the nearest upstream that must have one.
 
     Filters, maps and `suppress` are computed from what they read. So is a join by primary key, whose inputs need stores
-    anyway.
+    anyway; unless the rows `before` changes are needed, and its sides change together.
     """
     while table not in clauses:
         declaration = topology.nodes.get(table)
@@ -172,11 +182,40 @@ def _stored_behind(topology: Topology, table: str, clauses: Mapping[str, Clause]
         match declaration.operation:
             case operation if operation.row_by_row or isinstance(operation, syntax.Suppress):
                 table = operation.inputs[0].name.text
-            case syntax.Join(on=on) if not on:
-                return set()
+            case syntax.Join(on=on) as join if not on:
+                return {table} if before and _change_together(topology, kinds, join) else set()
             case _:
                 break
     return {table}
+
+
+def _change_together(topology: Topology, kinds: Kinds, join: syntax.Join) -> bool:
+    """Whether one record may change both sides of a join of tables, before the join has seen either change."""
+    left, right = (_upstream(topology, kinds, side.name.text) for side in (join.left, join.right))
+    return not left.isdisjoint(right)
+
+
+def _upstream(topology: Topology, kinds: Kinds, name: str) -> set[str]:
+    """A node and those that it is computed from, as far as records keep their key: what is behind comes on its own."""
+    found, waiting = set[str](), [name]
+    while waiting:
+        declaration = topology.nodes.get(name := waiting.pop())
+        if declaration is None or name in found:
+            continue
+        found.add(name)
+        if isinstance(declaration, syntax.DerivedDecl) and not _moves(declaration.operation, kinds):
+            waiting.extend(read.name.text for read in declaration.operation.inputs)
+    return found
+
+
+def _moves(operation: syntax.Operation, kinds: Kinds) -> bool:
+    """Whether the records get another key for certain."""
+    match operation:
+        case syntax.Join(on=on):
+            return bool(on)
+        case syntax.Aggregate(input=read):
+            return kinds.get(read.name.text) == "table"
+    return isinstance(operation, syntax.Rekey)
 
 
 def _taken_names(topology: Topology, order: tuple[str, ...], stores: Stores) -> list[Finding]:

@@ -1,7 +1,9 @@
 """Primary-key join of two tables (KIP-914): newest row with newest row, at the later of both times.
 
 Each side's changes look into the other side; a versioned side drops changes that are not its key's newest. A look-up
-into a join without a store continues in both sides.
+into a join without a store continues in both sides. The row before a change is that of the join's own store; without
+one, it is computed from the row before on the changed side: the compiler gives a store to a join whose sides change with
+the same record.
 """
 
 from __future__ import annotations
@@ -55,9 +57,7 @@ class _TableTableJoin(Step):
     def fed(self, feeding: Sequence[Flow | None]) -> Flow:
         left, _ = feeding
         parts = [self._side(flow, flow is left) for flow in feeding if flow is not None]
-        changed = Flow.merged(parts)
-        # the join knows the rows before without the store
-        return self._site.opened(self._site.stored(changed, np.zeros(len(changed), dtype=np.bool_)))
+        return self._site.opened(self._site.stored(Flow.merged(parts)))
 
     def _side(self, flow: Flow, is_left: bool) -> Flow:
         operation = self._operation
@@ -72,7 +72,7 @@ class _TableTableJoin(Step):
         kept = self._site.kept(flow, result.failed, schema)
         flow, other, result = flow.select(kept), other.select(kept), result.select(kept)
         old = None
-        if self._site.old:
+        if self._site.owes_old:
             before = flow.old
             if before is None:
                 nothing = np.zeros(len(flow), dtype=np.bool_)

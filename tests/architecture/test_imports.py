@@ -70,3 +70,16 @@ def _imports(graph: grimp.ImportGraph, package: str) -> tuple[set[str], set[str]
     imported = {name for module in modules for name in graph.find_modules_directly_imported_by(module)}
     inside = {name for name in imported if name.split(".")[0] == "vsc"}
     return inside, imported - inside - sys.stdlib_module_names
+
+
+def test_the_oracle_shares_no_code_with_what_it_judges() -> None:
+    graph = grimp.build_graph("vsc", "tests", cache_dir=None)
+    oracle = "tests.oracle.records"
+
+    def reached(package: str) -> set[tuple[str, ...]]:
+        chains: set[tuple[str, ...]] = graph.find_shortest_chains(importer=oracle, imported=package, as_packages=True)
+        return chains
+
+    assert reached("vsc.runtime.expressions")  # its modules are seen
+    assert reached("vsc.runtime.operators") == set()
+    assert reached("vsc.runtime.state") == set()

@@ -18,16 +18,14 @@ from tests.columnar.topologies import (
     groups,
     joins,
     meeting,
-    state,
     table_joins,
     tables,
     windows,
 )
-from tests.oracle.records.stage import RecordStage
+from tests.oracle.engines import OnColumns, OneByOne
+from tests.oracle.stores import bytes_kept
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.later_stage import LaterStage
-from vsc.runtime.state.kv import MemoryKV
 
 pytestmark = pytest.mark.slow
 
@@ -60,15 +58,18 @@ def run(stage: Any, history: list[Record], parts: list[range], shuffle: random.R
 def assert_equal(
     plan: Plan, history: list[Record], observe: frozenset[str], parts: tuple[list[range], list[range]], seed: int
 ) -> None:
-    shuffle = random.Random(seed)
-    kv, other = MemoryKV(), MemoryKV()
-    options = RunOptions(on_error="drop")
-    records = RecordStage(plan, 1, kv, options, observe)
+    shuffle, options = random.Random(seed), RunOptions(on_error="drop")
+    records = OneByOne(plan, 1, options, observe)
     one_by_one = collected(run(records, history, parts[0], shuffle))
-    in_columns = collected(run(LaterStage(plan, 1, other, options, observe), history, parts[1], shuffle))
-    assert in_columns[0] == one_by_one[0]
-    assert in_columns[1] == one_by_one[1]
-    assert state(plan, other, TIMES) == state(plan, kv, TIMES)
+    kept = []
+    for cut in parts:
+        columns = OnColumns(plan, 1, options, observe)
+        in_columns = collected(run(columns, history, cut, shuffle))
+        assert in_columns[0] == one_by_one[0]
+        assert in_columns[1] == one_by_one[1]
+        assert columns.content() == records.content()
+        kept.append(bytes_kept(plan, 1, columns.kv))
+    assert kept[0] == kept[1]
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)

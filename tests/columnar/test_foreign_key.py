@@ -10,15 +10,11 @@ import pytest
 
 from tests.columnar.test_equal_to_records import KEYS, LIMITS
 from tests.columnar.topologies import Record, batches, collected
-from tests.oracle.records.stage import RecordStage
+from tests.oracle.engines import OnColumns, OneByOne
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.later_stage import LaterStage
-from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.records import Batch
-from vsc.runtime.state.kv import MemoryKV, prefix_end
-from vsc.runtime.state.kv_base import store_root
 
 JOINS = {
     "inner": "table j = join l with r on l.s select l.v + r.v as v, r.s as s, r.k as theirs;",
@@ -54,7 +50,7 @@ def topology(join: str, left: str, right: str) -> Plan:
     )
 
 
-TASKS = {"records": RecordStage, "columns": LaterStage}
+TASKS: dict[str, Any] = {"records": OneByOne, "columns": OnColumns}
 
 
 class Stages:
@@ -62,10 +58,9 @@ class Stages:
 
     def __init__(self, plan: Plan, engine: str) -> None:
         self._plan = plan
-        self.kvs = [MemoryKV() for _ in plan.stages]
         observe = frozenset(s.node for s in plan.sinks)
         options = RunOptions(on_error="drop")
-        self._tasks = [TASKS[engine](plan, s.id, self.kvs[s.id], options, observe) for s in plan.stages[1:]]
+        self._tasks = [TASKS[engine](plan, s.id, options, observe) for s in plan.stages[1:]]
 
     def process(self, read: list[tuple[str, Batch]]) -> list[Any]:
         given, results = list(read), []
@@ -76,14 +71,9 @@ class Stages:
             given += result.batches
         return results
 
-    def subscriptions(self) -> list[tuple[bytes, bytes]]:
-        found: list[tuple[bytes, bytes]] = []
-        for stage, kv in zip(self._plan.stages, self.kvs, strict=True):
-            for name in stage.nodes:
-                if name.endswith("#answer"):
-                    start = store_root(store_prefix(stage, name)) + b"s"
-                    found += kv.scan(start, prefix_end(start))
-        return found
+    def content(self) -> list[Any]:
+        """What all stages keep."""
+        return [task.content() for task in self._tasks]
 
 
 def history(rng: random.Random, length: int) -> list[Record]:
@@ -106,7 +96,7 @@ def run(plan: Plan, engine: str, records: list[Record], rng: random.Random) -> t
     for start, end in pairwise(marks):
         part = [(i, records[i]) for i in range(start, end) if records[i][0] in entering]
         results += stages.process(batches(part, rng)) if part else []
-    return (*collected(results), stages.subscriptions())
+    return (*collected(results), stages.content())
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -24,10 +24,9 @@ from tests.columnar.topologies import (
     collected,
     item,
     number,
-    state,
     unversioned,
 )
-from tests.oracle.records.stage import RecordStage
+from tests.oracle.engines import OnColumns, OneByOne
 from vsc.plan.expressions import Call
 from vsc.plan.expressions import Column as Ref
 from vsc.plan.nodes import AggregateCall, Column, Filter, Map, Plan, Schema, Window
@@ -97,11 +96,10 @@ def test_equal_with_failing_records(kind: str, seed: int) -> None:
     records, rng = history(seed, big=seed % 4 == 3), random.Random(seed)
     observe, options = frozenset(plan.stages[1].nodes), RunOptions(on_error="drop")
     found = []
-    for one in (lambda kv: RecordStage(plan, 1, kv, options, observe),
-                lambda kv: LaterStage(plan, 1, kv, options, observe)):  # fmt: skip
-        kv = MemoryKV()
-        rows, metrics = collected(run(one(kv), records, cut(rng, records), random.Random(seed)))
-        found.append((rows, metrics, state(plan, kv, TIMES)))
+    for engine in (OneByOne, OnColumns):
+        stage = engine(plan, 1, options, observe)
+        rows, metrics = collected(run(stage, records, cut(rng, records), random.Random(seed)))
+        found.append((rows, metrics, stage.content()))
     by_record, in_columns = found
     assert in_columns[0] == by_record[0]
     assert in_columns[1] == by_record[1]

@@ -14,10 +14,9 @@ from tests.columnar.topologies import (
     collected,
     item,
     number,
-    state,
     versioned,
 )
-from tests.oracle.records.stage import RecordStage
+from tests.oracle.engines import OnColumns, OneByOne
 from vsc.plan.expressions import Call
 from vsc.plan.nodes import Column, Map, Plan, Schema
 from vsc.plan.types import DOUBLE
@@ -26,7 +25,6 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.state.kv import MemoryKV
 
-TASKS = {"records": RecordStage, "columns": LaterStage}
 HISTORY = [("t", "a", 1, (1, "x")), ("s", "a", 1, (0, "y")), ("t", "a", 2, (2, "x")), ("s", "a", 2, (3, "y"))]
 
 
@@ -49,15 +47,14 @@ def test_the_first_failure_is_raised_and_nothing_is_written() -> None:
     assert list(kv.scan(b"", None)) == []
 
 
-def test_the_engines_take_turns_over_one_state() -> None:
+def test_records_that_fail_are_left_out() -> None:
     plan = dividing()
     observe = frozenset(plan.stages[1].nodes)
     found = []
-    for engine in ("records", "columns"):
-        kv = MemoryKV()
-        task = TASKS[engine](plan, 1, kv, RunOptions(on_error="drop"), observe)
+    for engine in (OneByOne, OnColumns):
+        task = engine(plan, 1, RunOptions(on_error="drop"), observe)
         results = [task.process(batches([(i, record)], random.Random(0))) for i, record in enumerate(HISTORY)]
-        found.append((*collected(results), state(plan, kv, [1, 2])))
+        found.append((*collected(results), task.content()))
     assert found[0] == found[1]
     dropped = found[1][1].as_dict()["dropped_records"]
     assert dropped == {"shares": {"expression_failed": 1}}

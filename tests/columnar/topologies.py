@@ -38,12 +38,7 @@ from vsc.plan.nodes import (
     Window,
 )
 from vsc.plan.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, DecimalType
-from vsc.runtime.operators.layout import store_prefix
 from vsc.runtime.records import Batch, Metrics, Order, Origin
-from vsc.runtime.state.kv import OrderedKV, prefix_end
-from vsc.runtime.state.kv_base import store_root
-from vsc.runtime.state.timed_rows import TimestampedStore
-from vsc.runtime.state.versioned import VersionedStore
 from vsc.runtime.values import to_array, to_values
 
 KEY = Column("k", STRING)
@@ -350,28 +345,6 @@ def _rows(batch: Batch) -> list[Any]:
             batch.present.tolist(), zip(*columns, strict=True), strict=True,
         )
     )  # fmt: skip
-
-
-def state(plan: Plan, kv: OrderedKV, times: Sequence[int]) -> dict[str, Any]:
-    """What all stores of stage 1 hold, as their readers see it, and what aggregates keep, byte for byte."""
-    found: dict[str, Any] = {}
-    stage = plan.stages[1]
-    for name in stage.nodes:
-        prefix, store = store_prefix(stage, name), plan.node(name).store
-        if isinstance(plan.node(name).operation, Aggregate):
-            kept = store_root(prefix + b"a")
-            found[f"{name} keeps"] = list(kv.scan(kept, prefix_end(kept)))
-        if store is None:
-            continue
-        if store.kind == "unversioned":
-            found[name] = list(TimestampedStore(kv, prefix).scan())
-            continue
-        assert store.retention is not None
-        opened = VersionedStore(kv, prefix, store.retention, store.segment, store.grace)
-        keys = [key for key, _ in opened.scan()]
-        versions = [list(opened.versions(key)) for key in keys]
-        found[name] = (opened.observed_stream_time, keys, versions, [list(opened.scan(t)) for t in times])
-    return found
 
 
 def meeting(retention: int, grace: int) -> Plan:

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.oracle.engines import OnColumns, OneByOne
 from tests.oracle.epochs import EpochRow, order_epoch
-from tests.oracle.records.stage import RecordStage
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.local import LocalRuntime
@@ -196,7 +196,7 @@ def stage_inputs(plan: Plan, keys: list[str], numbers: list[int], start: int) ->
 def test_batches_of_all_sizes_give_what_records_give(failing: bool) -> None:
     topology = compile_topology(ENGINES_TEXT, path="t.vdsl")
     options = RunOptions(on_error="drop")
-    tasks = [task(topology, 1, MemoryKV(), options, frozenset({"j", "t"})) for task in (LaterStage, RecordStage)]
+    tasks = [task(topology, 1, options, frozenset({"j", "t"})) for task in (OnColumns, OneByOne)]
     rng = random.Random(1)
     start, found = 0, [dict[str, list[Any]](), dict[str, list[Any]]()]
     for count in (3, 700, 2, 900, 5):
@@ -232,7 +232,7 @@ def test_what_waits_is_counted_and_comes_out_in_order() -> None:
     assert stage.held == 0
 
 
-@pytest.mark.parametrize("task", [RecordStage, LaterStage])
+@pytest.mark.parametrize("task", [OneByOne, OnColumns])
 def test_what_the_end_brings_out_of_several_partitions_has_one_order(task: Any) -> None:
     topology = plan()
     source = StageZero(topology, RunOptions())
@@ -240,7 +240,7 @@ def test_what_the_end_brings_out_of_several_partitions_has_one_order(task: Any) 
     fed = [EpochRow("s", "", i, {"k": k, "v": "b", "a": "c"}, time) for i, (k, time) in enumerate(times.items())]
     drained: list[Batch] = []
     for partition in (1, 0):
-        stage = task(topology, 1, MemoryKV(), RunOptions(), frozenset({"j"}), partition)
+        stage = task(topology, 1, RunOptions(), frozenset({"j"}), partition)
         ((_, chunk),) = rows(topology, fed[partition : partition + 2])
         drained.append(dict(stage.process(source.process("s", chunk).batches, drain=True).batches)["j"])
     both = Batch.concat(drained).sorted()

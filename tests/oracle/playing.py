@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.oracle.engines import Ran, by_record, on_columns
 from tests.oracle.epochs import EpochRow, order_epoch
-from tests.oracle.stores import Stores
+from tests.oracle.stores import Shown, Stores
 from vsc.plan.nodes import Plan, Source
 from vsc.runtime.errors import ExpressionError
 from vsc.runtime.local import LocalRuntime
@@ -38,11 +38,13 @@ class Deleted(dict[str, Any]):
 
 @dataclass(frozen=True)
 class Played:
-    """What became of a history. `state`: before and after the end of the input. `failure`: what ended it early."""
+    """What became of a history. `state`: before and after the end of the input; `stores`: where it lies in the end, of
+    what is shipped. `failure`: what ended it early."""
 
     batches: dict[str, list[Batch]]
     metrics: dict[str, Any]
-    state: tuple[dict[Any, Any], ...]
+    state: tuple[dict[Any, Shown], ...]
+    stores: Stores
     failure: str | None
     ran: Ran
     runtime: LocalRuntime
@@ -106,11 +108,11 @@ def difference(found: Played, expected: Played, in_sequence: bool) -> str:
     return ""
 
 
-def _rows_apart(ours: Any, theirs: Any) -> str:
-    if not isinstance(ours, dict) or not isinstance(theirs, dict):
-        return f"\n  found    {ours}\n  expected {theirs}"
-    keys = [key for key in sorted(ours.keys() | theirs.keys()) if ours.get(key) != theirs.get(key)]
-    return "".join(f"\n  {key}: found {ours.get(key)}, expected {theirs.get(key)}" for key in keys[:5])
+def _rows_apart(ours: Shown | None, theirs: Shown | None) -> str:
+    (*clocks, rows), (*others, expected) = ours or (None, 0, []), theirs or (None, 0, [])
+    if clocks != others:
+        return f"clock and how much waits: found {clocks}, expected {others}"
+    return f"found {[r for r in rows if r not in expected][:5]}, expected {[r for r in expected if r not in rows][:5]}"
 
 
 def by_key(records: Sequence[tuple[Any, ...]]) -> dict[Any, list[tuple[Any, ...]]]:
@@ -178,19 +180,22 @@ class _Play:
 
     def all(self, epochs: Epochs, restarts: Sequence[bool]) -> Played:
         runtime = self._started()
-        state: tuple[dict[Any, Any], ...] = ()
+        state: tuple[dict[Any, Shown], ...] = ()
         failure = None
         try:
             for number, epoch in enumerate(epochs):
                 if number < len(restarts) and restarts[number]:
                     runtime = self._started()
                 self._collect(runtime.process(self._rows(epoch)))
-            state = (self._stores.content(self._plan),)
+            state = (self._content(),)
             self._collect(runtime.drain())
-            state = (*state, self._stores.content(self._plan))
+            state = (*state, self._content())
         except ExpressionError as error:
             failure = str(error)
-        return Played(self._batches, self._metrics.as_dict(), state, failure, self._ran, runtime)
+        return Played(self._batches, self._metrics.as_dict(), state, self._stores, failure, self._ran, runtime)
+
+    def _content(self) -> dict[Any, Shown]:
+        return self._ran.content() if self._ran.oracles else self._stores.content(self._plan)
 
     def _started(self) -> LocalRuntime:
         runtime = LocalRuntime(

@@ -1,19 +1,25 @@
-"""The state of all stages in memory, and what lies in it, so that two of them can be compared."""
+"""What is kept in all stages, as its readers see it and byte for byte, so that two states can be compared."""
 
 from __future__ import annotations
 
 import struct
 from typing import Any
 
-from vsc.plan.nodes import Plan
+from tests.oracle.records.tables import Content
+from vsc.plan.nodes import Aggregate, Plan
 from vsc.runtime.operators.layout import store_prefix
-from vsc.runtime.state.kv import MemoryKV, prefix_end
+from vsc.runtime.operators.views import Question
+from vsc.runtime.operators.views.catalog import open_view, stores_of
+from vsc.runtime.operators.views.question import StoreInfo
+from vsc.runtime.state.kv import MemoryKV, OrderedKV, prefix_end
 from vsc.runtime.state.kv_base import store_root
-from vsc.runtime.state.versioned import VersionedStore
 
-__all__ = ["Stores"]
+__all__ = ["Shown", "Stores", "bytes_kept", "shown", "shown_in"]
 
 _MARKS = (struct.pack("<4sH", b"VSTS", 1), struct.pack("<4sH", b"VSUB", 1))
+
+Shown = tuple[int | None, int, list[str]]
+"""A `Content` with its rows as text: NaN is equal to itself and 0.0 is not -0.0."""
 
 
 class Stores:
@@ -26,24 +32,51 @@ class Stores:
         """The state of one stage and partition."""
         return self._kept.setdefault((stage, partition), MemoryKV())
 
-    def content(self, plan: Plan) -> dict[Any, Any]:
-        """Versioned stores as their readers see them, for when they clear what is too old is up to them; of all else
-        every byte, but for marks that say nothing except that a store has been written to.
-        """
-        found: dict[Any, Any] = {}
+    def content(self, plan: Plan) -> dict[Any, Shown]:
+        """What lies in every store: by stage, partition, node, and whether it is the node's table or beside it."""
+        found: dict[Any, Shown] = {}
         for (stage, partition), kv in sorted(self._kept.items()):
-            rows = {key: value for key, value in kv.scan(b"", None) if value not in _MARKS}
-            for name in plan.stages[stage].nodes:
-                store, prefix = plan.node(name).store, store_prefix(plan.stages[stage], name)
-                if store is None or store.kind != "versioned":
-                    continue
-                assert store.retention is not None
-                opened = VersionedStore(kv, prefix, store.retention, store.segment, store.grace)
-                newest = list(opened.scan())
-                versions = {key: list(opened.versions(key)) for key, _ in newest}
-                found[stage, partition, name] = opened.observed_stream_time, newest, versions
-                root = store_root(prefix)
-                for key, _ in kv.scan(root, prefix_end(root)):
-                    rows.pop(key, None)
-            found[stage, partition] = rows
-        return {place: content for place, content in found.items() if content}
+            found |= {(stage, partition, *place): one for place, one in shown_in(plan, stage, kv).items()}
+        return found
+
+    def bytes_kept(self, plan: Plan) -> dict[Any, bytes]:
+        """See the function, for all stages and partitions."""
+        found: dict[Any, bytes] = {}
+        for (stage, partition), kv in sorted(self._kept.items()):
+            found |= {(stage, partition, key): value for key, value in bytes_kept(plan, stage, kv).items()}
+        return found
+
+
+def shown(content: Content) -> Shown:
+    """The content with its rows as text."""
+    clock, held, rows = content
+    return clock, held, [repr(row) for row in rows]
+
+
+def shown_in(plan: Plan, stage: int, kv: OrderedKV) -> dict[tuple[str, str], Shown]:
+    """What lies in the stores of a stage, by node, and whether it is the node's table or beside it."""
+    stores = [store for store in stores_of(plan) if store.stage == stage]
+    return {(s.node, "table" if s.is_table else "beside"): shown(_content(plan, s, kv)) for s in stores}
+
+
+def _content(plan: Plan, store: StoreInfo, kv: OrderedKV) -> Content:
+    view = open_view(plan, store, kv)
+    grouped = isinstance(plan.node(store.node).operation, Aggregate) and not store.is_table
+    rows = [
+        (entry.key, entry.value, *entry.extra, *([str(entry.status)] if grouped else []))
+        for entry in view.answer(Question(history=store.is_table))
+    ]
+    return view.stream_time, view.held, rows
+
+
+def bytes_kept(plan: Plan, stage: int, kv: OrderedKV) -> dict[bytes, bytes]:
+    """Every row of a stage's map, but for those of versioned stores: when they clear what is too old is up to them; and
+    for marks that say nothing except that a store has been written to."""
+    rows = {key: value for key, value in kv.scan(b"", None) if value not in _MARKS}
+    for name in plan.stages[stage].nodes:
+        store = plan.node(name).store
+        if store is not None and store.kind == "versioned":
+            root = store_root(store_prefix(plan.stages[stage], name))
+            for key, _ in kv.scan(root, prefix_end(root)):
+                rows.pop(key, None)
+    return rows

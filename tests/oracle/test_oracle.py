@@ -101,7 +101,7 @@ def test_a_difference_is_seen_in_results_order_metrics_and_state() -> None:
     less = shipped(plan, history[:1], ["x"])
     assert "records, not" in difference(less, found, in_sequence=False)
     assert difference(replace(found, metrics={}), found, True).startswith("metrics")
-    assert difference(replace(found, state=({}, {})), found, True).startswith("state of (1, 0)")
+    assert difference(replace(found, state=({}, {})), found, True).startswith("state of (1, 0, 'x', 'beside')")
 
 
 def test_the_wrong_engine_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Generic, Literal, TypeVar
+
 INFINITE = 2**63 - 1
 
 
-class Model:
+Key = TypeVar("Key")
+Row = TypeVar("Row")
+Outcome = Literal["latest", "superseded", "expired"]
+
+
+class Model(Generic[Key, Row]):
     """The contract, spelled out on plain dictionaries. Answers are plain tuples and words."""
 
     def __init__(self, retention: int, grace: int) -> None:
         self.retention = retention
         self.grace = grace
         self.time = -1
-        self.rows: dict[bytes, dict[int, bytes | None]] = {}
+        self.rows: dict[Key, dict[int, Row | None]] = {}
 
     @property
     def horizon(self) -> int:
         return self.time - max(self.retention, self.grace)
 
-    def put(self, key: bytes, value: bytes | None, timestamp: int) -> tuple[str, int | None]:
+    def put(self, key: Key, value: Row | None, timestamp: int) -> tuple[Outcome, int | None]:
         if timestamp < self.time - self.grace:
             return "expired", None
         self.time = max(self.time, timestamp)
@@ -27,14 +34,14 @@ class Model:
         later = [t for t in mine if t > timestamp]
         return ("superseded", min(later)) if later else ("latest", None)
 
-    def delete(self, key: bytes, timestamp: int) -> tuple[bytes, int, int | None] | None:
+    def delete(self, key: Key, timestamp: int) -> tuple[Row, int, int | None] | None:
         if timestamp < self.time - self.grace:
             return None
         before = self.lookup(key, timestamp)
         self.put(key, None, timestamp)
         return None if isinstance(before, str) else before
 
-    def lookup(self, key: bytes, as_of: int | None) -> tuple[bytes, int, int | None] | str:
+    def lookup(self, key: Key, as_of: int | None) -> tuple[Row, int, int | None] | str:
         history = self.history(key)
         if not history:
             too_old = as_of is not None and as_of < self.time - self.retention
@@ -51,7 +58,7 @@ class Model:
                 return value, start, end
         return "no_record"
 
-    def history(self, key: bytes) -> list[tuple[int, int | None, bytes | None]]:
+    def history(self, key: Key) -> list[tuple[int, int | None, Row | None]]:
         """All versions, oldest first; nothing if the newest is a tombstone that is forgotten."""
         times = sorted(self.rows.get(key, {}))
         ends: list[int | None] = [*times[1:], None] if times else []
@@ -60,7 +67,7 @@ class Model:
             return []
         return found
 
-    def versions(self, key: bytes, start: int | None, end: int | None) -> list[tuple[bytes, int, int | None]]:
+    def versions(self, key: Key, start: int | None, end: int | None) -> list[tuple[Row, int, int | None]]:
         """Newest first."""
         low = max(-1 if start is None else start, self.time - self.retention)
         high = INFINITE if end is None else end
@@ -71,7 +78,7 @@ class Model:
                 found.append((value, begin, until))
         return found[::-1]
 
-    def known(self, key: bytes, start: int, end: int) -> list[tuple[int, int, bytes | None]]:
+    def known(self, key: Key, start: int, end: int) -> list[tuple[int, int, Row | None]]:
         """What `versions_many` gives of a key: (valid from, valid to, value), oldest first."""
         found = []
         for begin, until, value in self.history(key):

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.oracle.records.tables import RecordBuffer
 from vsc.runtime.errors import StateError
-from vsc.runtime.state.grace_buffer import Buffered
+from vsc.runtime.state.grace_buffer import Buffered, TimeOrderedBuffer
 from vsc.runtime.state.kv import MemoryKV, OverlayKV, apply_changelog
 from vsc.runtime.state.suppressed import Suppressed, SuppressedRow
 
@@ -22,19 +21,23 @@ operations = st.lists(
 )
 
 
+def add(buffer: TimeOrderedBuffer, time: int, key: bytes, payload: bytes) -> None:
+    buffer.pass_through(1, time, [(0, Buffered(time, key, payload))])
+
+
 @settings(max_examples=200, deadline=None)
 @given(ops=operations)
 def test_records_come_out_by_time_key_and_arrival(ops: list[object]) -> None:
     base = MemoryKV()
     overlay = OverlayKV(base)
-    buffer = RecordBuffer(overlay, b"p")
+    buffer = TimeOrderedBuffer(overlay, b"p")
     waiting: list[tuple[int, bytes, int]] = []
     arrived, clock = 0, -1
     for op in ops:
         if op == "restart":
             apply_changelog(base, overlay.changelog())
             overlay = OverlayKV(base)
-            buffer = RecordBuffer(overlay, b"p")
+            buffer = TimeOrderedBuffer(overlay, b"p")
         elif isinstance(op, int):
             due = sorted(one for one in waiting if one[0] <= op)
             waiting = [one for one in waiting if one[0] > op]
@@ -46,7 +49,7 @@ def test_records_come_out_by_time_key_and_arrival(ops: list[object]) -> None:
                 passed = [Buffered(time, key, b"%d" % at) for time, key, at in rows]
                 buffer.pass_through(len(rows), max((row[0] for row in rows), default=-1), list(enumerate(passed)))
             else:
-                buffer.add(rows[0][0], rows[0][1], b"%d" % rows[0][2])
+                add(buffer, rows[0][0], rows[0][1], b"%d" % rows[0][2])
             waiting += rows
             arrived += len(rows)
             clock = max([clock, *(row[0] for row in rows)])
@@ -56,9 +59,9 @@ def test_records_come_out_by_time_key_and_arrival(ops: list[object]) -> None:
 
 def test_prefixes_do_not_mix() -> None:
     kv = MemoryKV()
-    one, other = RecordBuffer(kv, b"a"), RecordBuffer(kv, b"ab")
-    one.add(5, b"k", b"1")
-    other.add(3, b"k", b"2")
+    one, other = TimeOrderedBuffer(kv, b"a"), TimeOrderedBuffer(kv, b"ab")
+    add(one, 5, b"k", b"1")
+    add(other, 3, b"k", b"2")
     assert list(one.pop_until(9)) == [(5, b"k", b"1")]
     assert list(other.pop_until(2**63 - 1)) == [(3, b"k", b"2")]
     assert (one.stream_time, other.stream_time) == (5, 3)
@@ -66,7 +69,7 @@ def test_prefixes_do_not_mix() -> None:
 
 def test_bytes_stay_the_same() -> None:
     kv = MemoryKV()
-    RecordBuffer(kv, b"p").add(258, b"a\0b", b"payload")
+    add(TimeOrderedBuffer(kv, b"p"), 258, b"a\0b", b"payload")
     assert {key.hex(): value.hex() for key, value in kv.scan(b"", None)} == {
         "00017062" + "0000000000000102" + "6100ff62" + "0000" + "0000000000000000": b"payload".hex(),
         "0001706d": "56535442" + "01000000" + "0201000000000000" + "0100000000000000" + "0100000000000000",
@@ -77,14 +80,14 @@ def test_foreign_bytes_are_refused() -> None:
     kv = MemoryKV()
     kv.write([(b"\0\x01pm", b"VSTS\x01\0")])
     with pytest.raises(StateError, match="not the buffer of a join with grace of format version 1"):
-        RecordBuffer(kv, b"p")
+        TimeOrderedBuffer(kv, b"p")
 
 
 def test_a_record_behind_what_was_taken_out_is_found() -> None:
-    buffer = RecordBuffer(MemoryKV(), b"p")
-    buffer.add(9, b"k", b"late")
+    buffer = TimeOrderedBuffer(MemoryKV(), b"p")
+    add(buffer, 9, b"k", b"late")
     assert list(buffer.pop_until(5)) == []
-    buffer.add(2, b"k", b"early")
+    add(buffer, 2, b"k", b"early")
     assert list(buffer.pop_until(3)) == [(2, b"k", b"early")]
     assert (len(buffer), buffer.stream_time) == (1, 9)
 
@@ -125,9 +128,9 @@ class Counting(OverlayKV):
 
 def test_what_has_gone_out_is_not_looked_at_again() -> None:
     kv, count = Counting(MemoryKV()), 500
-    buffer = RecordBuffer(kv, b"p")
+    buffer = TimeOrderedBuffer(kv, b"p")
     for time in range(count):
-        buffer.add(time, b"k", b"v")
+        add(buffer, time, b"k", b"v")
         assert len(list(buffer.pop_until(time - 20))) == (time >= 20)
     assert kv.looked_at < 4 * count
 

@@ -35,6 +35,4 @@ def fill_of(plan: Plan, node: Node, keeps: Callable[[Node], bool]) -> Fill | Non
     while not through or (not keeps(at) and at.operation.row_by_row and at.kind == "table" and at.store is None):
         through.append(at)
         at = plan.node(at.inputs[0])
-    # The rows before a change that such a table gives its readers are not the rows that it keeps.
-    usable = keeps(at) and not at.operation.old_of_inputs
-    return Fill(at, tuple(reversed(through))) if usable else None
+    return Fill(at, tuple(reversed(through))) if keeps(at) else None

@@ -50,8 +50,8 @@ class Facts:
 
     Every partition sees all rows of a source's table that is `global_`.
 
-    Table: `row_by_row` if each row is computed from one row of the input; its own store, if it has one, then knows the
-    rows before changes. With `old_of_inputs`, these come from the inputs, whether it has a store or not.
+    Table: `row_by_row` if each row is computed from one row of the input. A table's own store, if it has one, knows the
+    rows before changes; without one, they come from the inputs if it is `row_by_row` or has `old_of_inputs`.
     """
 
     __slots__ = ()

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tests.oracle.records.context import Context
-from tests.oracle.records.tables import TableStore, open_table
-from vsc.plan.nodes import Filter, Map, Node, Plan, Schema, Stage
-from vsc.runtime.operators.layout import store_prefix
-from vsc.runtime.state.kv import OrderedKV
-from vsc.runtime.state.suppressed import Suppressed
+from tests.oracle.records.expressions import Row
+from tests.oracle.records.suppress import Held, Size
+from tests.oracle.records.tables import Content, TableStore, open_table
+from vsc.plan.nodes import Filter, Map, Node, Plan, Schema, Stage, Suppress
 
 __all__ = ["Built", "Consumer", "Parts", "Waiting", "ports"]
 
@@ -35,25 +34,21 @@ class Waiting(Protocol):
 
 
 class Parts:
-    """A stage that is being built. `tables` are its stores and `waiting` what holds things back, by node.
+    """A stage that is being built. All by node: `tables` are its stores, `waiting` what holds things back, `suppressed`
+    what each `suppress` holds (for look-ups), `beside` what an operator keeps beside its table.
 
-    `finishers` are called, each in its turn, behind the last record of a batch.
+    `finishers` are called, each in its turn, behind the last record of a batch. `size`: see `Size`.
     """
 
-    def __init__(self, plan: Plan, stage: Stage, kv: OrderedKV, context: Context) -> None:
-        self.plan, self.stage, self.kv, self.context = plan, stage, kv, context
+    def __init__(self, plan: Plan, stage: Stage, context: Context, size: Callable[[Schema], Size]) -> None:
+        self.plan, self.stage, self.context, self.size = plan, stage, context, size
         self.nodes = {n.name: n for n in plan.nodes}
         own = [self.nodes[name] for name in stage.nodes]
-        self.tables: dict[str, TableStore] = {n.name: open_table(kv, stage, n) for n in own if n.store is not None}
+        self.tables: dict[str, TableStore] = {n.name: open_table(n) for n in own if n.store is not None}
         self.waiting: dict[str, Waiting] = {}
-        self._suppressed: dict[str, Suppressed] = {}
+        self.suppressed: dict[str, dict[Row, Held]] = {n.name: {} for n in own if isinstance(n.operation, Suppress)}
+        self.beside: dict[str, Callable[[], Content]] = {}
         self.finishers: list[Callable[[], None]] = []
-
-    def suppressed(self, name: str) -> Suppressed:
-        """What the `suppress` of that name holds back: one object for the operator and for look-ups."""
-        if name not in self._suppressed:
-            self._suppressed[name] = Suppressed(self.kv, store_prefix(self.stage, name) + b"s")
-        return self._suppressed[name]
 
     def schema(self, node: Node) -> Schema:
         """The schema of the node's (first) input."""

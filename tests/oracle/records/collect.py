@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import Row
 from vsc.plan.nodes import Column, Schema
-from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.records import Batch, Order
 from vsc.runtime.values import to_array
 
@@ -38,7 +38,7 @@ class Collector:
         self._values: list[Row | None] = []
         self._times: list[int] = []
 
-    def stream(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+    def stream(self, key: Row, value: Row | None, time: int) -> None:
         """Takes a stream's record."""
         context = self._context
         context.counter += 1
@@ -48,9 +48,9 @@ class Collector:
         self._values.append(value)
         self._times.append(time)
 
-    def table(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+    def table(self, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
         """Takes a table's change."""
-        self.stream(kb, key, new, time)
+        self.stream(key, new, time)
 
     def drain(self) -> Batch:
         """The collected records, in the order in which they came; the collector is empty afterwards."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from vsc.runtime.operators.evaluate import Row
+from tests.oracle.records.expressions import Row
 
 __all__ = ["ChangeConsumer", "Put", "RecordConsumer"]
 
-RecordConsumer = Callable[[bytes, Row, "Row | None", int], None]
-"""Takes a stream's record: encoded key, key columns, value columns (None: no value), event time in ms."""
+RecordConsumer = Callable[[Row, "Row | None", int], None]
+"""Takes a stream's record: key columns, value columns (None: no value), event time in ms."""
 
-ChangeConsumer = Callable[[bytes, Row, "Row | None", "Row | None", bool, int], None]
-"""Takes a table's change: encoded key, key columns, new row, old row (each None: none), is_latest, event time in ms.
+ChangeConsumer = Callable[[Row, "Row | None", "Row | None", bool, int], None]
+"""Takes a table's change: key columns, new row, old row (each None: none), is_latest, event time in ms.
 
 The old row is the newest one before the change; also None if nothing downstream reads it."""
 
@@ -21,8 +21,8 @@ The old row is the newest one before the change; also None if nothing downstream
 class Put(Protocol):
     """The result table as an operator needs it: its writes and its newest rows."""
 
-    def newest(self, kb: bytes) -> Row | None:
+    def newest(self, key: Row) -> Row | None:
         """The key's newest row; None without one."""
 
-    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Row | None, time: int) -> None:
         """Writes a row and sends it on."""

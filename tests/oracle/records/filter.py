@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from tests.oracle.records.consumer import ChangeConsumer, RecordConsumer
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import NodeFailure, Row
 from tests.oracle.records.put import TablePut
-from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.evaluate import Row
 
 __all__ = ["StreamFilter", "TableFilter"]
 
@@ -24,7 +23,7 @@ class StreamFilter:
         self._context = context
         self._forward = forward
 
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+    def process(self, key: Row, value: Row | None, time: int) -> None:
         """Takes a stream's record."""
         try:
             kept = self._holds(key + (self._absent if value is None else value), None, time, None)
@@ -32,7 +31,7 @@ class StreamFilter:
             self._context.failed(failure)
             return
         if kept:
-            self._forward(kb, key, value, time)
+            self._forward(key, value, time)
 
 
 class TableFilter:
@@ -60,7 +59,7 @@ class TableFilter:
         self._context = context
         self._forward = forward
 
-    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
         """Takes a table's change."""
         try:
             if new is not None and not self._holds(key + new, None, time, None):
@@ -69,17 +68,17 @@ class TableFilter:
             self._context.failed(failure)
             return
         put = self._put
-        before = self._before(kb, key, old, time) if self._old else None
+        before = self._before(key, old, time) if self._old else None
         if self._dedupe and new is None and before is None:
             return
         if put is None:
-            self._forward(kb, key, new, before, latest, time)
+            self._forward(key, new, before, latest, time)
         else:
-            put.process(kb, key, new, before, time)
+            put.process(key, new, before, time)
 
-    def _before(self, kb: bytes, key: Row, old: Row | None, time: int) -> Row | None:
+    def _before(self, key: Row, old: Row | None, time: int) -> Row | None:
         if self._put is not None:
-            return self._put.newest(kb)
+            return self._put.newest(key)
         try:
             return old if old is not None and self._holds(key + old, None, time, None) else None
         except NodeFailure:

@@ -6,25 +6,24 @@ A predicate is applied to the version that the store finds; if it fails there is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from tests.oracle.records.expressions import Row, Values
+from tests.oracle.records.suppress import Held
 from tests.oracle.records.tables import Found
 from vsc.runtime.metrics import Missed
-from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.suppressed import Suppressed
 
 __all__ = ["Getter", "filtered", "mapped", "suppressed_getter"]
 
-Getter = Callable[[bytes, Row, "int | None"], "Found | Missed"]
-"""Looks up (encoded key, key columns, as of or None for the newest); raises NodeFailure if an expression fails."""
+Getter = Callable[[Row, "int | None"], "Found | Missed"]
+"""Looks up (key columns, as of or None for the newest); raises NodeFailure if an expression fails."""
 
 
 def filtered(parent: Getter, holds: Callable[..., bool]) -> Getter:
     """The getter of a filter without a store."""
 
-    def get(kb: bytes, key: Row, as_of: int | None) -> Found | Missed:
-        found = parent(kb, key, as_of)
+    def get(key: Row, as_of: int | None) -> Found | Missed:
+        found = parent(key, as_of)
         if isinstance(found, Missed) or holds(key + found[0], None, found[1], None):
             return found
         return Missed.TOMBSTONE
@@ -35,8 +34,8 @@ def filtered(parent: Getter, holds: Callable[..., bool]) -> Getter:
 def mapped(parent: Getter, values: Values) -> Getter:
     """The getter of a map without a store."""
 
-    def get(kb: bytes, key: Row, as_of: int | None) -> Found | Missed:
-        found = parent(kb, key, as_of)
+    def get(key: Row, as_of: int | None) -> Found | Missed:
+        found = parent(key, as_of)
         if isinstance(found, Missed):
             return found
         row, valid_from, valid_to = found
@@ -48,16 +47,16 @@ def mapped(parent: Getter, values: Values) -> Getter:
 _UNKNOWN = -1
 
 
-def suppressed_getter(held: Suppressed, rows: RowCodec, parent: Getter) -> Getter:
+def suppressed_getter(held: Mapping[Row, Held], parent: Getter) -> Getter:
     """The look-up into a table without store that a `suppress` makes: as if what is held back had not happened yet.
 
     Since when the row before has been valid is not known then: -1, as in Kafka Streams.
     """
 
-    def get(kb: bytes, key: Row, as_of: int | None) -> Found | Missed:
-        (waiting,) = held.get_many([kb])
+    def get(key: Row, as_of: int | None) -> Found | Missed:
+        waiting = held.get(key)
         if waiting is None:
-            return parent(kb, key, as_of)
-        return Missed.NO_RECORD if waiting.before is None else (rows.decode(waiting.before), _UNKNOWN, None)
+            return parent(key, as_of)
+        return Missed.NO_RECORD if waiting.before is None else (waiting.before, _UNKNOWN, None)
 
     return get

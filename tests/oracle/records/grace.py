@@ -1,46 +1,43 @@
 """The grace buffer in front of a stream-table join (KIP-923): a record waits until stream time is `grace` past it.
 
-Records come out in the order of (event time, encoded key, arrival), after each record that was taken in. One that is
-too late to wait is joined at once, and moves nothing. The buffer's clock is the highest time that it has taken in; it
-is kept with the buffer, so a restart changes nothing (D11). What comes out is caused by the record that moved the
-clock: it carries that one's order, and its own time.
+Records come out in the order of (event time, key, arrival), after each record that was taken in. One that is too late
+to wait is joined at once, and moves nothing. The buffer's clock is the highest time that it has taken in (D11). What
+comes out is caused by the record that moved the clock: it carries that one's order, and its own time.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import Row
+from tests.oracle.records.order import rows_in_order
 from tests.oracle.records.stream_table_join import StreamTableJoin
-from tests.oracle.records.tables import RecordBuffer
+from tests.oracle.records.tables import Content
 from vsc.plan.nodes import Schema
-from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.state.keys import KeyCodec
-from vsc.runtime.state.rows import RowCodec
 
 __all__ = ["GraceBuffer"]
 
-_END_OF_TIME = 2**63 - 1
+
+class _Waiting(NamedTuple):
+    time: int
+    key: Row
+    value: Row
 
 
 class GraceBuffer:
     """Holds the stream records of one join. `schema` is the stream's."""
 
-    __slots__ = ("_buffer", "_context", "_grace", "_join", "_keys", "_name", "_rows")
-
-    def __init__(
-        self, name: str, grace: int, schema: Schema, buffer: RecordBuffer, join: StreamTableJoin, context: Context
-    ) -> None:
-        self._name = name
-        self._grace = grace
-        self._keys = KeyCodec([c.type for c in schema.key])
-        self._rows = RowCodec([c.type for c in schema.value])
-        self._buffer = buffer
-        self._join = join
-        self._context = context
+    def __init__(self, name: str, grace: int, schema: Schema, join: StreamTableJoin, context: Context) -> None:
+        self._name, self._grace, self._join, self._context = name, grace, join, context
+        self._order = rows_in_order([c.type for c in schema.key])
+        self._waiting: list[_Waiting] = []
+        self._stream_time = -1
 
     def __len__(self) -> int:
-        return len(self._buffer)
+        return len(self._waiting)
 
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+    def process(self, key: Row, value: Row | None, time: int) -> None:
         """Takes a stream's record; one without value is dropped, and moves nothing (D14).
 
         Nor does one without key, which is joined at once (D26).
@@ -48,25 +45,28 @@ class GraceBuffer:
         if not self._join.takes(key, value):
             return
         assert value is not None
-        if None in key or self._buffer.stream_time - self._grace > time:
-            self._join.join(kb, key, value, time)
+        if None in key or time < self._stream_time - self._grace:
+            self._join.join(key, value, time)
         else:
-            self._buffer.add(time, kb, self._rows.encode(value))
-            self.flush(self._buffer.stream_time - self._grace)
+            self._stream_time = max(self._stream_time, time)
+            self._waiting.append(_Waiting(time, key, value))
+            self._waiting.sort(key=lambda one: (one.time, self._order(one.key)))  # stable: then by arrival
+            while self._waiting and self._waiting[0].time <= self._stream_time - self._grace:
+                self.release(self._waiting.pop(0))
 
-    def flush(self, until: int) -> None:
-        """Joins all that waits with an event time up to `until`."""
-        for waiting in self._buffer.pop_until(until):
-            self.release(waiting)
-
-    def take_all(self) -> list[tuple[int, bytes, bytes]]:
-        """Removes all that waits: (event time, encoded key, payload), in the order in which it would come out.
+    def take_all(self) -> list[_Waiting]:
+        """Removes all that waits, in the order in which it would come out.
 
         The buffer's clock stays where the records have moved it.
         """
-        return list(self._buffer.pop_until(_END_OF_TIME))
+        waiting, self._waiting = self._waiting, []
+        return waiting
 
-    def release(self, waiting: tuple[int, bytes, bytes]) -> None:
+    def release(self, waiting: _Waiting) -> None:
         """Joins one record that has waited."""
-        time, kb, payload = waiting
-        self._join.join(kb, self._keys.decode(kb), self._rows.decode(payload), time)
+        self._join.join(waiting.key, waiting.value, waiting.time)
+
+    def content(self) -> Content:
+        """What waits: (key, value, time, the stream time at which it comes out)."""
+        rows = [(one.key, one.value, one.time, one.time + self._grace) for one in self._waiting]
+        return None if self._stream_time < 0 else self._stream_time, len(rows), rows

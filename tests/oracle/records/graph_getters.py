@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from tests.oracle.records import getters, table_table_join
 from tests.oracle.records.building import Parts
-from tests.oracle.records.conditions import condition
+from tests.oracle.records.expressions import condition, items
 from vsc.plan.nodes import Filter, Map, Node, Suppress, TableTableJoin
-from vsc.runtime.operators import evaluate
-from vsc.runtime.state.rows import RowCodec
 
 __all__ = ["getter", "pair"]
 
@@ -16,22 +14,20 @@ def getter(parts: Parts, name: str) -> getters.Getter:
     """The look-up into table `name`; ValueError if neither it nor what it comes from has a store in the stage."""
     store = parts.tables.get(name)
     if store is not None:
-        lookup = store.lookup
-        return lambda kb, key, as_of: lookup(kb, as_of)
+        return store.lookup
     node = parts.nodes[name]
     match node.operation:
         case Filter(predicate):
             holds = condition(name, predicate, [parts.schema(node)])
             return getters.filtered(getter(parts, node.inputs[0]), holds)
         case Map(computed):
-            values = evaluate.items(name, computed, [parts.schema(node)])
+            values = items(name, computed, [parts.schema(node)])
             return getters.mapped(getter(parts, node.inputs[0]), values)
         case TableTableJoin() as join:
             left, right = (getter(parts, read) for read in node.inputs)
             return table_table_join.join_getter(left, right, pair(parts, node, join))
         case Suppress():
-            rows = RowCodec([c.type for c in node.schema.value])
-            return getters.suppressed_getter(parts.suppressed(name), rows, getter(parts, node.inputs[0]))
+            return getters.suppressed_getter(parts.suppressed[name], getter(parts, node.inputs[0]))
         case _:
             raise ValueError(f"table '{name}' has no store to look into")
 
@@ -39,4 +35,4 @@ def getter(parts: Parts, name: str) -> getters.Getter:
 def pair(parts: Parts, node: Node, join: TableTableJoin) -> table_table_join.Pair:
     """The result of `join` for a row of each side."""
     schemas = [parts.nodes[name].schema for name in node.inputs]
-    return table_table_join.joined(join.mode, evaluate.items(node.name, join.items, schemas))
+    return table_table_join.joined(join.mode, items(node.name, join.items, schemas))

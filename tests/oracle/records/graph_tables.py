@@ -7,14 +7,12 @@ from tests.oracle.records.aggregate.build import aggregate_operator
 from tests.oracle.records.aggregate.results import Results
 from tests.oracle.records.aggregate.windows import WindowedAggregate
 from tests.oracle.records.building import Built, Consumer, Parts
-from tests.oracle.records.conditions import condition
 from tests.oracle.records.consumer import ChangeConsumer
+from tests.oracle.records.expressions import Row, condition, items
 from tests.oracle.records.graph_getters import getter, pair
 from tests.oracle.records.put import TablePut
 from tests.oracle.records.suppress import Suppress as Suppressing
 from vsc.plan.nodes import Aggregate, Filter, Map, Materialize, Node, Source, Suppress, TableTableJoin, ToTable
-from vsc.runtime.operators import evaluate
-from vsc.runtime.operators.evaluate import Row
 
 __all__ = ["table_operator"]
 
@@ -37,15 +35,15 @@ def table_operator(parts: Parts, node: Node, forward: ChangeConsumer) -> Built:
             holds = condition(node.name, predicate, [parts.schema(node)])
             dedupe = node.operation.dedupe
             return filter.TableFilter(holds, dedupe, old, put, context, forward).process
-        case Map(items):
-            values = evaluate.items(node.name, items, [parts.schema(node)])
+        case Map(computed):
+            values = items(node.name, computed, [parts.schema(node)])
             return map.TableMap(values, old, put, context, forward).process
         case Materialize():
             if put is None:
                 raise ValueError(f"node '{node.name}': materialize without a store")
             return materialize.Materialize(put, old).process
         case TableTableJoin() as join:
-            return _table_table_join(parts, node, join, old, _kept(put, forward))
+            return _table_table_join(parts, node, join, old, put, forward)
         case Aggregate() as aggregate:
             return _aggregate(parts, node, aggregate, put, forward)
         case Suppress() as operation:
@@ -60,9 +58,10 @@ def _check_stored(node: Node, old_wanted: bool, put: TablePut | None) -> None:
 
 
 def _table_table_join(
-    parts: Parts, node: Node, operation: TableTableJoin, old: bool, send: ChangeConsumer
+    parts: Parts, node: Node, operation: TableTableJoin, old: bool, put: TablePut | None, forward: ChangeConsumer
 ) -> tuple[Consumer, Consumer]:
     left, right = node.inputs
+    send = forward if put is None else _kept(put, old)
     pairs = pair(parts, node, operation)
 
     def side(is_left: bool, versioned: bool, other: str) -> Consumer:
@@ -73,14 +72,11 @@ def _table_table_join(
     return side(True, operation.left_versioned, right), side(False, operation.right_versioned, left)
 
 
-def _kept(put: TablePut | None, forward: ChangeConsumer) -> ChangeConsumer:
-    """What takes a change whose old row is known: the node's own store, or its consumers."""
-    if put is None:
-        return forward
-    write = put.process
+def _kept(put: TablePut, old_wanted: bool) -> ChangeConsumer:
+    """Writes a change; its old row is the newest of the store (D20)."""
 
-    def keep(kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
-        write(kb, key, new, old, time)
+    def keep(key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+        put.process(key, new, put.newest(key) if old_wanted else None, time)
 
     return keep
 
@@ -91,7 +87,8 @@ def _aggregate(
     kept, store = node.store, parts.tables.get(node.name)
     grace = 0 if kept is None else (kept.grace if kept.grace is not None else kept.retention) or 0
     results = Results(put, parts.old_wanted(node.name), forward, store, grace)
-    operator = aggregate_operator(parts.plan, parts.stage, node, operation, parts.kv, results, parts.context)
+    operator = aggregate_operator(parts.plan, node, operation, results, parts.context)
+    parts.beside[node.name] = operator.content
     if operation.final:
         assert isinstance(operator, WindowedAggregate)
         parts.waiting[node.name] = operator
@@ -99,9 +96,7 @@ def _aggregate(
 
 
 def _suppress(parts: Parts, node: Node, operation: Suppress, put: TablePut | None, forward: ChangeConsumer) -> Consumer:
-    held = parts.suppressed(node.name)
-    old = parts.old_wanted(node.name)
-    schema = parts.schema(node)
-    holding = Suppressing(node.name, operation, schema, held, put, old, parts.context, forward)
-    parts.waiting[node.name] = holding
+    held, schema, old = parts.suppressed[node.name], parts.schema(node), parts.old_wanted(node.name)
+    holding = Suppressing(node.name, operation, schema, held, parts.size(schema), put, old, parts.context, forward)
+    parts.waiting[node.name], parts.beside[node.name] = holding, holding.content
     return holding.process

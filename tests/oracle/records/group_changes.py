@@ -10,25 +10,32 @@ from typing import Any
 
 from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import NodeFailure, Row, Values
+from vsc.plan.nodes import Schema
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.state.keys import KeyCodec
 
-__all__ = ["GroupChanges"]
+__all__ = ["NEW", "OLD", "GroupChanges", "travelling"]
+
+OLD, NEW = "old#", "new#"
+"""What the names of the columns of the row to take back, and of the row to add, begin with."""
+
+
+def travelling(table: Schema, changes: Schema) -> tuple[tuple[bool, int], ...]:
+    """For each value column of the changes behind the two flags: is it of the new row, and its place in the table."""
+    names = [c.name for c in (*table.key, *table.value)]
+    return tuple((c.name.startswith(NEW), names.index(c.name.split("#", 1)[1])) for c in changes.value[2:])
 
 
 class GroupChanges:
     """`versioned`: the table's status; then a change that is not its key's newest is dropped, as Kafka does, and
     counted. A row with a null in its group's key belongs to no group: it is dropped and counted (D5)."""
 
-    __slots__ = ("_columns", "_context", "_encode", "_forward", "_group", "_name", "_versioned")
+    __slots__ = ("_columns", "_context", "_forward", "_group", "_name", "_versioned")
 
     def __init__(
         self,
         name: str,
         group: Values,
-        keys: KeyCodec,
         columns: tuple[tuple[bool, int], ...],
         versioned: bool,
         context: Context,
@@ -36,13 +43,12 @@ class GroupChanges:
     ) -> None:
         self._name = name
         self._group = group
-        self._encode = keys.encode
         self._columns = columns
         self._versioned = versioned
         self._context = context
         self._forward = forward
 
-    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
         """Takes a table's change."""
         if self._versioned and not latest:
             self._context.dropped(self._name, Dropped.OUT_OF_ORDER)
@@ -79,7 +85,7 @@ class GroupChanges:
     def _send(self, old: Row | None, new: Row | None, group: Row, time: int) -> None:
         rows = (old, new)
         columns = [_column(rows[is_new], place) for is_new, place in self._columns]
-        self._forward(self._encode(group), group, (old is not None, new is not None, *columns), time)
+        self._forward(group, (old is not None, new is not None, *columns), time)
 
 
 def _column(row: Row | None, place: int) -> Any:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tests.oracle.records.consumer import ChangeConsumer, RecordConsumer
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import NodeFailure, Row, Values
 from tests.oracle.records.put import TablePut
-from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.evaluate import Row, Values
 
 __all__ = ["StreamMap", "TableMap"]
 
@@ -21,7 +20,7 @@ class StreamMap:
         self._context = context
         self._forward = forward
 
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+    def process(self, key: Row, value: Row | None, time: int) -> None:
         """Takes a stream's record."""
         if value is not None:
             try:
@@ -29,7 +28,7 @@ class StreamMap:
             except NodeFailure as failure:
                 self._context.failed(failure)
                 return
-        self._forward(kb, key, value, time)
+        self._forward(key, value, time)
 
 
 class TableMap:
@@ -46,7 +45,7 @@ class TableMap:
         self._context = context
         self._forward = forward
 
-    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
         """Takes a table's change."""
         if new is not None:
             try:
@@ -56,9 +55,9 @@ class TableMap:
                 return
         put = self._put
         if put is not None:
-            put.process(kb, key, new, put.newest(kb) if self._old else None, time)
+            put.process(key, new, put.newest(key) if self._old else None, time)
         else:
-            self._forward(kb, key, new, self._before(key, old, time) if self._old else None, latest, time)
+            self._forward(key, new, self._before(key, old, time) if self._old else None, latest, time)
 
     def _before(self, key: Row, old: Row | None, time: int) -> Row | None:
         try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.oracle.records.expressions import Row
 from tests.oracle.records.put import TablePut
-from vsc.runtime.operators.evaluate import Row
 
 __all__ = ["Materialize"]
 
@@ -17,7 +17,7 @@ class Materialize:
         self._put = put
         self._old = old_wanted
 
-    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
         """Takes a table's change."""
         put = self._put
-        put.process(kb, key, new, put.newest(kb) if self._old else None, time)
+        put.process(key, new, put.newest(key) if self._old else None, time)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.oracle.records.consumer import RecordConsumer
-from vsc.runtime.operators.evaluate import Row
+from tests.oracle.records.expressions import Row
 
 __all__ = ["Merge"]
 
@@ -17,8 +17,8 @@ class Merge:
         self._chosen = None if chosen == tuple(range(len(chosen))) else chosen
         self._forward = forward
 
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+    def process(self, key: Row, value: Row | None, time: int) -> None:
         """Takes a stream's record; one without value goes on without one."""
         if value is not None and self._chosen is not None:
             value = tuple([value[i] for i in self._chosen])
-        self._forward(kb, key, value, time)
+        self._forward(key, value, time)

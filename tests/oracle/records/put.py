@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from tests.oracle.records.consumer import ChangeConsumer
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import Row
 from tests.oracle.records.tables import TableStore
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.state.api import OutcomeKind
 
 __all__ = ["TablePut"]
-
-_EXPIRED, _LATEST = OutcomeKind.EXPIRED, OutcomeKind.LATEST
 
 
 class TablePut:
@@ -26,14 +23,14 @@ class TablePut:
         self._forward = forward
         self.newest = store.newest
 
-    def forget(self, kb: bytes) -> None:
+    def forget(self, key: Row) -> None:
         """Removes a row of an unversioned store and tells nobody: its key will not be asked for again."""
-        self._put(kb, None, 0)
+        self._put(key, None, 0)
 
-    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Row | None, time: int) -> None:
         """Writes `new`; `old` is what goes on as the change's old row."""
-        outcome = self._put(kb, new, time)
-        if outcome is _EXPIRED:
+        outcome = self._put(key, new, time)
+        if outcome == "expired":
             self._context.dropped(self._name, Dropped.EXPIRED)
         else:
-            self._forward(kb, key, new, old, outcome is _LATEST, time)
+            self._forward(key, new, old, outcome == "latest", time)

@@ -6,9 +6,8 @@ from operator import itemgetter
 
 from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import NodeFailure, Row, Values
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.evaluate import Row, Values
 
 __all__ = ["Rekey"]
 
@@ -36,7 +35,7 @@ class Rekey:
         self._context = context
         self._forward = forward
 
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+    def process(self, key: Row, value: Row | None, time: int) -> None:
         """Takes a stream's record."""
         if value is None:
             self._context.dropped(self._name, Dropped.NO_VALUE)
@@ -50,7 +49,7 @@ class Rekey:
         if None in rekeyed and not self._keyless:
             self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
             return
-        self._forward(b"", rekeyed, self._kept(row), time)
+        self._forward(rekeyed, self._kept(row), time)
 
     def _kept(self, row: Row) -> Row:
         if self._values is None:

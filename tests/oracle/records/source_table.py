@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.oracle.records.consumer import ChangeConsumer
+from tests.oracle.records.expressions import Row
 from tests.oracle.records.put import TablePut
-from vsc.runtime.operators.evaluate import Row
 
 __all__ = ["SourceTable"]
 
@@ -19,10 +19,10 @@ class SourceTable:
         self._old = old_wanted
         self._forward = forward
 
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+    def process(self, key: Row, value: Row | None, time: int) -> None:
         """Takes a row; None is a tombstone."""
         put = self._put
         if put is None:
-            self._forward(kb, key, value, None, True, time)
+            self._forward(key, value, None, True, time)
         else:
-            put.process(kb, key, value, put.newest(kb) if self._old else None, time)
+            put.process(key, value, put.newest(key) if self._old else None, time)

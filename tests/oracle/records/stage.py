@@ -1,57 +1,62 @@
-"""One stage of a plan, record by record: what each node does, written to be read. The oracle of what is shipped."""
+"""One stage of a plan, record by record: what each node does, written to be read. The oracle of what is shipped.
+
+It shares no code with the operators and the stores that are shipped: its state lies in plain dictionaries and lists.
+What it does share: expressions, batches of records with their order, metrics.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from tests.oracle.records.context import Context
 from tests.oracle.records.graph import StageGraph
+from tests.oracle.records.suppress import Size
+from tests.oracle.records.tables import Content
 from vsc.plan.nodes import Plan, Schema
-from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.layout import hands_out
-from vsc.runtime.operators.partition import encoded_keys
-from vsc.runtime.operators.result import StageResult, drained
-from vsc.runtime.operators.views.catalog import held_back
-from vsc.runtime.records import Batch, Metrics, orders_together, processing_order
-from vsc.runtime.state.keys import KeyCodec
-from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.records import Batch, Metrics, Order, Origin, orders_together, processing_order
 from vsc.runtime.values import to_values
 
-__all__ = ["RecordStage"]
+__all__ = ["RecordStage", "Result"]
+
+_LAST_RANK = 2**31 - 1
+_END_OF_TIME = 2**63 - 1
+_PARTITIONS = 1 << 14
+
+
+class Result(NamedTuple):
+    """What came out, by node, and what was counted."""
+
+    batches: tuple[tuple[str, Batch], ...]
+    metrics: Metrics
 
 
 class RecordStage:
-    """A stage other than 0, for one partition.
-
-    Takes and gives what `vsc.runtime.operators.later_stage.LaterStage` does.
-    """
+    """A stage other than 0, for one partition. Takes and gives what `LaterStage` does. `size`: see `suppress.Size`."""
 
     def __init__(
         self,
         plan: Plan,
         stage_id: int,
-        kv: OrderedKV,
-        options: RunOptions,
+        on_error: Literal["drop", "fail"],
         observe: frozenset[str],
+        size: Callable[[Schema], Size],
         partition: int = 0,
     ) -> None:
-        self._plan, self._kv, self._partition = plan, kv, partition
+        self._partition = partition
         self._stage = plan.stages[stage_id]
-        self._context = Context(options)
-        self._handed_out = hands_out(self._stage, observe)
-        self._depth = self._stage.depth
+        self._context = Context(on_error)
         self._schemas = {n.name: n.schema for n in plan.nodes}
-        inputs = [i.node for i in self._stage.inputs]
-        self._codecs = {name: KeyCodec([c.type for c in self._schemas[name].key]) for name in inputs}
-        self._built: StageGraph | None = None
+        handed_out = {handed.node for handed in self._stage.hands_on} | (observe & set(self._stage.emits))
+        self._graph = StageGraph(plan, self._stage, self._context, frozenset(handed_out), size)
 
-    def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
-        """See `LaterStage.process`."""
-        present = [
-            (name, replace(batch, order=batch.order.deepened(self._depth))) for name, batch in inputs if len(batch)
-        ]
+    def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> Result:
+        """Processes one epoch; with `drain` it is the last one, and what waits comes out."""
+        depth = self._stage.depth
+        present = [(name, replace(batch, order=batch.order.deepened(depth))) for name, batch in inputs if len(batch)]
         self._context.metrics = Metrics()
         found: dict[str, list[Batch]] = {}
         if present:
@@ -61,20 +66,16 @@ class RecordStage:
             for place, name in enumerate(self._graph.waiting):
                 self._release(name, place)
                 self._gather(found)
-        batches = tuple((name, Batch.concat(parts)) for name, parts in found.items())
-        return StageResult(batches, self._context.metrics)
+        return Result(tuple((name, Batch.concat(parts)) for name, parts in found.items()), self._context.metrics)
 
     @property
     def held(self) -> int:
         """How many records, windows without final result and suppressed rows wait in the stage."""
-        holding = [node for node in self._plan.nodes if node.name in self._stage.nodes and node.operation.waits]
-        return sum(held_back(self._plan, self._stage, node, self._kv) for node in holding)
+        return sum(len(waiting) for waiting in self._graph.waiting.values())
 
-    @property
-    def _graph(self) -> StageGraph:
-        if self._built is None:
-            self._built = StageGraph(self._plan, self._stage, self._kv, self._context, self._handed_out)
-        return self._built
+    def content(self) -> dict[tuple[str, str], Content]:
+        """What the stage keeps, see `StageGraph.content`."""
+        return self._graph.content()
 
     def _run(self, inputs: Sequence[tuple[str, Batch]]) -> None:
         batches = [batch for _, batch in inputs]
@@ -85,7 +86,7 @@ class RecordStage:
         records: list[tuple[Any, ...]] = []
         entries: list[Any] = []
         for name, batch in inputs:
-            records.extend(_records(batch, self._schemas[name], self._codecs[name]))
+            records.extend(_records(batch, self._schemas[name]))
             entries.extend([self._graph.entries[name]] * len(batch))
         for cause, row in enumerate(permutation.tolist()):
             context.cause = cause
@@ -97,7 +98,8 @@ class RecordStage:
         """Lets out what waits in node `name`: each is a cause of its own, behind everything."""
         buffer, context = self._graph.waiting[name], self._context
         waiting = buffer.take_all()
-        context.origins, context.order = drained(self._stage.id, place, self._partition, [one[0] for one in waiting])
+        context.origins = (Origin("#drain", _LAST_RANK, f"{self._stage.id:06d}.{place:06d}"),)
+        context.order = _at_the_end([one[0] for one in waiting], self._partition)
         for cause, one in enumerate(waiting):
             context.cause = cause
             context.counter = 0
@@ -113,14 +115,23 @@ class RecordStage:
             found.setdefault(name, []).append(collector.drain())
 
 
-def _records(batch: Batch, schema: Schema, codec: KeyCodec) -> list[tuple[Any, ...]]:
-    """The rows of a batch as (encoded key, key columns, value columns or None, event time)."""
-    distinct, index = encoded_keys(batch, codec)
+def _at_the_end(times: Sequence[int], partition: int) -> Order:
+    """The order of what only the end of the input lets out: behind all else, by time, then arrival, then partition."""
+    count = len(times)
+    arrival = np.arange(1, count + 1, dtype=np.int64) * _PARTITIONS + partition
+    return Order(
+        np.full(count, _END_OF_TIME, dtype=np.int64),
+        np.zeros(count, dtype=np.int32),
+        np.array(times, dtype=np.int64),
+        arrival.reshape(count, 1),
+    )
+
+
+def _records(batch: Batch, schema: Schema) -> list[tuple[Any, ...]]:
+    """The rows of a batch as (key columns, value columns or None, event time)."""
     columns = [to_values(array, c.type) for array, c in zip(batch.keys, schema.key, strict=True)]
     keys: Any = zip(*columns, strict=True) if columns else [()] * len(batch)
     columns = [to_values(array, c.type) for array, c in zip(batch.values, schema.value, strict=True)]
     values: Any = zip(*columns, strict=True) if columns else [()] * len(batch)
-    if not batch.present.all():
-        values = [v if there else None for v, there in zip(values, batch.present.tolist(), strict=True)]
-    encoded = [distinct[i] for i in index.tolist()]
-    return list(zip(encoded, keys, values, batch.timestamps.tolist(), strict=True))
+    there = batch.present.tolist()
+    return [(k, v if p else None, t) for k, v, p, t in zip(keys, values, there, batch.timestamps.tolist(), strict=True)]

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import NodeFailure, Row, Values
 from tests.oracle.records.getters import Getter
 from vsc.runtime.metrics import Dropped, Group, Missed
-from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.state.keys import KeyCodec
 
 __all__ = ["StreamGlobalJoin"]
 
@@ -20,14 +18,13 @@ class StreamGlobalJoin:
     """`on` computes the table's key; a null in it has no partner: a left join keeps the record, an inner one drops
     and counts it. A record without value is dropped and counted (D14)."""
 
-    __slots__ = ("_context", "_forward", "_get", "_keys", "_left", "_name", "_on", "_values")
+    __slots__ = ("_context", "_forward", "_get", "_left", "_name", "_on", "_values")
 
     def __init__(
         self,
         name: str,
         left: bool,
         on: Values,
-        keys: KeyCodec,
         get: Getter,
         values: Values,
         context: Context,
@@ -36,13 +33,12 @@ class StreamGlobalJoin:
         self._name = name
         self._left = left
         self._on = on
-        self._keys = keys
         self._get = get
         self._values = values
         self._context = context
         self._forward = forward
 
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+    def process(self, key: Row, value: Row | None, time: int) -> None:
         """Takes a stream's record."""
         if value is None:
             self._context.dropped(self._name, Dropped.NO_VALUE)
@@ -54,7 +50,7 @@ class StreamGlobalJoin:
             self._context.failed(failure)
             return
         if result is not None:
-            self._forward(kb, key, result, time)
+            self._forward(key, result, time)
 
     def _joined(self, row: Row, time: int) -> Row | None:
         wanted = self._on(row, None, time, None)
@@ -63,7 +59,7 @@ class StreamGlobalJoin:
                 self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
                 return None
             return self._values(row, None, time, None)
-        found = self._get(self._keys.encode(wanted), wanted, None)
+        found = self._get(wanted, None)
         if not isinstance(found, Missed):
             return self._values(row, wanted + found[0], time, found[1])
         self._context.metrics.count(self._name, Group.MISSED_LOOKUPS, found)

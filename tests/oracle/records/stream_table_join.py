@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import NodeFailure, Row, Values
 from tests.oracle.records.getters import Getter
 from tests.oracle.records.tables import TableStore
 from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Missed
-from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.evaluate import Row, Values
 
 __all__ = ["StreamTableJoin"]
 
@@ -45,11 +44,11 @@ class StreamTableJoin:
         self._context = context
         self._forward = forward
 
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
-        """Takes a stream's record; one without value is dropped (D14)."""
+    def process(self, key: Row, value: Row | None, time: int) -> None:
+        """Takes a stream's record."""
         if self.takes(key, value):
             assert value is not None
-            self.join(kb, key, value, time)
+            self.join(key, value, time)
 
     def takes(self, key: Row, value: Row | None) -> bool:
         """Whether a record is joined; one without value is not (D14), and one without key only in a left join (D26)."""
@@ -61,10 +60,10 @@ class StreamTableJoin:
             return True
         return False
 
-    def join(self, kb: bytes, key: Row, value: Row, time: int) -> None:
+    def join(self, key: Row, value: Row, time: int) -> None:
         """Looks up the partner and sends on the result: with the record's own key and time."""
         try:
-            found = None if None in key else self._get(kb, key, time if self._as_of else None)
+            found = None if None in key else self._get(key, time if self._as_of else None)
             if found is None:
                 result = self._values(key + value, None, time, None)
             elif isinstance(found, Missed):
@@ -77,7 +76,7 @@ class StreamTableJoin:
         except NodeFailure as failure:
             self._context.failed(failure)
             return
-        self._forward(kb, key, result, time)
+        self._forward(key, result, time)
 
     def _missed(self, reason: Missed, time: int) -> None:
         metrics = self._context.metrics

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from tests.oracle.records.consumer import RecordConsumer
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import NodeFailure, Row, Values
+from tests.oracle.records.foreign_keys import UNCHANGED, Instruction, no_key
+from vsc.plan.types import DataType
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.evaluate import Row, Values
-from vsc.runtime.operators.foreign_key_join import UNCHANGED, Instruction, no_key
-from vsc.runtime.state.keys import KeyCodec
 
 __all__ = ["Subscribe"]
 
@@ -24,13 +23,13 @@ class Subscribe:
     foreign key cannot be computed is dropped, and as good as gone.
     """
 
-    __slots__ = ("_columns", "_context", "_foreign", "_forward", "_keys", "_left", "_name", "_none", "_versioned")
+    __slots__ = ("_columns", "_context", "_foreign", "_forward", "_left", "_name", "_none", "_versioned")
 
     def __init__(
         self,
         name: str,
         foreign_key: Values,
-        keys: KeyCodec,
+        keys: tuple[DataType, ...],
         left: bool,
         versioned: bool,
         columns: tuple[int, ...],
@@ -39,15 +38,14 @@ class Subscribe:
     ) -> None:
         self._name = name
         self._foreign = foreign_key
-        self._keys = keys
-        self._none = no_key(keys.types)
+        self._none = no_key(keys)
         self._left = left
         self._versioned = versioned
         self._columns = columns
         self._context = context
         self._forward = forward
 
-    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
         """Takes a table's change."""
         if self._versioned and not latest:
             self._context.dropped(self._name, Dropped.OUT_OF_ORDER)
@@ -70,7 +68,7 @@ class Subscribe:
         if now is None:
             if before is not None:
                 self._send(before, key, None, Instruction.DELETE_AND_ANSWER, time)
-        elif before is not None and not self._same(before, now):
+        elif before is not None and before != now:
             self._send(before, key, None, Instruction.DELETE, time)
             self._send(now, key, new, Instruction.KEEP, time)
         else:
@@ -81,7 +79,7 @@ class Subscribe:
     ) -> None:
         if new is None and old is None:
             return
-        if before is not None and (now is None or not self._same(before, now)):
+        if before is not None and (now is None or before != now):
             self._send(before, key, None, Instruction.DELETE, time)
         if now is not None:
             self._send(now, key, new, Instruction.KEEP | self._unchanged(new, old), time)
@@ -95,13 +93,12 @@ class Subscribe:
         found = self._foreign(key + row, None, time, None)
         return None if None in found else found
 
-    def _same(self, one: Row, other: Row) -> bool:
-        return self._keys.encode(one) == self._keys.encode(other)
-
     @staticmethod
     def _unchanged(new: Row | None, old: Row | None) -> int:
-        return UNCHANGED if new == old else 0
+        if new is None or old is None:
+            return 0
+        return UNCHANGED if all(one == other for one, other in zip(new, old, strict=True)) else 0
 
     def _send(self, foreign_key: Row, key: Row, row: Row | None, instruction: int, time: int) -> None:
         columns = [None if row is None else row[i] for i in self._columns]
-        self._forward(b"", foreign_key, (*key, *columns, int(instruction)), time)
+        self._forward(foreign_key, (*key, *columns, int(instruction)), time)

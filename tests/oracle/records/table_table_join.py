@@ -11,11 +11,10 @@ from typing import Literal
 
 from tests.oracle.records.consumer import ChangeConsumer
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import NodeFailure, Row, Values
 from tests.oracle.records.getters import Getter
 from tests.oracle.records.tables import Found
 from vsc.runtime.metrics import Dropped, Missed
-from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.evaluate import Row, Values
 
 __all__ = ["Mode", "Pair", "TableTableJoin", "join_getter", "joined"]
 
@@ -73,13 +72,13 @@ class TableTableJoin:
         self._context = context
         self._send = send
 
-    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
         """Takes a change of this side."""
         if self._versioned and not latest:
             self._context.dropped(self._name, Dropped.OUT_OF_ORDER)
             return
         try:
-            other = _timed(key, self._get(kb, key, None))
+            other = _timed(key, self._get(key, None))
             if self._gives_nothing(new, old, other):
                 return
             result = self._result(key, new, time, other)
@@ -87,7 +86,7 @@ class TableTableJoin:
             self._context.failed(failure)
             return
         before = self._before(key, old, time, other) if self._old else None
-        self._send(kb, key, result, before, latest, time if other is None else max(time, other[1]))
+        self._send(key, result, before, latest, time if other is None else max(time, other[1]))
 
     def _gives_nothing(self, new: Row | None, old: Row | None, other: Timed) -> bool:
         if other is not None:
@@ -110,10 +109,10 @@ class TableTableJoin:
 def join_getter(left: Getter, right: Getter, pair: Pair) -> Getter:
     """The getter of a join without a store: it joins anew what both sides hold now."""
 
-    def get(kb: bytes, key: Row, as_of: int | None) -> Found | Missed:
+    def get(key: Row, as_of: int | None) -> Found | Missed:
         if as_of is not None:
             raise ValueError("the result of a join without a versioned store cannot be read as of a time")
-        ours, theirs = left(kb, key, None), right(kb, key, None)
+        ours, theirs = left(key, None), right(key, None)
         row = pair(_timed(key, ours), _timed(key, theirs))
         if row is None:
             return ours if isinstance(ours, Missed) else Missed.NO_RECORD

@@ -1,71 +1,26 @@
-"""The tables of a stage, row by row: one face for versioned and unversioned stores, rows instead of bytes."""
+"""The tables of a stage as plain dictionaries: one face for versioned and unversioned stores."""
 
 from __future__ import annotations
 
-import struct
-from typing import Protocol
+from typing import Any, Protocol
 
-from vsc.plan.nodes import Node, Stage
+from tests.oracle.records.expressions import Row
+from tests.oracle.records.order import rows_in_order
+from tests.state.model import INFINITE, Model, Outcome
+from vsc.plan.nodes import Node
 from vsc.runtime.metrics import Missed
-from vsc.runtime.operators.evaluate import Row
-from vsc.runtime.operators.layout import store_prefix
-from vsc.runtime.state.api import Miss, OutcomeKind
-from vsc.runtime.state.grace_buffer import Buffered, TimeOrderedBuffer
-from vsc.runtime.state.kv import OrderedKV
-from vsc.runtime.state.rows import RowCodec
-from vsc.runtime.state.timed_rows import Subscription, SubscriptionStore, TimestampedStore
-from vsc.runtime.state.versioned import VersionedStore
 
-__all__ = ["Found", "RecordBuffer", "RecordStore", "RecordSubscriptions", "TableStore", "open_table"]
+__all__ = ["Content", "Found", "TableStore", "open_table"]
 
 Found = tuple[Row, int, int | None]
 """A row that a look-up found: its value columns, valid from, valid to (None: it is the newest)."""
 
-_CACHED_ROWS = 65_536
-_TIME = struct.Struct("<q")
-_SUBSCRIPTIONS = struct.pack("<4sH", b"VSUB", 1)
-
-
-class RecordStore(TimestampedStore):
-    """An unversioned store, key by key."""
-
-    def put(self, key: bytes, value: bytes | None, timestamp: int) -> None:
-        """Write the value of `key`, or remove it for None."""
-        if value is None:
-            self._commit([], [self._rows + key])
-        else:
-            self._commit([(self._rows + key, _TIME.pack(timestamp) + value)], [])
-
-    def get(self, key: bytes) -> tuple[bytes, int] | None:
-        """Return (value, timestamp) of `key`, or None."""
-        data = self._kv.get(self._rows + key)
-        return None if data is None else (data[_TIME.size :], _TIME.unpack_from(data)[0])
-
-
-class RecordBuffer(TimeOrderedBuffer):
-    """The buffer of a join with grace, record by record."""
-
-    def add(self, timestamp: int, key: bytes, payload: bytes) -> None:
-        """Take in a record."""
-        self.pass_through(1, timestamp, [(0, Buffered(timestamp, key, payload))])
-
-
-class RecordSubscriptions(SubscriptionStore):
-    """The subscriptions of a foreign-key join, one by one."""
-
-    def put(self, foreign_key: bytes, subscription: Subscription) -> None:
-        """Write a subscription; it takes the place of the one of its left key to the same foreign key."""
-        left_key, row, timestamp = subscription
-        written = self._rows + foreign_key + left_key, _TIME.pack(timestamp) + row
-        self._kv.write([written, (self._meta, _SUBSCRIPTIONS)])
-
-    def delete(self, foreign_key: bytes, left_key: bytes) -> None:
-        """Remove a subscription, if it is there."""
-        self._kv.write((), [self._rows + foreign_key + left_key])
+Content = tuple[int | None, int, list[Any]]
+"""What a store holds: its clock (None: it has none, or has seen nothing), how much waits in it, and its rows."""
 
 
 class TableStore(Protocol):
-    """A table's store. Keys are encoded, rows are tuples of internal values, times are in ms."""
+    """A table's store. Rows are tuples of internal values, times are in ms."""
 
     @property
     def versioned(self) -> bool:
@@ -75,92 +30,85 @@ class TableStore(Protocol):
     def stream_time(self) -> int:
         """The highest time it has accepted; -1 at first, and always for an unversioned store."""
 
-    def put(self, key: bytes, row: Row | None, time: int) -> OutcomeKind:
+    def put(self, key: Row, row: Row | None, time: int) -> Outcome:
         """Writes a row, or a tombstone."""
 
-    def newest(self, key: bytes) -> Row | None:
+    def newest(self, key: Row) -> Row | None:
         """The row that is the key's newest; None without one."""
 
-    def lookup(self, key: bytes, as_of: int | None) -> Found | Missed:
+    def lookup(self, key: Row, as_of: int | None) -> Found | Missed:
         """The row valid at `as_of`, or the newest for None."""
 
-
-class _Rows:
-    """Rows as bytes. Keeps the rows that it decoded last: a stream reads the same row of a table again and again."""
-
-    __slots__ = ("_codec", "_decoded", "encode")
-
-    def __init__(self, node: Node) -> None:
-        self._codec = RowCodec([c.type for c in node.schema.value])
-        self._decoded: dict[bytes, Row] = {}
-        self.encode = self._codec.encode
-
-    def decode(self, data: bytes) -> Row:
-        row = self._decoded.get(data)
-        if row is None:
-            if len(self._decoded) >= _CACHED_ROWS:
-                self._decoded.clear()
-            row = self._decoded[data] = self._codec.decode(data)
-        return row
+    def content(self) -> Content:
+        """What it holds: (key, row, valid from, valid to), the versions of one key newest first."""
 
 
 class _VersionedTable:
-    """`TableStore` over a versioned store."""
+    """A versioned store: the flat model that the shipped one is tested with, too."""
 
-    __slots__ = ("_rows", "_store")
     versioned = True
 
-    def __init__(self, store: VersionedStore, rows: _Rows) -> None:
-        self._store, self._rows = store, rows
+    def __init__(self, node: Node) -> None:
+        assert node.store is not None and node.store.retention is not None
+        retention, grace = node.store.retention, node.store.grace
+        self._model: Model[Row, Row] = Model(retention, retention if grace is None else grace)
+        self._order = rows_in_order([c.type for c in node.schema.key])
 
     @property
     def stream_time(self) -> int:
-        return self._store.observed_stream_time
+        return self._model.time
 
-    def put(self, key: bytes, row: Row | None, time: int) -> OutcomeKind:
-        return self._store.put(key, None if row is None else self._rows.encode(row), time).kind
+    def put(self, key: Row, row: Row | None, time: int) -> Outcome:
+        return self._model.put(key, row, time)[0]
 
-    def newest(self, key: bytes) -> Row | None:
-        found = self._store.lookup(key)
-        return None if isinstance(found, Miss) else self._rows.decode(found.value)
+    def newest(self, key: Row) -> Row | None:
+        found = self._model.lookup(key, None)
+        return None if isinstance(found, str) else found[0]
 
-    def lookup(self, key: bytes, as_of: int | None) -> Found | Missed:
-        found = self._store.lookup(key, as_of)
-        if isinstance(found, Miss):
-            return found
-        return self._rows.decode(found.value), found.valid_from, found.valid_to
+    def lookup(self, key: Row, as_of: int | None) -> Found | Missed:
+        found = self._model.lookup(key, as_of)
+        return Missed(found) if isinstance(found, str) else found
+
+    def content(self) -> Content:
+        model, found = self._model, []
+        for key in sorted(model.rows, key=self._order):
+            for start, end, row in reversed(model.known(key, model.time - model.retention, INFINITE - 1)):
+                found.append((key, row, start, None if end == INFINITE else end))
+        return None if model.time < 0 else model.time, 0, found
 
 
 class _UnversionedTable:
-    """`TableStore` over a store that keeps one row a key, the one that came last."""
+    """A store that keeps one row a key, the one that came last."""
 
-    __slots__ = ("_rows", "_store")
     versioned = False
     stream_time = -1
 
-    def __init__(self, store: RecordStore, rows: _Rows) -> None:
-        self._store, self._rows = store, rows
+    def __init__(self, node: Node) -> None:
+        self._rows: dict[Row, tuple[Row, int]] = {}
+        self._order = rows_in_order([c.type for c in node.schema.key])
 
-    def put(self, key: bytes, row: Row | None, time: int) -> OutcomeKind:
-        self._store.put(key, None if row is None else self._rows.encode(row), time)
-        return OutcomeKind.LATEST
+    def put(self, key: Row, row: Row | None, time: int) -> Outcome:
+        if row is None:
+            self._rows.pop(key, None)
+        else:
+            self._rows[key] = row, time
+        return "latest"
 
-    def newest(self, key: bytes) -> Row | None:
-        found = self._store.get(key)
-        return None if found is None else self._rows.decode(found[0])
+    def newest(self, key: Row) -> Row | None:
+        found = self._rows.get(key)
+        return None if found is None else found[0]
 
-    def lookup(self, key: bytes, as_of: int | None) -> Found | Missed:
+    def lookup(self, key: Row, as_of: int | None) -> Found | Missed:
         if as_of is not None:
             raise ValueError("an unversioned table cannot be read as of a time")
-        found = self._store.get(key)
-        return Missed.NO_RECORD if found is None else (self._rows.decode(found[0]), found[1], None)
+        found = self._rows.get(key)
+        return Missed.NO_RECORD if found is None else (*found, None)
+
+    def content(self) -> Content:
+        return None, 0, [(key, *self._rows[key], None) for key in sorted(self._rows, key=self._order)]
 
 
-def open_table(kv: OrderedKV, stage: Stage, node: Node) -> TableStore:
-    """The store of `node` in `stage`; the node must have one."""
-    store, prefix, rows = node.store, store_prefix(stage, node.name), _Rows(node)
-    assert store is not None
-    if store.kind == "unversioned":
-        return _UnversionedTable(RecordStore(kv, prefix), rows)
-    assert store.retention is not None
-    return _VersionedTable(VersionedStore(kv, prefix, store.retention, store.segment, store.grace), rows)
+def open_table(node: Node) -> TableStore:
+    """A store for `node`, which must have one."""
+    assert node.store is not None
+    return _UnversionedTable(node) if node.store.kind == "unversioned" else _VersionedTable(node)

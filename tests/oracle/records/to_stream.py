@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.oracle.records.consumer import RecordConsumer
-from vsc.runtime.operators.evaluate import Row
+from tests.oracle.records.expressions import Row
 
 __all__ = ["ToStream"]
 
@@ -16,6 +16,6 @@ class ToStream:
     def __init__(self, forward: RecordConsumer) -> None:
         self._forward = forward
 
-    def process(self, kb: bytes, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
+    def process(self, key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
         """Takes a table's change."""
-        self._forward(kb, key, new, time)
+        self._forward(key, new, time)

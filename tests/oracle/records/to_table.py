@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.oracle.records.context import Context
+from tests.oracle.records.expressions import NodeFailure, Row
 from tests.oracle.records.source_table import SourceTable
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.evaluate import Row
 
 __all__ = ["ToTable"]
 
@@ -24,7 +23,7 @@ class ToTable:
         self._deleted = deleted
         self._context = context
 
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
+    def process(self, key: Row, value: Row | None, time: int) -> None:
         """Takes a stream's record; one without key is dropped (D26)."""
         if None in key:
             self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
@@ -36,4 +35,4 @@ class ToTable:
             except NodeFailure as failure:
                 self._context.failed(failure)
                 return
-        self._table.process(kb, key, value, time)
+        self._table.process(key, value, time)

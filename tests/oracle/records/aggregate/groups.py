@@ -1,181 +1,213 @@
-"""Aggregates without window: the groups of a stream, and those of a table, whose rows are also taken back."""
+"""A group of rows, and every aggregate function as a function of all the rows of a group."""
 
 from __future__ import annotations
 
-from tests.oracle.records.aggregate.results import Result, Results
-from tests.oracle.records.aggregate.taking_back import RecordCalls, RecordState
-from tests.oracle.records.context import Context
-from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.aggregate.calls import Group
-from vsc.runtime.operators.aggregate.entries import At
-from vsc.runtime.operators.aggregate.travelled import Travelled
-from vsc.runtime.operators.context import NodeFailure
-from vsc.runtime.operators.evaluate import Row
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
 
-__all__ = ["StreamGroups", "TableGroups"]
+from tests.oracle.records.expressions import NodeFailure, Row, items
+from tests.oracle.records.order import in_order
+from vsc.plan.nodes import Aggregate, AggregateCall, Column, Node, Schema
+from vsc.plan.types import DataType, DecimalType, ScalarType
+from vsc.runtime.expressions import ExpressionFailure, compile_row
+
+__all__ = ["Calls", "Group", "Member"]
+
+_WIDE = Context(prec=100)
 
 
-class StreamGroups:
-    """The groups of a stream: each record gives its group a new result, at the highest time of its records.
+class Member(NamedTuple):
+    """A row of a group: the arguments of each call, its event time, its number among all rows that came, and for the
+    row of a table its key there."""
 
-    A record without value (D14) or key (D26) is dropped and counted; so is one on which an expression fails, if the
-    options say so, and one whose result a versioned store refuses (it is not part of its group then, as in Kafka
-    Streams).
+    args: tuple[tuple[Any, ...], ...]
+    time: int
+    arrival: int
+    ident: Row = ()
+
+
+@dataclass(frozen=True)
+class Group:
+    """The time of its result, the groups that were merged into it (sessions only), and the rows that came to it since.
+
+    The members stand in the order in which they came.
     """
 
-    __slots__ = ("_calls", "_context", "_name", "_results", "_state")
+    time: int = -1
+    merged: tuple[Group, ...] = ()
+    own: tuple[Member, ...] = ()
 
-    def __init__(self, name: str, calls: RecordCalls, state: RecordState, results: Results, context: Context) -> None:
-        self._name = name
-        self._calls = calls
-        self._state = state
-        self._results = results
-        self._context = context
+    @property
+    def members(self) -> Iterator[Member]:
+        """All rows: those of the merged groups first."""
+        for group in self.merged:
+            yield from group.members
+        yield from self.own
 
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
-        """Takes a stream's record."""
-        if value is None:
-            self._context.dropped(self._name, Dropped.NO_VALUE)
-            return
-        if None in key:
-            self._context.dropped(self._name, Dropped.NULL_JOIN_KEY)
-            return
-        calls, state = self._calls, self._state
-        prefix = state.entries + kb
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return sum(1 for _ in self.members)
+
+    def without(self, ident: Row) -> Group:
+        """The group of a table without the row of that key."""
+        return replace(self, own=tuple(m for m in self.own if m.ident != ident))
+
+
+class Calls:
+    """The calls and the items of `node`, an aggregate. A stream's rows only come; a table's may be taken back."""
+
+    def __init__(self, node: Node, operation: Aggregate) -> None:
+        self._name, self._calls, self._of_table = node.name, operation.calls, operation.over == "table"
+        self._args = [[compile_row(arg, [operation.row]) for arg in call.args] for call in operation.calls]
+        results = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
+        self._items = items(node.name, operation.items, [Schema(node.schema.key, results)])
+
+    def args(self, row: Row, time: int) -> tuple[tuple[Any, ...], ...]:
+        """The arguments of all calls for a row; NodeFailure if one of them fails."""
+        found = []
+        for call, functions in zip(self._calls, self._args, strict=True):
+            try:
+                found.append(tuple(f(row, None, time, None) for f in functions))
+            except ExpressionFailure as failure:
+                raise NodeFailure(self._name, call.text, failure.reason) from failure
+        return tuple(found)
+
+    def added(self, group: Group, member: Member) -> Group:
+        """The group with a row more. Of a stream: NodeFailure if a sum does not fit its type, for it never will."""
+        return self._checked(replace(group, own=(*group.own, member)))
+
+    def merged(self, group: Group, other: Group) -> Group:
+        """One group of two, none of whose rows of its own has come yet."""
+        assert not group.own
+        return self._checked(replace(group, merged=(*group.merged, other)))
+
+    def result(self, group: Group, key: Row) -> Row:
+        """The value columns of the group's result; `key`: its key columns. Raises NodeFailure if an item fails."""
+        values = [self._value(n, group) for n in range(len(self._calls))]
+        return self._items((*key, *values), None, group.time, None)
+
+    def _checked(self, group: Group) -> Group:
+        if not self._of_table:
+            for n, call in enumerate(self._calls):
+                if call.function == "sum":
+                    self._value(n, group)
+        return group
+
+    def _value(self, n: int, group: Group) -> Any:
+        call = self._calls[n]
         try:
-            args = calls.args(key + value, time)
-        except NodeFailure as failure:
-            self._context.failed(failure)
-            return
-        at = state.arrive(time)
-        try:
-            data = state.get(kb)
-            group = calls.empty() if data is None else calls.decode(data)
-            old = None
-            if data is not None and self._results.old_wanted:
-                old = calls.result(group, key, state.kv, prefix)
-            calls.add(group, args, at, state.kv, prefix)
-            group.time = max(group.time, time)
-            new = calls.result(group, key, state.kv, prefix)
-        except NodeFailure as failure:
-            self._leave_out(at)
-            self._context.failed(failure)
-            return
-        if self._results.refuses(group.time):
-            self._leave_out(at)
-            self._context.dropped(self._name, Dropped.EXPIRED)
-            return
-        state.put(kb, calls.encode(group))
-        state.commit()
-        self._results.send(Result(kb, key, new, old, group.time))
+            if call.function in ("sum", "avg"):
+                return self._total(n, group)
+            return _chosen(call, [(m.args[n], m) for m in group.members])
+        except ExpressionFailure as failure:
+            raise NodeFailure(self._name, call.text, failure.reason) from failure
 
-    def _leave_out(self, at: At) -> None:
-        """The record is not part of its group, but it has arrived."""
-        self._state.discard()
-        self._state.arrivals = at.arrival
-        self._state.commit()
-
-
-class TravelledRows(Travelled):
-    """Splits one grouped change into its two rows of the table."""
-
-    __slots__ = ()
-
-    def rows(self, change: Row) -> tuple[Row | None, Row | None]:
-        """The row to take back and the row to add; each may be None."""
-        old = tuple([change[i] for i in self.old]) if change[0] else None
-        return old, tuple([change[i] for i in self.new]) if change[1] else None
-
-    def of(self, row: Row) -> bytes:
-        """The row's identity: its key in its table."""
-        return self.keys.encode([row[i] for i in self.ident])
-
-
-class TableGroups:
-    """The groups of a table. A change takes the old row back and adds the new one, and gives one result.
-
-    A group that has lost its last row is a tombstone (D13). A change that finds nothing to take back still gives the
-    group's result again, as in Kafka Streams. A row on which an expression fails is not part of its group, if the
-    options say that it is to be dropped.
-    """
-
-    __slots__ = ("_calls", "_context", "_name", "_results", "_state", "_travelled")
-
-    def __init__(
-        self,
-        name: str,
-        calls: RecordCalls,
-        travelled: TravelledRows,
-        state: RecordState,
-        results: Results,
-        context: Context,
-    ) -> None:
-        self._name = name
-        self._calls = calls
-        self._travelled = travelled
-        self._state = state
-        self._results = results
-        self._context = context
-
-    def process(self, kb: bytes, key: Row, value: Row | None, time: int) -> None:
-        """Takes a grouped change."""
-        assert value is not None
-        try:
-            result = self._changed(kb, key, value, time)
-        except Exception:
-            self._state.discard()
-            raise
-        if result is not None:
-            self._results.send(result)
-
-    def _changed(self, kb: bytes, key: Row, value: Row, time: int) -> Result | None:
-        calls, state = self._calls, self._state
-        prefix = state.entries + kb
-        taken, added = self._travelled.rows(value)
-        data = state.get(kb)
-        group = calls.empty() if data is None else calls.decode(data)
-        before = self._result(group, key, prefix) if data is not None and self._results.old_wanted else None
-        known, group.time = group.time, time
-        if taken is not None and data is not None:
-            self._take(group, taken, time, prefix)
-            group.time = max(time, known)
-        if added is not None:
-            self._add(group, added, time, prefix)
-            group.time = max(time, known)
-        if group.rows > 0:
-            state.put(kb, calls.encode(group))
-        elif data is not None:
-            state.remove(kb, calls.has_entries)
-        try:
-            new = calls.result(group, key, state.kv, prefix) if group.rows > 0 else None
-        except NodeFailure as failure:
-            state.commit()  # what the group holds is right, only that it has no result
-            self._context.failed(failure)
+    def _total(self, n: int, group: Group) -> Any:
+        """A sum or a mean; null without values."""
+        call = self._calls[n]
+        of, average = call.args[0].type, call.function == "avg"
+        values = [m.args[n][0] for m in group.members if m.args[n][0] is not None]
+        if not values:
             return None
-        state.commit()
-        return Result(kb, key, new, before, group.time)
+        if isinstance(of, ScalarType) and of.name in ("float", "double"):
+            total = _exact_total(values) if self._of_table else _running_total(n, group)
+            return total / len(values) if average else total
+        exact = sum(map(Fraction, values))
+        if not average:
+            return _whole(exact, call.type)
+        return _rounded(exact / len(values), call.type)
 
-    def _result(self, group: Group, key: Row, prefix: bytes) -> Row | None:
-        try:
-            return self._calls.result(group, key, self._state.kv, prefix)
-        except NodeFailure:
-            return None  # there was none: it failed, and was dealt with, when it was the new result
 
-    def _take(self, group: Group, row: Row, time: int, prefix: bytes) -> None:
-        state = self._state
-        try:
-            args = self._calls.args(row, time)
-        except NodeFailure:
-            return  # it failed, and was dealt with, when it was to be added
-        at = state.arrive(time, self._travelled.of(row))
-        self._calls.remove(group, args, at, state.kv, prefix)
+def _chosen(call: AggregateCall, rows: Sequence[tuple[tuple[Any, ...], Member]]) -> Any:
+    """The value of a call that counts or chooses."""
+    if not call.args:
+        return len(rows)
+    order = in_order(call.args[-1].type)
+    there = [(args, m) for args, m in rows if args[-1] is not None]
+    match call.function:
+        case "count":
+            return len({order(args[0]) for args, _ in there}) if call.distinct else len(there)
+        case "min":
+            return min((args[0] for args, _ in there), key=order, default=None)
+        case "max":
+            return max((args[0] for args, _ in there), key=order, default=None)
+        case "min_by":
+            least = min((order(args[1]) for args, _ in there), default=None)
+            return _latest((args[0], m) for args, m in there if order(args[1]) == least)
+        case "max_by":
+            greatest = max((order(args[1]) for args, _ in there), default=None)
+            return _latest((args[0], m) for args, m in there if order(args[1]) == greatest)
+        case "first":
+            return min(rows, key=_by_time)[0][0] if rows else None
+        case "last":
+            return max(rows, key=_by_time)[0][0] if rows else None
+        case "collect_list":
+            return [args[0] for args, _ in sorted(there, key=_by_time)]
+        case "collect_set":
+            found: dict[Any, Any] = {}
+            for args, _ in sorted(there, key=lambda row: row[1].arrival):
+                found.setdefault(order(args[0]), args[0])
+            return list(found.values())
+    raise ValueError(f"unknown aggregate function {call.function}")
 
-    def _add(self, group: Group, row: Row, time: int, prefix: bytes) -> None:
-        state = self._state
-        try:
-            args = self._calls.args(row, time)
-        except NodeFailure as failure:
-            self._context.failed(failure)
-            return
-        at = state.arrive(time, self._travelled.of(row))
-        self._calls.add(group, args, at, state.kv, prefix)
+
+def _by_time(row: tuple[tuple[Any, ...], Member]) -> tuple[int, int]:
+    return row[1].time, row[1].arrival
+
+
+def _latest(rows: Iterator[tuple[Any, Member]]) -> Any:
+    """The value of the row that came last."""
+    return max(rows, key=lambda row: row[1].arrival, default=(None, None))[0]
+
+
+def _running_total(n: int, group: Group) -> float:
+    """Doubles of a stream are added up as they come; a merged session adds what it had added up."""
+    total = 0.0
+    for other in group.merged:
+        total += _running_total(n, other)
+    for member in group.own:
+        if member.args[n][0] is not None:
+            total += member.args[n][0]
+    return total
+
+
+def _exact_total(values: Sequence[float]) -> float:
+    """Doubles of a table: the exact sum, rounded once."""
+    beyond = {v for v in values if math.isinf(v)}
+    if any(math.isnan(v) for v in values) or len(beyond) == 2:
+        return math.nan
+    if beyond:
+        return beyond.pop()
+    exact = sum(map(Fraction, values), Fraction(0))
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def _whole(exact: Fraction | int, to: DataType) -> Any:
+    """A sum in its type."""
+    if isinstance(to, DecimalType):
+        return _decimal(int(exact * 10**to.scale), to)
+    if not -(2**63) <= exact < 2**63:
+        raise ExpressionFailure("[ARITHMETIC_OVERFLOW] long overflow")
+    return int(exact)
+
+
+def _rounded(mean: Fraction, to: DataType) -> Any:
+    """A mean in its type: a decimal is rounded half up, away from zero."""
+    if not isinstance(to, DecimalType):
+        return float(mean)
+    unscaled = math.floor(abs(mean) * 10**to.scale + Fraction(1, 2))
+    return _decimal(unscaled if mean >= 0 else -unscaled, to)
+
+
+def _decimal(unscaled: int, to: DecimalType) -> Decimal:
+    if abs(unscaled) >= 10**to.precision:
+        raise ExpressionFailure(f"[NUMERIC_VALUE_OUT_OF_RANGE] the result does not fit {to}")
+    return Decimal(unscaled).scaleb(-to.scale, _WIDE)

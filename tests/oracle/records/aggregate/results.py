@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from tests.oracle.records.consumer import ChangeConsumer, Put
-from vsc.runtime.operators.evaluate import Row
+from tests.oracle.records.expressions import Row
 
 __all__ = ["Result", "Results"]
 
@@ -17,7 +17,6 @@ class Result(NamedTuple):
     `sure`: Kafka Streams does not always send what it has sent before.
     """
 
-    kb: bytes
     key: Row
     new: Row | None
     old: Row | None
@@ -40,25 +39,29 @@ class Clock(Protocol):
 class ResultTable(Put, Protocol):
     """A result table from which windows are forgotten."""
 
-    def forget(self, kb: bytes) -> None:
+    def forget(self, key: Row) -> None:
         """Removes a row and tells nobody."""
 
 
 class Results:
-    """`asked`: whether somebody downstream needs the old row; `old_wanted`: and there is no store to look it up in."""
+    """`asked`: whether somebody downstream needs the old row. `put`: the result table, if it has a store."""
 
-    __slots__ = ("_forward", "_grace", "_put", "_store", "asked", "old_wanted", "stored")
+    __slots__ = (
+        "_forward",
+        "_grace",
+        "_put",
+        "_store",
+        "asked",
+    )
 
     def __init__(
-        self, put: ResultTable | None, old_wanted: bool, forward: ChangeConsumer, store: Clock | None, grace: int
+        self, put: ResultTable | None, asked: bool, forward: ChangeConsumer, store: Clock | None, grace: int
     ) -> None:
         self._put = put
-        self.asked = old_wanted
+        self.asked = asked
         self._forward = forward
         self._store = store if store is not None and store.versioned else None
         self._grace = grace
-        self.old_wanted = old_wanted and put is None
-        self.stored = put is not None
 
     def refuses(self, time: int) -> bool:
         """Whether the store is versioned and would refuse a result at `time`."""
@@ -66,14 +69,14 @@ class Results:
 
     def send(self, result: Result) -> None:
         """Writes and sends one result."""
-        kb, key, new, old, time, sure = result
+        key, new, old, time, sure = result
         put = self._put
         if put is None:
-            self._forward(kb, key, new, old, True, time)
+            self._forward(key, new, old, True, time)
         else:
-            put.process(kb, key, new, old if sure or not self.asked else put.newest(kb), time)
+            put.process(key, new, old if sure or not self.asked else put.newest(key), time)
 
-    def forget(self, kb: bytes) -> None:
+    def forget(self, key: Row) -> None:
         """Removes a row that nothing can ask for any more; nobody is told."""
         if self._put is not None:
-            self._put.forget(kb)
+            self._put.forget(key)

@@ -7,76 +7,61 @@ first window could have begun at a time of 0 or later, share the window that beg
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from tests.oracle.records.aggregate.windows import Span, WindowedAggregate
-from vsc.runtime.operators.aggregate.calls import Group
-from vsc.runtime.operators.aggregate.entries import At
-from vsc.runtime.operators.evaluate import Row
+from tests.oracle.records.aggregate.groups import Group, Member
+from tests.oracle.records.aggregate.windows import WindowedAggregate
+from tests.oracle.records.expressions import Row
 
 __all__ = ["SlidingWindows"]
 
-_NUMBER = struct.Struct(">Q")
-Rows = tuple[tuple[bytes, bytes], ...]
 
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A window as it was before the record: its cells and, where accumulators keep any, its entries."""
-
-    group: Group
-    entries: Rows
-
-
-@dataclass(slots=True)
+@dataclass
 class _Arrival:
-    """The record that is being taken in, and which windows of its group were found."""
+    """The record that is being taken in, and which windows of its group were found, as they were before it.
 
-    kb: bytes
+    `right`: one that holds later records, too; `left`: the last one that ends before it; `previous`: the time of the
+    record before it.
+    """
+
     key: Row
-    args: Sequence[tuple[object, ...]]
-    at: At
-    starts: set[int]
-    made: set[int]
-    right: _Kept | None = None
-    left: _Kept | None = None
+    member: Member
+    starts: set[int] = field(default_factory=set)
+    right: Group | None = None
+    left: Group | None = None
     previous: int | None = None
 
 
 class SlidingWindows(WindowedAggregate):
     """See the module."""
 
-    def _update(self, kb: bytes, key: Row, args: Sequence[tuple[object, ...]], time: int) -> None:
-        if time + self._window.size < self._close_time():
+    def _update(self, key: Row, member: Member) -> None:
+        if member.time + self._window.size < self._close_time():
             self._late += 1
-            return
-        new = _Arrival(kb, key, args, self._state.arrive(time), set(), set())
-        if time < self._window.size:
-            self._early(new)
+        elif member.time < self._window.size:
+            self._early(_Arrival(key, member))
         else:
-            self._normal(new)
+            self._normal(_Arrival(key, member))
 
     def _normal(self, new: _Arrival) -> None:
-        time, size = new.at.time, self._window.size
+        time, size = new.member.time, self._window.size
         own_left = own_right = False
-        for start, group in self._windows(new.kb, max(0, time - 2 * size), time + 1, reverse=True):
+        for start, group in reversed(self._around(new.key, max(0, time - 2 * size), time + 1)):
             new.starts.add(start)
             end = start + size
             if start == time + 1:
                 own_right = True
             elif end > time:
-                new.right = new.right or self._kept(new.kb, start, group)
+                new.right = new.right or group
                 self._join(new, start, group)
             elif end == time:
-                own_left, latest = True, group.time
+                own_left = True
                 self._join(new, start, group)
-                if latest >= time:
+                if group.time >= time:
                     return  # a record of this very time was here before: it has made all windows
-                new.previous = latest
+                new.previous = group.time
             else:
-                new.left, new.previous = self._kept(new.kb, start, group), group.time
+                new.left, new.previous = group, group.time
                 break
         if new.previous is not None and new.previous + 1 + size >= time:
             self._right_of_previous(new)
@@ -87,21 +72,21 @@ class SlidingWindows(WindowedAggregate):
             self._own_right(new)
 
     def _early(self, new: _Arrival) -> None:
-        time = new.at.time
+        time = new.member.time
         combined: Group | None = None
         own_right = False
-        for start, group in self._windows(new.kb, 0, time + 1):
+        for start, group in self._around(new.key, 0, time + 1):
             new.starts.add(start)
             if start == 0:
                 combined = group
                 new.previous = group.time if group.time < time else None
             elif start <= time:
-                new.right = self._kept(new.kb, start, group)
+                new.right = group
                 self._join(new, start, group)
             else:
                 own_right = True
         if new.right is None and combined is not None and combined.time > time:
-            new.right = self._kept(new.kb, 0, combined)
+            new.right = combined
         if not own_right:
             self._own_right(new)
         if new.previous is not None:
@@ -116,30 +101,23 @@ class SlidingWindows(WindowedAggregate):
     def _join(self, new: _Arrival, start: int, group: Group) -> None:
         """Takes the record into a window that is there, if that is open."""
         if self._open(start):
-            span = self._span_at(start, start)
-            before = self._before(new.kb, new.key, span, group)
-            self._add(new, span, group, before, fresh=False)
+            self._add(new, start, group, self._before(new.key, start, group), fresh=False)
 
-    def _create(self, new: _Arrival, start: int, kept: _Kept | None) -> None:
-        """A new window of what `kept` holds and the record, if it is open."""
+    def _create(self, new: _Arrival, start: int, kept: Group | None) -> None:
+        """A new window of what `kept` holds and the record, if it is open.
+
+        The window that ends at the record may be the one that begins behind the record before: Kafka makes and sends it
+        twice.
+        """
         if not self._open(start):
             return
-        if start in new.made:
-            # The window that ends at the record may be the one that begins behind the record before: Kafka makes and
-            # sends it twice.
-            self._state.open -= 1
-            self._state.clear(self._scope(new.kb, start))
-        new.made.add(start)
-        span = self._span_at(start, start)
-        group, before = self._calls.empty(), None
+        group, before = Group(), None
         if kept is not None:
-            group = kept.group.copy()
-            self._put_entries(new.kb, start, kept.entries)
+            group = kept
             if self._results.asked and not self._final:
                 # Kafka sends what the window began with as its old row.
-                before = self._result(new.kb, new.key, span, group, None).new
-        group.time = new.at.time
-        self._add(new, span, group, before, fresh=True)
+                before = self._result(new.key, start, group, None).new
+        self._add(new, start, replace(group, time=new.member.time), before, fresh=True)
 
     def _right_of_previous(self, new: _Arrival) -> None:
         """The window that begins right behind the record before this one, unless it is there."""
@@ -149,20 +127,16 @@ class SlidingWindows(WindowedAggregate):
 
     def _own_right(self, new: _Arrival) -> None:
         """The window that begins right behind the record, if there are records for it: those of the window found."""
-        kept, start = new.right, new.at.time + 1
-        if kept is None or kept.group.time <= new.at.time:
-            return
-        span = self._span_at(start, start)
-        self._put_entries(new.kb, start, kept.entries)
-        self._write(new.kb, span, kept.group, fresh=True)
-        self._changed(new.kb, new.key, span, kept.group, None)
+        start = new.member.time + 1
+        if new.right is not None and new.right.time >= start:
+            self._write(new.key, start, new.right)
+            self._changed(new.key, start, new.right, None)
 
-    def _add(self, new: _Arrival, span: Span, group: Group, before: Row | None, fresh: bool) -> None:
-        self._calls.add(group, new.args, new.at, self._state.kv, self._scope(new.kb, span.start))
-        group.time = max(group.time, new.at.time)
-        self._write(new.kb, span, group, fresh)
-        if not self._final:
-            self._sent.append(self._result(new.kb, new.key, span, group, before)._replace(sure=fresh))
+    def _add(self, new: _Arrival, start: int, group: Group, before: Row | None, fresh: bool) -> None:
+        group = self._calls.added(group, new.member)
+        group = replace(group, time=max(group.time, new.member.time))
+        self._write(new.key, start, group)
+        self._changed(new.key, start, group, before, sure=fresh)
 
     def _open(self, start: int) -> bool:
         """Whether a window takes records still; a record that it does not take is counted."""
@@ -171,32 +145,15 @@ class SlidingWindows(WindowedAggregate):
         self._late += 1
         return False
 
-    def _windows(self, kb: bytes, first: int, last: int, reverse: bool = False) -> Iterator[tuple[int, Group]]:
-        """The group's windows that begin from `first` to `last`, as they are before the record."""
-        rows = self._state.groups + kb
+    def _around(self, key: Row, first: int, last: int) -> list[tuple[int, Group]]:
+        """The group's windows that begin from `first` to `last`, ascending, as they are before the record."""
         first = max(first, self._hidden_up_to() + 1)
-        if first > last:
-            return
-        found = list(self._state.kv.scan(rows + _NUMBER.pack(first), rows + _NUMBER.pack(last + 1), reverse))
-        for row, data in found:
-            yield _NUMBER.unpack_from(row, len(rows))[0], self._calls.decode(data)
-
-    def _kept(self, kb: bytes, start: int, group: Group) -> _Kept:
-        if not self._calls.has_entries:
-            return _Kept(group.copy(), ())
-        scope = self._scope(kb, start)
-        rows = self._state.rows(scope)
-        return _Kept(group.copy(), tuple((row[len(scope) :], value) for row, value in rows))
-
-    def _put_entries(self, kb: bytes, start: int, entries: Rows) -> None:
-        if entries:
-            scope = self._scope(kb, start)
-            self._state.kv.write([(scope + suffix, value) for suffix, value in entries])
+        return sorted((s, g) for (owner, s), g in self._windows.items() if owner == key and first <= s <= last)
 
     # --------------------------------------------------------------------------------------------------- in time
 
     def _close_time(self) -> int:
-        return self._state.stream_time - self._window.grace
+        return self._stream_time - self._window.grace
 
     def _closed_up_to(self) -> int:
         return self._close_time() - self._window.size - 1
@@ -209,7 +166,7 @@ class SlidingWindows(WindowedAggregate):
         """
         if self._final:
             return -1
-        hidden = self._state.highest - self._window.grace - 2 * self._window.size
+        hidden = self._highest - self._window.grace - 2 * self._window.size
         return min(hidden, self._closed_up_to())  # never one that is open still
 
     def _forgotten_up_to(self) -> int:
@@ -218,6 +175,3 @@ class SlidingWindows(WindowedAggregate):
 
     def _clock_to_close(self, place: int) -> int:
         return place + self._window.size + self._window.grace + 1
-
-    def _span_at(self, place: int, start: int) -> Span:
-        return Span(start, start + self._window.size)
