@@ -3,8 +3,8 @@
 A store is requested by a clause, or implied. A join, a `suppress` and an aggregate of a table read their table from the
 nearest store upstream; if there is none, the node where the table begins gets one. So does a join of two tables that
 change with one record (a table joined with itself), if the rows before its changes are needed: when one side changes,
-the other may have changed already, so they cannot be computed from the sides. An aggregate and a global table always
-have a store.
+the other may have changed already, so they cannot be computed from the sides (D27). An aggregate and a global table
+always have a store.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Primary-key join of two tables (KIP-914): newest row with newest row, at the later of both times.
 
 Each side's changes look into the other side; a versioned side drops changes that are not its key's newest. A look-up
-into a join without a store continues in both sides. The row before a change is that of the join's own store; without
-one, it is computed from the row before on the changed side: the compiler gives a store to a join whose sides change with
-the same record.
+into a join without a store continues in both sides. The row before a change is the last one sent (D27): that of the
+join's own store; without one, it is computed from the row before on the changed side. The compiler gives a store to a
+join whose sides change with the same record.
 """
 
 from __future__ import annotations

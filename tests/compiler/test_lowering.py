@@ -250,6 +250,31 @@ def test_an_outer_join_has_the_key_of_whichever_side_is_there() -> None:
     assert node.operation.items[1].expr.args[0] == both  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(
+    ("reads", "stored"),
+    [
+        ("table x = aggregate j group by visitor select count(*) as n;", True),
+        ("table m = map j select a; table x = aggregate m group by a select count(*) as n;", True),
+        ("table x = suppress j until time limit 1 second;", True),
+        ("table x = join j with pages on j.a select a;", True),
+        ("table x = join pages with j on upper(pages.page) select a;", False),  # only looked up
+        ("stream x = to_stream j;", False),
+    ],
+)
+def test_a_join_of_tables_that_change_together_keeps_the_rows_that_it_has_sent(reads: str, stored: bool) -> None:
+    text = """
+    table t (visitor string, page string) from memory () key visitor;
+    table pages (page string, title string) from memory () key page;
+    table f = filter t where page > 'a';
+    table j = left join t with f select t.page as a;
+    """
+    plan = compile_topology(text + reads + "sink x to memory ();", path="t.vdsl")
+    assert plan.node("j").store == (Store("j", "unversioned", implied=True) if stored else None)
+    apart = text.replace("filter t where page > 'a'", "aggregate t group by page as visitor select count(*) as page")
+    plan = compile_topology(apart + reads + "sink x to memory ();", path="t.vdsl")
+    assert plan.node("j").store is None  # the changes of both sides come one by one
+
+
 def test_a_global_table_is_handed_to_every_partition() -> None:
     found = shop("stream j = left join clicks with countries on upper(visitor) select name;")
     assert isinstance(found.nodes[-1].operation, StreamGlobalJoin)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from tests.oracle import oracle, shipped
 from tests.oracle.epochs import EpochRow
@@ -44,3 +45,47 @@ def test_late_records_are_counted_once_however_many_windows_are_drained() -> Non
 
 def test_a_constant_list_for_no_rows() -> None:
     assert full(pa.scalar(["x"]), 0).type == pa.list_(pa.string())
+
+
+@pytest.mark.parametrize("store", ["", "materialize unversioned"])
+@pytest.mark.parametrize("join", ["join t as a with t as b", "left join t as a with high as b"])
+def test_what_a_join_takes_back_is_what_it_has_sent_though_both_its_sides_have_changed(join: str, store: str) -> None:
+    text = f"""
+    table t (k string, g string, n bigint, at bigint) from memory () key k timestamp at;
+    table high = filter t where n > 2;
+    table y = {join} select a.g as g, a.n * coalesce(b.n, 1) as m {store};
+    table z = aggregate y group by g select sum(m) as total, min(m) as least, count(*) as n;
+    sink z to memory ();
+    """
+    plan = compile_topology(text, path="found.vdsl")
+    given = [("a", "x", 1), ("a", "x", 5), ("b", "x", 3), ("a", "y", 4)]
+    epoch = rows(*(("t", {"k": k, "g": g, "n": n, "at": at}) for at, (k, g, n) in enumerate(given)))
+    whole, single = shipped(plan, [epoch], ["z"]), oracle(plan, [epoch], ["z"])
+    assert whole.outcome == single.outcome
+    newest = {key: value for key, _, value in whole.outcome["z"]}
+    assert newest == {"('x',)": "(9, 9, 1)", "('y',)": "(16, 16, 1)"}
+    after_each = {at: value for key, at, value in whole.outcome["z"] if key == "('x',)"}
+    assert after_each == {0: "(1, 1, 1)", 1: "(25, 25, 1)", 2: "(34, 9, 2)", 3: "(9, 9, 1)"}
+
+
+def test_what_a_join_takes_back_is_not_what_its_store_has_refused() -> None:
+    text = """
+    table t (k string, n bigint, at bigint) from memory () key k timestamp at;
+    table u (k string, g string, at bigint) from memory () key k timestamp at;
+    table y = join t with u select u.g as g, t.n as n materialize versioned (retention = 1 ms);
+    table z = aggregate y group by g select sum(n) as total;
+    sink z to memory ();
+    """
+    plan = compile_topology(text, path="found.vdsl")
+    given = [
+        ("u", "a", 0, 0),
+        ("t", "a", 1, 0),
+        ("u", "b", 0, 9),
+        ("t", "b", 10, 9),
+        ("t", "a", 5, 1),
+        ("t", "a", 2, 9),
+    ]
+    epochs = [rows((source, {"k": k, "n": n, "g": "x", "at": at})) for source, k, n, at in given]
+    for played in (shipped(plan, epochs, ["z"]), oracle(plan, epochs, ["z"])):
+        assert [value for _, _, value in played.outcome["z"]] == ["(1,)", "(11,)", "(12,)"]
+        assert played.metrics["dropped_records"] == {"y": {"expired": 1}}

@@ -1,9 +1,10 @@
 """What is shipped against what defines it: `oracle(plan, epochs)` and `shipped(plan, epochs)` have to be equal.
 
-The oracle takes records one by one, as the operators are written to be read. What is shipped takes an epoch at once, on
-whole columns wherever it can. Both say what came out, what was counted, what lies in the state, and which engine really
-ran: they look at the engines themselves, and fail if the wrong one was at work. So a test that compares the two never
-compares records with records without saying so (`Played.ran`).
+The oracle (`records`) takes records one by one and keeps plain lists and dictionaries; it is written to be read, and
+imports nothing of the operators and the stores. What is shipped takes an epoch at once, on whole columns. Both say what
+came out, what was counted, what lies in the state, and which engine really ran: they look at the engines themselves,
+and fail if the wrong one was at work. So a test that compares the two never compares records with records without
+saying so (`Played.ran`).
 
 Tests use nothing else of the engines: `engines` is the one place to change when an engine changes.
 """

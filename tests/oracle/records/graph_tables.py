@@ -73,7 +73,7 @@ def _table_table_join(
 
 
 def _kept(put: TablePut, old_wanted: bool) -> ChangeConsumer:
-    """Writes a change; its old row is the newest of the store (D20)."""
+    """Writes a change; its old row is the newest of the store (D27)."""
 
     def keep(key: Row, new: Row | None, old: Row | None, latest: bool, time: int) -> None:
         put.process(key, new, put.newest(key) if old_wanted else None, time)
