@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from vsc.plan.types import DataType, DecimalType, ScalarType
 from vsc.runtime.expressions.calendar import DAY
 from vsc.runtime.expressions.casts import caster
-from vsc.runtime.expressions.forms import Uncertain, checked, fits, numbers, with_nulls_of
+from vsc.runtime.expressions.forms import Uncertain, fits, numbers, with_nulls_of
 from vsc.runtime.expressions.kernels import nearest_units, rounded_decimals
 from vsc.runtime.expressions.time_kernels import of_usual_years
 from vsc.runtime.values import INTEGER_BITS, arrow_type
@@ -41,11 +41,11 @@ def _scalar(column: pa.Array, source: str, target: str) -> Any:
     wanted = arrow_type(ScalarType(target))
     if source in INTEGER_BITS and (target in INTEGER_BITS or target in ("float", "double", "string", "boolean")):
         # An integer becomes the nearest floating-point number, which Arrow's safe cast refuses.
-        return _safe(column, wanted, safe=target not in ("float", "double"))
+        return pc.cast(column, wanted, safe=target not in ("float", "double"))
     if source == "boolean" and target in (*INTEGER_BITS, "double", "string"):
-        return _safe(column, wanted)
+        return pc.cast(column, wanted)
     if (source, target) in (("float", "double"), ("double", "float")):
-        return _safe(column, wanted, safe=False)
+        return pc.cast(column, wanted, safe=False)
     if source in ("float", "double") and target in INTEGER_BITS:
         return _float_to_integer(column, target)
     if source == "string" and target in _PLAIN:
@@ -53,15 +53,11 @@ def _scalar(column: pa.Array, source: str, target: str) -> Any:
     if target == "string" and source in ("date", "timestamp"):
         return _time_to_text(column, source)
     if (source, target) == ("date", "timestamp"):
-        return _safe(column.cast(pa.timestamp("s")), pa.timestamp("us")).view(wanted)
+        return pc.cast(column.cast(pa.timestamp("s")), pa.timestamp("us")).view(wanted)
     if (source, target) == ("timestamp", "date"):
         days = numbers(column.view(pa.int64())) // DAY
         return with_nulls_of(days.astype(np.int32), pa.int32(), column).view(wanted)
     raise Uncertain
-
-
-def _safe(column: pa.Array, wanted: pa.DataType, *, safe: bool = True) -> Any:
-    return checked(pc.cast, column, wanted, safe=safe)
 
 
 def _float_to_integer(column: pa.Array, target: str) -> Any:
@@ -85,11 +81,11 @@ _PLAIN = {
 def _of_text(column: pa.Array, target: str, wanted: pa.DataType) -> Any:
     if target == "timestamp":
         if fits(column, _PLAIN[target] + "Z"):
-            return _safe(column, wanted)
+            return pc.cast(column, wanted)
         wanted = pa.timestamp("us")
     if not fits(column, _PLAIN[target]):
         raise Uncertain
-    return _safe(column, wanted).view(arrow_type(ScalarType(target)))
+    return pc.cast(column, wanted).view(arrow_type(ScalarType(target)))
 
 
 def _time_to_text(column: pa.Array, source: str) -> Any:
@@ -104,11 +100,11 @@ def _to_decimal(column: pa.Array, source: DataType, target: DecimalType) -> Any:
     if isinstance(source, DecimalType):
         return rounded_decimals(column, target)
     if source == ScalarType("string") and fits(column, r"-?\d+(?:\.\d+)?"):
-        return _safe(column, arrow_type(target))
+        return pc.cast(column, arrow_type(target))
     if source == ScalarType("double"):
         return _double_to_decimal(column, target)
     if str(source) in INTEGER_BITS and target.scale <= 19:
-        return _safe(_safe(column, pa.decimal128(19 + target.scale, target.scale)), arrow_type(target))
+        return pc.cast(pc.cast(column, pa.decimal128(19 + target.scale, target.scale)), arrow_type(target))
     raise Uncertain
 
 
@@ -122,7 +118,7 @@ def _decimal_to_double(column: pa.Array, source: DecimalType) -> Any:
 
 def _decimal_to_scalar(column: pa.Array, source: DecimalType, target: str) -> Any:
     if target in INTEGER_BITS:
-        return _safe(_safe(pc.trunc(column), pa.int64()), arrow_type(ScalarType(target)))
+        return pc.cast(pc.cast(pc.trunc(column), pa.int64()), arrow_type(ScalarType(target)))
     if target == "string" and source.scale <= 6:  # with more, Arrow shows some with an exponent
         return pc.cast(column, pa.string())
     raise Uncertain

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
 from vsc.runtime.expressions.calendar import DAY, EDGES, SECOND, date_text, parse_date, parse_timestamp, timestamp_text
-from vsc.runtime.expressions.failure import fail, null_for_failure
-from vsc.runtime.expressions.numbers import fit_decimal, to_float32
+from vsc.runtime.expressions.failure import fail, null_for_failure, short
+from vsc.runtime.expressions.numbers import fit_decimal, instant, to_float32
 from vsc.runtime.expressions.text import java_double, java_float
 from vsc.runtime.values import INTEGER_BITS
 
@@ -30,7 +30,7 @@ _JAVA_TRIM = "".join(map(chr, range(0x21)))
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 _FLOAT = re.compile(r"([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?\Z")
 _HEX_FLOAT = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?\Z")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?\Z")
 _SPECIAL = {
     "nan": math.nan, "inf": math.inf, "+inf": math.inf, "infinity": math.inf, "+infinity": math.inf,
     "-inf": -math.inf, "-infinity": -math.inf,
@@ -71,11 +71,13 @@ def _nullable(cast: Caster) -> Caster:
 
 
 def _invalid(value: object, source: str, target: object) -> Any:
-    fail("CAST_INVALID_INPUT", f"the value '{value}' of type {source} cannot be cast to {target}: it is malformed")
+    fail(
+        "CAST_INVALID_INPUT", f"the value '{short(value)}' of type {source} cannot be cast to {target}: it is malformed"
+    )
 
 
 def _overflow(value: object, source: object, target: object) -> Any:
-    fail("CAST_OVERFLOW", f"the value {value} of type {source} cannot be cast to {target}: overflow")
+    fail("CAST_OVERFLOW", f"the value {short(value)} of type {source} cannot be cast to {target}: overflow")
 
 
 # ---------------------------------------------------------------------------------------------------------- numbers
@@ -93,7 +95,8 @@ def _to_integer(source: DataType, name: str) -> Caster:
         if _INTEGER.match(text) is None:
             _invalid(value, "string", name)
         digits = text.lstrip("+-").lstrip("0")
-        number = int(text) if len(digits) < 20 else high + 1
+        number = int(digits or 0) if len(digits) < 20 else high + 2
+        number = -number if text[0] == "-" else number
         return number if low <= number <= high else int(_invalid(value, "string", name))
 
     match str(source):
@@ -150,15 +153,11 @@ def _hex(text: str) -> float:
 def _to_decimal(source: DataType, target: DecimalType) -> Caster:
     def of_string(value: str) -> Decimal:
         text = value.strip(_JAVA_TRIM)
-        if _DECIMAL.match(text) is None:
-            _invalid(value, "string", target)
-        try:
-            number = _PARSE.create_decimal(text)
-        except InvalidOperation:
-            number = Decimal(_invalid(value, "string", target))
-        if number and number.adjusted() < -100:
-            number = Decimal(0)
-        return fit_decimal(number, target)
+        match = _DECIMAL.match(text)
+        if match is None or len((match[1] or "").lstrip("+-0")) > 9:  # Java has no exponents of more digits
+            return Decimal(_invalid(value, "string", target))
+        number = Decimal(text)
+        return fit_decimal(number if number and number.adjusted() >= -100 else Decimal(0), target)
 
     def of_float(value: float) -> Decimal | None:
         # Spark finds no decimal for NaN and gives null, even in ANSI mode.
@@ -196,14 +195,12 @@ def _to_timestamp(source: DataType, name: str) -> Caster:
             return int(_invalid(java_double(value), str(source), name))
         return _truncated(value * SECOND, value, low, high, source, name)
 
-    def of_decimal(value: Decimal) -> int:
-        micros = int(value.scaleb(6, _PARSE))
-        return (micros + 2**63) % 2**64 - 2**63
+    def of_seconds(seconds: Callable[[Any], int]) -> Caster:
+        def of_number(value: Any) -> int:
+            micros = seconds(value)
+            return micros if low <= micros <= high else int(_overflow(value, source, name))
 
-    def of_date(value: int) -> int:
-        if not low <= value * DAY <= high:
-            fail("ARITHMETIC_OVERFLOW", "long overflow")
-        return value * DAY
+        return of_number
 
     match str(source):
         case "string":
@@ -211,11 +208,11 @@ def _to_timestamp(source: DataType, name: str) -> Caster:
         case "float" | "double":
             return of_float
         case "date":
-            return of_date
+            return lambda value: instant(value * DAY)
         case _ if isinstance(source, DecimalType):
-            return of_decimal
+            return of_seconds(lambda value: int(value.scaleb(6, _PARSE)))
         case _:
-            return lambda value: min(max(value * SECOND, low), high)
+            return of_seconds(lambda value: value * SECOND)
 
 
 def _to_date(source: DataType, name: str) -> Caster:

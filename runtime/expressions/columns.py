@@ -19,10 +19,10 @@ from vsc.plan.expressions import Call, Cast, Column, Expr, parts
 from vsc.plan.nodes import Schema
 from vsc.runtime.expressions.cast_kernels import cast_column
 from vsc.runtime.expressions.casts import caster
-from vsc.runtime.expressions.failure import ExpressionFailure
+from vsc.runtime.expressions.failure import ExpressionFailure, as_failure
 from vsc.runtime.expressions.forms import Form, Lazy, Uncertain, mapped, typed
 from vsc.runtime.expressions.functions import FUNCTIONS
-from vsc.runtime.expressions.row import compile_row, timed_input
+from vsc.runtime.expressions.row import RowFunction, compile_row, timed_input
 from vsc.runtime.values import arrow_type, to_array, to_values
 
 __all__ = ["Columns", "Frame", "columns_of", "evaluate"]
@@ -88,17 +88,23 @@ def evaluate(expr: Expr, inputs: Sequence[Frame]) -> tuple[pa.Array, dict[int, s
     count = len(inputs[0]) if inputs else 0
     try:
         return Columns(inputs, count).array(expr), {}
-    except Uncertain:
-        if count <= _FEW:
-            return _row_by_row(expr, inputs, count)
+    except Exception:  # a value fails, or a kernel is not sure, or Arrow cannot hold so much: the rows decide
+        function = compile_row(expr, [frame.schema for frame in inputs])
+    if count <= _FEW:
+        try:
+            return _row_by_row(expr, function, inputs, count)
+        except Exception as error:  # a row cannot be read, or Arrow refuses a result
+            if count <= 1:
+                return to_array([None] * count, expr.type), dict.fromkeys(range(count), as_failure(error).reason)
     half = count // 2
     one, failed = evaluate(expr, [frame.slice(0, half) for frame in inputs])
     other, more = evaluate(expr, [frame.slice(half, count) for frame in inputs])
     return pa.concat_arrays([one, other]), {**failed, **{row + half: reason for row, reason in more.items()}}
 
 
-def _row_by_row(expr: Expr, inputs: Sequence[Frame], count: int) -> tuple[pa.Array, dict[int, str]]:
-    function = compile_row(expr, [frame.schema for frame in inputs])
+def _row_by_row(
+    expr: Expr, function: RowFunction, inputs: Sequence[Frame], count: int
+) -> tuple[pa.Array, dict[int, str]]:
     used = columns_of(expr)
     sides = [frame.rows({c.name for c in used if c.input == i}) for i, frame in enumerate(inputs)]
     nothing: list[Any] = [None] * count
@@ -115,7 +121,7 @@ def _row_by_row(expr: Expr, inputs: Sequence[Frame], count: int) -> tuple[pa.Arr
 class Columns:
     """Evaluates expressions over the inputs, or over some of their rows, by kernels.
 
-    Raises Uncertain if a value fails or a kernel is not sure; then the rows decide, one by one and in their order.
+    Raises an exception, whichever, if a value fails or a kernel is not sure: then the rows decide, one by one.
     """
 
     def __init__(self, inputs: Sequence[Frame], length: int, rows: Indices | None = None) -> None:
@@ -133,7 +139,10 @@ class Columns:
         match expr:
             case Column(number, name):
                 if (number, name) not in self.known:
-                    self.known[number, name] = self._chosen(self.inputs[number].column(name))
+                    found = self._chosen(self.inputs[number].column(name))
+                    if "string" in str(expr.type):
+                        found.validate(full=True)  # most kernels would take a text that is not UTF-8 for one
+                    self.known[number, name] = found
                 return self.known[number, name]
             case Cast(arg):
                 return self._cast(expr, self.array(arg))
@@ -158,15 +167,12 @@ class Columns:
         if frame is None or frame.times is None:
             return pa.nulls(self.length, arrow_type(expr.type))
         millis = self._chosen(pa.array(frame.times, pa.int64(), mask=frame.absent))
-        try:
-            return pc.multiply_checked(millis, 1000).view(arrow_type(expr.type))
-        except pa.ArrowInvalid:  # an event time in another unit than milliseconds has no timestamp
-            raise Uncertain from None
+        return pc.multiply_checked(millis, 1000).view(arrow_type(expr.type))
 
     def _cast(self, expr: Cast, column: pa.Array) -> Any:
         try:
             return cast_column(column, expr.arg.type, expr.type)
-        except Uncertain:
+        except Exception:  # as in `_call`
             cast = caster(expr.arg.type, expr.type, safe=expr.safe)
             return mapped(Form(lambda call: cast), Call("cast", (expr.arg,), expr.type), [column])
 
@@ -175,7 +181,7 @@ class Columns:
         if form.kernel is not None:
             try:
                 return form.kernel(call, args)
-            except Uncertain:
+            except Exception:  # it is not sure, or Arrow fails on a value: each row decides for itself
                 pass
         return mapped(form, call, args)
 
@@ -188,11 +194,7 @@ def _is_constant(expr: Expr) -> bool:
 
 
 def _constant(expr: Expr) -> pa.Scalar:
-    try:
-        value = compile_row(expr, [])(None, None, None, None)
-    except ExpressionFailure:
-        raise Uncertain from None
-    return to_array([value], expr.type)[0]
+    return to_array([compile_row(expr, [])(None, None, None, None)], expr.type)[0]
 
 
 def columns_of(expr: Expr) -> set[Column]:

@@ -1,4 +1,8 @@
-"""How an expression fails on a record: a value that ANSI mode refuses (overflow, a bad cast, division by zero)."""
+"""How an expression fails on a record: a value that ANSI mode refuses (overflow, a bad cast, division by zero).
+
+Whatever is raised while an expression is evaluated is such a failure, never the end of a run: `as_failure` says what
+each exception means. Only `compile_row`, `evaluate` and `null_for_failure` catch them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,9 @@ from typing import Any, ClassVar, NoReturn
 
 from vsc.runtime.errors import VscRuntimeError
 
-__all__ = ["ExpressionFailure", "fail", "null_for_failure"]
+__all__ = ["ExpressionFailure", "as_failure", "fail", "null_for_failure", "short"]
+
+_SHORT = 100
 
 
 class ExpressionFailure(VscRuntimeError):
@@ -28,13 +34,34 @@ def fail(error_class: str, text: str) -> NoReturn:
     raise ExpressionFailure(f"[{error_class}] {text}")
 
 
+def short(value: object) -> str:
+    """A value as text for a reason, cut if it is long."""
+    text = str(value)
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]}... ({len(text)} characters)"
+
+
+def as_failure(error: Exception) -> ExpressionFailure:
+    """The failure that an exception raised by an expression stands for."""
+    match error:
+        case ExpressionFailure():
+            return error
+        case UnicodeError():
+            return ExpressionFailure("[INVALID_UTF8_STRING] a text is not valid UTF-8")
+        case RecursionError():
+            return ExpressionFailure("[NESTED_TOO_DEEPLY] a value is nested too deeply")
+        case MemoryError():
+            return ExpressionFailure("[OUT_OF_MEMORY] a value does not fit in memory")
+        case _:
+            return ExpressionFailure(f"[INTERNAL_ERROR] {type(error).__name__}: {short(error)}")
+
+
 def null_for_failure(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which gives null where it would fail."""
 
     def tried(*values: Any) -> Any:
         try:
             return function(*values)
-        except ExpressionFailure:
+        except Exception:
             return None
 
     return tried

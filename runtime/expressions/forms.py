@@ -21,7 +21,6 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call, Expr, Literal
 from vsc.plan.types import DataType
-from vsc.runtime.expressions.failure import ExpressionFailure
 from vsc.runtime.records import Mask
 from vsc.runtime.values import arrow_type, to_array, to_values
 
@@ -35,7 +34,6 @@ __all__ = [
     "Lazy",
     "Uncertain",
     "all_of",
-    "checked",
     "constant",
     "divisor_first",
     "fits",
@@ -59,7 +57,8 @@ Function = Callable[..., Any]
 
 Kernel = Callable[[Call, list[Any]], Any]
 """``kernel(call, arguments) -> column``: the arguments are columns, or scalars if they are constant, but not all. It
-raises Uncertain where a value fails, or might not come out as it does for a single row."""
+raises an exception where a value fails (Arrow's own will do), Uncertain where one might not come out as it does for a
+single row."""
 
 
 class Uncertain(Exception):
@@ -140,23 +139,20 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Lazy:
-    """An operator that does not look at all its arguments: for a row, and for columns (which may raise Uncertain)."""
+    """An operator that does not look at all its arguments: for a row, and for columns (which may raise as a kernel)."""
 
     row: Callable[[Call, Sequence[Argument]], Argument]
     column: Callable[[Columns, Call], pa.Array]
 
 
 def mapped(form: Form, call: Call, args: Sequence[Any]) -> pa.Array:
-    """The form row by row over its evaluated arguments, of which at least one is a column. Uncertain if a row fails."""
+    """The form row by row over its evaluated arguments, of which at least one is a column."""
     columns = [(i, arg) for i, arg in enumerate(args) if not isinstance(arg, pa.Scalar)]
     place = {i: itemgetter(number) for number, (i, _) in enumerate(columns)}
     picks = [place[i] if i in place else _always(arg, call.args[i]) for i, arg in enumerate(args)]
     evaluate = form.looks(form.build(call), picks)
     rows = zip(*(to_values(column, call.args[i].type) for i, column in columns), strict=True)
-    try:
-        return to_array([evaluate(row) for row in rows], call.type)
-    except ExpressionFailure:
-        raise Uncertain from None
+    return to_array([evaluate(row) for row in rows], call.type)
 
 
 def _always(scalar: pa.Scalar, expr: Expr) -> Argument:
@@ -170,14 +166,6 @@ def _always(scalar: pa.Scalar, expr: Expr) -> Argument:
 def length_of(args: list[Any]) -> int:
     """How many rows there are."""
     return next(len(arg) for arg in args if not isinstance(arg, pa.Scalar))
-
-
-def checked(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """The result of an Arrow function. Raises Uncertain if it fails."""
-    try:
-        return function(*args, **options)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise Uncertain from None
 
 
 def numbers(column: pa.Array) -> npt.NDArray[Any]:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call, Expr, Literal
 from vsc.plan.functions import SHA2_BITS
 from vsc.plan.types import BINARY, ArrayType, Field, MapType, StructType
 from vsc.runtime.expressions import calendar, kernels, text, text_kernels, time_kernels
-from vsc.runtime.expressions.failure import fail, null_for_failure
+from vsc.runtime.expressions.failure import fail, null_for_failure, short
 from vsc.runtime.expressions.forms import Form, Kernel, Lazy, all_of, divisor_first, in_turn, seeing, stepwise
 from vsc.runtime.expressions.hashing import SEED, hasher
 from vsc.runtime.expressions.json_text import reader, writer
@@ -70,14 +72,16 @@ def _round(call: Call) -> Function:
 def _like(call: Call) -> Function:
     pattern = _constant(call.args[1])
     if pattern is None:
-        return lambda value, written: text.like_regex(written).fullmatch(value) is not None
-    regex = text.like_regex(pattern)
-    return lambda value, written: regex.fullmatch(value) is not None
+        return lambda value, written: text.like_matcher(written)(value)
+    matches = cache(lambda: text.like_matcher(pattern))  # on a record, where it may fail
+    return lambda value, written: matches()(value)
 
 
 def _split(call: Call) -> Function:
-    regex = text.split_regex(str(_constant(call.args[1])))
-    return lambda value, pattern, limit: text.split(value, regex, limit)
+    pattern = text.re2(str(_constant(call.args[1])))
+    if not pattern:
+        return lambda value, written, limit: text.characters(value, limit)
+    return lambda value, written, limit: text.split(pa.array([value]), pattern, limit)[0].as_py()
 
 
 def _md5(value: bytes) -> str:
@@ -93,7 +97,7 @@ def _concat(call: Call) -> Function:
     if isinstance(call.type, ArrayType):
         return lambda *lists: [item for one in lists for item in one]
     empty: Any = b"" if call.type == BINARY else ""
-    return lambda *parts: empty.join(parts)
+    return text.limited(lambda *parts: empty.join(parts))
 
 
 # ------------------------------------------------------------------------------------------------------------- time
@@ -104,9 +108,11 @@ def _truncate(call: Call) -> Function:
     return lambda written, micros: instant(calendar.truncated(unit, micros))
 
 
-def _wrapped(value: int) -> int:
-    """`value` as 32 bits, as Spark's date arithmetic leaves it."""
-    return (value + 2**31) % 2**32 - 2**31
+def _days(value: int) -> int:
+    """`value`, a date or a number of days; fails if it does not fit in 32 bits."""
+    if -(2**31) <= value < 2**31:
+        return value
+    fail("ARITHMETIC_OVERFLOW", "int overflow")
 
 
 def _try_to_timestamp(call: Call) -> Function:
@@ -120,7 +126,7 @@ def _to_timestamp(call: Call) -> Function:
     def parse(value: str, pattern: str) -> int:
         micros = read(value, pattern)
         if micros is None:
-            fail("CANNOT_PARSE_TIMESTAMP", f"the text '{value}' does not fit the pattern '{pattern}'")
+            fail("CANNOT_PARSE_TIMESTAMP", f"the text '{short(value)}' does not fit the pattern '{pattern}'")
         return int(micros)
 
     return parse
@@ -211,11 +217,11 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "ceil": _whole(np.ceil),
     "coalesce": COALESCE,
     "concat": Form(_concat, text_kernels.concat, all_of),
-    "concat_ws": _same(text.concat_ws, text_kernels.concat_ws, seeing),
+    "concat_ws": _same(text.limited(text.concat_ws), text_kernels.concat_ws, seeing),
     "contains": _same(lambda value, part: part in value, text_kernels.search(pc.match_substring)),
-    "date_add": _same(lambda days, more: _wrapped(days + more), time_kernels.add_days(pc.add)),
+    "date_add": _same(lambda days, more: _days(days + more), time_kernels.add_days(pc.add_checked)),
     "date_trunc": Form(_truncate, time_kernels.truncate),
-    "datediff": _same(lambda end, start: _wrapped(end - start), time_kernels.add_days(pc.subtract)),
+    "datediff": _same(lambda end, start: _days(end - start), time_kernels.add_days(pc.subtract_checked)),
     "day": _date_part(lambda days: calendar.civil(days)[2], pc.day),
     "dayofweek": _date_part(lambda days: (days + 4) % 7 + 1, time_kernels.day_of_week),
     "divide": Form(_arithmetic, kernels.divide, divisor_first),
@@ -265,7 +271,7 @@ FUNCTIONS: dict[str, Form | Lazy] = {
     "timestamp_millis": _after_1970(calendar.SECOND // 1000),
     "timestamp_seconds": _after_1970(calendar.SECOND),
     "to_date": Form(_to_date, time_kernels.by_pattern),
-    "to_json": Form(lambda call: writer(call.args[0].type)),
+    "to_json": Form(lambda call: text.limited(writer(call.args[0].type))),
     "to_timestamp": Form(_to_timestamp, time_kernels.by_pattern),
     "trim": _trim(str.strip, pc.utf8_trim),
     "try_divide": Form(_try_divide, kernels.try_divide, divisor_first),

@@ -8,12 +8,12 @@ null fields are left out of structs and kept in arrays and maps. Names and numbe
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from itertools import accumulate
 from typing import Any
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
@@ -34,15 +34,22 @@ class _Wrong(Exception):
 
 
 class _Number(str):
-    """A JSON number with a fraction or an exponent, as it was written."""
+    """A JSON number with a fraction, an exponent or very many digits, as it was written."""
 
     __slots__ = ()
 
 
-_DECODER = json.JSONDecoder(parse_float=_Number, strict=True)
+_MANY_DIGITS = 400
+"""More than any number has that a type holds, a double too."""
+_DEEPEST = 200
+"""How deeply arrays and objects may be nested: Python's own limit depends on who calls."""
+_DECODER = json.JSONDecoder(
+    parse_float=_Number, parse_int=lambda text: int(text) if len(text) < _MANY_DIGITS else _Number(text), strict=True
+)
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "+INF": math.inf, "INF": math.inf, "+Infinity": math.inf,
             "-Infinity": -math.inf, "-INF": -math.inf}  # fmt: skip
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?|\'((?:[^\'\\]|\\.)*+)(\'?)', re.DOTALL)
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[][{}]', re.DOTALL)
 
 
 # ---------------------------------------------------------------------------------------------------------- reading
@@ -58,11 +65,13 @@ def reader(type: DataType) -> Callable[[str], Any]:
         if not text.strip():
             return None
         try:
+            if _too_deep(text):
+                return nothing
             value, _ = _DECODER.raw_decode(_double_quoted(text.lstrip(" \t\r\n")))
             if wraps and isinstance(value, dict):
                 value = [value]
             return convert(value) if value is not None else nothing
-        except (ValueError, _Wrong, RecursionError):
+        except (ValueError, _Wrong):
             return nothing
 
     return read
@@ -74,8 +83,8 @@ def _double_quoted(text: str) -> str:
         return text
 
     def double(match: re.Match[str]) -> str:
-        inside = match.group(1)
-        return match.group(0) if inside is None else '"' + inside.replace("\\'", "'").replace('"', '\\"') + '"'
+        inside, end = match.groups()
+        return match.group(0) if not end else '"' + inside.replace("\\'", "'").replace('"', '\\"') + '"'
 
     return _STRING.sub(double, text)
 
@@ -87,6 +96,14 @@ def is_read(text: str, type: DataType) -> bool:
     except (_Wrong, RecursionError):
         return False
     return True
+
+
+def _too_deep(text: str) -> bool:
+    """Whether arrays and objects are nested deeper than `_DEEPEST`."""
+    if text.count("[") + text.count("{") <= _DEEPEST:
+        return False
+    depths = accumulate(1 if piece in "[{" else -1 for piece in _BRACKETS.findall(text) if piece in "[]{}")
+    return max(depths, default=0) > _DEEPEST
 
 
 def _converter(type: DataType, *, strict: bool = False) -> Callable[[Any], Any]:
@@ -104,7 +121,7 @@ def _converter(type: DataType, *, strict: bool = False) -> Callable[[Any], Any]:
             return lambda value: [item(x) for x in _of(value, list)]
         case MapType(_, entry):
             item = _nullable(_converter(entry, strict=strict))
-            return lambda value: {k: item(v) for k, v in _of(value, dict).items()}
+            return lambda value: {_whole(k): item(v) for k, v in _of(value, dict).items()}
         case DecimalType():
             return lambda value: _decimal(value, type)
         case ScalarType(name) if name in INTEGER_BITS:
@@ -168,9 +185,12 @@ def _decimal(value: Any, type: DecimalType) -> Decimal:
 
 
 def _string(value: Any) -> str:
-    if isinstance(value, str) and not isinstance(value, _Number):
-        return value
-    return _compact(value)
+    return _whole(value if isinstance(value, str) and not isinstance(value, _Number) else _compact(value))
+
+
+def _whole(text: str) -> str:
+    """A text with ``?`` for each half of a surrogate pair, as Java writes it."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _compact(value: Any) -> str:
@@ -181,7 +201,7 @@ def _compact(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case _Number():
-            return java_double(float(value))
+            return str(value) if value.lstrip("-").isdigit() else java_double(float(value))
         case float():
             return f'"{java_double(value)}"'
         case str():
@@ -197,13 +217,13 @@ def _compact(value: Any) -> str:
 def _binary(value: Any) -> bytes:
     try:
         return base64.b64decode(_of(value, str), validate=True)
-    except binascii.Error:
+    except ValueError:
         raise _Wrong from None
 
 
 def _timestamp(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
-        return (_integer(value, 2**63) * SECOND + 2**63) % 2**64 - 2**63  # wraps around, as in Spark
+        return _integer(value * SECOND, 2**63)
     return _parsed(parse_timestamp, value)
 
 

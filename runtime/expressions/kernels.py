@@ -18,7 +18,6 @@ from vsc.plan.types import BIGINT, ArrayType, DataType, DecimalType, StructType
 from vsc.runtime.expressions.forms import (
     Kernel,
     Uncertain,
-    checked,
     constant,
     full,
     length_of,
@@ -36,11 +35,11 @@ def arithmetic(call: Call, args: list[Any]) -> Any:
     """``+ - *`` of two or more; not where Spark cuts digits of a decimal off."""
     if str(call.args[1].type) == "interval":
         millis = pa.scalar(constant(call.args[1]) * 1000, pa.int64())
-        return checked(_arrow(call.function, BIGINT), args[0].view(pa.int64()), millis).view(arrow_type(call.type))
+        return _arrow(call.function, BIGINT)(args[0].view(pa.int64()), millis).view(arrow_type(call.type))
     step = _arrow(call.function, call.type)
     found = args[0]
     for arg in args[1:]:
-        found = checked(step, found, arg)
+        found = step(found, arg)
         if isinstance(call.type, DecimalType) and found.type != arrow_type(call.type):
             raise Uncertain  # Spark has cut digits off
     return found
@@ -77,7 +76,7 @@ def modulo(call: Call, args: list[Any]) -> Any:
 
 def of_one(call: Call, args: list[Any]) -> Any:
     """Unary minus and ``abs``."""
-    return checked(_arrow(call.function, call.type), *args)
+    return _arrow(call.function, call.type)(*args)
 
 
 def try_divide(call: Call, args: list[Any]) -> Any:
@@ -125,8 +124,8 @@ def rounded_decimals(column: pa.Array, type: DecimalType) -> Any:
         if column.type.precision == 38:
             raise Uncertain  # one more digit must fit: Arrow would make the value 0 in a column with nulls
         column = column.cast(pa.decimal128(column.type.precision + 1, column.type.scale))
-        column = checked(pc.round, column, ndigits=type.scale, round_mode="half_towards_infinity")
-    return checked(pc.cast, column, arrow_type(type))
+        column = pc.round(column, ndigits=type.scale, round_mode="half_towards_infinity")
+    return pc.cast(column, arrow_type(type))
 
 
 def nearest_units(values: npt.NDArray[Any], digits: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
@@ -148,7 +147,7 @@ def extreme(function: Callable[..., Any]) -> Kernel:
     def kernel(call: Call, args: list[Any]) -> Any:
         if str(call.type) in ("float", "double"):
             raise Uncertain
-        return checked(function, *args, skip_nulls=True)
+        return function(*args, skip_nulls=True)
 
     return kernel
 
@@ -223,7 +222,7 @@ def element(first: int) -> Kernel:
     def kernel(call: Call, args: list[Any]) -> Any:
         if not isinstance(call.args[0].type, ArrayType) or constant(call.args[1]) < first:
             raise Uncertain
-        return checked(pc.list_element, args[0], constant(call.args[1]) - first)
+        return pc.list_element(args[0], constant(call.args[1]) - first)
 
     return kernel
 

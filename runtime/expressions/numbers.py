@@ -14,7 +14,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
 from vsc.plan.types import DataType, DecimalType
-from vsc.runtime.expressions.failure import fail
+from vsc.runtime.expressions.failure import fail, short
 from vsc.runtime.values import INTEGER_BITS
 
 __all__ = ["EXACT", "absolute", "binary", "fit_decimal", "instant", "negated", "rounded", "to_float32", "whole"]
@@ -37,7 +37,7 @@ def fit_decimal(value: Decimal, type: DecimalType) -> Decimal:
     except InvalidOperation:
         fitted = None
     if fitted is None or (len(fitted.as_tuple().digits) > type.precision and fitted):
-        fail("NUMERIC_VALUE_OUT_OF_RANGE", f"{value} cannot be represented as decimal({type.precision}, {type.scale})")
+        fail("NUMERIC_VALUE_OUT_OF_RANGE", f"{short(value)} cannot be represented as {type}")
     return fitted if fitted else _unit(type.scale) * 0
 
 

@@ -16,6 +16,7 @@ from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
 from vsc.plan.nodes import Schema
 from vsc.plan.types import DecimalType
 from vsc.runtime.expressions.casts import caster
+from vsc.runtime.expressions.failure import as_failure
 from vsc.runtime.expressions.forms import Argument, Lazy, in_turn
 from vsc.runtime.expressions.functions import FUNCTIONS
 from vsc.runtime.expressions.numbers import instant
@@ -33,11 +34,18 @@ def compile_row(expr: Expr, schemas: Sequence[Schema]) -> RowFunction:
     """The function that evaluates `expr` on the records of inputs with these schemas.
 
     A row that is None stands for a record that is absent: all its columns are null. The result is an internal value.
-    The function raises ExpressionFailure where ANSI mode has an error; `compile_row` itself raises ValueError if the
-    plan names a column that its schema does not have.
+    The function raises ExpressionFailure, and nothing else, where the expression has no value; `compile_row` itself
+    raises ValueError if the plan names a column that its schema does not have.
     """
     found = _compiled(expr, [[column.name for column in (*s.key, *s.value)] for s in schemas])
-    return lambda row0, row1, time0, time1: found((row0, row1, time0, time1))
+
+    def evaluated(row0: Row | None, row1: Row | None, time0: int | None, time1: int | None) -> Any:
+        try:
+            return found((row0, row1, time0, time1))
+        except Exception as error:
+            raise as_failure(error) from error
+
+    return evaluated
 
 
 def _compiled(expr: Expr, names: Sequence[Sequence[str]]) -> Argument:

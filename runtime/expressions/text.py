@@ -4,20 +4,39 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from ctypes import c_float
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from vsc.runtime.expressions.failure import fail
+import pyarrow as pa
+import pyarrow.compute as pc
 
-__all__ = ["concat_ws", "java_double", "java_float", "like_regex", "replace", "split", "split_regex", "substring"]
+from vsc.runtime.expressions.failure import fail, short
+
+__all__ = [
+    "MOST",
+    "characters",
+    "concat_ws",
+    "java_double",
+    "java_float",
+    "like_matcher",
+    "limited",
+    "re2",
+    "replace",
+    "split",
+    "substring",
+]
 
 T = TypeVar("T", str, bytes)
 
-_LIKE = re.compile(r"\\(.?)|(%+|.)", re.DOTALL)
+MOST = 100_000_000
+"""How many characters or bytes a text or binary may have that an expression makes."""
+_LIKE = re.compile(r"\\(.?)|(.)", re.DOTALL)
 """A piece of a ``like`` pattern: an escaped character, or another one."""
-_DOT = re.compile(r"\\.|\[(?:\\.|[^\\\]])*+|\.", re.DOTALL)
-"""A dot, or what may hold one that means itself: an escape, a class."""
-_NO_LINE_END = r"[^\n\r\x85\u2028\u2029]"
+_REGEX = re.compile(r"\\(.)|([][.*+|^-])|(.)", re.DOTALL)
+"""A piece of a regular expression: an escape, a character with a meaning, another one."""
+_CLASSES = {"d": "0-9", "s": r"\t\n\x0B\f\r ", "t": r"\t", "n": r"\n", "r": r"\r"}
+_NO_LINE_END = r"[^\n\r\x{85}\x{2028}\x{2029}]"
 """What a dot is in Java."""
 
 
@@ -59,18 +78,66 @@ def _java(value: float, shortest: str) -> str:
     return f"{sign}{digits[0]}.{digits[1:] or '0'}E{point - 1}"
 
 
-def like_regex(pattern: str) -> re.Pattern[str]:
-    """The regular expression of a ``like`` pattern; fails where ``\\`` stands before anything but ``% _ \\``."""
+def like_matcher(pattern: str) -> Callable[[str], bool]:
+    """The function that matches a text with a ``like`` pattern, in time that grows with the text's length.
 
-    def regex(piece: re.Match[str]) -> str:
-        escaped, text = piece.groups()
-        if text is not None:
-            return {"%": ".*", "_": "."}.get(text[0]) or re.escape(text)
-        if escaped not in ("%", "_", "\\"):
-            fail("INVALID_FORMAT", f"the like pattern '{pattern}' has an escape character that escapes nothing")
-        return re.escape(escaped)
+    Fails where ``\\`` stands before anything but ``% _ \\``.
+    """
+    first, *others = _like_pieces(pattern)
+    if not others:
+        return lambda text: len(text) == len(first) and _found(first, text, 0, len(text)) >= 0
+    *middle, last = others
 
-    return re.compile(_LIKE.sub(regex, pattern), re.DOTALL)
+    def matches(text: str) -> bool:
+        end = len(text) - len(last)
+        at = len(first)
+        if at > end or _found(first, text, 0, at) < 0 or _found(last, text, end, len(text)) < 0:
+            return False
+        for piece in middle:  # the leftmost place of each leaves the most room for the others
+            at = _found(piece, text, at, end)
+            if at < 0:
+                return False
+        return True
+
+    return matches
+
+
+_Piece = list[str | None]
+"""What stands between two ``%``, character by character; None is any character."""
+
+
+def _like_pieces(pattern: str) -> list[_Piece]:
+    pieces: list[_Piece] = [[]]
+    for escaped, plain in _LIKE.findall(pattern):
+        if plain == "%":
+            pieces.append([])
+        elif plain:
+            pieces[-1].append(None if plain == "_" else plain)
+        elif escaped and escaped in "%_\\":
+            pieces[-1].append(escaped)
+        else:
+            written = short(pattern)
+            fail("INVALID_FORMAT", f"the like pattern '{written}' has an escape character that escapes nothing")
+    return pieces
+
+
+def _found(piece: _Piece, text: str, start: int, end: int) -> int:
+    """Where the first `piece` in ``text[start:end]`` ends; -1 if there is none."""
+    if None not in piece:
+        found = text.find("".join(map(str, piece)), start, end)
+        return found if found < 0 else found + len(piece)
+    if start + len(piece) > end:
+        return -1
+    wild, masks = 0, dict[str | None, int]()
+    for bit, letter in enumerate(piece):
+        masks[letter] = masks.get(letter, 0) | 1 << bit
+    wild = masks.pop(None)
+    begun, whole = 0, 1 << (len(piece) - 1)
+    for at in range(start, end):  # a bit of `begun`: so much of the piece ends here
+        begun = (begun << 1 | 1) & (masks.get(text[at], 0) | wild)
+        if begun & whole:
+            return at + 1
+    return -1
 
 
 def concat_ws(separator: str | None, *values: str | list[str | None] | None) -> str | None:
@@ -89,27 +156,56 @@ def substring(text: T, position: int, length: int | None = None) -> T:
 
 
 def replace(text: str, search: str, replacement: str) -> str:
-    """`text` with every `search` replaced; an empty `search` is found nowhere."""
-    return text.replace(search, replacement) if search else text
+    """`text` with every `search` replaced, unless that is too long; an empty `search` is found nowhere."""
+    if not search:
+        return text
+    if len(replacement) > len(search):
+        _check_length(len(text) + text.count(search) * (len(replacement) - len(search)))
+    return text.replace(search, replacement)
 
 
-def split_regex(pattern: str) -> re.Pattern[str]:
-    """The regular expression of ``split``: as Java means it, within what the compiler lets through."""
-    return re.compile(_DOT.sub(lambda piece: _NO_LINE_END if piece[0] == "." else piece[0], pattern), re.ASCII)
+def limited(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which fails where the text or binary that it makes is longer than `MOST`."""
+
+    def checked(*values: Any) -> Any:
+        found = function(*values)
+        if found is not None:
+            _check_length(len(found))
+        return found
+
+    return checked
 
 
-def split(text: str, pattern: re.Pattern[str], limit: int) -> list[str]:
-    """The pieces of `text` between the matches of `pattern`, at most `limit` if that is positive."""
-    if not pattern.pattern and text:
-        count = len(text) if limit <= 0 else min(limit, len(text))
-        return [*text[: count - 1], text[count - 1 :]]
-    pieces: list[str] = []
-    start = 0
-    for match in pattern.finditer(text):
-        if 0 < limit <= len(pieces) + 1:
-            break
-        if match.end() == 0:
-            continue  # an empty match in front of everything gives no empty piece
-        pieces.append(text[start : match.start()])
-        start = match.end()
-    return [*pieces, text[start:]]
+def _check_length(length: int) -> None:
+    if length > MOST:
+        fail("VALUE_TOO_LONG", f"the result has {length} characters or bytes, more than {MOST}")
+
+
+def re2(pattern: str) -> str:
+    """A regular expression of ``split`` as RE2 writes what Java means: it matches in linear time.
+
+    Of what the compiler lets through: characters, escapes, classes, ``.``, ``*``, ``+`` and ``|``.
+    """
+    written, in_class = [], False
+    for escape, special, plain in _REGEX.findall(pattern):
+        if escape:
+            known = _CLASSES.get(escape)
+            written.append(f"\\x{{{ord(escape):x}}}" if known is None else known if in_class else f"[{known}]")
+        elif plain:
+            written.append(f"\\x{{{ord(plain):x}}}")
+        else:
+            meant = {".": _NO_LINE_END, "]": r"\]"}
+            written.append(special if in_class else meant.get(special, special))
+            in_class = special == "[" or (in_class and special != "]")
+    return "".join(written)
+
+
+def split(texts: pa.Array, pattern: str, limit: int) -> pa.Array:
+    """The pieces of each text between the matches of `pattern`, of `re2`, at most `limit` if that is positive."""
+    return pc.split_pattern_regex(texts, pattern=pattern, max_splits=limit - 1 if limit > 0 else None)
+
+
+def characters(text: str, limit: int) -> list[str]:
+    """As `split` with an empty pattern: each character."""
+    count = len(text) if limit <= 0 else min(limit, len(text))
+    return [*text[: count - 1], text[count - 1 :]]

@@ -10,7 +10,9 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call
 from vsc.plan.types import ArrayType
+from vsc.runtime.expressions import text
 from vsc.runtime.expressions.forms import Kernel, Uncertain, constant
+from vsc.runtime.expressions.text import MOST
 from vsc.runtime.values import arrow_type
 
 
@@ -19,7 +21,7 @@ def concat(call: Call, args: list[Any]) -> Any:
     if isinstance(call.type, ArrayType):
         raise Uncertain
     separator = pa.scalar("" if str(call.type) == "string" else b"", arrow_type(call.type))
-    return pc.binary_join_element_wise(*args, separator, null_handling="emit_null")
+    return _short(pc.binary_join_element_wise(*args, separator, null_handling="emit_null"))
 
 
 def concat_ws(call: Call, args: list[Any]) -> Any:
@@ -31,21 +33,34 @@ def concat_ws(call: Call, args: list[Any]) -> Any:
     led = [
         pc.binary_join_element_wise(nothing, arg, pa.scalar(separator), null_handling="emit_null") for arg in args[1:]
     ]
-    joined = pc.binary_join_element_wise(*(pc.coalesce(text, empty) for text in led), empty)
-    return pc.utf8_slice_codeunits(joined, len(separator))
+    joined = pc.binary_join_element_wise(*(pc.coalesce(one, empty) for one in led), empty)
+    return _short(pc.utf8_slice_codeunits(joined, len(separator)))
+
+
+def _short(column: pa.Array) -> pa.Array:
+    """The column. Raises Uncertain if one of its values could be too long."""
+    if column.nbytes > MOST and pc.max(pc.binary_length(column)).as_py() > MOST:
+        raise Uncertain
+    return column
 
 
 def replace(call: Call, args: list[Any]) -> Any:
-    """Of a constant."""
+    """Of a constant, by a constant that is not so long that a result could be too long."""
     search, replacement = constant(call.args[1]), constant(call.args[2])
-    return pc.replace_substring(args[0], pattern=search, replacement=replacement) if search else args[0]
+    if not search:
+        return args[0]
+    if len(replacement) > len(search) and args[0].nbytes * len(replacement) > MOST * len(search):
+        raise Uncertain
+    return pc.replace_substring(args[0], pattern=search, replacement=replacement)
 
 
 def split(call: Call, args: list[Any]) -> Any:
-    """At a plain text."""
+    """At a constant, but not an empty one."""
     pattern, limit = constant(call.args[1]), constant(call.args[2])
-    if not pattern or set(pattern) & set("\\[.*+|"):
+    if not pattern:
         raise Uncertain
+    if set(pattern) & set("\\[.*+|"):
+        return text.split(args[0], text.re2(pattern), limit)
     return pc.split_pattern(args[0], pattern=pattern, max_splits=limit - 1 if limit > 0 else None)
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from vsc.plan.expressions import Call
 from vsc.plan.functions import parse_pattern
 from vsc.runtime.expressions.calendar import DAY, truncated
-from vsc.runtime.expressions.forms import Kernel, Uncertain, checked, constant, fits, numbers, with_nulls_of
+from vsc.runtime.expressions.forms import Kernel, Uncertain, constant, fits, numbers, with_nulls_of
 from vsc.runtime.values import arrow_type
 
 
@@ -31,7 +31,7 @@ def after_1970(unit: int) -> Kernel:
     """The timestamp a number of units after 1970, if it does not overflow."""
 
     def kernel(call: Call, args: list[Any]) -> Any:
-        return checked(pc.multiply_checked, args[0], pa.scalar(unit, pa.int64())).view(arrow_type(call.type))
+        return pc.multiply_checked(args[0], pa.scalar(unit, pa.int64())).view(arrow_type(call.type))
 
     return kernel
 
@@ -60,7 +60,7 @@ def truncate(call: Call, args: list[Any]) -> Any:
 
 
 def add_days(function: Callable[..., Any]) -> Kernel:
-    """``date_add`` and ``datediff``: 32 bits that wrap around."""
+    """``date_add`` and ``datediff``, in 32 bits."""
     return lambda call, args: function(*(pc.cast(arg, pa.int32()) for arg in args)).cast(arrow_type(call.type))
 
 
@@ -106,5 +106,5 @@ def by_pattern(call: Call, args: list[Any]) -> Any:
     if not fits(args[0], regex):
         raise Uncertain
     texts = pc.replace_substring_regex(args[0], pattern=rf"\A{regex}\z", replacement=iso)
-    found = checked(pc.cast, texts, pa.timestamp("us"))
+    found = pc.cast(texts, pa.timestamp("us"))
     return found.cast(pa.date32()) if call.function == "to_date" else found.view(arrow_type(call.type))

@@ -31,7 +31,7 @@ class Function:
     """A call as users write it, with optional parts in brackets, and what it returns, in one line.
 
     `fails` says for which values it fails; a call without `fails` has a value on every row on which its arguments have
-    one. `gives` is the result's type if it is always the same; `takes` are the types to which arguments are cast. If
+    one, unless that would be too long a text. `gives` is the result's type if it is always the same; `takes` are the types to which arguments are cast. If
     either is None, a rule decides.
     """
 
@@ -98,9 +98,9 @@ TOPICS: dict[str, tuple[Function, ...]] = {
         Function("upper(text)", "the text in upper case", "", (STRING,), STRING),
     ),
     "Time": (
-        Function("date_add(date, days)", "the date that many days later"),
+        Function("date_add(date, days)", "the date that many days later", "overflow"),
         Function("date_trunc('unit', timestamp)", "the start of its year, month, week, hour, ...", "overflow"),
-        Function("datediff(end, start)", "the days from `start` to `end`", "", (DATE, DATE), INT),
+        Function("datediff(end, start)", "the days from `start` to `end`", "overflow", (DATE, DATE), INT),
         Function("day(date)", "the day of the month", "", (DATE,), INT),
         Function("dayofweek(date)", "the day of the week, 1 (Sunday) to 7", "", (DATE,), INT),
         Function("event_time([table])", "the record's event time; or from when a join's row is valid", "overflow"),
