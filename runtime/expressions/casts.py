@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
+from vsc.plan.types import VOID, ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
 from vsc.runtime.expressions.calendar import DAY, EDGES, SECOND, date_text, parse_date, parse_timestamp, timestamp_text
 from vsc.runtime.expressions.failure import fail, null_for_failure, short
 from vsc.runtime.expressions.numbers import fit_decimal, instant, to_float32
@@ -45,7 +45,7 @@ def caster(source: DataType, target: DataType, *, safe: bool = False) -> Caster:
 
     With `safe` (``try_cast``) a value that cannot be cast is null: the element or the field, not its container.
     """
-    if source == target:
+    if source in (target, VOID):  # of void there is only null
         return lambda value: value
     match source, target:
         case ArrayType(a), ArrayType(b):
