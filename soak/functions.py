@@ -4,7 +4,7 @@ A call with random arguments, of types that the compiler accepts, either has a v
 expression fails: never another exception. Checked for each function, operator and cast:
 
 * whole columns and single rows give the same values, and the same reasons for failures;
-* so do the rows that did not fail, among themselves, which is where kernels answer;
+* so do the rows that did not fail, among themselves, and each row alone, which is where kernels answer;
 * the values survive Arrow and the codec of the store, row by row and in columns;
 * a reason is short, and one that was thought of.
 """
@@ -45,16 +45,16 @@ _COLUMNS = tuple(column.name for column in SCHEMA.value)
 _TEXT = tuple(c.name for c in SCHEMA.value if str(c.type) == "string")
 
 _CONSTANTS = (
-    "null", "true", "0", "-1", "9223372036854775807", "99999999999999999999999999999999999999", "0.5", "1e308", "''", "'a'",
-    "'%_\\%'", "'2020-02-29'", "1 day", "10000000 days", "cast(null as int)", "array()",
+    "null", "true", "0", "-1", "9223372036854775807", "99999999999999999999999999999999999999", "0.5", "1e308", "''",
+    "'a'", "'%_\\%'", "'2020-02-29'", "1 day", "10000000 days", "cast(null as int)", "array()",
 )  # fmt: skip
 _WRITTEN = {
     "add": "{} + {}", "subtract": "{} - {}", "multiply": "{} * {}", "divide": "{} / {}", "modulo": "{} % {}",
-    "negate": "- {}", "and": "({}) and ({})", "or": "({}) or ({})", "not": "not ({})", "eq": "{} = {}", "ne": "{} <> {}",
-    "lt": "{} < {}", "le": "{} <= {}", "gt": "{} > {}", "ge": "{} >= {}", "in": "{} in ({}, {})", "like": "{} like {}",
-    "is_null": "({}) is null", "is_not_null": "({}) is not null", "case": "case when {} then {} else {} end",
-    "element": "{}[{}]", "get_field": "{}.b", "cast": "cast({} as TYPE)", "try_cast": "try_cast({} as TYPE)",
-}  # fmt: skip
+    "negate": "- {}", "and": "({}) and ({})", "or": "({}) or ({})", "not": "not ({})", "eq": "{} = {}",
+    "ne": "{} <> {}", "lt": "{} < {}", "le": "{} <= {}", "gt": "{} > {}", "ge": "{} >= {}", "in": "{} in ({}, {})",
+    "like": "{} like {}", "is_null": "({}) is null", "is_not_null": "({}) is not null",
+    "case": "case when {} then {} else {} end", "element": "{}[{}]", "get_field": "{}.b", "cast": "cast({} as TYPE)",
+    "try_cast": "try_cast({} as TYPE)", }  # fmt: skip
 """How operators are written; functions are written as calls."""
 _SECOND = {
     "split": (",", "a", "[a-z%]+", "a|b*c", "\\s+", ".", "\\\\", "[^\\s,]", "a*a*a*a*a*a*a*a*b", "", "é|\\|"),
@@ -119,7 +119,9 @@ def _written(name: str, random: Random) -> str:
     pair = random.choice(_COLUMNS[::2])
     alike = (pair, f"c{int(pair[1:]) + 1}")
     args = [
-        random.choice(_CONSTANTS) if random.random() < 0.15 else random.choice(alike if random.random() < 0.6 else _COLUMNS)
+        random.choice(_CONSTANTS)
+        if random.random() < 0.15
+        else random.choice(alike if random.random() < 0.6 else _COLUMNS)
         for _ in range(form.count("{}"))
     ]
     if name in _SECOND and len(args) > 1:
@@ -145,8 +147,9 @@ def check(expr: Expr, rows: Sequence[tuple[Any, ...]], times: Sequence[int]) -> 
             failed[i] = failure.reason
     _agree(expr, rows, times, values, failed)
     fine = [i for i in range(len(rows)) if i not in failed]
-    if failed:
-        _agree(expr, [rows[i] for i in fine], [times[i] for i in fine], [values[i] for i in fine], {})
+    for some in (fine, *([i] for i in range(len(rows)))):
+        why = {at: failed[i] for at, i in enumerate(some) if i in failed}
+        _agree(expr, [rows[i] for i in some], [times[i] for i in some], [values[i] for i in some], why)
     for reason in failed.values():
         reason.encode()
         if "INTERNAL_ERROR" in reason or len(reason) > 400 or not reason.startswith("["):
@@ -164,9 +167,8 @@ def _agree(
         raise AssertionError(f"a column of {found.type} where {expr.type} was declared")
     for i, (one, other) in enumerate(zip(values, to_values(found, expr.type), strict=True)):
         if repr(one) != repr(other) or failed.get(i) != failures.get(i):
-            raise AssertionError(
-                f"row {_shown(rows[i], expr)}: {_of(one, failed.get(i))} by rows, {_of(other, failures.get(i))} by columns"
-            )
+            mine, theirs = _of(one, failed.get(i)), _of(other, failures.get(i))
+            raise AssertionError(f"row {_shown(rows[i], expr)}: {mine} by rows, {theirs} by columns")
 
 
 def _of(value: Any, failure: str | None) -> str:

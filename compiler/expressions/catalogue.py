@@ -288,7 +288,11 @@ def _unlike_java(pattern: str) -> str | None:
         at += 1
     if in_class:
         return "a `[` without its `]`"
-    return "a regular expression that matches nothing" if pattern and re.match(pattern, "") else None
+    try:
+        empty = pattern and re.match(pattern, "")
+    except re.error as error:
+        return f"its regular expression: {error.msg}"
+    return "a regular expression that matches nothing" if empty else None
 
 
 def _text_or_binary(call: CallSite) -> Expr:

@@ -99,13 +99,19 @@ def _time_to_text(column: pa.Array, source: str) -> Any:
 def _to_decimal(column: pa.Array, source: DataType, target: DecimalType) -> Any:
     if isinstance(source, DecimalType):
         return rounded_decimals(column, target)
-    if source == ScalarType("string") and fits(column, r"-?\d+(?:\.\d+)?"):
+    if source == ScalarType("string") and fits(column, _digits(target)):
         return pc.cast(column, arrow_type(target))
     if source == ScalarType("double"):
         return _double_to_decimal(column, target)
     if str(source) in INTEGER_BITS and target.scale <= 19:
         return pc.cast(pc.cast(column, pa.decimal128(19 + target.scale, target.scale)), arrow_type(target))
     raise Uncertain
+
+
+def _digits(type: DecimalType) -> str:
+    """The numbers that a decimal type holds exactly; of one with more digits, Arrow makes another number."""
+    whole, scale = type.precision - type.scale, type.scale
+    return rf"-?\d{{1,{max(whole, 1)}}}" + (rf"(?:\.\d{{1,{scale}}})?" if scale else "")
 
 
 def _decimal_to_double(column: pa.Array, source: DecimalType) -> Any:

@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 
 from vsc.plan.expressions import Call, Cast, Column, Expr, parts
 from vsc.plan.nodes import Schema
+from vsc.plan.types import DataType
 from vsc.runtime.expressions.cast_kernels import cast_column
 from vsc.runtime.expressions.casts import caster
-from vsc.runtime.expressions.failure import ExpressionFailure, as_failure
+from vsc.runtime.expressions.failure import ExpressionFailure, as_failure, fail
 from vsc.runtime.expressions.forms import Form, Lazy, Uncertain, mapped, typed
 from vsc.runtime.expressions.functions import FUNCTIONS
 from vsc.runtime.expressions.row import RowFunction, compile_row, timed_input
@@ -70,7 +71,7 @@ class Frame:
         """The records (None if absent) and their times; columns that are not `used` are null."""
         count = len(self)
         columns = [
-            to_values(array, column.type) if column.name in used else [None] * count
+            to_values(_utf8(array, column.type), column.type) if column.name in used else [None] * count
             for column, array in zip((*self.schema.key, *self.schema.value), self.columns, strict=True)
         ]
         rows: list[Any] = list(zip(*columns, strict=True)) if columns else [()] * count
@@ -140,9 +141,7 @@ class Columns:
             case Column(number, name):
                 if (number, name) not in self.known:
                     found = self._chosen(self.inputs[number].column(name))
-                    if "string" in str(expr.type):
-                        found.validate(full=True)  # most kernels would take a text that is not UTF-8 for one
-                    self.known[number, name] = found
+                    self.known[number, name] = _utf8(found, expr.type)
                 return self.known[number, name]
             case Cast(arg):
                 return self._cast(expr, self.array(arg))
@@ -184,6 +183,19 @@ class Columns:
             except Exception:  # it is not sure, or Arrow fails on a value: each row decides for itself
                 pass
         return mapped(form, call, args)
+
+
+def _utf8(column: pa.Array, type: DataType) -> pa.Array:
+    """The column; fails if a text in it is not UTF-8, which most kernels would not notice."""
+    if "string" in str(type):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:  # it may be in a row beside this slice of nested values
+            try:
+                column.take(pa.array(np.arange(len(column)))).validate(full=True)
+            except pa.ArrowInvalid:
+                fail("INVALID_UTF8_STRING", "a text is not valid UTF-8")
+    return column
 
 
 def _is_constant(expr: Expr) -> bool:

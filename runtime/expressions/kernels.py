@@ -125,6 +125,9 @@ def rounded_decimals(column: pa.Array, type: DecimalType) -> Any:
             raise Uncertain  # one more digit must fit: Arrow would make the value 0 in a column with nulls
         column = column.cast(pa.decimal128(column.type.precision + 1, column.type.scale))
         column = pc.round(column, ndigits=type.scale, round_mode="half_towards_infinity")
+    digits = column.type.precision + type.scale - column.type.scale
+    if digits > 38:  # Arrow would make another number of one that does not fit into 128 bits
+        column = pc.cast(column, pa.decimal256(digits, type.scale))
     return pc.cast(column, arrow_type(type))
 
 

@@ -22,6 +22,11 @@ Every function of the language means what it means in Spark SQL in ANSI mode. Un
 if an argument is null. What *fails* on a row stops the query, or drops the row with `vsc run --on-error drop`: see
 [expressions](language.md#expressions). Text is cast to what a function takes, as in Spark, and may fail in that.
 
+A call also fails if it would make a text or binary of more than 100 million characters or bytes. A match of `like` or
+`split` takes time in proportion to the text, whatever the pattern. Unlike in Spark, a date or timestamp out of range
+fails where Spark wraps around or takes the last one there is: in `cast`, `date_add`, `datediff`. In `from_json` it is
+null, and so is JSON that is nested more than 200 deep. Half an emoji (`"\\ud83d"`) is read as `?`, as in Spark.
+
 `python -m tests.docs.functions` writes this page from the catalogue.
 """
 
