@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 __all__ = [
+    "GRACE_NEEDED",
     "HELD_RECORDS",
     "LONGEST_SESSION",
     "RETENTION_NEEDED",
@@ -77,6 +78,9 @@ def group_of(reason: Dropped | Missed) -> Group:
 
 RETENTION_NEEDED = "retention_needed"
 """The peak that a join reports: the history retention in ms that would have served all its look-ups."""
+
+GRACE_NEEDED = "grace_needed"
+"""The peak that a `distinct` reports: the grace in ms with which no record would have been too late for it."""
 
 HELD_RECORDS = "held_records"
 """The peak that windows and `suppress` report: the most windows open, or rows held, at the same time."""

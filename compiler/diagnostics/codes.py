@@ -177,6 +177,7 @@ _WARNINGS = {
     "VSC312": "a versioned store after a join with an unversioned table",
     "VSC313": "a history that nothing reads",
     "VSC314": "a store whose grace is shorter than that of a join that reads it",
+    "VSC321": "a time zone that applies to no column",
     "VSC401": "a history without a time",
 }
 

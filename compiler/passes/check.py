@@ -22,6 +22,7 @@ from vsc.compiler.passes.suppress import check_suppress
 from vsc.compiler.passes.usage import check_usage
 from vsc.compiler.passes.versioning import Statuses, check_versioning
 from vsc.compiler.passes.windows import Windows, check_windows
+from vsc.compiler.passes.zones import check_zones
 from vsc.compiler.source import SourceFile
 from vsc.compiler.topology import Topology
 from vsc.plan import Suppress
@@ -88,6 +89,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_formats(topology, kinds, shapes, stores, connectors),
         *check_histories(topology, shapes, stores, statuses, connectors),
         *check_reserved(topology),
+        *check_zones(topology, shapes, connectors.sources),
         *check_usage(topology, order),
         *check_dead_letters(topology, kinds, stores),
     )  # fmt: skip

@@ -19,7 +19,7 @@ import numpy as np
 
 from vsc.plan.nodes import Column, Node, Plan
 from vsc.plan.operations import Distinct
-from vsc.runtime.metrics import Dropped
+from vsc.runtime.metrics import GRACE_NEEDED, Dropped
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.operator import Operator, Step
 from vsc.runtime.operators.site import Site
@@ -44,7 +44,11 @@ class _Distinct(Step):
     def process(self, flow: Flow) -> Flow:
         operation, site = self._operation, self._site
         clock = np.maximum.accumulate(np.append(self._clock, flow.time))
-        late = flow.time < np.maximum(clock[:-1] - operation.within - operation.grace, self._oldest())
+        behind = clock[:-1] - operation.within - flow.time
+        late = behind > operation.grace
+        if late.any():
+            site.peak(GRACE_NEEDED, int(behind[late].max()))
+        late |= flow.time < self._oldest()
         self._clock = int(clock[-1])
         passed = self._passed(flow, late)
         site.lose(Dropped.EXPIRED, flow, late)

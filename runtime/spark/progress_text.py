@@ -9,7 +9,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from vsc.plan.words import counted, rounded_duration
-from vsc.runtime.metrics import HELD_RECORDS, LONGEST_SESSION, RETENTION_NEEDED, Group, Metrics, Missed
+from vsc.runtime.metrics import (
+    GRACE_NEEDED,
+    HELD_RECORDS,
+    LONGEST_SESSION,
+    RETENTION_NEEDED,
+    Dropped,
+    Group,
+    Metrics,
+    Missed,
+)
 from vsc.runtime.spark.counters import StoreState
 from vsc.runtime.spark.progress import Activity, Batch, Finished, Lags
 from vsc.runtime.times import time_text
@@ -144,7 +153,22 @@ def notes(metrics: Metrics) -> list[str]:
 
 
 def _advice(data: Mapping[str, Any]) -> list[str]:
-    """Which history retention would have served look-ups that found none."""
+    """Which history retention would have served look-ups that found none, which grace records that came too late."""
+    return [*_longer_retention(data), *_longer_grace(data)]
+
+
+def _longer_grace(data: Mapping[str, Any]) -> list[str]:
+    dropped = data[Group.DROPPED_RECORDS.value]
+    late = {node: dropped.get(node, {}).get(Dropped.EXPIRED.value, 0) for node in data.get(GRACE_NEEDED, {})}
+    return [
+        f"'{node}' dropped {counted(n, 'record')} that came too late to be compared, whether they repeat one or not: "
+        f"a grace of {rounded_duration(data[GRACE_NEEDED][node])} would have been enough"
+        for node, n in late.items()
+        if n
+    ]
+
+
+def _longer_retention(data: Mapping[str, Any]) -> list[str]:
     found = []
     needed = data.get(RETENTION_NEEDED, {})
     for node, reasons in data[Group.MISSED_LOOKUPS.value].items():

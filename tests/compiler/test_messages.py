@@ -372,7 +372,7 @@ def test_an_unknown_time_zone_is_shown_the_nearest_one(zone: str, help: str) -> 
 
 def test_without_a_time_zone_database_every_zone_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("zoneinfo.available_timezones", set)
-    text = "stream z (k string) from files (path = 'x', format = 'csv', time_zone = 'Mars/Base'); sink z to noop ();"
+    text = "stream z (k timestamp) from files (path = 'x', format = 'csv', time_zone = 'Mars/Base'); sink z to noop ();"
     assert check_topology(text) == ()
 
 
@@ -440,3 +440,24 @@ def test_names_in_a_help_are_quoted_where_they_need_it(text: str, code: str, hel
     )
     [found] = [d for d in check_topology(sources + text, path="t.vdsl") if d.code == code]
     assert found.help == help
+
+
+IN_TEXT = [(5, "the times are in this text, and expressions take them for UTC")]
+
+
+@pytest.mark.parametrize(
+    ("column", "time", "label", "help"),
+    [
+        ("n bigint", "n", [], "declare the times as `timestamp`, or remove it"),
+        ("at string", "to_timestamp(at, 'dd.MM.yyyy')", IN_TEXT,
+         "write `at timestamp`, and `'timestampFormat' = 'dd.MM.yyyy'` among the options"),
+        ("at string", "cast(at as timestamp)", IN_TEXT, "write `at timestamp`"),
+    ],
+)  # fmt: skip
+def test_a_time_zone_that_applies_to_no_column_is_shown_the_text_with_the_times(
+    column: str, time: str, label: list[tuple[int, str]], help: str
+) -> None:
+    files = "files (path = 'x', format = 'csv', time_zone = 'UTC')"
+    found = one(f"stream z (k string,\n{column}) from {files} timestamp {time};", "VSC321")
+    assert found.message == "this `time_zone` changes nothing: `z` has no `timestamp` column"
+    assert (labels(found), found.help) == (label, help)

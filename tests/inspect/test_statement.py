@@ -18,6 +18,7 @@ import pytest
 from vsc.cli import main
 from vsc.compiler import check_topology
 from vsc.plan.nodes import Source
+from vsc.testing import TopologyTestDriver
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -280,3 +281,58 @@ def test_the_declared_source_is_what_the_compiler_reads(capsys: pytest.CaptureFi
     assert {c.name: str(c.type) for c in node.operation.columns} == {
         "reading_id": "string", "sensor": "string", "value": "double", "measured_at": "timestamp",
     }  # fmt: skip
+
+
+def test_an_id_with_repeats_is_the_key_of_a_stream_and_gets_a_distinct(capsys: pytest.CaptureFixture[str]) -> None:
+    times = [f"2026-03-02T{hour:02}:{minute:02}:00Z" for hour in range(3) for minute in range(60)]
+    rows = [{"order_id": f"o{i}", "customer": f"c{i % 7}", "at": at} for i, at in enumerate(times)]
+    late = [*rows[:30], *rows[31:150], rows[30], {**rows[5], "at": "2026-03-02T00:09:00Z"}, *rows[150:], rows[179]]
+    lines("orders/a.json", *late)
+    out = inspect(capsys, "orders")
+    assert (
+        "-- Repeats: order_id is 98.9 % unique; 2 rows repeat one that came before, up to 4 minutes after the first.\n"
+        "--   If they are the same event again, `distinct orders within 3 hours` drops them.\n"
+        "--   A shorter `within` also drops rows later than that, repeated or not: here rows are 2 hours 20 minutes "
+        "late.\n"
+    ) in out
+    assert "\nkey order_id\n" in out
+    told = findings(capsys, "orders", "--key", "customer")
+    assert "`distinct orders by order_id within 3 hours`" in told["statement"]
+    assert told["keys"]["repeats"] == {"column": "order_id", "rows": 2, "span": 240_000}
+    assert "Repeats" not in inspect(capsys, "orders", "--kind", "table", "--key", "order_id")
+    statement = "stream orders (order_id string, at timestamp) from memory () key order_id timestamp at;"
+    with TopologyTestDriver(statement + "stream once = distinct orders within 3 hours;") as driver:
+        for row in late:
+            driver.pipe("orders", {name: row[name] for name in ("order_id", "at")})
+        assert len(driver.read("once")) == 180
+
+
+def test_the_key_of_change_events_is_inside(capsys: pytest.CaptureFixture[str]) -> None:
+    lines("ledger/a.json", *(
+        {"before": {"id": i % 9, "x": 1} if i % 3 else None, "after": None if i % 3 == 2 else {"id": i % 9, "x": 2},
+         "op": "cud"[i % 3], "ts_ms": 1_750_000_000_000 + i}
+        for i in range(60)
+    ))  # fmt: skip
+    out = inspect(capsys, "ledger")
+    assert "\nkey " not in out and out.endswith("timestamp ts_ms;\n")
+    assert (
+        "-- Change events: the rows are in `before` and `after`, and so is their key.\n"
+        "--   Take it out with `rekey ledger by coalesce(after.id, before.id) as id`, then "
+        "`to_table ... delete when op = 'd'`.\n"
+    ) in out
+    out += "stream by_id = rekey ledger by coalesce(after.id, before.id) as id;\n"
+    out += "table rows_ = to_table by_id delete when op = 'd';\n"
+    assert [d.message for d in check_topology(out) if d.severity == "error"] == []
+    assert main(["inspect", "ledger", "--kind", "table"]) == 2
+    assert "inspect it as a stream; then `rekey` it by coalesce(after.id, before.id) as id" in capsys.readouterr().err
+
+
+def test_a_price_history_goes_by_when_a_price_is_valid(capsys: pytest.CaptureFixture[str]) -> None:
+    prices = [
+        {"product": f"p{i % 4}", "price": i, "recorded_at": f"2026-03-{1 + i // 2:02}T08:00:00Z",
+         "valid_from": f"2026-03-{1 + i // 4:02}T00:00:00Z"}
+        for i in range(40)
+    ]  # fmt: skip
+    lines("prices/a.json", *prices, {**prices[3], "price": 0.5, "recorded_at": "2026-03-30T00:00:00Z"})
+    out = inspect(capsys, "prices", "--kind", "table")
+    assert "\nkey product\ntimestamp valid_from\nmaterialize versioned" in out

@@ -86,6 +86,9 @@ def rows(*records: dict[str, Any]) -> Any:
         ({"updated_at": "2026-01-01T00:00:00Z", "created_at": "2026-01-01T00:00:00Z"}, "created_at"),
         ({"day": "2026-01-01", "seen_at": "2026-01-01T00:00:00Z"}, "seen_at"),
         ({"valid_to": "2026-01-01T00:00:00Z", "valid_from": "2026-01-01T00:00:00Z"}, "valid_from"),
+        ({"recorded_at": "2026-01-02T00:00:00Z", "valid_from": "2026-01-01T00:00:00Z"}, "valid_from"),
+        ({"recorded_at": "2026-01-02T00:00:00Z", "effective_date": "2026-01-01"}, "recorded_at"),
+        ({"ts": 1_700_000_000, "recorded_at": "2026-01-02T00:00:00Z"}, "recorded_at"),
         ({"birthday": "1991-01-01", "ts": 1_700_000_000}, "ts"),
         ({"customer_id": 1_700_000_000, "amount": 1_650_000_000}, "amount"),
         ({"customer_id": 1_700_000_000}, None),
@@ -98,13 +101,54 @@ def test_the_likeliest_column(record: dict[str, Any], chosen: str | None) -> Non
     assert (clocks[0].column.name if clocks else None) == chosen
 
 
-def test_texts_in_other_forms_are_read_by_a_pattern() -> None:
+def test_texts_in_other_forms_are_timestamps_with_their_format() -> None:
     seen = rows({"at": "04.05.2026 12:30"}, {"at": "31.05.2026 00:01"})
-    assert seen.clocks[0].clause == "to_timestamp(at, 'dd.MM.yyyy HH:mm')"
+    assert (seen.clocks[0].clause, seen.profile.times.failed, seen.profile.times.nulls) == ("at", None, 0)
     assert seen.profile.times.first == int(datetime(2026, 5, 4, 12, 30, tzinfo=UTC).timestamp() * 1000)
+    text = statement(seen, Wanted()).text
+    assert "  at timestamp\n" in text and "format = 'json', 'timestampFormat' = 'dd.MM.yyyy HH:mm')\n" in text
+    assert "--   Its texts have no offset and are read as UTC (`time_zone = 'Europe/Berlin'`" in text
+
+
+def test_dates_in_other_forms_are_dates_with_their_format() -> None:
     both = statement(rows({"at": "04/05/2026"}), Wanted()).text
-    assert "--   They could also be dd/MM/yyyy.\n" in both and "to_timestamp(at, 'MM/dd/yyyy')" in both
-    assert rows({"at": "04/13/2026"}, {"at": "04/05/2026"}).clocks[0].clause == "to_timestamp(at, 'MM/dd/yyyy')"
+    assert "--   They could also be dd/MM/yyyy.\n" in both
+    assert "  at date  -- could also be dd/MM/yyyy\n" in both and "'dateFormat' = 'MM/dd/yyyy')" in both
+    seen = rows({"at": "13/04/2026", "end": "12/11/2026"}, {"at": "04/05/2026", "end": "01/12/2026"})
+    text = statement(seen, Wanted()).text
+    assert "'dateFormat' = 'dd/MM/yyyy')" in text and text.endswith("timestamp cast(at as timestamp);\n")
+    assert seen.profile.times.last == int(datetime(2026, 5, 4, tzinfo=UTC).timestamp() * 1000)
+
+
+def test_one_source_has_one_format() -> None:
+    iso = {"made": "2026-05-04T12:30:00Z", "local": "04.05.2026 12:30"}
+    text = statement(rows(iso), Wanted()).text
+    assert "timestampFormat" not in text and "  local string  -- times written as dd.MM.yyyy HH:mm\n" in text
+    Path("x.json").write_text(json.dumps(iso) + "\n")
+    text = statement(look("x.json", timestamp="local"), Wanted()).text
+    assert text.endswith("timestamp to_timestamp(local, 'dd.MM.yyyy HH:mm');\n")
+    assert "Its texts have no offset and are read as UTC, with `time_zone` too: other times are in ISO form." in text
+    nested = statement(rows({"one": {"at": "2026-05-04T12:30:00Z"}, "local": "04.05.2026 12:30"}), Wanted()).text
+    assert "timestampFormat" not in nested
+    two = {"a": "04.05.2026 12:30", "b": "04.05.2026 12:30:01", "c": "04.05.2026 12:31"}
+    text = statement(rows(two), Wanted()).text
+    assert "'timestampFormat' = 'dd.MM.yyyy HH:mm')" in text
+    declared = [line.split() for line in text.splitlines() if line.startswith("  ")]
+    assert [line[:2] for line in declared] == [["a", "timestamp,"], ["b", "string,"], ["c", "timestamp"]]
+    assert " ".join(declared[1][2:]) == "-- times written as dd.MM.yyyy HH:mm:ss"
+
+
+def test_a_day_that_does_not_exist_is_no_date() -> None:
+    text = statement(rows({"at": "30.02.2026 12:30"}, {"at": "28.02.2026 12:30"}), Wanted()).text
+    assert "  at string\n" in text and "timestampFormat" not in text
+
+
+def test_a_marker_for_a_missing_time_is_null() -> None:
+    Path("x.csv").write_text("id,at\n1,04.05.2026 12:30\n2,NA\n")
+    seen = look("x.csv")
+    assert (seen.profile.times.nulls, seen.clocks[0].clause) == (1, "at")
+    assert "'timestampFormat' = 'dd.MM.yyyy HH:mm'" in statement(seen, Wanted()).text
+    assert "'nullValue' = 'NA'" in statement(seen, Wanted()).text
 
 
 def test_texts_without_an_offset_are_told() -> None:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vsc.inspect import InspectError, Wanted, survey
-from vsc.inspect.keys import KeySearch
+from vsc.inspect.keys import KeySearch, Repeats
 from vsc.inspect.model import DataColumn
 from vsc.plan.types import STRING
 
@@ -228,3 +228,28 @@ def test_a_table_s_key_is_unique_with_the_time_or_nearly() -> None:
     many = ["s1", "s2"] * 200
     found = keys({"sensor": many}, [*range(399), 397])
     assert [(e.columns, e.values, e.shared) for e in found.entities] == [(("sensor",), 2, 1)]
+
+
+def test_an_operation_alone_is_no_key() -> None:
+    found = keys({"op": ["c", "u", "u", "d"]}, [1, 2, 3, 4])
+    assert (found.unique, found.entities) == ((), ())
+    found = keys({"op": ["c", "u", "u", "d"], "customer": ["1", "1", "2", "2"]}, [1, 2, 3, 4])
+    assert [e.columns for e in found.entities] == [("customer",)]
+    assert [e.columns for e in keys({"event_type": ["a", "b", "a"]}, [1, 2, 3]).entities] == []
+    assert [e.columns for e in keys({"type": ["a", "b", "a"]}, [1, 2, 3]).entities] == [("type",)]
+
+
+def test_a_history_with_corrections_has_a_key() -> None:
+    found = keys({"product": ["p", "q"] * 10}, [n // 2 for n in range(18)] + [0, 0])
+    assert [(e.columns, e.values, e.shared) for e in found.entities] == [(("product",), 2, 2)]
+    assert keys({"product": ["p", "q"] * 10}, [n // 4 for n in range(20)]).entities == ()
+
+
+def test_an_id_that_repeats_now_and_then_is_told_with_the_span_of_its_repeats() -> None:
+    ids = [f"o{n}" for n in range(98)]
+    found = keys({"order_id": [*ids, "o3", "o4"]}, [*range(98), 3, 90])
+    assert found.repeats == Repeats("order_id", 2, 86)
+    assert keys({"order_id": [*ids, "o3", "o4"]}).repeats == Repeats("order_id", 2, None)
+    assert keys({"order_id": ids}).repeats is None
+    assert keys({"name": [*ids, "o3", "o4"]}).repeats is None
+    assert keys({"order_id": ["a", "b", "c", "a"]}).repeats is None

@@ -129,6 +129,18 @@ def test_state_of_something_else_is_refused() -> None:
         PassedTimes(kv, b"p")
 
 
+def test_the_grace_that_late_records_need_is_told() -> None:
+    with TopologyTestDriver(BY_KEY) as driver:
+        for at in (100, 80, 96, 85):  # within 10 ms, grace 4 ms
+            driver.pipe("s", {"k": "a", "v": 1, "at": at})
+        assert driver.metrics()["grace_needed"] == {"d": 10}
+    with TopologyTestDriver(BY_KEY.replace("grace 4 ms", "grace 10 ms")) as driver:
+        for at in (100, 80, 96, 85):
+            driver.pipe("s", {"k": "a", "v": 1, "at": at})
+        assert [record.timestamp for record in driver.read("d")] == [100, 80]
+        assert "grace_needed" not in driver.metrics()
+
+
 # ---------------------------------------------------------------------------------------------------------- the model
 
 

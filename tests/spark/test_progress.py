@@ -14,7 +14,7 @@ from rich.console import Console
 from tests.spark.support import compiled
 from vsc.plan.words import counted, rounded_duration
 from vsc.runtime.errors import BadRowError, ConfigurationError, SourceError, UnusableInputError
-from vsc.runtime.metrics import RETENTION_NEEDED, Dropped, Group, Metrics, Missed
+from vsc.runtime.metrics import GRACE_NEEDED, RETENTION_NEEDED, Dropped, Group, Metrics, Missed
 from vsc.runtime.spark import progress_bar
 from vsc.runtime.spark.bad_rows import check_usable
 from vsc.runtime.spark.counters import EpochReport, StateSize, StoreState, TaskCounters
@@ -23,7 +23,7 @@ from vsc.runtime.spark.exporter import PrometheusDisplay, address
 from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.progress import Activity, Display, Lags, Phase, Tracker, sink_names, spent
 from vsc.runtime.spark.progress_bar import BarDisplay
-from vsc.runtime.spark.progress_text import stopping_text
+from vsc.runtime.spark.progress_text import notes, stopping_text
 
 PLAN = compiled("stream priced (k string) from memory () key k; sink priced to noop ();")
 
@@ -120,6 +120,20 @@ def test_the_summary_says_what_took_the_time() -> None:
     assert spent({"stage 0 process": 0.8, "stage 1 commit": 0.1}, 1000, 700) == {
         "reading": 800.0, "stages": 0.0, "state": 100.0, "sinks and shuffle": 0.0, "planning and logs": 100.0,
     }  # fmt: skip
+
+
+def test_records_that_come_too_late_for_a_distinct_are_told_with_the_grace_that_they_need() -> None:
+    metrics = Metrics()
+    metrics.count("once", Group.DROPPED_RECORDS, Dropped.EXPIRED, 1)
+    metrics.peak("once", GRACE_NEEDED, 5_400_001)
+    metrics.count("twice", Group.DROPPED_RECORDS, Dropped.EXPIRED, 3)
+    metrics.peak("twice", GRACE_NEEDED, 7)
+    text = "that came too late to be compared, whether they repeat one or not: a grace of"
+    assert notes(metrics) == [
+        "dropped 1 expired in 'once', 3 expired in 'twice'",
+        f"'once' dropped 1 record {text} 1 hour 31 minutes would have been enough",
+        f"'twice' dropped 3 records {text} 7 ms would have been enough",
+    ]
 
 
 def test_one_is_singular() -> None:

@@ -25,6 +25,8 @@ _TIMELY = {
     "nanos", "created", "occurred", "from", "utc", "on", "unix",
 }  # fmt: skip
 _FIRST = {"event", "occurred", "timestamp", "ts", "time", "observed", "happened", "measured", "recorded"}
+_VALID = {"valid", "validity", "effective", "asof"}
+"""Since when a row is valid comes before when it was written down."""
 _LAST = {
     "to", "until", "end", "ended", "expires", "expiry", "expired", "updated", "modified", "deleted", "due", "birth",
     "birthday", "ingested", "processed", "loaded", "inserted", "closed", "landed", "arrived", "received",
@@ -59,7 +61,7 @@ def _clock(column: DataColumn, values: pa.Array, now: int, place: int) -> Clock 
     name, there = written(column.name), values.drop_null()
     empty = int(len(there) * 100 < len(values) * 99)
     words = words_of(column.name)
-    liking = (int(bool(words & _LAST)), int(not words & _FIRST), place)
+    liking = (int(bool(words & _LAST)), int(not words & _VALID), int(not words & _FIRST), place)
     if column.type in (TIMESTAMP, DATE):
         millis = there.cast(pa.timestamp("ms"), safe=False).view(pa.int64()).to_numpy()
         early = bool(len(millis)) and float(np.mean(millis < YEAR_1990)) > 1 - _SHARE

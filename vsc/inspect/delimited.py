@@ -186,12 +186,11 @@ def _separator(lines: list[str]) -> str:
 
 def _without_markers(texts: dict[str, Texts]) -> tuple[str, list[DataColumn]]:
     """The text that stands for null, and the columns. Besides the empty cell, a run accepts one such text."""
+    typed = {name: seen.column(name, cells=True) for name, seen in texts.items() if seen.markers}
     blocking = {
-        marker
-        for name, seen in texts.items()
-        if seen.markers and seen.column(name, cells=True).type != STRING
-        for marker in seen.markers
-    }
+        marker for name, column in typed.items() if column.type != STRING or column.patterns
+        for marker in texts[name].markers
+    }  # fmt: skip
     null = next(iter(blocking)) if len(blocking) == 1 else ""
     columns = []
     for name, seen in texts.items():
@@ -211,7 +210,9 @@ def _typed(texts: pa.Array, column: DataColumn) -> pa.Array:
         case "string":
             return texts
         case "timestamp":
-            return instants(texts)
+            return instants(texts, *column.patterns[:1])
+        case "date" if column.patterns:
+            return instants(texts, column.patterns[0]).cast(pa.date32())
         case "date":
             return pc.strptime(texts, "%Y-%m-%d", "s", error_is_null=True).cast(pa.date32())
         case "double":

@@ -118,7 +118,9 @@ def _typed(values: list[Any], column: DataColumn) -> pa.Array:
         case "string":
             return pa.array([None if v is None else v if isinstance(v, str) else json.dumps(v) for v in values])
         case "timestamp":
-            return instants(pa.array(values, pa.string()))
+            return instants(pa.array(values, pa.string()), *column.patterns[:1])
+        case "date" if column.patterns:
+            return instants(pa.array(values, pa.string()), column.patterns[0]).cast(pa.date32())
         case "date":
             return pa.array(values, pa.string()).cast(pa.date32())
         case "double":

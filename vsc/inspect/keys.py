@@ -14,7 +14,7 @@ from vsc.inspect.clock import words_of
 from vsc.inspect.model import DataColumn
 from vsc.plan.types import BIGINT, DATE, INT, SMALLINT, STRING, TINYINT, DataType
 
-__all__ = ["Entity", "KeySearch", "Keys", "can_be_key", "liking"]
+__all__ = ["Entity", "KeySearch", "Keys", "Repeats", "can_be_key", "liking"]
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -24,8 +24,16 @@ _TRIED = 6
 """How many columns to try in combinations."""
 _LARGEST = 3
 _SHOWN = 3
+_NO_TIME = np.iinfo(np.int64).min
+"""The time of a row that has none."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _TYPES = (STRING, TINYINT, SMALLINT, INT, BIGINT, DATE)
+_NEARLY = 0.9
+"""The share of different values from which a column that is named like a key is taken for one with repeats."""
+_SHARED = (0.01, 0.25)
+"""The shares of rows with the key and the time of another that are few: the lower one comes first."""
+_CHANGES = {"op", "operation", "change", "action"}
+_NO_THING = _CHANGES | {"type", "kind", "event"}
 _NAMES = {"id", "uuid", "guid", "key", "code", "sku", "number", "no", "nr", "ref", "symbol", "isin"}
 
 
@@ -39,12 +47,23 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeats:
+    """A column that nearly is unique: in `rows` rows it has a value that came before. `span`: how far apart in ms the
+    first and the last row of one value are at most; None without event times."""
+
+    column: str
+    rows: int
+    span: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Keys:
     """Candidates for the key, likeliest first, found in `rows` rows."""
 
     rows: int
     unique: tuple[tuple[str, ...], ...]
     entities: tuple[Entity, ...]
+    repeats: Repeats | None = None
 
 
 def can_be_key(type: DataType) -> bool:
@@ -58,6 +77,7 @@ class KeySearch:
     def __init__(self, columns: Sequence[DataColumn]) -> None:
         chosen = sorted((c for c in columns if can_be_key(c.type)), key=liking)[:_MOST_COLUMNS]
         self.names = [column.name for column in chosen]
+        self.likings = {column.name: liking(column) for column in chosen}
         self.hashes: dict[str, list[Hashes]] = {name: [] for name in self.names}
         self.nulls = dict.fromkeys(self.names, 0)
         self.times: list[Hashes] = []
@@ -88,26 +108,56 @@ class KeySearch:
         if not unique:
             unique = list(_smallest(several, self.rows))
         times = np.concatenate(self.times) if self.times else None
-        return Keys(self.rows, tuple(unique[:_SHOWN]), tuple(_entities(several, times, self.rows)))
+        nearly = next((n for n in several if self.likings[n] == 0 and distinct[n] >= _NEARLY * self.rows), None)
+        repeats = None
+        if nearly is not None:
+            repeats = Repeats(nearly, self.rows - distinct[nearly], _span(whole[nearly], times))
+        return Keys(self.rows, tuple(unique[:_SHOWN]), tuple(_entities(several, times, self.rows)), repeats)
 
 
 def _entities(columns: dict[str, Hashes], times: Hashes | None, rows: int) -> list[Entity]:
-    """The smallest combinations that, with the time, no two rows share; else those that the fewest rows share."""
+    """The smallest combinations that, with the time, no two rows share; else those that few rows share, as in a history
+    with corrections."""
     nearly: list[Entity] = []
     for size in range(1, _LARGEST + 1):
         found = []
         for names in combinations(list(columns)[:_TRIED], size):
             key = _mixed([columns[name] for name in names])
             values = len(np.unique(key))
-            if values == rows:
+            if values == rows or all(map(_is_no_thing, names)):
                 continue
             shared = rows - len(np.unique(_mixed([key, times]))) if times is not None else 0
             found.append(Entity(names, values, shared))
         exact = [entity for entity in found if not entity.shared]
         if exact:
             return exact[:_SHOWN]
-        nearly += [entity for entity in found if entity.shared * 100 <= rows]
-    return sorted(nearly, key=lambda entity: (len(entity.columns), entity.shared))[:_SHOWN]
+        nearly += found
+    for most in _SHARED:
+        if few := [entity for entity in nearly if entity.shared <= most * rows]:
+            return sorted(few, key=lambda entity: (len(entity.columns), entity.shared))[:_SHOWN]
+    return []
+
+
+def _span(hashes: Hashes, times: Hashes | None) -> int | None:
+    """How far apart the first and the last time of equal hashes are at most; rows without a time do not count."""
+    if times is None:
+        return None
+    millis = times.view(np.int64)
+    there = millis != _NO_TIME
+    millis, hashes = millis[there], hashes[there]
+    if not len(millis):
+        return None
+    order = np.lexsort((millis, hashes))
+    millis, hashes = millis[order], hashes[order]
+    starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1]))
+    ends = np.append(starts[1:], len(millis)) - 1
+    return int((millis[ends] - millis[starts]).max())
+
+
+def _is_no_thing(name: str) -> bool:
+    """Whether a column says what has happened, not to what: the `op` of a change event, an `event_type`."""
+    words = words_of(name)
+    return words <= _NO_THING and (bool(words & _CHANGES) or len(words) > 1)
 
 
 def _smallest(columns: dict[str, Hashes], rows: int) -> Iterator[tuple[str, ...]]:

@@ -62,7 +62,7 @@ class DataColumn:
     type: DataType
     notes: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
-    """Date patterns for `to_timestamp` that fit all its texts."""
+    """Date patterns that fit all its texts; if it is not text, it is read by the first."""
     local: bool = False
     """Whether it has texts that are timestamps without an offset."""
     absent: int = 0

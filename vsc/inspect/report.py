@@ -37,6 +37,7 @@ def report(survey: Survey, made: Statement) -> dict[str, Any]:
             "entities": [
                 {"columns": list(e.columns), "values": e.values, "repeated": e.shared} for e in profile.keys.entities
             ],
+            "repeats": None if profile.keys.repeats is None else asdict(profile.keys.repeats),
         },
         "event_time": _event_time(survey),
         "disorder": _disorder(survey),

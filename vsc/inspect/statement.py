@@ -8,13 +8,14 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from vsc.compiler import check_topology
+from vsc.inspect.changes import changed_key
 from vsc.inspect.clock import words_of
 from vsc.inspect.keys import Entity, liking
 from vsc.inspect.model import DataColumn, InspectError, Kind, Wanted
 from vsc.inspect.profile import Times
 from vsc.inspect.survey import Survey
 from vsc.inspect.wording import moment, roomy, share, size, string, type_text, written
-from vsc.plan.types import BOOLEAN
+from vsc.plan.types import BOOLEAN, STRING
 from vsc.plan.words import counted, duration, rounded_duration
 
 __all__ = ["Statement", "statement"]
@@ -41,6 +42,8 @@ def statement(survey: Survey, wanted: Wanted, taken: Container[str] = ()) -> Sta
     key = _key(survey, wanted)
     warnings = tuple(_warnings(survey, key))
     comments = [*_about(survey), *warnings, *_time_words(survey), *_disorder_words(survey), *_key_words(survey)]
+    if wanted.kind == "stream":
+        comments += [*_repeat_words(survey, name, key), *_change_words(survey, name)]
     lines = [f"-- {comment}" for comment in comments]
     lines += _declaration(survey, wanted.kind, name, key)
     text = "\n".join(lines) + "\n"
@@ -77,9 +80,16 @@ def _key(survey: Survey, wanted: Wanted) -> tuple[str, ...]:
     by_name = {column.name: column for column in survey.columns}
     first = survey.columns[0].name
     ids = [names for names in keys.unique if names == (first,) or _is_id(names, by_name)]
+    if keys.repeats is not None and wanted.kind == "stream":
+        ids.append((keys.repeats.column,))
     entities = [entity.columns for entity in keys.entities if wanted.kind == "table" or len(entity.columns) == 1]
     found = [*ids, *entities, *(keys.unique if wanted.kind == "table" else ())]
     if not found and wanted.kind == "table":
+        if (path := changed_key(survey.columns)) is not None:
+            raise InspectError(
+                f"{survey.found.path} holds change events, whose rows are in `before` and `after`",
+                f"inspect it as a stream; then `rekey` it by {path}, and read it with `to_table`",
+            )
         raise InspectError(
             f"{survey.found.path}: no columns were found that say what a row is about", "name them with --key"
         )
@@ -151,9 +161,11 @@ def _time_words(survey: Survey) -> Iterator[str]:
         yield f"Event time: {clock.column.name}{unit}, from {moment(times.first)} to {moment(times.last)}."
     else:
         yield f"Event time: {clock.column.name}{unit}; no row has one that a run takes."
-    if clock.column.local or clock.column.patterns:
-        zone = " (`time_zone = 'Europe/Berlin'` in the source's options says otherwise)" if clock.column.local else ""
-        yield f"  Its texts have no offset and are read as UTC{zone}."
+    if clock.column.local:
+        otherwise = "`time_zone = 'Europe/Berlin'` in the source's options says otherwise"
+        yield f"  Its texts have no offset and are read as UTC ({otherwise})."
+    elif clock.column.patterns and clock.column.type == STRING:
+        yield "  Its texts have no offset and are read as UTC, with `time_zone` too: other times are in ISO form."
     if len(clock.column.patterns) > 1:
         yield f"  They could also be {' or '.join(clock.column.patterns[1:])}."
     others = [other.column.name for other in survey.clocks[1:4]]
@@ -196,6 +208,30 @@ def _key_words(survey: Survey) -> Iterator[str]:
     gone = [c.name for c in survey.columns if c.type == BOOLEAN and words_of(c.name) & _DELETED]
     if gone:
         yield f"  Of a table: if {gone[0]} means that the row is removed, add `delete when {written(gone[0])}`."
+
+
+def _repeat_words(survey: Survey, name: str, key: tuple[str, ...]) -> Iterator[str]:
+    """That an id comes more than once, and what drops the repeats."""
+    keys, late = survey.profile.keys, survey.profile.lateness
+    if (found := keys.repeats) is None:
+        return
+    column, longest = written(found.column), 0 if late is None else late.longest
+    apart = "" if not found.span else f", up to {rounded_duration(found.span)} after the first"
+    unique = share(keys.rows - found.rows, keys.rows)
+    yield f"Repeats: {column} is {unique} unique; {counted(found.rows, 'row')} repeat one that came before{apart}."
+    by = "" if key == (found.column,) else f" by {column}"
+    within = duration(roomy(max((found.span or 0) + 1, longest)))
+    yield f"  If they are the same event again, `distinct {written(name)}{by} within {within}` drops them."
+    if longest:
+        late_by = rounded_duration(longest)
+        yield f"  A shorter `within` also drops rows later than that, repeated or not: here rows are {late_by} late."
+
+
+def _change_words(survey: Survey, name: str) -> Iterator[str]:
+    """What to do with change events, whose key is inside."""
+    if (path := changed_key(survey.columns)) is not None:
+        yield "Change events: the rows are in `before` and `after`, and so is their key."
+        yield f"  Take it out with `rekey {written(name)} by {path}`, then `to_table ... delete when op = 'd'`."
 
 
 def _entity_words(entity: Entity) -> str:

@@ -17,6 +17,7 @@ from vsc.inspect.profile import Profile, profile
 from vsc.inspect.structured import Structured
 from vsc.inspect.texts import Texts
 from vsc.inspect.wording import can_be_written
+from vsc.inspect.written import with_formats
 from vsc.plan.types import STRING
 from vsc.runtime.expressions.casts import caster
 from vsc.runtime.values import to_array
@@ -56,7 +57,7 @@ def survey(path: str, wanted: Wanted) -> Survey:
     reader = _reader(found.format)
     sample = _sample(found, reader, wanted.rows)
     folders, partitions = _folders(found)
-    headers = _writable(reader.headers(sample), folders)
+    headers = with_formats(_writable(reader.headers(sample), folders))
     if not headers.columns:
         why = next((f"{name}: {reason}" for name, reason in headers.left_out), headers.first_unreadable)
         raise InspectError(f"{path} has no column that vsc can read", why or None)

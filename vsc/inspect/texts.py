@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from vsc.inspect.model import DataColumn
 from vsc.inspect.wording import written
 from vsc.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, DataType, DecimalType
-from vsc.runtime.expressions.calendar import parse_timestamp
+from vsc.runtime.expressions.calendar import parse_timestamp, pattern_reader
 
 __all__ = ["MARKERS", "Numbers", "Texts", "instants"]
 
@@ -39,10 +39,11 @@ _MOST_DIGITS = 38
 _EXACT_DIGITS = 15
 
 
-def instants(texts: pa.Array) -> pa.Array:
-    """The timestamps that Spark's cast makes of texts, null for other texts. Texts without an offset are in UTC."""
+def instants(texts: pa.Array, pattern: str | None = None) -> pa.Array:
+    """The timestamps that Spark's cast, or a pattern, makes of texts, null for others. Without an offset it is UTC."""
     encoded = texts.dictionary_encode()
-    known = [None if text is None else parse_timestamp(text) for text in encoded.dictionary.to_pylist()]
+    read = parse_timestamp if pattern is None else pattern_reader(pattern)
+    known = [None if text is None else read(text) for text in encoded.dictionary.to_pylist()]
     return pa.array(known, pa.int64()).take(encoded.indices).view(pa.timestamp("us", "UTC"))
 
 
@@ -113,7 +114,11 @@ class Texts:
             self.numbers.see(texts)
         self.commas = self.commas and _all(texts, _COMMA)
         self._see_times(texts)
-        self.patterns = {pattern for pattern in self.patterns if _all(texts, _PATTERNS[pattern])}
+        self.patterns = {
+            pattern
+            for pattern in self.patterns
+            if _all(texts, _PATTERNS[pattern]) and not instants(texts, pattern).null_count
+        }
 
     def _see_times(self, texts: pa.Array) -> None:
         if not self.times:

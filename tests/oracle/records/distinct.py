@@ -15,7 +15,7 @@ from tests.oracle.records.order import rows_in_order
 from tests.oracle.records.tables import Content
 from vsc.plan.operations import Distinct as Operation
 from vsc.plan.types import DataType
-from vsc.runtime.metrics import Dropped
+from vsc.runtime.metrics import GRACE_NEEDED, Dropped
 
 __all__ = ["Distinct"]
 
@@ -47,6 +47,7 @@ class Distinct:
         self._stream_time = max(self._stream_time, time)
         if self._stream_time > time + within + grace:
             self._context.dropped(self._name, Dropped.EXPIRED)
+            self._context.metrics.peak(self._name, GRACE_NEEDED, self._stream_time - time - within)
         elif any(key == other and abs(time - at) < within for other, at in self._passed):
             self._context.dropped(self._name, Dropped.DUPLICATE)
         else:
