@@ -328,3 +328,51 @@ def test_no_broker() -> None:
     nobody = f"127.0.0.1:{free_port()}"
     with pytest.raises(SinkError, match=f"no Kafka broker answers at {nobody}"):
         check(compiled(SINK.format(options="format = 'json'", key="")), {"brokers": nobody, "topic": "t"}, "once")
+
+
+KEYLESS = """
+stream rows (id bigint, k string, n bigint, s struct<x: int>, at bigint)
+from files (path = '${in}/rows', format = 'json') key id timestamp at;
+table words (k string) from files (path = '${in}/tables', format = 'json') key k;
+table numbers (n bigint) from files (path = '${in}/tables', format = 'json') key n;
+table pairs (k string, n bigint) from files (path = '${in}/tables', format = 'json') key k, n;
+table things (s struct<x: int>) from files (path = '${in}/tables', format = 'json') key s;
+stream by_word = left join rows with words on k select 'word' as of_, id;
+stream by_number = left join rows with numbers on n select 'number' as of_, id;
+stream by_pair = left join rows with pairs on k, n select 'pair' as of_, id;
+stream by_thing = left join rows with things on s select 'thing' as of_, id;
+stream in_avro = map by_number select 'avro' as of_, id;
+sink by_word to kafka (bootstrap_servers = '${brokers}', topic = '${topic}', format = 'json');
+sink by_number to kafka (bootstrap_servers = '${brokers}', topic = '${topic}', format = 'json');
+sink by_pair to kafka (bootstrap_servers = '${brokers}', topic = '${topic}', format = 'json');
+sink by_thing to kafka (bootstrap_servers = '${brokers}', topic = '${topic}', format = 'json');
+sink in_avro to kafka (bootstrap_servers = '${brokers}', topic = '${topic}', format = 'json', key_format = 'avro');
+"""
+
+
+def test_a_record_that_has_no_key_is_written_without_one(case: Case) -> None:
+    case.plan = compiled(KEYLESS)
+    write_json(case.folder / "in/tables/0.json", [{"k": "a", "n": 1, "s": {"x": 1}}], 0)
+    rows = [{"id": 1, "k": "a", "n": 1, "s": {"x": 1}}, {"id": 2}, {"id": 3, "k": "b"}]
+    write_json(case.folder / "in/rows/0.json", [{**row, "at": 1000 + row["id"]} for row in rows], 0)
+    case.run()
+    found: dict[str, dict[int, bytes | None]] = {}
+    for record in case.broker.read(case.topic):
+        assert record.timestamp == 1000 + record.json["id"]
+        found.setdefault(record.json["of_"], {})[record.json["id"]] = record.key
+    assert found == {
+        "word": {1: b"a", 2: None, 3: b"b"},
+        "number": {1: b'{"n":1}', 2: None, 3: None},
+        "pair": {1: b'{"k":"a","n":1}', 2: None, 3: None},
+        "thing": {1: b'{"s":{"x":1}}', 2: None, 3: None},
+        "avro": {1: b"\x02", 2: None, 3: None},
+    }
+
+
+def test_a_compacted_topic_takes_no_record_without_key(case: Case, topic: Callable[..., str]) -> None:
+    case.topic, case.plan = topic(1, **{"cleanup.policy": "compact"}), compiled(KEYLESS)
+    write_json(case.folder / "in/tables/0.json", [{"k": "a", "n": 1, "s": {"x": 1}}], 0)
+    write_json(case.folder / "in/rows/0.json", [{"id": 1, "at": 1000}], 0)
+    error = case.fails()
+    assert "INVALID_RECORD" in error.message or "failed to validate record" in error.message
+    assert error.help is not None and error.help.startswith("a topic with cleanup.policy=compact takes no record")

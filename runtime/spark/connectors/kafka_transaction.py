@@ -61,6 +61,8 @@ _HELP = {
     "_FENCED": "another run writes for the same checkpoint: stop one of them",
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "allow this user to write with transactional ids that begin with vsc-",
     "GROUP_AUTHORIZATION_FAILED": "allow this user to use consumer groups whose names begin with vsc-",
+    "INVALID_RECORD": "a topic with cleanup.policy=compact takes no record without a key: give each one (`rekey`), or "
+    "write to a topic that is not compacted",
     "TOPIC_AUTHORIZATION_FAILED": "allow this user to write the topic, and to read and write topics that begin with "
     "vsc-",
 }
