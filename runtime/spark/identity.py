@@ -36,7 +36,7 @@ from vsc.runtime.spark.sealed import (
 
 __all__ = ["IDENTITY", "PLAN", "Identity", "changes_in_place", "read_identity"]
 
-FORMAT = 3
+FORMAT = 4
 """Of everything in the checkpoint. It goes up with every change after which an older vsc must not read it."""
 OLDEST = 2
 """The oldest format that this vsc reads: `vsc.runtime.operators.former` has what brings it to the present one."""
