@@ -86,13 +86,13 @@ bench: $(READY_NEWEST)
 	$(NEWEST)/bin/python -m bench.kafka
 
 docs: $(READY)
-	$(BIN)/python -m tests.docs.site build
+	$(BIN)/python -m tools.docs.site build
 
 fmt: $(READY)
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
 	$(BIN)/vsc fmt examples tests/golden tests/messy
-	$(BIN)/python -m tests.docs.blocks
+	$(BIN)/python -m tools.docs.blocks
 
 clean:
 	rm -rf $(VENV) $(NEWEST) build dist out *.egg-info spark-warehouse metastore_db derby.log \

@@ -1,7 +1,7 @@
 """How the text of a topology is coloured: rules made from the compiler's own lists of words.
 
 Both users take them from here: the lexer for Pygments (`vsc.highlight`) and the grammar of the extension for VS Code
-(``python -m tests.editors.textmate`` writes it). The patterns mean the same in Python and in TextMate.
+(``python -m tools.textmate`` writes it). The patterns mean the same in Python and in TextMate.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parent.parent
-_ON_SPARK = [ROOT / "tests" / name for name in ("spark", "kafka", "lake", "postgres")]
+_ON_SPARK = ROOT / "tests/runtime/spark"
 _SECONDS_ON_SPARK = 900
 """After which a test with a JVM is taken for hung: it may share a slow machine, and its fixtures may start servers."""
 
@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         on_spark = item.get_closest_marker("spark") is not None
         if on_spark and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(_SECONDS_ON_SPARK))
-        if on_spark or any(folder in item.path.parents for folder in _ON_SPARK):
+        if on_spark or _ON_SPARK in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
 

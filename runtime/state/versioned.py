@@ -21,7 +21,7 @@ decides how often that is and nothing else: reads judge by the horizon, never by
 of keys that are not written any more are cleared by *due* rows: each head that will have something to let go has one,
 under the time of its newest version; when that time has passed, the head is rewritten or goes, some at each write.
 
-Invariants, which `tests/state/invariants.py` checks:
+Invariants, which `tests/runtime/state/invariants.py` checks:
 
 1. A key's timestamps ascend strictly, over its chunks and then its head; none is negative or above stream time.
 2. The directory of a head ascends; its last entry is the head's first timestamp. A chunk's upper is greater than all

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.completions import FOLDER, script
 from tests.cli.support import on_path
+from tools.completions import FOLDER, script
 from vsc.cli import COMMANDS, main
 from vsc.cli.completion import SHELLS
 
@@ -28,7 +28,7 @@ LINES = [
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_scripts_fit_the_commands(shell: str) -> None:
-    """After a change of a command's arguments: `python -m tests.cli.completions`."""
+    """After a change of a command's arguments: `python -m tools.completions`."""
     assert (FOLDER / f"vsc.{shell}").read_text() == script(shell)
 
 

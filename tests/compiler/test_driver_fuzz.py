@@ -18,7 +18,7 @@ TOKEN = re.compile(r"\w+|'[^']*'|`[^`]*`|\s+|.", re.DOTALL)
 
 def _texts() -> list[str]:
     texts = [path.read_text(encoding="utf-8") for path in sorted(TESTS.glob("golden/*.vdsl"))]
-    for path in sorted(TESTS.glob("compiler/fixtures/*.vdsl")):
+    for path in sorted(TESTS.glob("compiler/passes/fixtures/*.vdsl")):
         prelude, *cases = re.split(r"^--- .*$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
         texts.extend(prelude + case for case in cases)
     return texts

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.docs.blocks import PAGES, ROOT
+from tools.docs.blocks import PAGES, ROOT
 from vsc.cli import main, whole_parser
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.docs import blocks, cli, functions, operators
+from tools.docs import blocks, cli, functions, operators
 from vsc.cli import main
 from vsc.compiler import check_topology
 from vsc.scenario import load, play
@@ -43,7 +43,7 @@ def test_the_options_of_a_connector_are_right(page: Path) -> None:
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in blocks.PAGES])
 def test_the_topologies_in_a_document_are_formatted(page: Path) -> None:
-    """`python -m tests.docs.blocks` formats them."""
+    """`python -m tools.docs.blocks` formats them."""
     for block in blocks.blocks(page):
         assert block == blocks.formatted(block)
 
@@ -56,7 +56,7 @@ def test_the_examples_are_formatted(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_python_in_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    exec(compile(blocks[0], "README.md", "exec"), {})  # the second one is in tests/spark/test_start.py
+    exec(compile(blocks[0], "README.md", "exec"), {})  # the second one is in tests/runtime/spark/test_start.py
 
 
 def test_the_python_about_the_test_driver_runs() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.site import ROOT, broken_links, build
+from tools.docs.site import ROOT, broken_links, build
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, String, _TokenType
 
-from tests.editors.textmate import PATH, grammar
+from tools.textmate import PATH, grammar
 from vsc.compiler.coloring import coloring
 from vsc.compiler.parser.tables import load_tables
 from vsc.highlight import VdslLexer

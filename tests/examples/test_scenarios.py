@@ -1,4 +1,4 @@
-"""Each example has scenario files, and they hold on the test driver. (On Spark: `tests/spark/test_scenarios.py`.)"""
+"""Each example has scenario files that hold on the test driver; on Spark: `tests/runtime/spark/test_scenarios.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenarios of messy files on the test driver; `tests/spark/test_messy.py` reads the files themselves."""
+"""The scenarios of messy files on the test driver; `tests/messy/test_spark.py` reads the files themselves."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 
 from soak.job import Job
 from soak.rounds import Limit, Pace, Plan, soak
-from tests.spark.support import compiled, run_once
+from tests.runtime.spark.support import compiled, run_once
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 

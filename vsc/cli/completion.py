@@ -1,6 +1,6 @@
 """``vsc completion``: the completion script for a shell.
 
-The scripts are package data. ``python -m tests.cli.completions`` generates them from the commands' own arguments; a
+The scripts are package data. ``python -m tools.completions`` generates them from the commands' own arguments; a
 test compares the two.
 """
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from tests.oracle.records.expressions import Row
 from tests.oracle.records.order import rows_in_order
-from tests.state.model import INFINITE, Model, Outcome
+from tests.runtime.state.model import INFINITE, Model, Outcome
 from vsc.plan.nodes import Node
 from vsc.runtime.metrics import Missed
 

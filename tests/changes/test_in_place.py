@@ -1,0 +1,65 @@
+"""With which changes of a topology its checkpoint goes on as it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.changes.test_diff import OLD
+from vsc.changes import in_place, in_words
+from vsc.compiler import compile_topology
+from vsc.plan import Plan
+
+
+def plan(*changes: tuple[str, str]) -> Plan:
+    text = OLD
+    for was, now in changes:
+        assert was in text
+        text = text.replace(was, now)
+    return compile_topology(text, path="t.vdsl", variables={})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ([], []),
+        ([("large", "big")], []),
+        (
+            [("totals = aggregate", "sums = aggregate"), ("sink totals", "sink sums")],
+            ["store sums: renamed was `totals`", "store sums#groups: renamed was `totals#groups`",
+             "sink sums to files 'totals': renamed was `totals to files 'totals'`"],
+        ),
+        ([("7 days", "30 days")], ["store rates: limits retention was 7 days, is 30 days (line 2)"]),
+        ([("5 minutes", "9 minutes")], ["store priced#waiting: limits grace was 5 minutes, is 9 minutes (line 7)"]),
+        (
+            [("(path = 'final', format = 'json')", "(path = 'final', format = 'parquet')")],
+            ["sink final to files 'final': limits format was 'json', is 'parquet' (line 14)"],
+        ),
+        (
+            [("sink once to console ();", "sink once to console ();\nsink large to noop ();")],
+            ["sink large to noop: new"],
+        ),
+        ([("sink once to console ();", "")], ["sink once to console: dropped"]),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_goes_on(changes: list[tuple[str, str]], words: list[str]) -> None:
+    found = in_place(plan(), plan(*changes))
+    assert found is not None
+    assert [in_words(change) for change in found] == words
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [(">= 100", "> 100")],  # another meaning
+        [("(id bigint, account", "(id bigint, note string, account")],  # other rows
+        [("path = 'payments'", "path = 'elsewhere'")],  # a source somewhere else
+        [("stream payments", "stream paid"), ("filter payments", "filter paid")],  # what waits has its name
+        [("stream once =", "stream more = filter large where amount > 7;\nstream once ="),
+         ("sink once", "sink more to noop ();\nsink once")],  # a node more before stores
+        [("sink totals to files (path = 'totals', format = 'json');\n", ""),
+         ("sink once to console ();", "sink totals to files (path = 'totals', format = 'json');")],  # another number
+        [("materialize versioned (retention = 7 days)", "materialize unversioned"), (" grace 5 minutes", "")],
+    ],
+)  # fmt: skip
+def test_a_checkpoint_does_not_go_on(changes: list[tuple[str, str]]) -> None:
+    assert in_place(plan(), plan(*changes)) is None

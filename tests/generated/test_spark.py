@@ -1,0 +1,97 @@
+"""Random topologies on Spark: what the test driver gives, fed in the order that D12 gives for the same cuts.
+
+Each epoch of a history is one run of the query: its rows as files (a file is a source partition), then a restart, in
+half of the cases without what was on the local disk. Set ``VSC_SPARK_TOPOLOGIES`` to run more (``100``) or others
+(``300:330``) than the usual few; the number is the seed.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.generated.records import History, RecordSizes, history
+from tests.generated.seeds import seeds
+from tests.generated.shapes import Generated, SourceShape
+from tests.generated.topology import Sizes, generate
+from tests.oracle import by_key
+from tests.oracle.epochs import order_epoch
+from tests.runtime.spark.files import sink_records, write_rows
+from tests.runtime.spark.support import run_once
+from vsc.compiler import compile_topology
+from vsc.plan.nodes import Node, Plan
+from vsc.testing import Record, TopologyTestDriver
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SIZES = Sizes(derived=(2, 6))
+RECORDS = RecordSizes(epochs=(2, 3), rows=(0, 12))
+Rows = list[tuple[Any, ...]]
+
+
+@pytest.mark.parametrize("seed", seeds("VSC_SPARK_TOPOLOGIES", 4))
+def test_spark_gives_what_the_driver_gives(spark: Any, tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    topology = generate(rng, SIZES)
+    formats = {source.name: rng.choice(("json", "parquet")) for source in topology.sources}
+    text = text_of(topology, formats)
+    plan = compile_topology(text, path=f"{seed}.vdsl")
+    epochs = history(rng, topology, RECORDS)
+    partitions = rng.randint(1, 3)
+    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
+    local = tmp_path / "local"
+    for source in topology.sources:
+        (tmp_path / "in" / source.name).mkdir(parents=True)
+    for number, epoch in enumerate(epochs):
+        write_rows(plan, tmp_path / "in", epoch, number, formats)
+        run_once(
+            plan, spark, tmp_path / "ck", variables=variables, partitions=partitions, local_dir=str(local),
+            on_error="drop",
+        )  # fmt: skip
+        if rng.random() < 0.5:
+            shutil.rmtree(local, ignore_errors=True)
+    expected = driven(text, plan, epochs, partitions)
+    for number, node in enumerate(topology.sinks):
+        found = sink_records(tmp_path / "out" / str(number), plan.node(node))
+        wanted = expected[node]
+        if node in plan.stages[0].emits and not plan.node(node).schema.key:  # in the order of its source partitions
+            assert Counter(found) == Counter(wanted), node
+            continue
+        assert by_key(found) == by_key(wanted), node
+        if partitions == 1:
+            assert found == wanted, node
+
+
+def text_of(topology: Generated, formats: dict[str, str]) -> str:
+    def source(one: SourceShape) -> str:
+        return f"files (path = '${{in}}/{one.name}', format = '{formats[one.name]}')"
+
+    def sink(number: int, node: str) -> str:
+        time = ", with_timestamp = true" if node[0] in "sx" else ""
+        return f"files (path = '${{out}}/{number}', format = 'parquet'{time})"
+
+    return topology.text(source, sink)
+
+
+def driven(text: str, plan: Plan, epochs: History, partitions: int) -> dict[str, Rows]:
+    """What the driver gives at each sink."""
+    variables = {"in": "in", "out": "out"}
+    with TopologyTestDriver(text, variables=variables, partitions=partitions, on_error="drop") as driver:
+        for epoch in epochs:
+            for row in order_epoch(plan, epoch):
+                driver.pipe(row.source, row.row)
+        nodes = {plan.node(sink.node) for sink in plan.sinks}
+        return {node.name: [driver_row(node, record) for record in driver.read(node.name)] for node in nodes}
+
+
+def driver_row(node: Node, record: Record) -> tuple[Any, ...]:
+    """A record as a sink's file holds it: (key, event time, whether it is there, other columns), as text."""
+    value: Sequence[Any] = [None] * len(node.schema.value) if record.value is None else list(record.value.values())
+    present = record.value is not None or node.kind == "stream"
+    return repr(tuple(record.key.values())), record.timestamp, present, repr(tuple(value))

@@ -1,0 +1,125 @@
+"""Records that wait for other sources while the topology changes: they go on where their readers are now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.oracle import Stores
+from tests.runtime.operators.carry.carrying import carried, compiled, epoch, run
+from tests.runtime.operators.carry.test_carry import FIRST, GLOBAL, NODES, OTHER, PLAIN, SECOND, SOURCES, STREAM, TABLE
+from vsc.plan.nodes import Plan
+from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.operators.in_step import Frontier, InStep
+from vsc.runtime.operators.later_stage import LaterStage
+from vsc.runtime.operators.result import StageResult
+from vsc.runtime.records import Batch, Metrics
+from vsc.runtime.state.kv import OrderedKV
+from vsc.runtime.state.waiting import WaitingBatches
+
+PART = 30
+"""From this time on, what has been read waits at first."""
+LIMIT = Frontier(PART, 0, "")
+NAMES = ("joined", "waited", "counts", "sums", "both", "named", "moved")
+CALM = "".join(NODES[name] for name in NAMES)
+
+
+class Waits(LaterStage):
+    """A stage whose inputs from the sources are in step."""
+
+    frontier: Frontier | None = None
+
+    def __init__(self, plan: Plan, stage: int, kv: OrderedKV, *rest: Any, partition: int = 0) -> None:
+        super().__init__(plan, stage, kv, *rest, partition=partition)
+        self._read = plan.stages[0].nodes
+        self._in_step = InStep(kv, {node.name: node.schema for node in plan.nodes})
+
+    def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> StageResult:
+        come = [one for one in inputs if one[0] in self._read]
+        others = [one for one in inputs if one[0] not in self._read]
+        results = [super(Waits, self).process([*portion, *others]) for portion in self._portions(come)]
+        if drain:
+            results.append(super().process((), drain))
+        metrics = Metrics()
+        for result in results:
+            metrics.merge(result.metrics)
+        found: dict[str, list[Batch]] = {}
+        for name, batch in (one for result in results for one in result.batches):
+            found.setdefault(name, []).append(batch)
+        return StageResult(tuple((name, Batch.concat(parts)) for name, parts in found.items()), metrics)
+
+    def _portions(self, come: Sequence[tuple[str, Batch]]) -> list[list[tuple[str, Batch]]]:
+        return list(self._in_step.portions(come, self.frontier))
+
+
+class Held(Waits):
+    frontier = LIMIT
+
+
+def waiting(plan: Plan, stores: Stores, partitions: int) -> list[tuple[int, str, int]]:
+    """How many records wait in each stage for which node."""
+    found: dict[tuple[int, str], int] = {}
+    for stage in plan.stages[1:]:
+        for partition in range(partitions):
+            store = WaitingBatches(stores(stage.id, partition))
+            rows = [one for _, one in store.before(None)]
+            assert len(store) == sum(one.records for one in rows)
+            for one in rows:
+                found[stage.id, one.port] = found.get((stage.id, one.port), 0) + one.records
+    return sorted((stage, port, count) for (stage, port), count in found.items())
+
+
+def half(text: str, rows: Sequence[tuple[Any, ...]], partitions: int) -> tuple[Plan, Stores, Any]:
+    plan, stores = compiled(text), Stores()
+    sent = run(plan, [epoch(plan, rows)], stores, partitions, later_stage=Held)
+    return plan, stores, sent
+
+
+REORDERED = OTHER + GLOBAL + PLAIN + TABLE.replace(" w bigint, at bigint", " w bigint, at bigint, z string") + STREAM
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 1), (1, 4), (4, 1), (2, 3)])
+@pytest.mark.parametrize("new", [SOURCES + CALM, REORDERED + CALM, SOURCES + NODES["moved"] + NODES["waited"]])
+def test_what_waits_goes_on_in_order(new: str, before: int, after: int) -> None:
+    old_plan, stores, _ = half(SOURCES + CALM, FIRST, before)
+    new_plan = compiled(new)
+    state = carried(old_plan, new_plan, stores, before, after)
+    same_plan, whole, _ = half(new, FIRST, after)
+    assert waiting(new_plan, state, after) == waiting(same_plan, whole, after) != []
+    later = [epoch(new_plan, SECOND, len(FIRST))]
+    sent, expected = (run(new_plan, later, kept, after, True, later_stage=Waits) for kept in (state, whole))
+    assert sent == expected
+    assert waiting(new_plan, state, after) == []
+
+
+def test_literal_values() -> None:
+    old = STREAM + TABLE + NODES["joined"]
+    rows = [("t", "a", 1, 10), ("s", "a", 5, 29), ("s", "a", 6, 30), ("t", "a", 2, 31), ("s", "a", 7, 32)]
+    old_plan, stores, sent = half(old, rows, 1)
+    assert sent["joined"] == {"('a',)": [(29, "(5, 1)")]}
+    new_plan = compiled(TABLE + STREAM + NODES["joined"].replace("joined", "j2"))
+    assert waiting(old_plan, stores, 1) == [(1, "s", 2), (1, "t", 1)]
+    state = carried(old_plan, new_plan, stores, 1, 3)
+    sent = run(new_plan, [[]], state, 3, later_stage=Waits)
+    assert sent["j2"] == {"('a',)": [(30, "(6, 1)"), (32, "(7, 2)")]}
+
+
+FILTERED = "stream f = filter s where v > 1;\ntable c = aggregate f group by k select count(*) as n;\n"
+
+
+def test_what_would_be_lost_is_refused_before_anything_is_written() -> None:
+    new = STREAM + FILTERED.replace("stream f = filter s where v > 1;\n", "").replace("aggregate f", "aggregate s")
+    old_plan, stores, _ = half(STREAM + FILTERED, [("s", "a", 5, 40), ("s", "b", 1, 41), ("s", "b", 2, 42)], 2)
+    with pytest.raises(ConfigurationError) as caught:
+        carried(old_plan, compiled(new), stores, 2, 1, reset=["c", "c#groups"])
+    assert caught.value.message == (
+        "records wait for others (2 of 'f'), and the new topology has no such node or other columns there"
+    )
+    # Another predicate: they have passed the old one, and go on. A branch that is gone takes them with it.
+    new_plan = compiled(STREAM + FILTERED.replace("v > 1", "v > 3"))
+    state = carried(old_plan, new_plan, stores, 2, 1, reset=["c", "c#groups"])
+    assert run(new_plan, [[]], state, 1, later_stage=Waits)["c"] == {"('a',)": [(40, "(1,)")], "('b',)": [(42, "(1,)")]}
+    gone = compiled(STREAM + NODES["once"])
+    assert waiting(gone, carried(old_plan, gone, stores, 2, 1), 1) == []

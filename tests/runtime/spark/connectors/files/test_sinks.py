@@ -1,0 +1,77 @@
+"""The files sink on Spark: an epoch that Spark repeats is told by its content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
+from vsc.runtime.spark.failures import translated
+
+pytestmark = pytest.mark.spark
+
+COUNTS = """
+stream orders (id bigint, shop string, at bigint) from files (path = '${in}', format = 'json') timestamp at;
+table counts = aggregate orders group by shop select count(*) as orders;
+"""
+TOPOLOGY = (
+    COUNTS
+    + """stream big = filter orders where id > 1;
+sink counts to files (path = '${out}/counts', format = 'parquet');
+sink big to files (path = '${out}/big', format = 'parquet');
+"""
+)
+
+
+def rows(numbers: range) -> list[dict[str, Any]]:
+    return [{"id": i, "shop": "abc"[i % 3], "at": i} for i in numbers]
+
+
+def forget_the_commit(checkpoint: Path, epoch: int) -> None:
+    """As if the driver had died between the sinks and Spark's note that the epoch is done."""
+    (checkpoint / f"commits/{epoch}").unlink()
+    (checkpoint / f"commits/.{epoch}.crc").unlink(missing_ok=True)
+
+
+def files(folder: Path) -> dict[str, int]:
+    return {f.relative_to(folder).as_posix(): f.stat().st_mtime_ns for f in folder.rglob("part-*")}
+
+
+def test_a_repeated_epoch_writes_nothing_and_other_content_is_an_error(spark: Any, tmp_path: Path) -> None:
+    plan, checkpoint, out = compiled(TOPOLOGY), tmp_path / "ck", tmp_path / "out"
+    arguments = {"variables": {"in": str(tmp_path / "in"), "out": str(out)}, "partitions": 2}
+    for number in range(3):
+        write_json(tmp_path / f"in/{number}.json", rows(range(10 * number, 10 * number + 10)), number)
+    run_once(plan, spark, checkpoint, **arguments)
+    before = files(out)
+    assert len(parquet_rows(out / "counts")) == 30
+    assert len(parquet_rows(out / "big")) == 28
+
+    forget_the_commit(checkpoint, 0)
+    (report,) = run_once(plan, spark, checkpoint, **arguments)
+    assert sum(report.written.values()) == 58
+    assert files(out) == before
+
+    forget_the_commit(checkpoint, 0)
+    write_json(tmp_path / "in/1.json", [{**row, "id": row["id"] + 100} for row in rows(range(10, 20))], 1)
+    with pytest.raises(Exception) as error:  # Spark's exception, of whatever kind, quotes ours
+        run_once(plan, spark, checkpoint, **arguments)
+    known = translated(error.value)
+    assert known is not None
+    assert "the sink of 'big' (line 6): epoch 0 was written before with other content in its 28 rows" in known.message
+    assert files(out) == before
+
+
+@pytest.mark.parametrize("forms", [("json",), ("csv", "parquet", "orc")])
+def test_no_file_without_rows_is_left(forms: tuple[str, ...], spark: Any, tmp_path: Path) -> None:
+    """The rows of this key are not in the first of the partitions, for which Spark writes a file even without rows."""
+    sinks = [f"sink counts to files (path = '${{out}}/{form}', format = '{form}');\n" for form in forms]
+    write_json(tmp_path / "in/0.json", [{"id": i, "shop": "b", "at": i} for i in range(3)], 0)
+    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
+    run_once(compiled(COUNTS + "".join(sinks)), spark, tmp_path / "ck", variables=variables, partitions=4)
+    for form in forms:
+        [file] = (tmp_path / "out" / form).glob("part-*")
+        found = spark.read.option("header", "true").format(form).load(str(file))
+        assert [int(row.orders) for row in found.orderBy("_timestamp").collect()] == [1, 2, 3]

@@ -1,0 +1,65 @@
+"""Writes the page of the functions, and the list in the page of VSC112, from the catalogue.
+
+``python -m tools.docs.functions``; a test says when that has been forgotten.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+
+from vsc.plan.functions import AGGREGATES, FUNCTIONS, TOPICS, Function
+
+__all__ = ["pages"]
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+INTRODUCTION = """\
+# Functions
+
+Every function of the language means what it means in Spark SQL in ANSI mode. Unless its line says otherwise, it is null
+if an argument is null. What *fails* on a row stops the query, or drops the row with `vsc run --on-error drop`: see
+[expressions](language.md#expressions). Text is cast to what a function takes, as in Spark, and may fail in that.
+
+A call also fails if it would make a text or binary of more than 100 million characters or bytes. A match of `like` or
+`split` takes time in proportion to the text, whatever the pattern. Unlike in Spark, a date or timestamp out of range
+fails where Spark wraps around or takes the last one there is: in `cast`, `date_add`, `datediff`. In `from_json` it is
+null, and so is JSON that is nested more than 200 deep. Half an emoji (`"\\ud83d"`) is read as `?`, as in Spark.
+
+`python -m tools.docs.functions` writes this page from the catalogue.
+"""
+
+
+def pages() -> dict[Path, str]:
+    """The pages that hold something from the catalogue, as they should be."""
+    unknown = DOCS / "diagnostics" / "VSC112.md"
+    return {DOCS / "functions.md": _reference(), unknown: _with_lists(unknown.read_text(encoding="utf-8"))}
+
+
+def _reference() -> str:
+    parts = [INTRODUCTION]
+    parts += [_section(topic, functions) for topic, functions in TOPICS.items()]
+    aggregates = "They stand in an [`aggregate`](language.md#aggregates-and-windows) only.\n"
+    return "\n".join([*parts, _section("Aggregates", AGGREGATES.values(), aggregates)])
+
+
+def _section(title: str, functions: Iterable[Function], text: str = "") -> str:
+    lines = [f"## {title}", "", *([text] if text else []), "| call | gives | fails on |", "|---|---|---|"]
+    lines += [f"| `{f.signature}` | {f.about} | {f.fails} |" for f in functions]
+    return "\n".join(lines).replace(" |  |", " | |") + "\n"
+
+
+def _with_lists(page: str) -> str:
+    """A page with both its lists of names, of functions and of aggregates, in their order."""
+    lists = iter((FUNCTIONS, AGGREGATES))
+
+    def written(match: re.Match[str]) -> str:
+        return textwrap.fill(" ".join(f"`{name}`" for name in sorted(next(lists))), 118) + "\n"
+
+    return re.sub(r"^(?:(?:`\w+` ?)+\n)+", written, page, flags=re.MULTILINE)
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")

@@ -1,0 +1,114 @@
+"""Runs the examples on the pages of the operators, and writes their tables: ``python -m tools.docs.operators``.
+
+An example is a topology and, below it, a comment with the records that it is fed::
+
+    <!-- run NODE
+    rates: EUR, 1.10, 10
+    rates: delete EUR, 30
+    drain
+    -->
+
+Each line has the values of a source's columns, as declared, or the key and the time of a row to delete. ``run both
+NODE`` runs the topology a second time with its stores unversioned. The table goes between the comment and ``<!-- end
+-->``: what each record made NODE emit, and what was counted. A test says when a table is out of date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from vsc.plan.nodes import Source
+from vsc.testing import Record, TopologyTestDriver
+
+__all__ = ["FOLDER", "pages"]
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "operators"
+_EXAMPLE = re.compile(
+    r"^```vdsl\n(?P<topology>(?:(?!^```).)*)^```\n\n(?P<comment><!-- run (?P<both>both )?(?P<node>\w+)\n"
+    r"(?P<input>.*?)-->\n).*?^<!-- end -->\n",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def pages() -> dict[Path, str]:
+    """The pages as they should be."""
+    return {path: _EXAMPLE.sub(_run, path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.md"))}
+
+
+def _run(example: re.Match[str]) -> str:
+    topology, node, given = example["topology"], example["node"], example["input"].splitlines()
+    texts = {f"`{node}`": topology}
+    if example["both"]:
+        unversioned = re.sub(r"versioned \([^)]*\)", "unversioned", topology)
+        assert unversioned != topology, f"nothing is versioned:\n{topology}"
+        texts = {f"`{node}`, versioned": topology, f"`{node}`, unversioned": unversioned}
+    columns = [list(_answers(text, node, given)) for text in texts.values()]
+    table = [f"| in | {' | '.join(texts)} |", "|---|" + "---|" * len(texts)]
+    table += [
+        f"| `{line}` |" + "".join(f" {cell} |" if cell else " |" for cell in cells)
+        for line, *cells in zip(given, *columns, strict=True)
+    ]
+    return f"```vdsl\n{topology}```\n\n{example['comment']}\n" + "\n".join(table) + "\n\n<!-- end -->\n"
+
+
+def _answers(topology: str, node: str, given: list[str]) -> Iterator[str]:
+    with TopologyTestDriver(topology) as driver:
+        before: dict[str, int] = {}
+        for line in given:
+            _feed(driver, line)
+            counted = _counted(driver)
+            new = [reason for reason, n in counted.items() for _ in range(n - before.get(reason, 0))]
+            before = counted
+            yield "<br>".join([*map(_shown, driver.read(node)), *(f"*{reason}*" for reason in new)])
+
+
+def _feed(driver: TopologyTestDriver, line: str) -> None:
+    if line == "drain":
+        driver.drain()
+        return
+    source, _, text = line.partition(": ")
+    deleted = text.startswith("delete ")
+    values: list[Any] = yaml.safe_load(f"[{text.removeprefix('delete ')}]")
+    if deleted:
+        *key, time = values
+        names = [column.name for column in driver.plan.node(source).schema.key]
+        driver.delete(source, dict(zip(names, key, strict=True)), time)
+        return
+    operation = driver.plan.node(source).operation
+    assert isinstance(operation, Source)
+    driver.pipe(source, dict(zip((c.name for c in operation.columns), values, strict=True)))
+
+
+def _counted(driver: TopologyTestDriver) -> dict[str, int]:
+    metrics = driver.metrics()
+    found: dict[str, int] = {}
+    for group in ("dropped_records", "missed_lookups"):
+        for counts in metrics.get(group, {}).values():
+            assert isinstance(counts, dict)
+            for reason, n in counts.items():
+                found[reason] = found.get(reason, 0) + n
+    return found
+
+
+def _shown(record: Record) -> str:
+    key = ", ".join(map(_text, record.key.values()))
+    value = "removed" if record.value is None else ", ".join(map(_text, record.value.values()))
+    return f"`({key}) {value}` at {record.timestamp}".replace("() ", "")
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "null"
+    if hasattr(value, "timestamp"):
+        return str(round(value.timestamp() * 1000))
+    return str(value)
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
