@@ -1,13 +1,15 @@
 """Reads times as users give them (milliseconds since 1970, aware datetimes, ISO text in UTC unless it says otherwise),
 and shows them.
 
-The test driver, scenario files and keys of stores all read times this way. Not for times in data: sources read those.
+The test driver, scenario files and keys of stores all read times this way. What ISO text is: `vsc.runtime.texts`.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import TypeGuard
+
+from vsc.runtime.texts import timestamp_of
 
 __all__ = ["event_time", "from_iso", "microseconds", "time_text"]
 
@@ -33,7 +35,7 @@ def microseconds(value: object) -> int:
     if _is_int(value) and -(2**63) <= value * 1000 < 2**63:
         return value * 1000
     if isinstance(value, str):
-        value = from_iso(value)
+        return timestamp_of(value)
     if isinstance(value, datetime) and value.tzinfo is not None:
         return (value - _EPOCH) // _MICROSECOND
     raise ValueError("neither milliseconds, nor an aware datetime, nor ISO text")
@@ -41,8 +43,7 @@ def microseconds(value: object) -> int:
 
 def from_iso(text: str) -> datetime:
     """The aware datetime that ISO text stands for. Raises ValueError for other text."""
-    found = datetime.fromisoformat(text)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+    return _EPOCH + timestamp_of(text) * _MICROSECOND
 
 
 def time_text(ms: int) -> str:

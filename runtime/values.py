@@ -11,11 +11,10 @@ converting between types: that is `vsc.runtime.expressions`.
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal, InvalidOperation, localcontext
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
+from vsc.runtime.texts import date_of, decimal_of, exact_decimal
 from vsc.runtime.times import microseconds
 
 __all__ = [
@@ -35,7 +35,6 @@ INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 """The width of each integer type, by its name."""
 
 _BRIEF = 100
-_NUMBER = re.compile(r"[-+]?([0-9]++\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
@@ -214,8 +213,8 @@ def from_python(value: Any, type: DataType) -> Any:
     match type:
         case ScalarType(name) if name in _FROM_PYTHON:
             return _FROM_PYTHON[name](value, type)
-        case DecimalType(precision, scale):
-            return _from_decimal(value, type, precision, scale)
+        case DecimalType():
+            return _from_decimal(value, type)
         case ArrayType(element) if isinstance(value, list | tuple):
             return [from_python(item, element) for item in value]
         case MapType(key, item_type) if isinstance(value, dict) and None not in value:
@@ -255,24 +254,15 @@ def _from_float(value: Any, type: DataType) -> float:
         raise _wrong(value, type) from None
 
 
-def _from_decimal(value: Any, type: DataType, precision: int, scale: int) -> Decimal:
-    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-    if not is_number and not (isinstance(value, str) and _NUMBER.fullmatch(value)):
-        raise _wrong(value, type)
-    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    with localcontext() as context:
-        context.prec = 100
-        try:
-            scaled = number.quantize(Decimal(1).scaleb(-scale))
-        except InvalidOperation:
-            raise _wrong(value, type) from None
-    if (
-        scaled != number
-        or len(scaled.as_tuple().digits) > max(precision, scale)
-        or scaled.copy_abs() >= 10 ** (precision - scale)
-    ):
-        raise _wrong(value, type)
-    return scaled
+def _from_decimal(value: Any, type: DecimalType) -> Decimal:
+    try:
+        if isinstance(value, str):
+            return decimal_of(value, type)
+        if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+            return exact_decimal(Decimal(repr(value)) if isinstance(value, float) else Decimal(value), type)
+    except ValueError:
+        pass
+    raise _wrong(value, type)
 
 
 def _from_timestamp(value: Any, type: DataType) -> int:
@@ -284,13 +274,14 @@ def _from_timestamp(value: Any, type: DataType) -> int:
 
 
 def _from_date(value: Any, type: DataType) -> int:
-    try:
-        day = date.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        raise _wrong(value, type) from None
-    if isinstance(day, datetime) or not isinstance(day, date):
+    if isinstance(value, str):
+        try:
+            return date_of(value)
+        except ValueError:
+            raise _wrong(value, type) from None
+    if isinstance(value, datetime) or not isinstance(value, date):
         raise _wrong(value, type)
-    return day.toordinal() - _EPOCH_DAY
+    return value.toordinal() - _EPOCH_DAY
 
 
 def _from_instance(*classes: type) -> Callable[[Any, DataType], Any]:

@@ -1,8 +1,9 @@
 """Casts between internal values, as Spark's in ANSI mode: `caster` gives the function for a pair of types.
 
 Guarantees: a value that the target cannot hold fails with Spark's error class; null stays null (the caller's job).
-Differs from Spark: binary that is not UTF-8 becomes text with replacement characters; doubles are printed with the
-fewest digits, where a Java before 19 sometimes prints one more.
+Differs from Spark: a number of seconds that no timestamp can be fails, where Spark gives some other time; binary that
+is not UTF-8 becomes text with replacement characters; doubles are printed with the fewest digits, where a Java before
+19 sometimes prints one more.
 """
 
 from __future__ import annotations

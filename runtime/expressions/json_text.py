@@ -1,8 +1,11 @@
-"""``from_json`` and ``to_json`` as Spark's, with its default options.
+"""``from_json`` and ``to_json`` as Spark's, with its default options; and how data in JSON is read.
 
 `reader`: text that is not JSON, or JSON of another shape, gives null (a struct: null fields), never a failure. A field
 of the wrong kind is null and its sibling fields are kept; an array or a map with one wrong element is null. `writer`:
 null fields are left out of structs and kept in arrays and maps. Names and numbers are compared as written.
+
+`data_reader` is not lenient: a value that does not fit, wherever in it, is no value at all; times, dates and decimals
+are what `vsc.runtime.texts` says, and a number too large for its type is not one.
 """
 
 from __future__ import annotations
@@ -12,8 +15,12 @@ import json
 import math
 import re
 from collections.abc import Callable
+from datetime import UTC, tzinfo
 from decimal import Decimal
+from functools import partial
 from itertools import accumulate
+from json.decoder import JSONArray, JSONObject  # type: ignore[attr-defined]
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
@@ -22,15 +29,34 @@ from vsc.runtime.expressions.casts import caster
 from vsc.runtime.expressions.failure import ExpressionFailure
 from vsc.runtime.expressions.numbers import fit_decimal, to_float32
 from vsc.runtime.expressions.text import java_double, java_float
+from vsc.runtime.texts import date_of, decimal_of, exact_decimal, seconds_of, timestamp_of
 from vsc.runtime.values import INTEGER_BITS
 
-__all__ = ["is_read", "quoted", "reader", "writer"]
+__all__ = ["Inexact", "compact", "data_reader", "json_values", "quoted", "reader", "writer"]
 
 _TEXT = ScalarType("string")
 
 
-class _Wrong(Exception):
+class _Wrong(ValueError):
     """A JSON value is not of the schema's type."""
+
+
+class Inexact(Exception):
+    """A text is to be what a JSON value is written as, and it is not known how: see `json_values`."""
+
+
+class _Object(dict[str, Any]):
+    """A JSON object, and as what it is written."""
+
+    __slots__ = ("written",)
+    written: str
+
+
+class _Array(list[Any]):
+    """A JSON array, and as what it is written."""
+
+    __slots__ = ("written",)
+    written: str
 
 
 class _Number(str):
@@ -43,13 +69,44 @@ _MANY_DIGITS = 400
 """More than any number has that a type holds, a double too."""
 _DEEPEST = 200
 """How deeply arrays and objects may be nested: Python's own limit depends on who calls."""
-_DECODER = json.JSONDecoder(
-    parse_float=_Number, parse_int=lambda text: int(text) if len(text) < _MANY_DIGITS else _Number(text), strict=True
-)
+
+
+def _whole_number(text: str) -> int | _Number:
+    return int(text) if len(text) < _MANY_DIGITS else _Number(text)
+
+
+_DECODER = json.JSONDecoder(parse_float=_Number, parse_int=_whole_number, strict=True)
+
+
+def _noting(parse: Callable[..., tuple[Any, int]], kind: type[Any]) -> Callable[..., tuple[Any, int]]:
+    """A function of Python's decoder that gives a `kind`, which knows its text."""
+
+    def noted(text_and_start: tuple[str, int], *more: Any) -> tuple[Any, int]:
+        (text, start), (value, end) = text_and_start, parse(text_and_start, *more)
+        found = kind(value)
+        found.written = text[start - 1 : end]
+        return found, end
+
+    return noted
+
+
+class _ExactDecoder(json.JSONDecoder):
+    """Python's decoder, with objects and arrays that know their texts: a tenth as fast."""
+
+    def __init__(self) -> None:
+        super().__init__(parse_float=_Number, parse_int=_whole_number, strict=True)
+        self.parse_object = _noting(JSONObject, _Object)
+        self.parse_array = _noting(JSONArray, _Array)
+        self.scan_once = py_make_scanner(self)
+
+
+_EXACT_DECODER = _ExactDecoder()
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "+INF": math.inf, "INF": math.inf, "+Infinity": math.inf,
             "-Infinity": -math.inf, "-INF": -math.inf}  # fmt: skip
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?|\'((?:[^\'\\]|\\.)*+)(\'?)', re.DOTALL)
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[][{}]', re.DOTALL)
+_Scalars = dict[str, Callable[[Any], Any]]
+_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 # ---------------------------------------------------------------------------------------------------------- reading
@@ -57,7 +114,7 @@ _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[][{}]', re.DOTALL)
 
 def reader(type: DataType) -> Callable[[str], Any]:
     """The function that reads a text as `type` (a struct, an array or a map)."""
-    convert = _converter(type)
+    convert = _converter(type, _SCALARS, _lenient, _decimal)
     wraps = isinstance(type, ArrayType) and isinstance(type.element, StructType)  # one object reads as an array of it
     nothing = tuple([None] * len(type.fields)) if isinstance(type, StructType) else None
 
@@ -89,15 +146,6 @@ def _double_quoted(text: str) -> str:
     return _STRING.sub(double, text)
 
 
-def is_read(text: str, type: DataType) -> bool:
-    """Whether every part of `text`, which is JSON, fits `type`."""
-    try:
-        _nullable(_converter(type, strict=True))(_DECODER.decode(text))
-    except (_Wrong, RecursionError):
-        return False
-    return True
-
-
 def _too_deep(text: str) -> bool:
     """Whether arrays and objects are nested deeper than `_DEEPEST`."""
     if text.count("[") + text.count("{") <= _DEEPEST:
@@ -106,29 +154,56 @@ def _too_deep(text: str) -> bool:
     return max(depths, default=0) > _DEEPEST
 
 
-def _converter(type: DataType, *, strict: bool = False) -> Callable[[Any], Any]:
-    """The function from a JSON value, not null, to an internal value; it raises _Wrong.
-
-    A wrong field of a struct is null, unless `strict`.
+def json_values(text: str, exact: bool = False) -> list[Any]:
+    """All values that a text holds, one after the other, for `data_reader`, which raises Inexact for some that are not
+    `exact`: that takes longer. ValueError if the text is not JSON.
     """
+    text = _double_quoted(text.removeprefix("\ufeff"))
+    if _too_deep(text):
+        raise ValueError("nested too deeply")
+    found, at = [], _SPACE.match(text).end()  # type: ignore[union-attr]
+    while at < len(text):
+        value, at = (_EXACT_DECODER if exact else _DECODER).raw_decode(text, at)
+        found.append(value)
+        at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+    return found
+
+
+def data_reader(type: DataType, zone: tzinfo = UTC) -> Callable[[Any], Any]:
+    """The function from a value of `json_values`, not null, to an internal value. Times without an offset are those of
+    `zone`. It raises ValueError for what does not fit."""
+    scalars: _Scalars = {**_SCALARS, **_EXACT, "timestamp": partial(_moment, zone)}
+    return _converter(type, scalars, _nullable, _exact_decimal)
+
+
+def _converter(
+    type: DataType,
+    scalars: _Scalars,
+    field: Callable[[Callable[[Any], Any]], Callable[[Any], Any]],
+    decimal: Callable[[Any, DecimalType], Decimal],
+) -> Callable[[Any], Any]:
+    """The function from a JSON value, not null, to an internal value; it raises _Wrong, or ValueError.
+
+    `field` says what becomes of a wrong field of a struct.
+    """
+    inner = partial(_converter, scalars=scalars, field=field, decimal=decimal)
     match type:
         case StructType(fields):
-            field = _nullable if strict else _lenient
-            members = [(f.name, field(_converter(f.type, strict=strict))) for f in fields]
+            members = [(f.name, field(inner(f.type))) for f in fields]
             return lambda value: _struct(value, members)
         case ArrayType(element):
-            item = _nullable(_converter(element, strict=strict))
+            item = _nullable(inner(element))
             return lambda value: [item(x) for x in _of(value, list)]
         case MapType(_, entry):
-            item = _nullable(_converter(entry, strict=strict))
-            return lambda value: {_whole(k): item(v) for k, v in _of(value, dict).items()}
+            name, item = scalars["string"], _nullable(inner(entry))
+            return lambda value: {name(k): item(v) for k, v in _of(value, dict).items()}
         case DecimalType():
-            return lambda value: _decimal(value, type)
+            return lambda value: decimal(value, type)
         case ScalarType(name) if name in INTEGER_BITS:
             limit = 1 << (INTEGER_BITS[name] - 1)
             return lambda value: _integer(value, limit)
         case ScalarType(name):
-            return _SCALARS[name]
+            return scalars[name]
     raise ValueError(f"no JSON for {type}")
 
 
@@ -184,8 +259,56 @@ def _decimal(value: Any, type: DecimalType) -> Decimal:
         raise _Wrong from None
 
 
+def _exact_decimal(value: Any, type: DecimalType) -> Decimal:
+    if isinstance(value, bool | float) or not isinstance(value, int | str):
+        raise _Wrong
+    return decimal_of(value, type) if isinstance(value, str) else exact_decimal(Decimal(value), type)
+
+
+def _finite(value: Any) -> float:
+    """A number of double precision: infinite only if the text says so."""
+    found = _double(value)
+    if math.isinf(found) and isinstance(value, int | _Number):
+        raise _Wrong
+    return found
+
+
+def _single(value: Any) -> float:
+    found = _finite(value)
+    rounded = to_float32(found)
+    if math.isinf(rounded) and not math.isinf(found):
+        raise _Wrong
+    return rounded
+
+
+def _text(value: Any) -> str:
+    """A text as UTF-8 can have it, without half of a surrogate pair; other values as they are written."""
+    if isinstance(value, dict | list):
+        if not isinstance(value, _Object | _Array):
+            raise Inexact
+        value = value.written
+    found = value if isinstance(value, str) else compact(value, str)
+    found.encode()  # UnicodeEncodeError is a ValueError
+    return found
+
+
+def _day(value: Any) -> int:
+    if not isinstance(value, str) or isinstance(value, _Number):
+        raise _Wrong
+    return date_of(value)
+
+
+def _moment(zone: tzinfo, value: Any) -> int:
+    """A timestamp of a text; of a whole number the one after so many seconds since 1970."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return seconds_of(value)
+    if not isinstance(value, str) or isinstance(value, _Number):
+        raise _Wrong
+    return timestamp_of(value, zone)
+
+
 def _string(value: Any) -> str:
-    return _whole(value if isinstance(value, str) and not isinstance(value, _Number) else _compact(value))
+    return _whole(value if isinstance(value, str) and not isinstance(value, _Number) else compact(value))
 
 
 def _whole(text: str) -> str:
@@ -193,23 +316,23 @@ def _whole(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _compact(value: Any) -> str:
-    """A JSON value as text again, as Jackson copies it."""
+def compact(value: Any, number: Callable[[str], str] = lambda text: java_double(float(text))) -> str:
+    """A JSON value as text again, as Jackson copies it; `number` shows those with a fraction or an exponent."""
     match value:
         case None:
             return "null"
         case bool():
             return "true" if value else "false"
         case _Number():
-            return str(value) if value.lstrip("-").isdigit() else java_double(float(value))
+            return str(value) if value.lstrip("-").isdigit() else number(value)
         case float():
             return f'"{java_double(value)}"'
         case str():
             return quoted(value)
         case list():
-            return "[" + ",".join(map(_compact, value)) + "]"
+            return "[" + ",".join(compact(one, number) for one in value) + "]"
         case dict():
-            return "{" + ",".join(f"{quoted(k)}:{_compact(v)}" for k, v in value.items()) + "}"
+            return "{" + ",".join(f"{quoted(k)}:{compact(v, number)}" for k, v in value.items()) + "}"
         case _:
             return str(value)
 
@@ -236,7 +359,7 @@ def _parsed(parse: Callable[[str], int | None], value: Any) -> int:
     return found
 
 
-_SCALARS: dict[str, Callable[[Any], Any]] = {
+_SCALARS: _Scalars = {
     "boolean": lambda value: _of(value, bool),
     "float": lambda value: to_float32(_double(value)),
     "double": _double,
@@ -245,6 +368,8 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "date": lambda value: _parsed(parse_date, value),
     "timestamp": _timestamp,
 }
+_EXACT: _Scalars = {"float": _single, "double": _finite, "string": _text, "date": _day}
+"""How values of data are read that `from_json` is lenient about."""
 
 
 # ---------------------------------------------------------------------------------------------------------- writing

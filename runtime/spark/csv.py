@@ -1,9 +1,9 @@
-"""CSV read by each file's own header: lines of text in, one text column for each declared column out.
+"""CSV read by each file's own header: lines of text in, the declared columns out.
 
 Spark's CSV reader binds columns by position where a schema is given, and a stream must be given one; so Spark reads
-lines, this module the cells (pyarrow), and Spark SQL casts them. Guarantees: a record keeps its order; one that cannot
-be read comes out with the reason; a quoted cell keeps its line breaks as they are; memory is bounded by the longest
-line and `MAX_RECORD`, whatever the size of a file. Not for types: see `connectors.file_rows`.
+lines, and this module the cells (pyarrow). Guarantees: a record keeps its order; one that cannot be read, or has a cell
+that is no value of its column (`expressions.cells`), comes out with the reason; a quoted cell keeps its line breaks as
+they are; memory is bounded by the longest line and `MAX_RECORD`, whatever the size of a file.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from itertools import pairwise
 from urllib.parse import unquote
 
@@ -19,9 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from vsc.plan.nodes import Column
 from vsc.runtime.errors import SourceError
+from vsc.runtime.expressions.cells import read_cells
 from vsc.runtime.spark.csv_dialect import CsvDialect, record_ends
+from vsc.runtime.spark.misfits import misfit
 from vsc.runtime.spark.source_columns import BAD, CORRUPT
+from vsc.runtime.values import arrow_type
 
 __all__ = ["CsvCells", "runs"]
 
@@ -34,19 +39,20 @@ _SEPARATORS = {",": ",", ";": ";", "\t": r"\t", "|": "|"}
 
 @dataclass(frozen=True)
 class CsvCells:
-    """For mapInArrow over (line, path, *others): the declared columns as text, path, others, and `BAD`.
+    """For batches of (line, path, *others): the declared columns, path, others, and `BAD`.
 
     A line is bytes without its end, which is the dialect's. A blank line is not a record. A column that the header does
-    not name is null. `place` is the source in messages.
+    not name is null. `place` is the source in messages. Times without an offset are of `zone`.
     """
 
-    columns: tuple[str, ...]
+    columns: tuple[Column, ...]
     dialect: CsvDialect
     place: str
     others: tuple[str, ...]
     chunk_bytes: int = CHUNK_BYTES
     texts: bool = False
     """Whether each record comes with its text, in a last column `CORRUPT`."""
+    zone: tzinfo = UTC
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cells of the records, file by file."""
@@ -130,10 +136,11 @@ class _File:
             found = [name.strip() for name in self._read(line, None, []).column_names]
         except UnicodeDecodeError:
             raise SourceError(f"{where} is not UTF-8 text", "convert the file to UTF-8") from None
-        for name in cells.columns:
+        declared = [column.name for column in cells.columns]
+        for name in declared:
             if found.count(name) > 1:
                 raise SourceError(f"{where} names {name!r} more than once")
-        if len(found) == 1 and found[0] not in cells.columns:
+        if len(found) == 1 and found[0] not in declared:
             counts = {one: found[0].count(one) for one in _SEPARATORS if one != cells.dialect.separator}
             other = max(counts, key=lambda one: counts[one])
             if counts[other]:
@@ -153,7 +160,7 @@ class _File:
             return "skip"
 
         names = [f"c{i}" for i in range(len(self.header))]
-        places = {name: self.header.index(name) for name in self._cells.columns if name in self.header}
+        places = {c: self.header.index(c.name) for c in self._cells.columns if c.name in self.header}
         table = self._read(data, reject, names, [names[i] for i in places.values()] or names[:1])
         total = table.num_rows + len(reasons)
         # pyarrow numbers records from 1; the rejected ones are put back as rows without cells, at their places.
@@ -163,11 +170,15 @@ class _File:
             why[number - 1], rejected[number - 1] = reason, True
         place = pa.array(np.cumsum(~rejected) - 1, pa.int64(), mask=rejected)
         found: dict[str, pa.Array] = {}
-        for name, i in places.items():
+        for column, i in places.items():
             cells = table.column(names[i]).combine_chunks()
-            found[name], wrong = _utf8(cells.take(place) if reasons else cells)
+            cells, wrong = _utf8(cells.take(place) if reasons else cells)
             for number in wrong:
-                why[number] = why[number] or f"column {name!r} is not UTF-8 text"
+                why[number] = why[number] or f"column {column.name!r} is not UTF-8 text"
+            found[column.name] = values = read_cells(cells, column.type, self._cells.zone)
+            if values.null_count > cells.null_count:
+                for number in np.flatnonzero(pc.and_(values.is_null(), cells.is_valid())).tolist():
+                    why[number] = why[number] or misfit(column, cells[number].as_py())
         return self._batch(found, why, data)
 
     def _read(self, data: bytes, reject: object, names: list[str], wanted: list[str] | None = None) -> pa.Table:
@@ -195,11 +206,12 @@ class _File:
     def _batch(self, found: dict[str, pa.Array], reasons: list[str | None], data: bytes) -> pa.RecordBatch:
         """The rows handed out, which `data` holds: a column that was not `found` is null."""
         total = len(reasons)
-        absent = pa.nulls(total, pa.string())
-        arrays = [found.get(name, absent) for name in self._cells.columns]
+        arrays = [
+            found[c.name] if c.name in found else pa.nulls(total, arrow_type(c.type)) for c in self._cells.columns
+        ]
         arrays += [pa.repeat(value, total) for value in self._others]
         arrays.append(pa.array(reasons, pa.string()))
-        names = [*self._cells.columns, *self._cells.others, BAD]
+        names = [*(f"_vsc_column_{i}" for i in range(len(self._cells.columns))), *self._cells.others, BAD]
         if self._cells.texts:
             texts = self._texts(data)
             arrays.append(pa.array([_shown(text) for text in texts], pa.string()))

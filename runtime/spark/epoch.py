@@ -20,6 +20,7 @@ from vsc.runtime.spark.claim import Claim
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.delivery import Delivery
+from vsc.runtime.spark.gone_files import GoneFiles
 from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.output import Output
 from vsc.runtime.spark.pace import Pacer
@@ -43,6 +44,7 @@ class EpochWriter:
     pacer: Pacer
     delivery: Delivery
     columns: MissingColumns
+    gone: GoneFiles
     bad_rows: BadRows
     refusals: Refusals
     error: BaseException | None = None
@@ -61,6 +63,7 @@ class EpochWriter:
 
     def _write(self, batch: DataFrame, epoch: int) -> None:
         self.claim.check()
+        self.gone.check()
         self.columns.check()
         pace = self.pacer.decide(epoch)
         if len(self.sinks) == 1 and self.sinks[0].computes and self.sinks[0].is_new(epoch):

@@ -12,13 +12,11 @@ it is part of the key, or the event time, or if the files have names that are no
 from __future__ import annotations
 
 import difflib
-import json
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -28,10 +26,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
-from vsc.plan.expressions import Column
-from vsc.plan.nodes import Node, Plan
-from vsc.plan.settings import FILE_OPTIONS
+from vsc.plan import expressions
+from vsc.plan.nodes import Column, Node, Plan
+from vsc.plan.settings import of_files
+from vsc.plan.types import STRING
 from vsc.runtime.errors import MissingColumnError
+from vsc.runtime.expressions.json_text import json_values
 from vsc.runtime.operators.source.partition_folders import folder_texts
 from vsc.runtime.spark.csv import CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect
@@ -85,7 +85,7 @@ def _tell(node: Node, options: Options, missing: list[str], there: list[str], fi
     unused = [name for name in there if name not in {c.name for c in source.columns}]
     near = {name: found for name in missing if (found := _nearest(name, unused)) is not None}
     needed = {c.name for c in node.schema.key}
-    if source.timestamp is not None and isinstance(source.timestamp.expr, Column):
+    if source.timestamp is not None and isinstance(source.timestamp.expr, expressions.Column):
         needed.add(source.timestamp.expr.name)
     where = first if looked == 1 else f"{first}, nor in {_others(looked - 1)}"
     names = ", ".join(f"'{name}'" for name in missing)
@@ -134,8 +134,8 @@ class _SourceFiles:
     def __init__(self, spark: SparkSession, options: Options, declared: tuple[str, ...]) -> None:
         self._spark, self._options, self.declared = spark, options, declared
         self._format = options.text("format")
-        self._passed = {name: v for name, v in options.spark.items() if name.lower() in FILE_OPTIONS}
-        self._own = {name: v for name, v in options.spark.items() if name.lower() not in FILE_OPTIONS}
+        self._passed = {name: v for name, v in options.spark.items() if of_files(name)}
+        self._own = {name: v for name, v in options.spark.items() if not of_files(name)}
         self._by_case = self._format in _LINES or spark.conf.get("spark.sql.caseSensitive", "false") == "true"
 
     def folded(self, name: str) -> str:
@@ -184,7 +184,7 @@ class _SourceFiles:
 
     def _header(self, file: str) -> set[str] | None:
         dialect = CsvDialect.of(self._options.spark, self._options.place)
-        source = CsvCells(self.declared, dialect, self._options.place, ())
+        source = CsvCells(tuple(Column(name, STRING) for name in self.declared), dialect, self._options.place, ())
         data = dialect.line_end.encode().join([*self._lines(file, dialect.line_end), b""])
         names = source.header(file, data)
         return None if names is None else set(names)
@@ -194,12 +194,13 @@ class _SourceFiles:
         objects = 0
         for line in self._lines(file, None):
             try:
-                value: Any = json.loads(line)
-            except (ValueError, RecursionError):
+                values = json_values(line.decode())
+            except ValueError:
                 continue
-            if isinstance(value, dict):
-                objects += 1
-                found |= value.keys()
+            for value in chain.from_iterable(one if isinstance(one, list) else [one] for one in values):
+                if isinstance(value, dict):
+                    objects += 1
+                    found |= value.keys()
         return found if objects else None
 
 

@@ -44,6 +44,10 @@ class Options:
         """Spark's own options, as text."""
         return {name: _text(value) for name, value in self.connector.spark_options}
 
+    def spark_flag(self, name: str) -> bool:
+        """Whether Spark's own option of that name, in whatever case, is 'true'."""
+        return any(value.lower() == "true" for given, value in self.spark.items() if given.lower() == name.lower())
+
     def text(self, name: str) -> str:
         """The value of a required option."""
         found = self.get(name)

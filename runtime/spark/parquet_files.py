@@ -1,8 +1,9 @@
 """Parquet files that Spark finds and a Python worker reads: no row of them is ever a row of the JVM.
 
-Guarantees: the rows are those that Spark's reader gives, in their order, each with its number in its file; a file is
-read row group by row group, in batches of a bounded size; a file that Spark would refuse is refused, with the same
-error. Not for finding files, nor for which of them belong to an epoch: that is Spark's (`connectors.file_rows`).
+Guarantees: the rows of a file come in their order, each with its number in the file; a file is read row group by row
+group, in batches of a bounded size; whatever the declared types hold is read (`parquet_types`), a file with anything
+else is refused. Not for finding files, nor for which of them belong to an epoch: that is Spark's
+(`connectors.file_rows`).
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from vsc.plan.nodes import Column
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.file_errors import mismatch, other_shape, type_text, unreadable
 from vsc.runtime.spark.hadoop import local_path, logged_url
+from vsc.runtime.spark.misfits import misfit
 from vsc.runtime.spark.parquet_types import Conversion, conversion, held_type
-from vsc.runtime.spark.source_columns import INDEX, PART, TIME
+from vsc.runtime.spark.source_columns import BAD, INDEX, PART, TIME
 from vsc.runtime.values import arrow_type
 
 __all__ = ["ParquetFiles"]
@@ -36,6 +38,9 @@ _MODERN = (3, 0)
 """The first version of Spark that writes dates before 1582 as everyone else does."""
 _FIRST = {"date": -141_427, "timestamp": -2_208_988_800_000_000}
 """Where the calendar that older versions of Spark wrote in begins to agree with everyone else's."""
+
+_Found = tuple[str, Conversion]
+"""A column of a file: its name there, and how it becomes what is declared."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class ParquetFiles:
     by_case: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of the files in `PART`: the declared columns, `PART`, `INDEX` and, if the files have it, `TIME`."""
+        """The rows of the files in `PART`: the declared columns, `PART`, `INDEX`, `BAD` and, if given, `TIME`."""
         for batch in batches:
             times = batch.column(TIME) if TIME in batch.schema.names else None
             for i, url in enumerate(batch.column(PART).to_pylist()):
@@ -59,12 +64,12 @@ class ParquetFiles:
 
 def _rows(files: ParquetFiles, url: str, time: pa.Scalar | None) -> Iterator[pa.RecordBatch]:
     first = 0
-    for columns, count in _columns(files, url):
+    for columns, count, bad in _columns(files, url):
         part = pa.nulls(count, pa.string())
         if not first:
             part = pa.concat_arrays([pa.array([url]), part[1:]])
-        arrays = [*columns, part, pa.array(np.arange(first, first + count))]
-        names = [*(f"_vsc_column_{i}" for i in range(len(columns))), PART, INDEX]
+        arrays = [*columns, part, pa.array(np.arange(first, first + count)), bad]
+        names = [*(f"_vsc_column_{i}" for i in range(len(columns))), PART, INDEX, BAD]
         if time is not None:
             arrays.append(pa.repeat(time, count))
             names.append(TIME)
@@ -72,8 +77,8 @@ def _rows(files: ParquetFiles, url: str, time: pa.Scalar | None) -> Iterator[pa.
         first += count
 
 
-def _columns(files: ParquetFiles, url: str) -> Iterator[tuple[list[pa.Array], int]]:
-    """The declared columns of a file, batch by batch, and how many rows there are."""
+def _columns(files: ParquetFiles, url: str) -> Iterator[tuple[list[pa.Array], int, pa.Array]]:
+    """The declared columns of a file, batch by batch, how many rows there are, and why a row cannot be read."""
     where = f"the file {logged_url(url)}"
     try:
         with pq.ParquetFile(
@@ -87,7 +92,8 @@ def _columns(files: ParquetFiles, url: str) -> Iterator[tuple[list[pa.Array], in
             found = _found(files, file, where)
             names = [name for name, _ in found.values()]
             for batch in file.iter_batches(_step(file, names), columns=names, use_threads=False):
-                yield [_column(c, batch, found.get(c.name)) for c in files.columns], batch.num_rows
+                columns = [_column(c, batch, found.get(c.name)) for c in files.columns]
+                yield columns, batch.num_rows, _problems(files.columns, columns, batch, found)
     except FileNotFoundError:
         raise unreadable(where, "it is not there any more") from None
     except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -103,7 +109,7 @@ def _step(file: pq.ParquetFile, names: list[str]) -> int:
     return max(1, min(BATCH_ROWS, BATCH_BYTES * rows // max(1, size)))
 
 
-def _found(files: ParquetFiles, file: pq.ParquetFile, where: str) -> dict[str, tuple[str, Conversion]]:
+def _found(files: ParquetFiles, file: pq.ParquetFile, where: str) -> dict[str, _Found]:
     """What a file has of the columns that are read: their names there, and how they become what is declared."""
     fold = str if files.by_case else str.lower
     there: dict[str, list[tuple[pa.Field, int]]] = {}
@@ -112,7 +118,7 @@ def _found(files: ParquetFiles, file: pq.ParquetFile, where: str) -> dict[str, t
         there.setdefault(fold(field.name), []).append((field, leaf))
         leaf += _width(field.type)
     old = _has_old_calendar(file)
-    found: dict[str, tuple[str, Conversion]] = {}
+    found: dict[str, _Found] = {}
     for column in files.columns:
         same = there.get(fold(column.name), [])
         if column.name not in files.read or not same:
@@ -132,12 +138,25 @@ def _found(files: ParquetFiles, file: pq.ParquetFile, where: str) -> dict[str, t
     return found
 
 
-def _column(declared: Column, batch: pa.RecordBatch, found: tuple[str, Conversion] | None) -> pa.Array:
+def _column(declared: Column, batch: pa.RecordBatch, found: _Found | None) -> pa.Array:
     """A declared column of a batch of the file, which has it as `found`."""
     if found is None:
         return pa.nulls(batch.num_rows, arrow_type(declared.type))
     name, convert = found
     return convert(batch.column(name))
+
+
+def _problems(
+    declared: tuple[Column, ...], columns: list[pa.Array], batch: pa.RecordBatch, found: dict[str, _Found]
+) -> pa.Array:
+    """Why a row cannot be read: a value that its column cannot hold has become null."""
+    why: dict[int, str] = {}
+    for column, array in zip(declared, columns, strict=True):
+        there = batch.column(found[column.name][0]) if column.name in found else None
+        if there is not None and array.null_count > there.null_count:
+            for row in np.flatnonzero(pc.and_(array.is_null(), there.is_valid())).tolist():
+                why.setdefault(row, misfit(column, str(there[row].as_py())))
+    return pa.array(map(why.get, range(batch.num_rows)), pa.string()) if why else pa.nulls(batch.num_rows, pa.string())
 
 
 def _width(type: pa.DataType) -> int:

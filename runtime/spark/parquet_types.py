@@ -1,9 +1,9 @@
-"""What Spark makes of the columns of parquet files, for columns that pyarrow has read: a conversion for each pair of
-what a file holds and what is declared.
+"""What becomes of the columns of parquet files that pyarrow has read: a conversion for each pair of what a file holds
+and what is declared.
 
-Guarantees: a value is the one that Spark's own reader gives; where Spark refuses a pair, there is no conversion. Spark
-reads an unsigned number of 32 or 64 bits as a narrower type only from some pages of a file: here it is refused always.
-Not for nested types: Spark reads these itself.
+Guarantees: the declared type holds every value of the file's type, or there is no conversion. Two exceptions go by the
+value, which is null where it does not fit: whole numbers of 64 bits as `double`, and small ones as `boolean`. Not for
+nested types: Spark reads these itself.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from vsc.plan.types import DataType, DecimalType
-from vsc.runtime.values import arrow_type
+from vsc.runtime.values import INTEGER_BITS, arrow_type
 
 __all__ = ["Conversion", "conversion", "held_type"]
 
 Conversion = Callable[[pa.Array], pa.Array]
 
-_SIGNED = {pa.int8(), pa.int16(), pa.int32(), pa.int64()}
-_WIDE_UNSIGNED = {pa.uint32(), pa.uint64()}
-_NUMBERS = {"tinyint", "smallint", "int", "bigint"}
-_DIGITS = {"INT32": 10, "INT64": 20}
-"""How many digits before the point a decimal must have to hold every number of that size."""
-_UNITS = {"s", "ms", "us"}
-"""Those of timestamps that Spark reads as such."""
+_DIGITS = {
+    pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19,
+    pa.uint8(): 3, pa.uint16(): 5, pa.uint32(): 10, pa.uint64(): 20,
+}  # fmt: skip
+"""How many digits before the point a decimal must have to hold every number of the type."""
+_FLOAT_EXACT, _DOUBLE_EXACT = 16, 32
+"""Integers of so many bits are exact as numbers of single and of double precision."""
+_FLOATS = {"float": (pa.float16(), pa.float32()), "double": (pa.float16(), pa.float32(), pa.float64())}
 
 
 def held_type(type: pa.DataType) -> pa.DataType:
@@ -56,74 +57,91 @@ def _converted(convert: Conversion, column: pa.Array) -> pa.Array:
 
 def _conversion(physical: str, held: pa.DataType, declared: DataType) -> Conversion | None:
     name, wanted = str(declared), arrow_type(declared)
+    same = partial(pc.cast, target_type=wanted)
+    if pa.types.is_null(held):
+        return lambda column: pa.nulls(len(column), wanted)
+    if pa.types.is_integer(held):
+        return _of_integers(held, declared, wanted)
+    if pa.types.is_decimal(held):
+        return same if _holds_decimals(held, declared) else None
+    if pa.types.is_boolean(held):
+        if name in INTEGER_BITS:
+            return lambda column: column.cast(pa.int8()).cast(wanted)
+        return same if name == "boolean" else None
+    if pa.types.is_floating(held):
+        return same if held in _FLOATS.get(name, ()) else None
+    if _is_text(held):
+        lenient = pc.CastOptions(target_type=wanted, allow_invalid_utf8=True)  # stage 0 looks at all texts
+        return partial(pc.cast, options=lenient) if name in ("string", "binary") else None
+    if pa.types.is_fixed_size_binary(held):
+        return same if name == "binary" else None
+    return _of_times(physical, held, name, wanted)
+
+
+def _of_integers(held: pa.DataType, declared: DataType, wanted: pa.DataType) -> Conversion | None:
+    name, signed, same = str(declared), pa.types.is_signed_integer(held), partial(pc.cast, target_type=wanted)
+    bits = held.bit_width - signed
     if isinstance(declared, DecimalType):
-        if not _fits(physical, held, declared):
-            return None
-        return lambda column: (column if pa.types.is_decimal(column.type) else _numbers(column)).cast(wanted)
-    match physical:
-        case "BOOLEAN" | "FLOAT" | "DOUBLE":
-            same = {"BOOLEAN": {"boolean"}, "FLOAT": {"float", "double"}, "DOUBLE": {"double"}}
-            return partial(pc.cast, target_type=wanted) if name in same[physical] else None
-        case "INT32":
-            return _of_int32(held, name, wanted)
-        case "INT64":
-            if name == "timestamp" and pa.types.is_timestamp(held) and held.unit in _UNITS:
-                return _timestamps
-            return _numbers if name == "bigint" and held != pa.uint64() else None
-        case "INT96":
-            return _timestamps if name == "timestamp" else None
-        case "BYTE_ARRAY" if name in ("string", "binary") and not pa.types.is_decimal(held):
-            return partial(pc.cast, options=pc.CastOptions(target_type=wanted, allow_invalid_utf8=True))
-        case "FIXED_LEN_BYTE_ARRAY" if name == "binary" and pa.types.is_fixed_size_binary(held):
-            return partial(pc.cast, target_type=wanted)
+        return same if declared.precision - declared.scale >= _DIGITS[held] else None
+    if name in INTEGER_BITS:
+        return same if bits < INTEGER_BITS[name] else None
+    if name == "boolean" and held.bit_width == 8:
+        return lambda column: pc.if_else(pc.or_(pc.equal(column, 0), pc.equal(column, 1)), column, None).cast(wanted)
+    if name == "float":
+        return same if bits <= _FLOAT_EXACT else None
+    if name == "double":
+        return same if bits <= _DOUBLE_EXACT else _exact_doubles
     return None
 
 
-def _of_int32(held: pa.DataType, name: str, wanted: pa.DataType) -> Conversion | None:
-    if held in _WIDE_UNSIGNED and name not in ("bigint", "double"):
-        return None
-    if name in _NUMBERS:
-        return lambda column: _numbers(column).cast(wanted, safe=False)
-    if name == "double":
+def _of_times(physical: str, held: pa.DataType, name: str, wanted: pa.DataType) -> Conversion | None:
+    if pa.types.is_timestamp(held) and name == "timestamp":
+        return _timestamps
+    if pa.types.is_date(held):
+        if name == "timestamp":
+            return lambda column: _timestamps(column.cast(pa.date32()).cast(pa.timestamp("s")))
+        return partial(pc.cast, target_type=wanted) if name == "date" else None
+    is_short = pa.types.is_time32(held)
+    if (name == "bigint" and physical != "INT96") or (name == "int" and is_short):
         return lambda column: _numbers(column).cast(wanted)
-    return (lambda column: _numbers(column).cast(pa.int32()).view(wanted)) if name == "date" else None
+    return None
 
 
-def _fits(physical: str, held: pa.DataType, declared: DecimalType) -> bool:
-    """Whether a decimal as declared holds every value of the file's type."""
-    if pa.types.is_decimal(held):
+def _holds_decimals(held: pa.DataType, declared: DataType) -> bool:
+    """Whether the declared type holds every decimal of the file's type."""
+    if isinstance(declared, DecimalType):
         more = declared.scale - held.scale
         return bool(0 <= more <= declared.precision - held.precision)
-    if held == pa.uint64():
-        return (declared.precision, declared.scale) == (20, 0)
-    if held not in _SIGNED and not pa.types.is_duration(held):
-        return False
-    return declared.precision - declared.scale >= _DIGITS[physical]
+    bits = INTEGER_BITS.get(str(declared), 0)
+    return bool(held.scale == 0 and 10**held.precision <= 2 ** (bits - 1)) if bits else False
+
+
+def _is_text(held: pa.DataType) -> bool:
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view,
+             pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)  # fmt: skip
+    return any(is_kind(held) for is_kind in kinds)
+
+
+def _exact_doubles(column: pa.Array) -> pa.Array:
+    """The numbers that a double holds exactly; null for the others."""
+    found = pc.cast(column, pa.float64(), safe=False)
+    back = pc.cast(found, pa.decimal128(38, 0), safe=False)
+    return pc.if_else(pc.equal(back, pc.cast(column, pa.decimal128(38, 0))), found, None)
 
 
 def _timestamps(column: pa.Array) -> pa.Array:
-    """Timestamps, of whatever zone, by the microseconds since the epoch that they are."""
-    return column.cast(pa.timestamp("us", column.type.tz)).view(pa.int64()).view(pa.timestamp("us", "UTC"))
+    """Timestamps, of whatever zone, by the microseconds since the epoch that they are: nanoseconds are cut off."""
+    type, numbers = column.type, column.view(pa.int64())
+    if type.unit == "ns":
+        values = np.floor_divide(numbers.fill_null(0).to_numpy(zero_copy_only=False), 1000)
+        micros = pa.array(values, mask=column.is_null().to_numpy(zero_copy_only=False))
+    else:
+        micros = column.cast(pa.timestamp("us", type.tz)).view(pa.int64())
+    return micros.view(pa.timestamp("us", "UTC"))
 
 
 def _numbers(column: pa.Array) -> pa.Array:
-    """The numbers that the file holds in the place of the values."""
-    type = column.type
-    if pa.types.is_null(type):
-        return pa.nulls(len(column), pa.int32())
-    if pa.types.is_decimal(type):
-        return _unscaled(column)
-    if pa.types.is_date64(type):
-        column = column.cast(pa.date32())
-    elif type == pa.time32("s"):
+    """The numbers that the file holds in the place of times: of its own unit, as Spark reads them."""
+    if column.type == pa.time32("s"):
         column = column.cast(pa.time32("ms"))
-    if pa.types.is_integer(column.type):
-        return column
     return column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
-
-
-def _unscaled(column: pa.Array) -> pa.Array:
-    """The lower halves of decimals, which hold all of those that a file has as numbers."""
-    column = column.cast(pa.decimal128(38, column.type.scale))
-    words = np.frombuffer(column.buffers()[1], np.int64)[::2][column.offset : column.offset + len(column)]
-    return pa.array(words, mask=column.is_null().to_numpy(zero_copy_only=False))

@@ -22,9 +22,8 @@ from vsc.runtime.spark.later_stage import LaterStageTask
 from vsc.runtime.spark.later_stage_processor import LaterStageProcessor
 from vsc.runtime.spark.local_folder import LocalFolders
 from vsc.runtime.spark.options import Options
-from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.session import settled
-from vsc.runtime.spark.source_columns import CORRUPT
+from vsc.runtime.spark.source_columns import CORRUPT, RowReader
 from vsc.runtime.spark.stage_zero import StageZeroTask, stage_zero
 from vsc.runtime.spark.wire import WIRE_DDL
 
@@ -53,9 +52,8 @@ def pipeline(
     parts = [lines.mapInArrow(broadcast(stages, partitions), WIRE_DDL)]
     for node in resolved.sources:
         own = Options.of_source(node, kept)
-        rows, files = _source(reading, plan, node, own)
-        plain = tuple(connector_of(own.connector.kind).plain_columns(node, own))
-        parts.append(stage_zero(rows, StageZeroTask(plan, node.name, partitions, options, files, plain)))
+        rows, reader = _source(reading, plan, node, own)
+        parts.append(stage_zero(rows, StageZeroTask(plan, node.name, partitions, options, reader)))
     frame = reduce(DataFrame.union, parts)
     observe = frozenset(sink.node for sink in plan.sinks)
     for stage in stages:
@@ -66,8 +64,8 @@ def pipeline(
     return frame
 
 
-def _source(spark: SparkSession, plan: Plan, node: Node, options: Options) -> tuple[DataFrame, ParquetFiles | None]:
-    """The rows of a source, or its files and what reads them."""
+def _source(spark: SparkSession, plan: Plan, node: Node, options: Options) -> tuple[DataFrame, RowReader | None]:
+    """The rows of a source, or what they are made of and what makes them."""
     read = read_columns(plan, node.name)
     if Letters(plan).takers(Dropped, node.name):
         read |= {CORRUPT}
@@ -75,4 +73,4 @@ def _source(spark: SparkSession, plan: Plan, node: Node, options: Options) -> tu
     frame = connector.rows(spark, node, options, read)
     # A file is a partition of its own; where there are very many, a task reads some of them, one after the other.
     frame = frame.coalesce(SOURCE_TASKS * spark.sparkContext.defaultParallelism)
-    return frame, connector.opener(spark, node, options, read)
+    return frame, connector.reader(spark, node, options, read)

@@ -35,6 +35,7 @@ from vsc.runtime.spark.delivery import delivery
 from vsc.runtime.spark.disks import places_of
 from vsc.runtime.spark.epoch import EpochWriter
 from vsc.runtime.spark.failures import explained
+from vsc.runtime.spark.gone_files import GoneFiles
 from vsc.runtime.spark.hadoop import default_is_local
 from vsc.runtime.spark.job import Run, Time, as_text, clock_of, ends, idle_ms, spark_trigger
 from vsc.runtime.spark.lineage import Forerunner
@@ -212,7 +213,16 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
         groups = KafkaGroups(what.resolved)
         hooks = forerunner.written, what.warnings.tell, lambda _: groups.commit(pacer.taken()), *on_epoch
         writer = EpochWriter(
-            opened, sinks, held, hooks, pacer, to_sinks, columns, bad_rows, Refusals(plan, opened.partitions)
+            opened,
+            sinks,
+            held,
+            hooks,
+            pacer,
+            to_sinks,
+            columns,
+            GoneFiles(spark, what.resolved),
+            bad_rows,
+            Refusals(plan, opened.partitions),
         )
         query = _query(job, what.resolved, spark, opened, writer)
     except BaseException:

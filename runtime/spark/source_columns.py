@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["BAD", "CORRUPT", "DELETED", "INDEX", "JSON", "OFFSET", "PART", "PART_DIGITS", "START", "TIME", "kafka_part"]
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import pyarrow as pa
+
+__all__ = [
+    "BAD", "CORRUPT", "DELETED", "INDEX", "KEY", "OFFSET", "PART", "PART_DIGITS", "START", "TIME", "VALUE", "RowReader",
+    "kafka_part",
+]  # fmt: skip
 
 PART_DIGITS = 6
 """How many digits a partition's number has at least in `kafka_part`."""
@@ -10,8 +18,8 @@ PART = "_vsc_part"
 """Column: the source partition of the row (a file's path, in the form of a URL); with `INDEX` only in its first row."""
 INDEX = "_vsc_index"
 """Column, where the format has it: the number of the row in its file, from 0. Saves a path in every row."""
-JSON = "_vsc_json"
-"""Column: the text of a record in plain JSON (`plain_json`), of which `Connector.plain_columns` are yet to be made."""
+KEY, VALUE = "_vsc_key", "_vsc_value"
+"""Columns: the texts of a record of Kafka, of which columns are yet to be made."""
 OFFSET = "_vsc_offset"
 """Column, where rows are numbered already: the place of the row in its source partition. Else they are counted."""
 TIME = "_vsc_time"
@@ -21,7 +29,7 @@ DELETED = "_vsc_deleted"
 BAD = "_vsc_bad"
 """Column, where the format can tell: why the row cannot be read, null if it can."""
 CORRUPT = "_vsc_corrupt"
-"""Column: the text of a record that cannot be read, null if it can; of CSV only where it is asked for."""
+"""Column, where the format can tell, of CSV if it is asked for: the text of a record, at least if it cannot be read."""
 START = "_vsc_start"
 """Column: where in its file the task's split begins; not 0 would mean that the file was split."""
 
@@ -29,3 +37,10 @@ START = "_vsc_start"
 def kafka_part(topic: str, partition: int) -> str:
     """The name of a topic partition as a source partition: by name they are in the order of their numbers."""
     return f"{topic}-{partition:0{PART_DIGITS}d}"
+
+
+class RowReader(Protocol):
+    """Makes rows of what Spark hands to a worker: declared columns first, by their place, then of `source_columns`."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of some batches, in their order. It is called once for each task."""

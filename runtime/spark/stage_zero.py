@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from vsc.plan.nodes import Column, Plan
+from vsc.plan.nodes import Plan
 from vsc.runtime.errors import SourceError
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.partition_folders import FolderValue, folder_values
@@ -31,13 +31,11 @@ from vsc.runtime.records import Batch, Int64s, Mask, Origin
 from vsc.runtime.spark.control import clock_rows, stages_in_step
 from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.csv import runs
-from vsc.runtime.spark.json_rows import json_problem
 from vsc.runtime.spark.loaded import keep_loaded
+from vsc.runtime.spark.misfits import not_text
 from vsc.runtime.spark.pace import Pace
-from vsc.runtime.spark.parquet_files import ParquetFiles
-from vsc.runtime.spark.plain_json import parsed
 from vsc.runtime.spark.routing import Router
-from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, INDEX, JSON, OFFSET, PART, START, TIME
+from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, INDEX, OFFSET, PART, START, TIME, RowReader
 from vsc.runtime.spark.wire import WIRE_DDL, record_batches, size_of, slots
 from vsc.runtime.values import arrow_type
 
@@ -54,17 +52,14 @@ GATHERED_ROWS, GATHERED_BYTES = 1 << 15, 64 << 20
 class StageZeroTask:
     """For mapInArrow over the rows of source `source`: declared columns, then `source_columns` as they apply.
 
-    With `files` it runs over `PART` and, if it applies, `TIME`: one row for each file.
-    `plain`: the columns that are made here of the texts in `JSON`.
+    With `reader`, over whatever that makes the rows of.
     """
 
     plan: Plan
     source: str
     partitions: int
     options: RunOptions
-    files: ParquetFiles | None = None
-    """What reads the rows, where Spark has only the paths of files."""
-    plain: tuple[Column, ...] = ()
+    reader: RowReader | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The blobs, then how far the source has come, if stages ask, and the counters of the task."""
@@ -75,7 +70,8 @@ class StageZeroTask:
         router = Router(self.plan, self.partitions, counters)
         files = _Files(self, counters)
         keys = slots(self.partitions)
-        for node, records in files.portions(_gathered(batches if self.files is None else self.files(batches))):
+        rows = _gathered(batches)
+        for node, records in files.portions(rows if self.reader is None else _gathered(self.reader(rows))):
             yield from record_batches(router.route(node, records), keys)
         router.finish()
         counters.mark("process", started)
@@ -93,9 +89,8 @@ def stage_zero(frame: DataFrame, work: StageZeroTask) -> DataFrame:
     PySpark looks the columns of mapInArrow up by name and reads a name with a dot or a backtick in it as a path, so the
     declared columns, which are taken by their place, lose their names on the way.
     """
-    declared = len(work.plan.node(work.source).source.columns) if work.files is None else 0
-    names = [f"_vsc_column_{i}" for i in range(declared)]
-    return frame.toDF(*names, *frame.columns[declared:]).mapInArrow(work, WIRE_DDL)
+    names = [name if name.startswith("_vsc_") else f"_vsc_column_{i}" for i, name in enumerate(frame.columns)]
+    return frame.toDF(*names).mapInArrow(work, WIRE_DDL)
 
 
 class _Files:
@@ -104,8 +99,6 @@ class _Files:
     def __init__(self, task: StageZeroTask, counters: TaskCounters) -> None:
         self._source = task.plan.node(task.source).source
         self._name = task.source
-        self._plain = task.plain
-        self._places = [self._source.columns.index(column) for column in task.plain]
         self._types = [arrow_type(c.type) for c in self._source.columns]
         observe = frozenset(sink.node for sink in task.plan.sinks)
         self._stage = StageZero(task.plan, task.options, observe, Pace.here().latest)
@@ -165,39 +158,29 @@ class _Files:
             folders[i].repeated(count) if i in folders else _typed(rows.column(i), type)
             for i, type in enumerate(self._types)
         ]
-        self._fill(columns, rows)
-        bad, broken = self._unreadable(rows)
+        bad, broken = self._unreadable(rows, columns)
         return SourceRows(origin, tuple(columns), offsets, _numbers(rows, TIME), _numbers(rows, DELETED), bad, broken)
 
-    def _fill(self, columns: list[pa.Array], rows: pa.RecordBatch) -> None:
-        """Reads the texts that are still to be read."""
-        texts = rows.column(JSON) if self._plain else None
-        if texts is None or texts.null_count == len(texts):
-            return
-        for place, found in zip(self._places, parsed(texts, self._plain), strict=True):
-            columns[place] = pc.coalesce(found, columns[place]) if texts.null_count else found
-
-    def _unreadable(self, rows: pa.RecordBatch) -> tuple[Mask | None, Broken | None]:
+    def _unreadable(self, rows: pa.RecordBatch, columns: list[pa.Array]) -> tuple[Mask | None, Broken | None]:
         """Which rows cannot be read; why one cannot, and what was read."""
         of_folders = [folder.problem for folder in self._folders.values() if folder.problem is not None]
         if of_folders:
             return np.ones(rows.num_rows, dtype=np.bool_), lambda row: (of_folders[0], None)
         why = {name: rows.column(name) for name in (BAD, CORRUPT) if name in rows.schema.names}
-        marks = [
-            column.is_valid().to_numpy(zero_copy_only=False)
-            for column in why.values()
-            if column.null_count < len(column)
-        ]
-        if not marks:
+        bad: Mask = np.zeros(rows.num_rows, dtype=np.bool_)
+        if BAD in why:
+            bad |= why[BAD].is_valid().to_numpy(zero_copy_only=False)
+        no_text: dict[int, str] = {}
+        for declared, array in zip(self._source.columns, columns, strict=True):
+            for row in not_text(array).tolist():
+                bad[row] = True
+                no_text.setdefault(row, f"column {declared.name!r} is not UTF-8 text")
+        if not bad.any():
             return None, None
-        bad: Mask = np.logical_or.reduce(marks)
 
         def broken(row: int) -> tuple[str | None, str | None]:
             found = {name: column[row].as_py() for name, column in why.items()}
-            problem, text = found.get(BAD), found.get(CORRUPT)
-            if problem is None and text is not None:
-                problem = json_problem(text, self._source.columns)
-            return problem, text
+            return found.get(BAD) or no_text.get(row), found.get(CORRUPT)
 
         return bad, broken
 

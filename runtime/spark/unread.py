@@ -25,7 +25,10 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.source_columns import kafka_part
 
-__all__ = ["FileInput", "Input", "KafkaInput", "LakeInput", "Rest", "has_inputs", "query_inputs"]
+__all__ = [
+    "FileInput", "Input", "KafkaInput", "LakeInput", "Rest", "has_inputs", "private_field", "query_inputs",
+    "running_query", "unknown_spark",
+]  # fmt: skip
 
 _FILES = "FileStreamSource"
 _CLASSES = {
@@ -71,16 +74,15 @@ def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, Input
 
     `ends`: the query takes what there is and stops, so nothing is left but what Spark has listed.
     """
-    query = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
     try:
-        running = spark._jsparkSession.streams().get(query).streamingQuery()
+        running = running_query(spark)
         found = running.sources()
         instances = [found.apply(i) for i in range(1, found.size())]  # the first is the control source
         jvm: Any = spark._jvm
         everything = jvm.org.apache.spark.sql.connector.read.streaming.ReadLimit.allAvailable()
         kinds = [str(instance.getClass().getSimpleName()) for instance in instances]
     except (Py4JError, TypeError, AttributeError) as error:
-        raise _unknown() from error
+        raise unknown_spark() from error
     inputs: dict[str, Input | None] = {}
     for node, instance, kind in zip(plan.sources, instances, kinds, strict=True):
         connector = node.source.connector
@@ -94,6 +96,12 @@ def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, Input
         else:
             inputs[node.name] = KafkaInput(instance, running, everything) if kind == "KafkaMicroBatchStream" else None
     return inputs
+
+
+def running_query(spark: SparkSession) -> Any:
+    """Spark's own object of the query that this thread runs (in foreachBatch)."""
+    query = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+    return spark._jsparkSession.streams().get(query).streamingQuery()
 
 
 class FileInput:
@@ -115,15 +123,15 @@ class FileInput:
             left = {"files": len(parts), "bytes": size}
             return Rest(min((part for part, _ in parts), default=None), position, left)
         except (Py4JError, TypeError, AttributeError) as error:
-            raise _unknown() from error
+            raise unknown_spark() from error
 
     def _parts(self) -> Iterator[tuple[str, int]]:
         """The names of the files that are left, as source partitions, and their bytes."""
-        unread = _field(self._source, "unreadFiles")
+        unread = private_field(self._source, "unreadFiles")
         if unread is not None and not unread.isEmpty():
             self._unlisted = True
             return ((part, size) for _, _, part, size in _entries(unread))
-        listed = _field(self._source, "allFilesForTriggerAvailableNow")
+        listed = private_field(self._source, "allFilesForTriggerAvailableNow")
         if listed is not None:  # one list for the whole run
             if self._left is None:
                 self._left = _Left(listed, self._source.seenFiles())
@@ -141,7 +149,7 @@ class _Left:
 
     def __init__(self, listed: Any, seen: Any) -> None:
         self._listed, self._seen = listed, seen
-        known = set(str(_field(seen, "map").keySet().toString())[1:-1].split(", "))
+        known = set(str(private_field(seen, "map").keySet().toString())[1:-1].split(", "))
         self._files = [(place, part, size) for place, url, part, size in _entries(listed) if url not in known]
         self._at = 0
 
@@ -171,7 +179,7 @@ class KafkaInput:
             names = (kafka_part(topic, number) for topic, number in left)
             return Rest(min(names, default=None), sum(done.values()), {"offsets": sum(left.values())})
         except (Py4JError, TypeError, ValueError, AttributeError) as error:
-            raise _unknown() from error
+            raise unknown_spark() from error
 
     def ends(self) -> dict[tuple[str, int], int]:
         """The offsets at which the running epoch ends, by topic and partition."""
@@ -183,12 +191,14 @@ class KafkaInput:
 
     def _latest(self) -> dict[tuple[str, int], int]:
         """Where Spark saw the topic end: in a run that ends, once for the whole of it."""
-        found = _field(self._source, "allDataForTriggerAvailableNow") or _field(self._source, "latestPartitionOffsets")
+        found = private_field(self._source, "allDataForTriggerAvailableNow") or private_field(
+            self._source, "latestPartitionOffsets"
+        )
         if found is None:
             # It repeats an epoch and has not asked the broker yet: without that, its own report of the epoch fails.
             end = self._source.deserializeOffset(self._end().json())
             self._source.latestOffset(end, self._everything)
-            found = _field(self._source, "latestPartitionOffsets")
+            found = private_field(self._source, "latestPartitionOffsets")
         return _partitions(found)
 
 
@@ -211,7 +221,7 @@ class LakeInput:
         except Py4JJavaError:
             raise  # what the format says of a table that it cannot read on
         except (Py4JError, TypeError, ValueError, AttributeError) as error:
-            raise _unknown() from error
+            raise unknown_spark() from error
 
 
 def _partitions(offsets: Any) -> dict[tuple[str, int], int]:
@@ -241,7 +251,8 @@ def _entries(files: Any) -> list[tuple[int, str, str, int]]:
     return found
 
 
-def _field(instance: Any, name: str) -> Any:
+def private_field(instance: Any, name: str) -> Any:
+    """The value of a field that an object of the JVM keeps to itself."""
     field = instance.getClass().getDeclaredField(name)
     field.setAccessible(True)
     return field.get(instance)
@@ -253,7 +264,8 @@ def _method(instance: Any, name: str) -> Any:
     return method
 
 
-def _unknown() -> SourceError:
+def unknown_spark() -> SourceError:
+    """That Spark does not have what it is asked for."""
     return SourceError(
         "this version of Spark does not report what its sources still have to read",
         "run with pyspark 4.1 to 4.3",

@@ -7,17 +7,17 @@ left out is taken to be as much later; where they are put back, a time that come
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import tzinfo
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Node, Plan
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.options import Options
+from vsc.runtime.texts import zone_of
 
-__all__ = ["OPTION", "check_java_zone", "check_zone", "known_zone", "timestamp_in_zone"]
+__all__ = ["OPTION", "check_java_zone", "check_zone", "declared_zone", "timestamp_in_zone"]
 
 OPTION = "timeZone"
 """Spark's option for the zone."""
@@ -33,32 +33,29 @@ def _zone_of(options: Options) -> str | None:
 
 
 def check_zone(options: Options) -> None:
-    """SourceError for what is wrong with a zone without asking Java; the compiler has seen what holds no variable."""
-    form = options.text("format")
-    if _zone_of(options) is not None and form not in _TEXT:
+    """SourceError for what is wrong with a zone; the compiler has seen what holds no variable."""
+    form, zone = options.text("format"), _zone_of(options)
+    if zone is not None and form not in _TEXT:
         raise SourceError(f"{options.place}: time_zone is for times in text (json, csv), not for {form}", "remove it")
+    try:
+        zone_of(zone or "UTC")
+    except ValueError:
+        help = "write an IANA name, such as 'Europe/Berlin'; a machine without time zones needs the package tzdata"
+        raise SourceError(f"{options.place}: there is no time zone {zone!r}", help) from None
     if OPTION.lower() in {name.lower() for name in options.spark}:
         raise SourceError(
             f"{options.place}: the option {OPTION!r} is not passed on to Spark", "write time_zone = '...'"
         )
 
 
-def known_zone(spark: SparkSession, options: Options) -> str:
-    """The zone of a source. Raises SourceError if Java, which reads the times, does not know it."""
-    zone = _zone_of(options)
-    if zone is None:
-        return "UTC"
-    try:
-        java = spark._jvm.java.time.ZoneId.of(zone)  # type: ignore[union-attr]
-    except (Py4JJavaError, PySparkException) as error:
-        help = "write an IANA name, such as 'Europe/Berlin'"
-        raise SourceError(f"{options.place}: there is no time zone {zone!r}", help) from error
-    return str(java.getId())
+def declared_zone(options: Options) -> tzinfo:
+    """The zone of a source that has been checked."""
+    return zone_of(_zone_of(options) or "UTC")
 
 
 def timestamp_in_zone(cell: Column, zone: str, options: Mapping[str, str]) -> Column:
     """The timestamp that a text is in `zone`, null if it is not one; `options` are Spark's of the format."""
-    # A cast cannot be told a zone, but a document can: read as JSON, the text is read as JSON files are.
+    # Spark can be told a zone for a document only.
     document = F.to_json(F.struct(cell.alias("t")))
     return F.from_json(document, "t timestamp", {**options, OPTION: zone})["t"]
 

@@ -1,6 +1,6 @@
 """What all texts of a column have in common: numbers, dates or timestamps. It looks at them batch by batch.
 
-A type is chosen only if Spark's casts read every text seen as that type, without loss: `007` stays a string.
+A type is chosen only if sources read every text seen as that type, without loss: `007` stays a string.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from vsc.inspect.model import DataColumn
 from vsc.inspect.wording import written
 from vsc.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, DataType, DecimalType
-from vsc.runtime.expressions.calendar import parse_timestamp, pattern_reader
+from vsc.runtime.expressions.calendar import pattern_reader
+from vsc.runtime.text_columns import timestamps_of
 
 __all__ = ["MARKERS", "Numbers", "Texts", "instants"]
 
@@ -24,8 +25,6 @@ _NUMBER = r"^(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|(?i:nan)|-?Infinity
 _FIXED = r"^-?[0-9]+(\.[0-9]+)?$"
 _COMMA = r"^-?[0-9]+(,[0-9]+)?$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
-_TIME = rf"^[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}([T ]{_CLOCK} ?(Z|UTC|[+-][0-9]{{2}}(:?[0-9]{{2}})?)?)?$"
 _ZONED = r":.*(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _DAYS = {
     "dd.MM.yyyy": r"(0[1-9]|[12][0-9]|3[01])\.(0[1-9]|1[0-2])\.[0-9]{4}",
@@ -40,9 +39,10 @@ _EXACT_DIGITS = 15
 
 
 def instants(texts: pa.Array, pattern: str | None = None) -> pa.Array:
-    """The timestamps that Spark's cast, or a pattern, makes of texts, null for others. Without an offset it is UTC."""
-    encoded = texts.dictionary_encode()
-    read = parse_timestamp if pattern is None else pattern_reader(pattern)
+    """The timestamps that texts are, in ISO or by a pattern, null for others. Without an offset it is UTC."""
+    if pattern is None:
+        return timestamps_of(texts)
+    encoded, read = texts.dictionary_encode(), pattern_reader(pattern)
     known = [None if text is None else read(text) for text in encoded.dictionary.to_pylist()]
     return pa.array(known, pa.int64()).take(encoded.indices).view(pa.timestamp("us", "UTC"))
 
@@ -123,7 +123,7 @@ class Texts:
     def _see_times(self, texts: pa.Array) -> None:
         if not self.times:
             return
-        self.times = _all(texts, _TIME) and instants(texts).null_count == 0
+        self.times = timestamps_of(texts).null_count == 0
         if self.times:
             self.dates = self.dates and _all(texts, _DATE)
             zoned = pc.sum(pc.match_substring_regex(texts, _ZONED)).as_py()

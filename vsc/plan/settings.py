@@ -15,6 +15,7 @@ __all__ = [
     "CELL_TEXTS",
     "FILE_OPTIONS",
     "HOST",
+    "LINE_OPTIONS",
     "PARAMETERS",
     "TABLE_NAME",
     "TEXT_FORMATS",
@@ -24,6 +25,7 @@ __all__ = [
     "Scalar",
     "Values",
     "cell_problems",
+    "of_files",
     "problems",
 ]
 
@@ -52,11 +54,16 @@ TEXT_FORMATS = frozenset(("timestampformat", "dateformat"))
 """Spark's options, in lower case, for how times are written."""
 FILE_OPTIONS = frozenset(
     ("maxfilespertrigger", "maxbytespertrigger", "latestfirst", "filenameonly", "maxfileage", "cleansource",
-     "sourcearchivedir", "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup")
+     "sourcearchivedir", "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup",
+     "ignoremissingfiles")
 )  # fmt: skip
 """Spark's options, in lower case, that say which files are read, not how."""
+LINE_OPTIONS = frozenset(("linesep", "multiline"))
+"""Spark's options for JSON, in lower case, that say where records end."""
 CELL_OPTIONS = frozenset(("sep", "delimiter", "quote", "escape", "nullvalue", "header", "linesep"))
 """Spark's options for CSV that are honoured, in lower case; those of Spark's file source go on to Spark."""
+
+_OF_TEXT: Mapping[Scalar | None, frozenset[str]] = {"csv": CELL_OPTIONS, "json": LINE_OPTIONS}
 
 _TEXTS = frozenset(
     ("path", "topic", "table", "url", "bootstrap_servers", "group", "headers", "schema", "key_schema", "valid_from",
@@ -66,7 +73,10 @@ _TEXTS = frozenset(
 _NUMBERS = frozenset(
     ("maxfilespertrigger", "maxbytespertrigger", "maxoffsetspertrigger", "minoffsetspertrigger", "numpartitions")
 )
-_FLAGS = frozenset(("failondataloss", "latestfirst", "filenameonly", "recursivefilelookup", "multiline", "mergeschema"))
+_FLAGS = frozenset(
+    ("failondataloss", "latestfirst", "filenameonly", "recursivefilelookup", "multiline", "mergeschema",
+     "ignoremissingfiles")
+)  # fmt: skip
 _FLAGS_OF_DELTA = frozenset(("readchangefeed", "ignoredeletes", "ignorechanges", "skipchangecommits"))
 _SIZES = frozenset(("delta",))
 """The connectors whose 'maxBytesPerTrigger' may have a unit, as in '1g'."""
@@ -75,9 +85,7 @@ _RUNS = {
     "trigger": "`vsc run --trigger`", "processingtime": "`vsc run --trigger`",
 }  # fmt: skip
 """Options of a whole query, which a run is given."""
-_BAD_ROWS = frozenset(
-    ("mode", "columnnameofcorruptrecord", "badrecordspath", "ignorecorruptfiles", "ignoremissingfiles")
-)
+_BAD_ROWS = frozenset(("mode", "columnnameofcorruptrecord", "badrecordspath", "ignorecorruptfiles"))
 _SPLITS = frozenset(("minpartitions", "maxrecordsperpartition"))
 _PREFIX = "kafka."
 _OF_KAFKA = {
@@ -147,6 +155,11 @@ def problems(kind: str, role: Choice["source", "sink"], options: Values, spark: 
             yield Problem(name, True, True, *problem)
     if kind == "files" and role == "source" and options.get("format") == "csv":
         yield from cell_problems(spark)
+
+
+def of_files(name: str) -> bool:
+    """Whether an option of Spark says which files are read, or is one of Hadoop's for their file system."""
+    return name.lower() in FILE_OPTIONS or "." in name
 
 
 def _text(value: Scalar) -> str:
@@ -255,10 +268,12 @@ def _name_for_files(name: str, form: Scalar | None) -> tuple[str, str] | None:
             f"'{name}' would lose rows without a word",
             f"remove '{name}': what happens to rows that cannot be read is said by `vsc run --on-bad-row`",
         )
-    known = CELL_OPTIONS | TEXT_FORMATS | FILE_OPTIONS
-    if form == "csv" and lower not in known:
-        return f"vsc does not support the option '{name}' for CSV", "those it can are " + ", ".join(sorted(known))
-    return None
+    if form not in _OF_TEXT or of_files(name) or lower in (known := _OF_TEXT[form] | TEXT_FORMATS | FILE_OPTIONS):
+        return None
+    return (
+        f"vsc does not support the option '{name}' for {str(form).upper()}",
+        "those it can are " + ", ".join(sorted(known)),
+    )
 
 
 def _value(kind: str, name: str, value: str) -> tuple[str, str] | None:

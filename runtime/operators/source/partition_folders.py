@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from vsc.plan.nodes import Column
-from vsc.plan.types import STRING, ArrayType, MapType, StructType
-from vsc.runtime.expressions.casts import caster
-from vsc.runtime.expressions.failure import ExpressionFailure
-from vsc.runtime.values import arrow_type, to_array
+from vsc.plan.types import ArrayType, MapType, StructType
+from vsc.runtime.expressions.cells import read_cells
+from vsc.runtime.values import arrow_type
 
 __all__ = ["FolderValue", "folder_texts", "folder_values"]
 
@@ -61,8 +59,5 @@ def _value(column: Column, text: str | None) -> FolderValue:
     problem = f"column '{column.name}' ({column.type}) cannot hold the folder's {text[:80]!r}"
     if isinstance(column.type, ArrayType | MapType | StructType):
         return FolderValue(null.value, problem)
-    try:
-        value: Any = caster(STRING, column.type)(text)
-    except ExpressionFailure:
-        return FolderValue(null.value, problem)
-    return FolderValue(to_array([value], column.type))
+    value = read_cells(pa.array([text]), column.type)
+    return FolderValue(value, problem if value.null_count else None)

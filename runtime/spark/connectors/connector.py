@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 
-from vsc.plan.nodes import Column, Node, Sink
+from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import Output, written_columns
-from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.refusals import RefusedRow
+from vsc.runtime.spark.source_columns import RowReader
 
 __all__ = ["ONLY_NEW", "Connector", "EpochSink", "TableSink", "way_back"]
 
@@ -122,16 +122,9 @@ class Connector:
         """
         raise NotImplementedError
 
-    def opener(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> ParquetFiles | None:
-        """What reads the files of a source in the workers, if `rows` has one row for each of them: `PART` and `TIME`.
-
-        None: `rows` are the rows themselves.
-        """
+    def reader(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> RowReader | None:
+        """What makes the rows of a source, in the workers, of what `rows` gives; None: those are the rows."""
         return None
-
-    def plain_columns(self, node: Node, options: Options) -> Sequence[Column]:
-        """The declared columns that are null in the rows which have their text in the column `JSON`."""
-        return ()
 
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
         """Why a source that brought no row had none to bring, if that may be a mistake."""

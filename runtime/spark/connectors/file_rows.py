@@ -7,7 +7,6 @@ name; a row that does not fit is marked, not lost. Not for keys, event time and 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
@@ -15,24 +14,20 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Source
-from vsc.plan.settings import FILE_OPTIONS, TEXT_FORMATS
+from vsc.plan.settings import FILE_OPTIONS
 from vsc.plan.types import ArrayType, MapType, StructType
-from vsc.runtime.spark.csv import CsvCells
-from vsc.runtime.spark.csv_dialect import CsvDialect
 from vsc.runtime.spark.ddl import ddl, quoted
 from vsc.runtime.spark.hadoop import Files, logged_url
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.session import settled
-from vsc.runtime.spark.source_columns import BAD, CORRUPT, INDEX, PART, START, TIME
-from vsc.runtime.spark.zones import OPTION, known_zone, timestamp_in_zone
+from vsc.runtime.spark.source_columns import BAD, INDEX, PART, START, TIME
 
-__all__ = ["file_paths", "file_rows", "files_there", "parquet_files", "shown"]
+__all__ = ["file_metadata", "file_paths", "file_rows", "files_there", "loaded", "parquet_files"]
 
 MAX_BYTES = 128 << 20
 """How many bytes of files an epoch takes from a source that has no bound of its own; at least one file."""
 
-_SHOWN = 80
 _BINARY = "path string, modificationTime timestamp, length bigint, content binary"
 """The columns of Spark's format of whole files."""
 _OPENING = 4 << 20
@@ -45,27 +40,20 @@ _OWN = {"spark.sql.parquet.outputTimestampType"}
 def file_rows(
     spark: SparkSession, source: Source, options: Options, read: frozenset[str], marked: bool = False
 ) -> DataFrame:
-    """See `Connector.rows`; a column that nothing reads is null where the format can leave it in its files.
+    """The rows of parquet and ORC files that Spark reads, see `Connector.rows`; a column that nothing reads is null.
 
-    `marked`: the files, which are not text, have a column `BAD`. `source` may declare `TIME`, the rows' own times.
+    `marked`: the files have a column `BAD`. `source` may declare `TIME`, the rows' own times.
     """
     form = options.text("format")
-    if form == "csv":
-        return _csv(spark, source, options, CORRUPT in read)
-    reader = spark.readStream.format(form)
     columns: list[tuple[str, object]] = [(c.name, c.type) for c in source.columns]
-    mark = CORRUPT if form == "json" else BAD if marked else None
-    if mark is not None:
-        columns.append((mark, "string"))
-    if form == "json":
-        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", CORRUPT)
-        reader = reader.option(OPTION, known_zone(spark, options))  # else it is the session's, when a batch is read
-    frame = _load(reader.schema(ddl(columns)), options)
-    chosen = [_declared(c, form == "json" or c.name in read) for c in source.columns]
+    if marked:
+        columns.append((BAD, "string"))
+    frame = loaded(spark.readStream.format(form).schema(ddl(columns)), options)
+    chosen = [_declared(c, c.name in read) for c in source.columns]
     timed = source.timestamp is None and all(c.name != TIME for c in source.columns)
-    chosen += _metadata(frame, timed, form == "parquet")
-    if mark is not None:
-        chosen.append(F.col(mark))
+    chosen += file_metadata(frame, timed, form == "parquet")
+    if marked:
+        chosen.append(F.col(BAD))
     return frame.select(*chosen)
 
 
@@ -95,25 +83,26 @@ def file_paths(spark: SparkSession, source: Source, options: Options) -> DataFra
     """
     packing = settled(spark)
     packing.conf.set("spark.sql.files.openCostInBytes", str(_OPENING))
-    frame = _load(packing.readStream.format("binaryFile").schema(_BINARY), options)
-    part, _, *time = _metadata(frame, source.timestamp is None)
+    frame = loaded(packing.readStream.format("binaryFile").schema(_BINARY), options)
+    part, _, *time = file_metadata(frame, source.timestamp is None)
     return frame.select(part, *time)
 
 
 def files_there(spark: SparkSession, options: Options) -> Iterator[tuple[str, int]]:
     """The files that a source would read now: the URL of each, as Spark logs it, and when it was changed, in ms."""
-    frame = _load(spark.read.format("binaryFile").schema(_BINARY), options)
+    frame = loaded(spark.read.format("binaryFile").schema(_BINARY), options)
     known = frame.metadataColumn("_metadata")
     for row in frame.select(known["file_path"], F.unix_millis(known["file_modification_time"])).toLocalIterator():
         yield logged_url(row[0]), row[1]
 
 
 def _declared(column: DeclaredColumn, read: bool) -> Column:
-    """A declared column; null if it stays in the files. (In JSON it decides whether the row can be read.)"""
+    """A declared column; null if it stays in the files."""
     return F.col(quoted(column.name)) if read else F.lit(None).cast(str(column.type)).alias(column.name)
 
 
-def _load(reader: DataFrameReader | DataStreamReader, options: Options) -> DataFrame:
+def loaded(reader: DataFrameReader | DataStreamReader, options: Options) -> DataFrame:
+    """The files of a source."""
     # Every file below the folder is data, and one that is new to us is new however old it is. What Spark has listed
     # but not taken it keeps, however little it is (ratio 0), so that `unread` sees it.
     defaults = {"recursiveFileLookup": "true", "maxFileAge": "36500d", "discardCachedInputRatio": "0"}
@@ -121,10 +110,13 @@ def _load(reader: DataFrameReader | DataStreamReader, options: Options) -> DataF
     if not given & {"maxfilespertrigger", "maxbytespertrigger"}:
         defaults["maxBytesPerTrigger"] = str(MAX_BYTES)
     own = {name: value for name, value in defaults.items() if name.lower() not in given}
-    return reader.options(**own, **options.spark).load(options.text("path"))
+    # A file that is gone is seen by `gone_files`: Spark must not leave it out while it reads.
+    passed = {name: value for name, value in options.spark.items() if name.lower() != "ignoremissingfiles"}
+    return reader.options(**own, **passed).load(options.text("path"))
 
 
-def _metadata(frame: DataFrame, timed: bool, indexed: bool = False) -> list[Column]:
+def file_metadata(frame: DataFrame, timed: bool, indexed: bool = False) -> list[Column]:
+    """Where a row is from: `PART` and `INDEX`, or `START`; and `TIME`."""
     known = frame.metadataColumn("_metadata")  # by its place: a declared column may have this name
     path = known["file_path"]
     if indexed:
@@ -135,51 +127,3 @@ def _metadata(frame: DataFrame, timed: bool, indexed: bool = False) -> list[Colu
     if timed:
         columns.append(F.unix_millis(known["file_modification_time"]).alias(TIME))
     return columns
-
-
-def _csv(spark: SparkSession, source: Source, options: Options, raw: bool) -> DataFrame:
-    dialect = CsvDialect.of(options.spark, options.place)
-    to_spark = tuple(pair for pair in options.connector.spark_options if pair[0].lower() in FILE_OPTIONS)
-    passed = replace(options.connector, spark_options=(*to_spark, ("lineSep", dialect.line_end)))
-    frame = _load(spark.readStream.format("text"), replace(options, connector=passed))
-    lines = frame.select(F.col("value").cast("binary"), *_metadata(frame, source.timestamp is None))
-    names = tuple(c.name for c in source.columns)
-    others = {PART: "string", START: "bigint"} | ({TIME: "bigint"} if source.timestamp is None else {})
-    types = dict.fromkeys(names, "string") | others | {BAD: "string"}
-    if raw:
-        types[CORRUPT] = "string"
-    cells = CsvCells(names, dialect, options.place, tuple(others), texts=raw)
-    text = lines.mapInArrow(cells, ddl(types.items()))
-    formats = {name.lower(): value for name, value in options.spark.items() if name.lower() in TEXT_FORMATS}
-    zone, typed, problems = known_zone(spark, options), [], [F.col(BAD)]
-    for column in source.columns:
-        cell = F.col(quoted(column.name))
-        value = _cell(cell, column.type, formats, zone)
-        if str(column.type) != "string":
-            problems.append(F.when(cell.isNotNull() & value.isNull(), _misfit(column, cell)))
-        typed.append(value.alias(column.name))
-    problem = F.coalesce(*problems)
-    chosen = [*typed, *map(F.col, others), problem.alias(BAD)]
-    return text.select(*chosen, *([F.when(problem.isNotNull(), F.col(CORRUPT)).alias(CORRUPT)] if raw else []))
-
-
-def _misfit(column: DeclaredColumn, cell: Column) -> Column:
-    return F.concat(F.lit(f"column '{column.name}' ({column.type}) cannot hold '"), shown(cell), F.lit("'"))
-
-
-def shown(text: Column) -> Column:
-    """A text of the data in a message: cut where it is long."""
-    return F.when(F.length(text) > _SHOWN, F.concat(F.left(text, F.lit(_SHOWN - 3)), F.lit("..."))).otherwise(text)
-
-
-def _cell(cell: Column, type: object, formats: dict[str, str], zone: str) -> Column:
-    name = str(type)
-    if name == "string":
-        return cell
-    if name == "timestamp" and zone != "UTC":
-        return timestamp_in_zone(cell, zone, formats)
-    if name == "timestamp" and "timestampformat" in formats:
-        return F.try_to_timestamp(cell, F.lit(formats["timestampformat"]))
-    if name == "date" and "dateformat" in formats:
-        return F.try_to_timestamp(cell, F.lit(formats["dateformat"])).cast("date")
-    return cell.try_cast(name)

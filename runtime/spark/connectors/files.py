@@ -1,6 +1,6 @@
 """Files: a source that reads every file of a folder once, and a sink whose epochs appear whole.
 
-The rows of a source are made in `file_rows`; how a sink writes aside, then renames, is in
+The rows of a source are made in `file_rows` and `text_rows`; how a sink writes aside, then renames, is in
 `vsc.runtime.spark.epoch_files`.
 """
 
@@ -14,21 +14,22 @@ from contextlib import AbstractContextManager
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from vsc.plan.nodes import Node, Sink, Source
-from vsc.plan.types import ArrayType, MapType, StructType
+from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
 from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, parquet_files
+from vsc.runtime.spark.connectors.text_rows import check_text, text_reader, text_rows
 from vsc.runtime.spark.epoch_files import MARK, EpochFiles, Tally
 from vsc.runtime.spark.hadoop import Files, is_local, local_path, usable
 from vsc.runtime.spark.options import Options, refuse
 from vsc.runtime.spark.output import Output
-from vsc.runtime.spark.parquet_files import ParquetFiles
+from vsc.runtime.spark.source_columns import CORRUPT, RowReader
 from vsc.runtime.spark.zones import check_zone
 
 __all__ = ["FilesConnector"]
 
 _FORMATS = ("parquet", "json", "csv", "orc")
+_TEXT = ("json", "csv")
 _FORMATS_HELP = "the formats are " + ", ".join(_FORMATS)
 _FIRST = "part-00000-"
 """What the files of Spark's first task begin with."""
@@ -56,8 +57,8 @@ class FilesConnector(Connector):
             )
         check_zone(options)
         refuse(options, "source", SourceError)
-        if form == "csv":
-            _check_csv(node, options)
+        if form in _TEXT:
+            check_text(node.source, options)
 
     def rows(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> DataFrame:
         """The rows of the present files, and of those that come."""
@@ -66,12 +67,16 @@ class FilesConnector(Connector):
             found = Files(spark, path).matches()
         if not found:
             raise _missing(options, path)
-        if self.opener(spark, node, options, read) is not None:
+        if options.text("format") in _TEXT:
+            return text_rows(spark, node.source, options, CORRUPT in read)
+        if self.reader(spark, node, options, read) is not None:
             return file_paths(spark, node.source, options)
         return file_rows(spark, node.source, options, read)
 
-    def opener(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> ParquetFiles | None:
-        """What reads parquet files that are on this machine; all others Spark reads."""
+    def reader(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> RowReader | None:
+        """What reads lines of text, and parquet files that are on this machine; all others Spark reads."""
+        if options.text("format") in _TEXT:
+            return text_reader(node.source, options, CORRUPT in read)
         return parquet_files(spark, node.source, options, read)
 
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
@@ -98,13 +103,6 @@ def _missing(options: Options, path: str) -> SourceError:
         f"{options.place}: there is no file or folder {path!r}",
         "make it, or correct the path; relative paths are relative to the working directory",
     )
-
-
-def _check_csv(node: Node, options: Options) -> None:
-    assert isinstance(node.operation, Source)
-    for column in node.operation.columns:
-        if isinstance(column.type, ArrayType | MapType | StructType):
-            raise SourceError(f"{options.place}: column {column.name!r} is {column.type}, which a CSV cell cannot hold")
 
 
 class _FilesSink(EpochSink):

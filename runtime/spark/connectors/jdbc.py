@@ -21,7 +21,7 @@ from vsc.extras import required
 from vsc.plan.nodes import Node, Sink, Source
 from vsc.plan.types import ArrayType, DataType, MapType, ScalarType, StructType
 from vsc.runtime.errors import DatabaseTableError
-from vsc.runtime.expressions.json_text import reader
+from vsc.runtime.expressions.json_text import data_reader, json_values
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.jdbc_database import Database
 from vsc.runtime.spark.connectors.jdbc_sink import JdbcSink
@@ -178,15 +178,13 @@ def _selected(type: DataType, column: TableColumn) -> str:
 def _converter(type: DataType, column: TableColumn) -> Callable[[Any], Any]:
     """The internal value of what psycopg gives. Raises ValueError for what does not fit."""
     if as_json(type, column):
-        read = reader(type)
+        read = data_reader(type)
         return lambda text: _parsed(text, read)
     if isinstance(type, ScalarType) and str(type) in _COUNTED:
         return int
     return lambda value: from_python(value, type)
 
 
-def _parsed(text: str, read: Callable[[str], Any]) -> Any:
-    found = read(text)
-    if found is None and text.strip() != "null":
-        raise ValueError(text)
-    return found
+def _parsed(text: str, read: Callable[[Any], Any]) -> Any:
+    (value,) = json_values(text, exact=True)
+    return None if value is None else read(value)

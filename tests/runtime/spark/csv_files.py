@@ -5,22 +5,30 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
 import pyarrow as pa
 
+from vsc.plan.nodes import Column
+from vsc.plan.types import STRING
 from vsc.runtime.spark.csv import CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect
 from vsc.runtime.spark.source_columns import BAD
 
-__all__ = ["Answer", "CsvFile", "by_python", "by_vsc", "random_file"]
+__all__ = ["Answer", "CsvFile", "by_python", "by_vsc", "random_file", "texts"]
 
 Answer = list[list[str | None] | None]
 """The rows of a file; None is a row that cannot be read."""
 
 NAMES = ["a", "b", "ü", "d\nd"]
 LINE_ENDS = ["\n", "\r\n", "\r"]
+
+
+def texts(names: Iterable[str]) -> tuple[Column, ...]:
+    """Columns of text."""
+    return tuple(Column(name, STRING) for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +115,7 @@ def _python(file: CsvFile, more: str) -> list[list[str]]:
 def by_vsc(files: list[CsvFile], rng: Random) -> list[Answer]:
     """What vsc reads of files of one dialect, in batches and chunks that are cut anywhere."""
     first = files[0]
-    cells = CsvCells(tuple(first.names), first.dialect, "source 's'", ("part",), rng.choice([1, 2, 3, 7, 30, 8 << 20]))
+    cells = CsvCells(texts(first.names), first.dialect, "source 's'", ("part",), rng.choice([1, 2, 3, 7, 30, 8 << 20]))
     lines: list[tuple[bytes, str]] = []
     for number, file in enumerate(files):
         end = file.dialect.line_end.encode()
@@ -122,5 +130,6 @@ def by_vsc(files: list[CsvFile], rng: Random) -> list[Answer]:
     answers: list[Answer] = [[] for _ in files]
     for batch in cells(batches):
         for row in batch.to_pylist():
-            answers[int(row["part"])].append([row[n] for n in first.names] if row[BAD] is None else None)
+            cells_read = [row[f"_vsc_column_{i}"] for i in range(len(first.names))]
+            answers[int(row["part"])].append(cells_read if row[BAD] is None else None)
     return answers

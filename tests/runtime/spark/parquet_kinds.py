@@ -40,6 +40,7 @@ def _columns() -> dict[str, pa.Array]:
             found[f"ts_{unit}{'_zone' if zone else ''}"] = _of(pa.timestamp(unit, zone), *(s * many for s in _SECONDS))
     return found | {
         "bool": _of(pa.bool_(), True, False),
+        "half": _of(pa.float16(), 1.5, -math.inf),
         "float": _of(pa.float32(), 1.5, -math.inf), "double": _of(pa.float64(), 1.1, 1e300),
         "string": _of(pa.string(), "é", ""), "large": _of(pa.large_string(), "é", ""),
         "view": _of(pa.string_view(), "é", ""), "words": _of(pa.string(), "é", "").dictionary_encode(),
@@ -47,6 +48,7 @@ def _columns() -> dict[str, pa.Array]:
         "binary": _of(pa.binary(), b"\xff\xfe", b""), "fixed": _of(pa.binary(2), b"\xff\xfe", b"ab"),
         "uuid": pa.ExtensionArray.from_storage(pa.uuid(), _of(pa.binary(16), b"0123456789abcdef", bytes(16))),
         "dec5": _of(pa.decimal128(5, 2), Decimal("1.25"), Decimal("-999.99")),
+        "dec4": _of(pa.decimal128(4, 0), Decimal(9999), Decimal(-9999)),
         "dec18": _of(pa.decimal128(18, 2), Decimal("1.25"), Decimal("-9999999999999999.99")),
         "date": _of(pa.date32(), 18_000, -719_162), "date64": _of(pa.date64(), 86_400_000 * 18_000, 0),
         "ns": _of(pa.timestamp("ns"), 1_600_000_000_000_000_001, -1), "span": _of(pa.duration("s"), 1, -1),
@@ -60,25 +62,31 @@ COLUMNS = _columns()
 """By name, as pyarrow writes them."""
 
 
-def _numbers(a: int, b: int, **others: Any) -> dict[str, Any]:
-    """What numbers of 32 bits are: narrower ones are cut."""
-    found: dict[str, Any] = {name: (_cut(a, bits), _cut(b, bits)) for name, bits in (("tinyint", 8), ("smallint", 16))}
-    return found | {"int": (a, b), "bigint": (a, b), "double": (float(a), float(b)), **others}
+def _numbers(a: int, b: int, names: str, digits: int, **others: Any) -> dict[str, Any]:
+    """What whole numbers of so many digits are: the types that hold all of the file's type."""
+    found: dict[str, Any] = {name: (float(a), float(b)) if name in ("float", "double") else (a, b)
+                             for name in names.split()}  # fmt: skip
+    wide = [text for text in ("9,0", "10,0", "12,2", "20,0", "20,2", "38,10") if _whole(text) >= digits]
+    return found | _decimals(a, b, *wide) | others
 
 
-def _cut(value: int, bits: int) -> int:
-    return (value + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+def _whole(decimal: str) -> int:
+    precision, scale = map(int, decimal.split(","))
+    return precision - scale
 
 
 def _days(a: int, b: int) -> tuple[date, date]:
     return date(1970, 1, 1) + timedelta(a), date(1970, 1, 1) + timedelta(b)
 
 
+def _midnights(*days: int) -> tuple[datetime, ...]:
+    return tuple(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(day) for day in days)
+
+
 def _decimals(a: Any, b: Any, *names: str) -> dict[str, Any]:
     return {f"decimal({name})": (Decimal(a), Decimal(b)) for name in names}
 
 
-_WHOLE = ("10,0", "12,2", "20,0", "20,2", "38,10")
 _INSTANTS = tuple(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=s) for s in _SECONDS)
 _TEXT = {"string": ("é", ""), "binary": ("é".encode(), b"")}
 _BYTES = {"string": (b"\xff\xfe", b""), "binary": (b"\xff\xfe", b"")}
@@ -86,15 +94,18 @@ _DEC5 = _decimals("1.25", "-999.99", "5,2", "6,3", "12,2", "20,2", "38,10")
 _DEC18 = _decimals("1.25", "-9999999999999999.99", "20,2", "38,10")
 
 READ: dict[str, dict[str, Any]] = {
-    "bool": {"boolean": (True, False)},
-    "int8": _numbers(-128, 127, date=_days(-128, 127)) | _decimals(-128, 127, *_WHOLE),
-    "int16": _numbers(-32768, 32767, date=_days(-32768, 32767)) | _decimals(-32768, 32767, *_WHOLE),
-    "int32": _numbers(-719_162, 2_932_896, date=_days(-719_162, 2_932_896)) | _decimals(-719_162, 2_932_896, *_WHOLE),
-    "int64": {"bigint": (-(2**63), 2**63 - 1)} | _decimals(-(2**63), 2**63 - 1, "20,0", "38,10"),
-    "uint8": _numbers(0, 255, date=_days(0, 255)),
-    "uint16": _numbers(0, 65535, date=_days(0, 65535)),
-    "uint32": {"bigint": (0, 2**32 - 1), "double": (0.0, 2.0**32 - 1)},
-    "uint64": _decimals(0, 2**64 - 1, "20,0"),
+    "bool": {"boolean": (True, False)} | dict.fromkeys(("tinyint", "smallint", "int", "bigint"), (1, 0)),
+    "int8": _numbers(-128, 127, "tinyint smallint int bigint float double", 3, boolean=(None, None))
+    | _decimals(-128, 127, "5,2", "6,3"),
+    "int16": _numbers(-32768, 32767, "smallint int bigint float double", 5),
+    "int32": _numbers(-719_162, 2_932_896, "int bigint double", 10),
+    "int64": _numbers(-(2**63), 2**63 - 1, "bigint", 19, double=(-(2.0**63), None)),
+    "uint8": _numbers(0, 255, "smallint int bigint float double", 3, boolean=(False, None))
+    | _decimals(0, 255, "5,2", "6,3"),
+    "uint16": _numbers(0, 65535, "int bigint float double", 5),
+    "uint32": _numbers(0, 2**32 - 1, "bigint double", 10),
+    "uint64": _numbers(0, 2**64 - 1, "", 20, double=(0.0, None)),
+    "half": {"float": (1.5, -math.inf), "double": (1.5, -math.inf)},
     "float": {"float": (1.5, -math.inf), "double": (1.5, -math.inf)},
     "double": {"double": (1.1, 1e300)},
     **dict.fromkeys(("string", "large", "view", "words", "json"), _TEXT),
@@ -103,21 +114,24 @@ READ: dict[str, dict[str, Any]] = {
     "uuid": {"binary": (b"0123456789abcdef", bytes(16))},
     "dec5": _DEC5,
     "dec18": _DEC18,
-    "date": _numbers(18_000, -719_162, date=_days(18_000, -719_162)),
-    "date64": _numbers(18_000, 0, date=_days(18_000, 0)),
+    "date": {"date": _days(18_000, -719_162), "timestamp": _midnights(18_000, -719_162)},
+    "date64": {"date": _days(18_000, 0), "timestamp": _midnights(18_000, 0)},
     **{f"ts_{unit}{zone}": {"timestamp": _INSTANTS, "bigint": tuple(s * (many if unit != "s" else 1000)
                                                                     for s in _SECONDS)}
        for unit, many in _TIMES.items() for zone in ("", "_zone")},
-    "ns": {"bigint": (1_600_000_000_000_000_001, -1)},
-    "span": {"bigint": (1, -1)} | _decimals(1, -1, "20,0", "38,10"),
-    "time_s": _numbers(1000, 0, date=_days(1000, 0)),
-    "time_ms": _numbers(1, 0, date=_days(1, 0)),
+    "ns": {"bigint": (1_600_000_000_000_000_001, -1), "timestamp": (_INSTANTS[0], datetime(1969, 12, 31, 23, 59, 59,
+                                                                                          999_999, UTC))},
+    "span": {"bigint": (1, -1)},
+    "time_s": {"int": (1000, 0), "bigint": (1000, 0)},
+    "time_ms": {"int": (1, 0), "bigint": (1, 0)},
     "time_us": {"bigint": (1, 0)},
     "time_ns": {"bigint": (1, 0)},
-    "nothing": dict.fromkeys(("tinyint", "smallint", "int", "bigint", "double", "date"), (None, None)),
+    "nothing": dict.fromkeys(TYPES, (None, None)),
     "int96": {"timestamp": _INSTANTS},
-    "dec5_int": _numbers(125, -99_999, date=_days(125, -99_999)) | _DEC5,
-    "dec18_int": {"bigint": (125, -999_999_999_999_999_999)} | _DEC18,
+    "dec5_int": _DEC5,
+    "dec18_int": _DEC18,
+    "dec4": {name: (9999, -9999) for name in ("smallint", "int", "bigint")}
+    | _decimals(9999, -9999, "9,0", "10,0", "12,2", "20,0", "20,2", "38,10"),
 }  # fmt: skip
 """By name and type, the values but for the null; strings as bytes where they are not UTF-8."""
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.generated.seeds import seeds
-from tests.runtime.spark.csv_files import Answer, CsvFile, by_python, by_vsc, random_file
+from tests.runtime.spark.csv_files import Answer, CsvFile, by_python, by_vsc, random_file, texts
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark import csv
 from vsc.runtime.spark.csv import CsvCells
@@ -42,12 +42,13 @@ def read(
     text: str | bytes, columns: str = "a b", chunk: int = 8 << 20, **options: str
 ) -> list[tuple[list[str | None], str | None]]:
     """The rows of one file, and why each cannot be read."""
-    names = tuple(columns.split())
+    names = columns.split()
     data = text.encode() if isinstance(text, str) else text
     lines = [*data.removesuffix(b"\n").split(b"\n")]
     batch = pa.record_batch([pa.array(lines, pa.binary()), pa.array(["file:/d/x.csv"] * len(lines))], names=["v", "p"])
-    cells = CsvCells(names, CsvDialect.of(options, "source 's'"), "source 's'", ("p",), chunk)
-    return [([row[n] for n in names], row[BAD]) for found in cells([batch]) for row in found.to_pylist()]
+    cells = CsvCells(texts(names), CsvDialect.of(options, "source 's'"), "source 's'", ("p",), chunk)
+    places = [f"_vsc_column_{i}" for i in range(len(names))]
+    return [([row[n] for n in places], row[BAD]) for found in cells([batch]) for row in found.to_pylist()]
 
 
 @pytest.mark.parametrize("end", ["", "\n"])
@@ -165,7 +166,7 @@ def test_the_text_of_a_record_if_it_is_asked_for() -> None:
     data = b'a,b\n\n1,"x\ny"\r\n2\n\n\xff,3\n4,"z'
     batch = pa.record_batch([pa.array([data]), pa.array(["file:/d/x.csv"])], names=["v", "p"])
     for chunk in (1, 7, 8 << 20):
-        cells = CsvCells(("a", "b"), CsvDialect.of({}, "source 's'"), "source 's'", ("p",), chunk, texts=True)
+        cells = CsvCells(texts("ab"), CsvDialect.of({}, "source 's'"), "source 's'", ("p",), chunk, texts=True)
         rows = [row for found in cells([batch]) for row in found.to_pylist()]
         assert [(row[CORRUPT], row[BAD]) for row in rows] == [
             ('1,"x\ny"', None), ("2", "it has 1 cells, not 2"), ("\\xff,3", "column 'a' is not UTF-8 text"),

@@ -246,8 +246,8 @@ def test_spark_reads_what_it_was_told_how_to_read(
     before = spark.conf.get(setting)
     spark.conf.set(setting, "3" if before.isdigit() else before)
     try:
-        opener = connector_of("files").opener(spark, node, Options.of_source(node), frozenset({"c"}))
-        assert opener == (ParquetFiles(node.source.columns, frozenset({"c"}), False) if ours else None)
+        reader = connector_of("files").reader(spark, node, Options.of_source(node), frozenset({"c"}))
+        assert reader == (ParquetFiles(node.source.columns, frozenset({"c"}), False) if ours else None)
     finally:
         spark.conf.set(setting, before) if before.isdigit() else spark.conf.unset(setting)
 

@@ -22,8 +22,15 @@ PAGES: dict[str, dict[str, Any]] = {
     "bare": {"store_schema": False},
 }  # fmt: skip
 
-NOT_BY_SPARK = {("uint32", "double")}
-"""What Spark reads as another number: -1.0 for 2**32 - 1."""
+BY_SPARK = {
+    kind: set(types.split(" ")) for kind, types in {
+        "bool": "boolean", "int8": "tinyint smallint int bigint double", "int16": "smallint int bigint double",
+        "int32": "int bigint double", "int64": "bigint", "uint8": "smallint int bigint double",
+        "uint16": "int bigint double", "uint32": "bigint", "date": "date", "date64": "date", "ns": "bigint",
+    }.items()
+}  # fmt: skip
+"""What Spark reads of these kinds, and of others all: to it, more types are misfits; some it would read wrongly."""
+NOT_BY_SPARK = {"half", "nothing", "uint64", "dec4"}
 
 
 def values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
@@ -43,7 +50,10 @@ def read(path: Path, kind: str, type: str) -> pa.Array:
 
 @pytest.mark.parametrize("pages", PAGES)
 def test_each_kind_becomes_each_type_that_it_can(tmp_path: Path, pages: str) -> None:
-    for kind, path in write_kinds(tmp_path, **PAGES[pages]).items():
+    paths = write_kinds(tmp_path, **PAGES[pages])
+    if pages == "bare":
+        del paths["span"]  # then it is a plain number
+    for kind, path in paths.items():
         for type in TYPES:
             if type in READ[kind]:
                 column = read(path, kind, type)
@@ -59,7 +69,7 @@ def test_spark_reads_the_same(spark: Any, tmp_path: Path) -> None:
     for type in TYPES:
         for path in set(paths.values()):
             kinds = [kind for kind, where in paths.items() if where == path and type in READ[kind]]
-            kinds = [kind for kind in kinds if (kind, type) not in NOT_BY_SPARK]
+            kinds = [kind for kind in kinds if kind not in NOT_BY_SPARK and type in BY_SPARK.get(kind, TYPES)]
             if kinds:
                 ddl = ", ".join(f"{kind} {type}" for kind in kinds)
                 table = spark.read.schema(ddl).parquet(str(path)).toArrow()

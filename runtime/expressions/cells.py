@@ -1,0 +1,57 @@
+"""What a text of data is as a value of its declared type: a cell of CSV, the name of a folder.
+
+Guarantees: dates, timestamps and decimals by `vsc.runtime.texts`; all others as Spark's cast reads them, but a number
+too large for its type is not one. A text that is no value of the type is null.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, tzinfo
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vsc.plan.types import STRING, DataType, DecimalType
+from vsc.runtime.expressions.cast_kernels import cast_column
+from vsc.runtime.expressions.casts import caster
+from vsc.runtime.expressions.forms import Uncertain, numbers
+from vsc.runtime.text_columns import dates_of, decimals_of, timestamps_of
+from vsc.runtime.values import arrow_type, to_array
+
+__all__ = ["read_cells"]
+
+
+def read_cells(texts: pa.Array, type: DataType, zone: tzinfo = UTC) -> pa.Array:
+    """The values of a column of texts; null for null and for what is no value. Local times are those of `zone`."""
+    if isinstance(type, DecimalType):
+        return decimals_of(texts, type)
+    match str(type):
+        case "string":
+            return texts
+        case "date":
+            return dates_of(texts)
+        case "timestamp":
+            return timestamps_of(texts, zone)
+        case "float" | "double":
+            return _finite(texts, _cast(texts, type))
+        case _:
+            return _cast(texts, type)
+
+
+def _cast(texts: pa.Array, type: DataType) -> pa.Array:
+    try:
+        found: Any = cast_column(texts, STRING, type)
+    except Uncertain:
+        cast = caster(STRING, type, safe=True)
+        return to_array([None if text is None else cast(text) for text in texts.to_pylist()], type)
+    return found if found.type == arrow_type(type) else found.cast(arrow_type(type))
+
+
+def _finite(texts: pa.Array, found: pa.Array) -> pa.Array:
+    """The numbers without those that are only infinite because they are too large."""
+    if not np.isinf(numbers(found)).any():
+        return found
+    too_large = pc.and_(pc.is_inf(found), pc.match_substring_regex(texts, r"\d"))
+    return pc.if_else(too_large, None, found)
