@@ -1,8 +1,8 @@
 """Every pass on its fixture file, ``fixtures/<pass>.vdsl``.
 
 A file is a prelude and cases, each begun by a line ``--- what it shows``; the prelude stands in front of every case.
-What is wrong is written beside the line: ``--! VSC101 [text]``, the code and the text that the finding's span covers. A
-case is right if exactly these findings are there. That a node reaches no sink is told by the cases of `usage` alone.
+A case is right if it has exactly the findings that are noted beside its lines (`tests/compiler/notes.py`). That a node
+reaches no sink is told by the cases of `usage` alone.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.compiler.notes import Finding, finding, noted
 from vsc.compiler.driver import compile_source
 from vsc.compiler.source import SourceFile, Span
 
 FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.vdsl"))
 PASSES = Path(__file__).parents[3] / "compiler" / "passes"
-_EXPECTED = re.compile(r"--! (VSC\d{3}) \[(.*?)\](?=\s*(?:--!|$))")
 # what passes are made of
 _HELPERS = {"__init__", "check", "columns", "connector_values", "merges", "offsets", "options", "shapes", "zones"}
 
@@ -30,24 +30,16 @@ def cases(path: Path) -> Iterator[tuple[str, str]]:
         yield title, f"{prelude}-- {title}\n{text}"
 
 
-def _expected(text: str) -> list[tuple[int, str, str]]:
-    found = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        found.extend((number, match[1], match[2]) for match in _EXPECTED.finditer(line))
-    return sorted(found)
-
-
-def _found(text: str, usage: bool) -> list[tuple[int, str, str]]:
-    result = compile_source(text, "case.vdsl")
+def _found(text: str, usage: bool) -> list[Finding]:
     source = SourceFile("case.vdsl", text)
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     found = []
-    for d in result.diagnostics:
+    for d in compile_source(text, "case.vdsl").diagnostics:
         span = Span(starts[d.line - 1] + d.column - 1, starts[d.end_line - 1] + d.end_column - 1)
         if usage or d.code != "VSC123":
-            found.append((d.line, d.code, " ".join(source.slice(span).split())))
+            found.append(finding(source, d.code, span))
         assert d.help or d.code < "VSC1", f"{d.code} says nothing to do"
     return sorted(found)
 
@@ -56,7 +48,8 @@ def _found(text: str, usage: bool) -> list[tuple[int, str, str]]:
     ("path", "text"), [pytest.param(p, text, id=f"{p.stem}: {title}") for p in FIXTURES for title, text in cases(p)]
 )
 def test_a_case_has_exactly_the_findings_that_are_written_beside_it(path: Path, text: str) -> None:
-    assert _found(text, path.stem == "usage") == _expected(text)
+    plain, expected = noted(text)
+    assert _found(plain, path.stem == "usage") == expected
 
 
 def test_every_pass_has_a_fixture_file() -> None:
