@@ -60,6 +60,10 @@ class Topology:
                 waiting += self.graph.predecessors(name)
         return frozenset(found)
 
+    def above(self, name: str) -> frozenset[str]:
+        """`name`, and every node that it is computed from; none if there is no such node."""
+        return frozenset((name, *nx.ancestors(self.graph, name))) if name in self.nodes else frozenset()
+
     def order(self) -> tuple[str, ...]:
         """The nodes: inputs first, otherwise in the order of the file. Those on a cycle, or after one, are left out."""
         waiting = {name: self.graph.in_degree(name) for name in self.nodes}

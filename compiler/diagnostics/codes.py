@@ -178,6 +178,15 @@ _WARNINGS = {
     "VSC313": "a history that nothing reads",
     "VSC314": "a store whose grace is shorter than that of a join that reads it",
     "VSC321": "a time zone that applies to no column",
+    "VSC331": "a comparison with null",
+    "VSC332": "a value that is always null",
+    "VSC333": "an expression that always fails",
+    "VSC334": "a condition that is always the same",
+    "VSC341": "a stream that is merged with itself",
+    "VSC342": "two sinks that write to one place",
+    "VSC343": "a sink that writes to its own source",
+    "VSC344": "a record in too many windows",
+    "VSC345": "a key that is null where a left join found nothing",
     "VSC401": "a history without a time",
 }
 

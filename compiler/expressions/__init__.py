@@ -6,10 +6,12 @@ the other names to build scopes and to compare types.
 
 from vsc.compiler.expressions.aggregates import AggregateCalls
 from vsc.compiler.expressions.coercion import coerce, common_type
+from vsc.compiler.expressions.constants import LENIENT
 from vsc.compiler.expressions.infer import is_aggregate_call, type_expression
 from vsc.compiler.expressions.scope import Scope, ScopeInput, Typed
 
 __all__ = [
+    "LENIENT",
     "AggregateCalls",
     "Scope",
     "ScopeInput",

@@ -30,7 +30,7 @@ class AggregateCalls:
 
     def __init__(self, source: SourceFile, row: Scope) -> None:
         self._source = source
-        self._row = Scope(row.inputs, row.no_event_time, aggregate=_nested)
+        self._row = Scope(row.inputs, row.no_event_time, aggregate=_nested, doubt=row.doubt)
         self._found: list[AggregateCall] = []
 
     @property

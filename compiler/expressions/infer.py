@@ -20,6 +20,7 @@ from vsc.compiler.diagnostics.suggest import nearest, renamed
 from vsc.compiler.diagnostics.wording import code, listed, named
 from vsc.compiler.expressions.catalogue import CallSite, typed_call
 from vsc.compiler.expressions.coercion import can_cast, convert
+from vsc.compiler.expressions.doubts import Doubts
 from vsc.compiler.expressions.elsewhere import instead_of
 from vsc.compiler.expressions.operators import (
     Operand,
@@ -85,6 +86,8 @@ def type_expression(expr: syntax.Expression, scope: Scope) -> Typed:
             return _refused(expr, message, _IN_PARTS)
         if depth > MAX_PLAN_DEPTH:
             return _refused(expr, "too many calculations in a row each need the result of the one before", _IN_PARTS)
+        for doubt in typer.doubts.found:
+            scope.doubt(doubt)
     return Typed(None if typer.findings else found, tuple(typer.findings))
 
 
@@ -146,14 +149,21 @@ class _Typer:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.findings: list[Finding] = []
+        self.doubts = Doubts()
+        self._typed: dict[int, Expr] = {}
 
     def type(self, expr: syntax.Expression) -> Expr | None:
         """The plan of `expr`; None if it or a part of it is wrong."""
         try:
-            return self._one(expr)
+            found = self._one(expr)
         except Refused as refused:
             self.findings.append(refused.finding)
             return None
+        if found is not None:
+            self._typed[id(expr)] = found
+            inside = [(part, self._typed[id(part)]) for part in _children(expr) if id(part) in self._typed]
+            self.doubts.look(expr, found, inside)
+        return found
 
     def operands(self, *exprs: syntax.Expression) -> list[Operand] | None:
         """All of `exprs`, typed; None if any is wrong (the others are checked anyway)."""

@@ -29,7 +29,7 @@ __all__ = ["Scope", "ScopeInput", "Typed", "field_of"]
 
 @record
 class Typed:
-    """A typed expression. `expr` is None if and only if `findings` contains an error."""
+    """A typed expression. `expr` is None if and only if there are `findings`, all of them errors."""
 
     expr: Expr | None
     findings: tuple[Finding, ...] = ()
@@ -62,6 +62,10 @@ class ScopeInput:
         return [column.name for column in (*self.schema.key, *self.schema.value)]
 
 
+def _ignored(finding: Finding) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The inputs of an expression.
@@ -69,7 +73,8 @@ class Scope:
     `key` has the names of the result's key columns and the expressions that they mean; None means the key columns of
     the first input. `no_event_time` is set where `event_time` is not allowed: the message that says why, and the help.
     `aggregate` types calls of aggregate functions; if it is None, such calls are not allowed. `grouped` has the columns
-    of the grouped rows; outside an aggregate call, only those that are grouped by can be used.
+    of the grouped rows; outside an aggregate call, only those that are grouped by can be used. `doubt` takes the
+    warnings about expressions that are valid.
     """
 
     inputs: tuple[ScopeInput, ...]
@@ -77,6 +82,7 @@ class Scope:
     key: tuple[tuple[str, Expr], ...] | None = None
     aggregate: Callable[[syntax.FunctionCall], Typed] | None = None
     grouped: frozenset[str] = frozenset()
+    doubt: Callable[[Finding], None] = _ignored
 
     def input(self, name: str) -> ScopeInput | None:
         """The input called `name`; None if it does not exist."""

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.expressions import AggregateCalls, Scope, ScopeInput
 from vsc.compiler.passes.columns import equal_names
-from vsc.compiler.passes.items import ItemRules, scope_input, select, visible
+from vsc.compiler.passes.items import ItemRules, select, visible
 from vsc.compiler.passes.keys import new_key
 from vsc.compiler.passes.shapes import Shape, ShapeResult
 from vsc.compiler.source import SourceFile
@@ -30,10 +31,12 @@ WINDOW_BOUNDS = ("window_start", "window_end")
 _OF_A_GROUP = ("the rows of a group have different event times", "write `max(event_time())`")
 
 
-def aggregate_shape(source: SourceFile, operation: syntax.Aggregate, schema: Schema, stream: bool) -> ShapeResult:
-    """The shape of an aggregate over rows with `schema`, those of a stream or of a table."""
-    read = scope_input(operation.input, 0, schema)
-    row = Scope((read,), None if stream else _of_a_table(operation.input))
+def aggregate_shape(
+    source: SourceFile, operation: syntax.Aggregate, schema: Schema, scope: Scope, stream: bool
+) -> ShapeResult:
+    """The shape of an aggregate over rows with `schema`, those of a stream or of a table; `scope` is that of a row."""
+    [read] = scope.inputs
+    row = replace(scope, no_event_time=None if stream else _of_a_table(operation.input))
     group, findings = new_key(source, operation.group, row)
     bounds = tuple(Column(name, TIMESTAMP) for name in WINDOW_BOUNDS) if operation.window is not None else ()
     findings.extend(_hidden_bounds(operation, group, bounds))
@@ -43,17 +46,18 @@ def aggregate_shape(source: SourceFile, operation: syntax.Aggregate, schema: Sch
     key = (*(Column(item.name, item.expr.type) for item in group), *bounds)
     calls = AggregateCalls(source, row)
     plain = {i.expr.name: i.name for i in group if isinstance(i.expr, ColumnExpr)}
-    scope = Scope(
+    result = Scope(
         (_group_input(read, plain, key),),
         row.no_event_time or _OF_A_GROUP,
         key=tuple((column.name, ColumnExpr(0, column.name, column.type)) for column in key),
         aggregate=calls.take,
         grouped=frozenset(read.names()),
+        doubt=scope.doubt,
     )
     name = visible(operation.input)
     own = frozenset((name, column) for column, grouped in plain.items() if column == grouped)
     change = "give the column another name"
-    found = select(source, operation.items, scope, ItemRules(key, own, (), change, frozenset(b.name for b in bounds)))
+    found = select(source, operation.items, result, ItemRules(key, own, (), change, frozenset(b.name for b in bounds)))
     findings.extend(found.findings)
     if found.schema is None or findings:
         return None, findings
@@ -74,7 +78,7 @@ def _group_input(read: ScopeInput, plain: Mapping[str, str], key: tuple[Column, 
 def _of_a_table(read: syntax.Input) -> tuple[str, str]:
     """Why an aggregate of a table cannot use the event time (a row is retracted by its columns), and what to do."""
     message = "an aggregate over a table has the columns of its rows, not their event time"
-    return message, f"make it a column first, as in `map {read.name.text} select *, event_time() as at`"
+    return message, f"make it a column first, as in {code(f'map {named(read.name.text)} select *, event_time() as at')}"
 
 
 def _hidden_bounds(

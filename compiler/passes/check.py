@@ -13,6 +13,8 @@ from vsc.compiler.passes.dead_letters import check_dead_letters
 from vsc.compiler.passes.formats import check_formats
 from vsc.compiler.passes.histories import check_histories
 from vsc.compiler.passes.kinds import Kinds, check_kinds
+from vsc.compiler.passes.nulls import check_nulls
+from vsc.compiler.passes.places import check_places
 from vsc.compiler.passes.reserved import check_reserved
 from vsc.compiler.passes.retention import check_retention
 from vsc.compiler.passes.schemas import check_schemas
@@ -88,6 +90,8 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_retention(topology, order, kinds, stores, statuses, connectors),
         *check_formats(topology, kinds, shapes, stores, connectors),
         *check_histories(topology, shapes, stores, statuses, connectors),
+        *check_places(topology, connectors),
+        *check_nulls(topology, order, shapes),
         *check_reserved(topology),
         *check_zones(topology, shapes, connectors.sources),
         *check_usage(topology, order),

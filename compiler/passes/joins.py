@@ -23,9 +23,11 @@ __all__ = ["join_shape"]
 
 
 def join_shape(
-    source: SourceFile, join: syntax.Join, form: JoinForm, left: Schema, right: Schema, fixed: frozenset[str]
+    source: SourceFile, join: syntax.Join, form: JoinForm, of_left: Scope, right: Schema, fixed: frozenset[str]
 ) -> ShapeResult:
-    """The shape of a join of two inputs with these schemas. `fixed` are the key columns that keep their names."""
+    """The shape of a join: `of_left` sees its left input, `right` is the schema of the other one. `fixed` are the key
+    columns that keep their names."""
+    left = of_left.inputs[0].schema
     if visible(join.left) == visible(join.right):
         message = f"both inputs of this join are called `{visible(join.right)}`"
         label = Label(join.left.span, "the other one")
@@ -34,14 +36,14 @@ def join_shape(
         return None, [Finding("VSC121", join.right.span, message, (label,), help)]
     if form == "stream-global" and not join.on:
         return None, []  # refused already: what it would meet by is not known
-    key, findings = _meeting_key(source, join, left, right)
+    key, findings = _meeting_key(source, join, of_left, right)
     if key is None:
         return None, findings
     rekeyed = under_key(left, key.on) if form == "stream-table" and join.on and key.complete else None
     columns = _result_key(join, form, key, left, right, rekeyed)
     own = [column.name for column, expr in columns if expr == ColumnExpr(0, column.name, column.type)]
     inputs = (scope_input(join.left, 0, left), scope_input(join.right, 1, right))
-    scope = Scope(inputs, key=tuple((column.name, expr) for column, expr in columns))
+    scope = Scope(inputs, key=tuple((column.name, expr) for column, expr in columns), doubt=of_left.doubt)
     names = {column.name for column, _ in columns}
     starred = tuple(c for c in (*left.key, *left.value) if c.name not in names)
     rules = ItemRules(
@@ -61,14 +63,14 @@ def join_shape(
 
 
 def _meeting_key(
-    source: SourceFile, join: syntax.Join, left: Schema, right: Schema
+    source: SourceFile, join: syntax.Join, of_left: Scope, right: Schema
 ) -> tuple[JoinKey | None, list[Finding]]:
     """The key on which the inputs match; it has the result's names, unless the result keeps the left input's names."""
     if not right.key:
         return None, []
     if not join.on:
-        return equal_keys(join, left, right)
-    return join_on(source, join, right, Scope((scope_input(join.left, 0, left),)))
+        return equal_keys(join, of_left.inputs[0].schema, right)
+    return join_on(source, join, right, of_left)
 
 
 def _result_key(

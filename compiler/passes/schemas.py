@@ -6,7 +6,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from vsc.compiler import syntax
@@ -56,8 +56,8 @@ def check_schemas(
     source: SourceFile, topology: Topology, order: tuple[str, ...], kinds: Kinds, windows: Windows
 ) -> tuple[Shapes, tuple[Finding, ...]]:
     """The shape of every node of `order` that has one, and what is wrong with columns, keys and expressions."""
-    pass_ = _Schemas(source, kinds, windows, {})
     findings: list[Finding] = []
+    pass_ = _Schemas(source, kinds, windows, {}, findings.append)
     for name in order:
         declaration = topology.nodes[name]
         if isinstance(declaration, syntax.SourceDecl):
@@ -78,6 +78,7 @@ class _Schemas:
     kinds: Kinds
     windows: Windows
     shapes: dict[str, Shape]
+    doubt: Callable[[Finding], None]
 
     # ----------------------------------------------------------------------------------------------------- sources
 
@@ -95,7 +96,7 @@ class _Schemas:
         columns = tuple(Column(column.name.text, column.type.type) for column in decl.columns)
         by_name = {column.name: column for column in columns}
         schema = Schema(tuple(by_name[n] for n in key), tuple(c for c in columns if c.name not in key))
-        scope = Scope((ScopeInput(decl.name.text, 0, schema),), _NO_TIME_YET)
+        scope = Scope((ScopeInput(decl.name.text, 0, schema),), _NO_TIME_YET, doubt=self.doubt)
         timestamp = None
         if decl.timestamp is not None:
             timestamp, wrong = self._timestamp(decl.timestamp, scope)
@@ -138,7 +139,7 @@ class _Schemas:
         shapes = [self.shapes.get(read.name.text) for read in operation.inputs]
         if shapes[0] is None:
             return None, []
-        scope = Scope((scope_input(operation.inputs[0], 0, shapes[0].schema),))
+        scope = Scope((scope_input(operation.inputs[0], 0, shapes[0].schema),), doubt=self.doubt)
         return _SHAPES[type(operation)](self, operation, shapes[0].schema, scope)
 
     def _filter(self, operation: syntax.Filter, schema: Schema, scope: Scope) -> ShapeResult:
@@ -147,7 +148,7 @@ class _Schemas:
 
     def _aggregate(self, operation: syntax.Aggregate, schema: Schema, scope: Scope) -> ShapeResult:
         stream = self.kinds.get(operation.input.name.text) == "stream"
-        return aggregate_shape(self.source, operation, schema, stream)
+        return aggregate_shape(self.source, operation, schema, scope, stream)
 
     def _as_it_is(self, operation: syntax.Operation, schema: Schema, scope: Scope) -> ShapeResult:
         return Shape(schema, _AS_IT_IS.get(type(operation))), []
@@ -218,7 +219,7 @@ class _Schemas:
 
     def _merge(self, operation: syntax.Merge, schema: Schema, scope: Scope) -> ShapeResult:
         shapes = [self.shapes.get(read.name.text) for read in operation.inputs]
-        findings = []
+        findings = list(_merged_twice(operation))
         for read, shape in zip(operation.inputs[1:], shapes[1:], strict=True):
             stream = self.kinds.get(read.name.text) == "stream"  # all else is refused as that
             if not stream or shape is None:
@@ -237,11 +238,19 @@ class _Schemas:
         fixed = self._bounds(join.left) if form == "table-table" else frozenset[str]()
         if form == "table-table" and not join.on and fixed != self._bounds(join.right):
             return None, []  # refused already: one has windows, the other has none
-        return join_shape(self.source, join, form, left, right.schema, fixed)
+        return join_shape(self.source, join, form, scope, right.schema, fixed)
 
     def _bounds(self, read: syntax.Input) -> frozenset[str]:
         """The key columns of an input that are the bounds of its window."""
         return frozenset(WINDOW_BOUNDS) if read.name.text in self.windows.tables else frozenset()
+
+
+def _merged_twice(merge: syntax.Merge) -> Iterator[Finding]:
+    first: dict[str, syntax.Input] = {}
+    for read in merge.inputs:
+        if (earlier := first.setdefault(read.name.text, read)) is not read:
+            message = f"{code(named(read.name.text))} is merged with itself: each of its records comes twice"
+            yield Finding("VSC341", read.span, message, (Label(earlier.span, "first here"),), "remove one of them")
 
 
 def _beside(columns: Iterable[Column], named: Sequence[tuple[str, Span]]) -> list[Finding]:

@@ -20,6 +20,8 @@ from vsc.plan.record import record
 __all__ = ["WINDOW_OPTIONS", "Windows", "check_windows"]
 
 _CODES = OptionCodes(unknown="VSC124", value="VSC125", twice="VSC126")
+_MANY = 1_000
+"""In so many windows a record may be without a warning."""
 _GRACE = OptionSpec("duration", "10 minutes")
 WINDOW_OPTIONS: dict[str, dict[str, OptionSpec]] = {
     "tumbling": {"size": OptionSpec("duration", "1 hour"), "grace": _GRACE},
@@ -151,7 +153,7 @@ def _read(window: syntax.Window) -> tuple[Window | None, list[Finding]]:
         return None, wrong
     size = lengths[measure]
     advance = size if kind == "tumbling" else lengths.get("advance", 0)
-    return Window(_NAMES[kind], size, advance, lengths.get("grace", 0)), []
+    return Window(_NAMES[kind], size, advance, lengths.get("grace", 0)), _too_many(options, size, advance)
 
 
 def _bad_length(kind: str, name: str, option: syntax.Option) -> list[Finding]:
@@ -173,6 +175,16 @@ def _gaps(options: Mapping[str, syntax.Option], lengths: Mapping[str, int]) -> l
                 "would be lost", (Label(options["size"].value.span, "the size"),),
                 "make `advance` no longer than `size`")
     ]  # fmt: skip
+
+
+def _too_many(options: Mapping[str, syntax.Option], size: int, advance: int) -> list[Finding]:
+    """Warns of a hopping window that advances so little that each record is in thousands of windows."""
+    if not advance or size // advance <= _MANY:
+        return []
+    message = f"each record is in {size // advance:,} windows, and changes a row of each"
+    label = Label(options["size"].value.span, "the size")
+    help = "make `advance` longer; a `sliding` window has a row only where the records in it change"
+    return [Finding("VSC344", options["advance"].value.span, message, (label,), help)]
 
 
 def _shape(window: Window | None) -> tuple[object, ...] | None:

@@ -1,0 +1,172 @@
+"""Expressions that are valid and never meant: always null, always a failure, or conditions that are always the same.
+
+Each is reported once, at the smallest part that shows it. VSC331 to VSC334, all of them warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Fix, Label
+from vsc.compiler.expressions.constants import Always, Constant, Known, Outcomes
+from vsc.compiler.source import Span
+from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
+from vsc.plan.types import ArrayType
+from vsc.plan.words import article
+
+__all__ = ["Doubts"]
+
+_NEVER = "a comparison with null is never true"
+_FLIPPED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge", "eq": "eq", "ne": "ne"}
+
+
+class Doubts:
+    """What is doubtful in one expression; `look` is called for each part, after the parts inside of it."""
+
+    def __init__(self) -> None:
+        self.found: list[Finding] = []
+        self._outcomes = Outcomes()
+        self._told: set[int] = set()  # the ids of parts about which, or about a part of which, something has been said
+
+    def look(self, expr: syntax.Expression, plan: Expr, inside: Sequence[tuple[syntax.Expression, Expr]]) -> None:
+        """Examines the part `expr`, which became `plan`; `inside` are the parts that it is made of."""
+        told = any(id(part) in self._told for _, part in inside)
+        finding = None if told else next(self._doubts(expr, plan, inside), None)
+        if finding is not None:
+            self.found.append(finding)
+        if told or finding is not None:
+            self._told.add(id(plan))
+
+    def _doubts(
+        self, expr: syntax.Expression, plan: Expr, inside: Sequence[tuple[syntax.Expression, Expr]]
+    ) -> Iterator[Finding]:
+        nulls = [part for part, found in inside if self._outcomes.of(found) is Always.NULL]
+        match expr:
+            case syntax.Comparison() | syntax.In() | syntax.Between() | syntax.Like() if nulls:
+                yield _with_null(expr, nulls[0])
+            case syntax.Case(operand=operand, branches=branches) if operand is not None:
+                for branch in branches:
+                    if branch.condition in nulls:
+                        help = "write `case when x is null then ... end`"
+                        yield Finding("VSC331", branch.condition.span, _NEVER, (), help)
+            case _:
+                pass
+        yield from self._failing(expr, plan, inside)
+        if self._outcomes.of(plan) is Always.NULL and not isinstance(plan, Literal):
+            yield from self._null(expr, plan, nulls)
+        yield from self._same(expr, plan)
+
+    def _failing(
+        self, expr: syntax.Expression, plan: Expr, inside: Sequence[tuple[syntax.Expression, Expr]]
+    ) -> Iterator[Finding]:
+        """The first of the calculations and casts of this part, not of those inside of it, that always fails."""
+        spans = {id(found): part.span for part, found in inside}
+        waiting = [plan]
+        while waiting:
+            part = waiting.pop()
+            if id(part) in spans:
+                continue
+            args = part.args if isinstance(part, Call) else (part.arg,) if isinstance(part, Cast) else ()
+            if self._outcomes.of(part) is Always.FAILS and not any(self._outcomes.of(a) is Always.FAILS for a in args):
+                yield _failure(expr, part, spans)
+                return
+            waiting.extend(args)
+
+    def _null(self, expr: syntax.Expression, plan: Expr, nulls: Sequence[syntax.Expression]) -> Iterator[Finding]:
+        if nulls:
+            label = (Label(nulls[0].span, "this is null"),)
+            help = "leave it out, or give it a value: `coalesce(x, '')`"
+            yield Finding("VSC332", expr.span, "this is always null, because a part of it is", label, help)
+        elif isinstance(plan, Cast) and isinstance(plan.arg, Literal):
+            message = f"'{plan.arg.value}' is not {article(plan.type)}, so this is always null"
+            yield Finding("VSC332", expr.span, message, (), "correct the text or the type")
+        else:
+            yield Finding("VSC332", expr.span, "this is always null", (), "leave it out, or write `null`")
+
+    def _same(self, expr: syntax.Expression, plan: Expr) -> Iterator[Finding]:
+        """Conditions on one value that exclude each other, or of which one is always true."""
+        if isinstance(expr, syntax.Between):
+            both = plan.args[0] if expr.negated and isinstance(plan, Call) else plan
+            if isinstance(both, Call) and self._empty(both.args):
+                what = "everything" if expr.negated else "nothing"
+                message = f"{what} is {'not ' if expr.negated else ''}between these two: the first is greater"
+                yield Finding("VSC334", expr.low.span.to(expr.high.span), message, (), "swap the two")
+        elif isinstance(expr, syntax.Chain) and isinstance(plan, Call):
+            if plan.function == "and" and self._empty(plan.args):
+                help = "write `or`, or correct one of the values"
+                yield Finding("VSC334", expr.span, "these conditions exclude each other", (), help)
+            elif plan.function == "or" and self._full(plan.args):
+                help = "write `and`, or `not in (...)`"
+                message = "this is always true: no value is equal to both"
+                yield Finding("VSC334", expr.span, message, (), help)
+
+    def _empty(self, conditions: Sequence[Expr]) -> bool:
+        """Whether no value meets all of `conditions`."""
+        for bounds in self._bounds(conditions).values():
+            low = max((value for op, value in bounds if op in ("gt", "ge", "eq")), default=None)
+            high = min((value for op, value in bounds if op in ("lt", "le", "eq")), default=None)
+            if low is None or high is None:
+                continue
+            strict = any(value in (low, high) and op in ("gt", "lt") for op, value in bounds)
+            if low > high or (low == high and strict):
+                return True
+        return False
+
+    def _full(self, conditions: Sequence[Expr]) -> bool:
+        """Whether every value meets one of `conditions`."""
+        return any(len({v for op, v in found if op == "ne"}) > 1 for found in self._bounds(conditions).values())
+
+    def _bounds(self, conditions: Sequence[Expr]) -> Mapping[Expr, list[tuple[str, Any]]]:
+        """What the conditions compare each column with: the operators, and constants that can be compared."""
+        found: dict[Expr, list[tuple[str, Any]]] = {}
+        for condition in conditions:
+            if not isinstance(condition, Call) or condition.function not in _FLIPPED:
+                continue
+            (left, right), op = condition.args, condition.function
+            if isinstance(self._outcomes.of(left), Known):
+                left, right, op = right, left, _FLIPPED[op]
+            constant = self._outcomes.of(right)
+            if isinstance(constant, Known) and isinstance(left.arg if isinstance(left, Cast) else left, Column):
+                found.setdefault(left, []).append((op, constant.value))
+        return {left: bounds for left, bounds in found.items() if len({_kind(value) for _, value in bounds}) == 1}
+
+
+def _kind(value: Constant) -> type:
+    """What `value` can be compared with."""
+    return type(value) if isinstance(value, str | datetime) else float
+
+
+def _with_null(expr: syntax.Comparison | syntax.In | syntax.Between | syntax.Like, null: syntax.Expression) -> Finding:
+    match expr:
+        case syntax.Comparison(op=("=" | "<>") as op, right=right, op_span=op_span):
+            form = "is null" if op == "=" else "is not null"
+            fix = Fix(op_span.to(right.span), form) if right is null and isinstance(null, syntax.Literal) else None
+            return Finding("VSC331", op_span.to(null.span), f"`{op} null` is never true", (), f"write `{form}`", fix)
+        case syntax.In(negated=True, options=options) if null in options:
+            help = "leave it out, and write `x is not null` for the nulls"
+            return Finding("VSC331", null.span, "`not in` with a null in its list is never true", (), help)
+        case syntax.In(options=options) if null in options:
+            return Finding("VSC331", null.span, "nothing is equal to this null", (), "write `or x is null`")
+        case _:
+            return Finding("VSC331", null.span, _NEVER, (), "compare with a value, or write `is null`")
+
+
+def _failure(expr: syntax.Expression, part: Expr, spans: Mapping[int, Span]) -> Finding:
+    match part:
+        case Cast(Literal(value) as literal, type):
+            shown = f"'{value}'" if isinstance(value, str) else f"{value}"
+            span = expr.span if isinstance(expr, syntax.CastTo) else spans.get(id(literal), expr.span)
+            message = f"{shown} is not {article(type)}: this fails on every row"
+            return Finding("VSC333", span, message, (), f"write a value that is {article(type)}")
+        case Call("divide" | "modulo"):
+            help = "divide by something else; `try_divide(x, y)` is null where `y` is 0"
+            return Finding("VSC333", expr.span, "a division by zero: this fails on every row", (), help)
+        case Call("element" | "element_at", args) if isinstance(args[0].type, ArrayType):
+            help = "`[0]` is the first element, `element_at(x, -1)` the last"
+            return Finding("VSC333", expr.span, "no array has this element: this fails on every row", (), help)
+        case _:
+            message = f"the result does not fit {article(part.type)}: this fails on every row"
+            return Finding("VSC333", expr.span, message, (), "cast to a larger type first: `cast(x as bigint)`")

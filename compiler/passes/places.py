@@ -1,0 +1,108 @@
+"""Sinks that write where another sink writes, or where their own rows come from (VSC342, VSC343).
+
+Places are compared as they are written: two variables are two places. What is dropped and what is missed may share one:
+their rows are alike.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from vsc.compiler import syntax
+from vsc.compiler.diagnostics.model import Finding, Label
+from vsc.compiler.diagnostics.wording import code, named
+from vsc.compiler.passes.connectors import Connectors
+from vsc.compiler.source import Span
+from vsc.compiler.topology import Topology
+from vsc.plan import Connector
+from vsc.plan.record import record
+
+__all__ = ["check_places"]
+
+
+@record
+class _Place:
+    """Where a connector reads or writes: `within` names the system, `path` the place in it, which `span` writes.
+
+    `file` is what a file there is called, if the place is a folder.
+    """
+
+    within: tuple[str, ...]
+    path: str
+    span: Span
+    file: str = ""
+
+    def holds(self, other: _Place) -> bool:
+        """Whether what is at `other` is here, too. The path may be a glob."""
+        if self.within != other.within or not self.file:
+            return (self.within, self.path) == (other.within, other.path)
+        pattern, written = self.path.split("/"), f"{other.path}/{other.file}".split("/")
+        return len(pattern) <= len(written) and all(map(fnmatchcase, written, pattern))
+
+
+def check_places(topology: Topology, connectors: Connectors) -> tuple[Finding, ...]:
+    """What is doubtful about the places of the sinks."""
+    findings: list[Finding] = []
+    sources = {
+        name: place
+        for name, node in topology.nodes.items()
+        if isinstance(node, syntax.SourceDecl) and (place := _place(node.connector, connectors.sources.get(name)))
+    }
+    before: list[tuple[syntax.SinkDecl, _Place]] = []
+    for index, sink in enumerate(topology.sinks):
+        place = _place(sink.connector, connectors.sinks.get(index))
+        if place is None:
+            continue
+        findings.extend(_onto_source(topology, sink, place, sources))
+        lost = topology.lost(sink) is not None
+        other = next(
+            (s for s, earlier in before
+             if (earlier.holds(place) or place.holds(earlier)) and not (lost and topology.lost(s) is not None)),
+            None,
+        )  # fmt: skip
+        if other is not None:
+            findings.append(_twice(place, other))
+        before.append((sink, place))
+    return tuple(findings)
+
+
+def _twice(place: _Place, other: syntax.SinkDecl) -> Finding:
+    label = Label(other.connector.span, "this sink writes there, too")
+    help = "name another place, or `merge` the streams and write them once"
+    return Finding("VSC342", place.span, "two sinks write to one place: whoever reads it sees both", (label,), help)
+
+
+def _onto_source(
+    topology: Topology, sink: syntax.SinkDecl, place: _Place, sources: dict[str, _Place]
+) -> Iterator[Finding]:
+    written = sink.name if topology.lost(sink) is None else sink.of
+    above = frozenset(sources) if written is None else topology.above(written.text)
+    for name, source in sources.items():
+        if name in above and source.holds(place):
+            label = Label(source.span, f"{code(named(name))} reads it here")
+            message = f"this sink writes where its own source {code(named(name))} reads: its rows would come in again"
+            yield Finding("VSC343", place.span, message, (label,), "name another place")
+
+
+def _place(clause: syntax.ConnectorClause, connector: Connector | None) -> _Place | None:
+    """The place of a connector; None if it has none, or is wrong."""
+    if connector is None:
+        return None
+    options = {name: str(value) for name, value in connector.options}
+    spans = {option.name.text: option.value.span for option in clause.options if not option.quoted}
+    if "path" in options:
+        path = posixpath.normpath(options["path"].removeprefix("file:"))
+        file = f"part-0.{options['format']}" if connector.kind == "files" else ""
+        return _Place((connector.kind,), path, spans["path"], file)
+    match connector.kind:
+        case "kafka":
+            servers = sorted(server.strip() for server in options["bootstrap_servers"].split(","))
+            return _Place(("kafka", *servers), options["topic"], spans["topic"])
+        case "jdbc":
+            return _Place(("jdbc", options["url"].partition("?")[0]), options["table"], spans["table"])
+        case "delta" | "iceberg":
+            return _Place((connector.kind, "table"), options["table"], spans["table"])
+        case _:
+            return None
