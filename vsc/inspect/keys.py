@@ -34,6 +34,7 @@ _SHARED = (0.01, 0.25)
 """The shares of rows with the key and the time of another that are few: the lower one comes first."""
 _CHANGES = {"op", "operation", "change", "action"}
 _NO_THING = _CHANGES | {"type", "kind", "event"}
+"""Words of columns that say what has happened, not to what (`_is_no_thing`)."""
 _NAMES = {"id", "uuid", "guid", "key", "code", "sku", "number", "no", "nr", "ref", "symbol", "isin"}
 
 
@@ -58,7 +59,7 @@ class Repeats:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Candidates for the key, likeliest first, found in `rows` rows."""
+    """Candidates for the key, likeliest first, found in `rows` rows, and the likeliest column that nearly is one."""
 
     rows: int
     unique: tuple[tuple[str, ...], ...]

@@ -106,6 +106,17 @@ def test_literal_values() -> None:
     assert sent["j2"] == {"('a',)": [(30, "(6, 1)"), (32, "(7, 2)")]}
 
 
+def test_records_without_a_key_are_spread_like_others() -> None:
+    old = STREAM + TABLE + "stream n = left join s with t on nullif(s.k, 'b') select v, w;\n"
+    rows = [("t", "a", 1, 10), ("s", "a", 5, 31), ("s", "b", 6, 32), ("s", "a", 7, 33), ("s", "b", 8, 34)]
+    plan, stores, _ = half(old, rows, 2)
+    state = carried(plan, plan, stores, 2, 3)
+    assert waiting(plan, state, 3) == [(1, "n#rekey", 4)]
+    assert run(plan, [[]], state, 3, later_stage=Waits)["n"] == {
+        "('a',)": [(31, "(5, 1)"), (33, "(7, 1)")], "(None,)": [(32, "(6, None)"), (34, "(8, None)")],
+    }  # fmt: skip
+
+
 FILTERED = "stream f = filter s where v > 1;\ntable c = aggregate f group by k select count(*) as n;\n"
 
 
