@@ -20,10 +20,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from vsc.plan.nodes import Column
+from vsc.plan.types import ArrayType, MapType, StructType
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.file_errors import mismatch, other_shape, type_text, unreadable
 from vsc.runtime.spark.hadoop import local_path, logged_url
 from vsc.runtime.spark.misfits import misfit
+from vsc.runtime.spark.parquet_nested import leaves, nested_conversion
 from vsc.runtime.spark.parquet_types import Conversion, conversion, held_type
 from vsc.runtime.spark.source_columns import BAD, INDEX, PART, TIME
 from vsc.runtime.values import arrow_type
@@ -36,8 +38,11 @@ _BUFFER = 1 << 20
 """How many bytes of a column are taken from the disk at once."""
 _MODERN = (3, 0)
 """The first version of Spark that writes dates before 1582 as everyone else does."""
-_FIRST = {"date": -141_427, "timestamp": -2_208_988_800_000_000}
-"""Where the calendar that older versions of Spark wrote in begins to agree with everyone else's."""
+_FIRST = {
+    pa.date32(): (-141_427, "date", 1582), pa.timestamp("us", "UTC"): (-2_208_988_800_000_000, "timestamp", 1900),
+}  # fmt: skip
+"""Where the calendar that older versions of Spark wrote in begins to agree with everyone else's: in a number, in
+words."""
 
 _Found = tuple[str, Conversion]
 """A column of a file: its name there, and how it becomes what is declared."""
@@ -102,10 +107,10 @@ def _columns(files: ParquetFiles, url: str) -> Iterator[tuple[list[pa.Array], in
 
 def _step(file: pq.ParquetFile, names: list[str]) -> int:
     """How many rows to read at once."""
-    wanted, rows = set(names), int(file.metadata.num_rows)
+    first, rows = {name.partition(".")[0] for name in names}, int(file.metadata.num_rows)
     groups = map(file.metadata.row_group, range(file.num_row_groups))
     columns = (group.column(i) for group in groups for i in range(group.num_columns))
-    size: int = sum(column.total_uncompressed_size for column in columns if column.path_in_schema in wanted)
+    size: int = sum(c.total_uncompressed_size for c in columns if c.path_in_schema.partition(".")[0] in first)
     return max(1, min(BATCH_ROWS, BATCH_BYTES * rows // max(1, size)))
 
 
@@ -127,13 +132,17 @@ def _found(files: ParquetFiles, file: pq.ParquetFile, where: str) -> dict[str, _
             names = ", ".join(field.name for field, _ in same)
             raise unreadable(where, f"it has more than one column '{column.name}': {names}")
         ((field, leaf),) = same
-        if pa.types.is_nested(held_type(field.type)):
+        nested = isinstance(column.type, ArrayType | MapType | StructType)
+        if pa.types.is_nested(held_type(field.type)) and not nested:
             raise other_shape(where, file.schema_arrow)
-        convert = conversion(file.schema.column(leaf).physical_type, field.type, column.type)
+        if nested:
+            convert = nested_conversion(field.type, column.type, fold)
+        else:
+            convert = conversion(file.schema.column(leaf).physical_type, field.type, column.type)
         if convert is None:
             raise mismatch(where, column.name, str(column.type), type_text(field.type))
-        if old and str(column.type) in _FIRST:
-            convert = partial(_same_in_both_calendars, convert, str(column.type), where)
+        if old:
+            convert = partial(_same_in_both_calendars, convert, where)
         found[column.name] = field.name, convert
     return found
 
@@ -175,15 +184,18 @@ def _has_old_calendar(file: pq.ParquetFile) -> bool:
     return old or bool(notes.keys() & {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"})
 
 
-def _same_in_both_calendars(convert: Conversion, type: str, where: str, column: pa.Array) -> pa.Array:
+def _same_in_both_calendars(convert: Conversion, where: str, column: pa.Array) -> pa.Array:
     """The column converted; refuses times that are not the same in the other calendar as in ours."""
     found = convert(column)
-    number = pc.min(found.view(pa.int32() if type == "date" else pa.int64())).as_py()
-    if number is not None and number < _FIRST[type]:
-        raise SourceError(
-            f"{where} has a {type} of before {'1582' if type == 'date' else '1900'}, in the calendar of an "
-            "old version of Spark",
-            "write 'datetimeRebaseMode' = 'LEGACY', 'int96RebaseMode' = 'LEGACY' among the options of the "
-            "source: Spark then reads its files",
-        )
+    for leaf in leaves(found):
+        if leaf.type not in _FIRST:
+            continue
+        first, name, year = _FIRST[leaf.type]
+        number = pc.min(leaf.view(pa.int32() if name == "date" else pa.int64())).as_py()
+        if number is not None and number < first:
+            raise SourceError(
+                f"{where} has a {name} of before {year}, in the calendar of an old version of Spark",
+                "write 'datetimeRebaseMode' = 'LEGACY', 'int96RebaseMode' = 'LEGACY' among the options of the "
+                "source: Spark then reads its files",
+            )
     return found

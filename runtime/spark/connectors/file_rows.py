@@ -15,7 +15,6 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from vsc.plan.nodes import Column as DeclaredColumn
 from vsc.plan.nodes import Source
 from vsc.plan.settings import FILE_OPTIONS
-from vsc.plan.types import ArrayType, MapType, StructType
 from vsc.runtime.spark.ddl import ddl, quoted
 from vsc.runtime.spark.hadoop import Files, logged_url
 from vsc.runtime.spark.options import Options
@@ -60,12 +59,11 @@ def file_rows(
 def parquet_files(spark: SparkSession, source: Source, options: Options, read: frozenset[str]) -> ParquetFiles | None:
     """What reads the files of a source in the workers; None where Spark reads them.
 
-    Spark does where a worker may not see the files, where their columns are nested, and where it has been told how to
-    read them: by an option of the source, or by a setting.
+    Spark does where a worker may not see the files, and where it has been told how to read them: by an option of the
+    source, or by a setting.
     """
     given = {name.lower(): value for name, value in options.spark.items()}
-    nested = any(isinstance(c.type, ArrayType | MapType | StructType) for c in source.columns if c.name in read)
-    if options.text("format") != "parquet" or nested or given.keys() - FILE_OPTIONS:
+    if options.text("format") != "parquet" or given.keys() - FILE_OPTIONS:
         return None
     if given.get("recursivefilelookup", "true").lower() != "true" or not Files(spark, options.text("path")).is_local:
         return None

@@ -21,16 +21,18 @@ from vsc.runtime.spark import parquet_files, start
 from vsc.runtime.spark.connectors import file_rows, files
 from vsc.runtime.spark.connectors.registry import connector_of
 from vsc.runtime.spark.counters import EpochReport
+from vsc.runtime.spark.misfits import not_text
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.parquet_files import ParquetFiles
-from vsc.runtime.spark.source_columns import INDEX, PART, TIME
+from vsc.runtime.spark.source_columns import BAD, INDEX, PART, TIME
 
 
 def batches(
     *paths: Path, columns: str, read: str | None = None, by_case: bool = False, times: list[int] | None = None
 ) -> list[pa.RecordBatch]:
+    separator = "; " if "; " in columns else ", "
     declared = tuple(
-        Column(name, parse_type(type)) for name, _, type in (c.partition(" ") for c in columns.split(", "))
+        Column(name, parse_type(type)) for name, _, type in (c.partition(" ") for c in columns.split(separator))
     )
     names = frozenset(c.name for c in declared) if read is None else frozenset(read.split())
     given: dict[str, Any] = {PART: [f"file:{str(path).replace(' ', '%20')}" for path in paths]}
@@ -81,6 +83,8 @@ def test_columns_are_found_by_name_and_the_unread_and_the_missing_are_null(tmp_p
     assert batch.column(0).to_pylist() == [None]
     with pytest.raises(SourceError, match="a column is of another type than declared; the file has st struct<"):
         batches(path, columns="l bigint")
+    with pytest.raises(SourceError, match=r"column l is declared array<int>, and holds array<bigint> there"):
+        batches(path, columns="l array<int>")
     path = write(tmp_path / "twice.parquet", pa.table({"B": [1], "b": [2]}))
     with pytest.raises(SourceError, match="cannot be read: it has more than one column 'b': B, b"):
         batches(path, columns="b bigint")
@@ -129,6 +133,65 @@ def test_a_spark_that_writes_our_calendar_is_no_old_one(tmp_path: Path) -> None:
     table = pa.table({"d": [date(1, 1, 1)]}).replace_schema_metadata({"org.apache.spark.version": "3.0.0"})
     (batch,) = batches(write(tmp_path / "a.parquet", table), columns="d date")
     assert batch.column(0).to_pylist() == [date(1, 1, 1)]
+
+
+def bad_utf8(*texts: bytes) -> pa.Array:
+    return pa.Array.from_buffers(pa.string(), len(texts), pa.array(texts, pa.binary()).buffers())
+
+
+def test_a_value_that_does_not_fit_is_that_row_s_problem(tmp_path: Path) -> None:
+    table = pa.table({"n": [5, 2**53 + 1, None], "b": pa.array([1, 0, 2], pa.int8()), "s": ["x", None, "y"]})
+    (batch,) = batches(write(tmp_path / "a.parquet", table), columns="n double, b boolean, s string")
+    assert [batch.column(i).to_pylist() for i in range(3)] == [[5.0, None, None], [True, False, None], ["x", None, "y"]]
+    assert batch.column(BAD).to_pylist() == [
+        None, "column 'n' (double) cannot hold '9007199254740993'", "column 'b' (boolean) cannot hold '2'"
+    ]  # fmt: skip
+
+
+def test_files_as_pandas_writes_them_are_read_by_one_declaration(tmp_path: Path) -> None:
+    """Numbers with a gap become doubles, a column without a value has no type, an empty list neither."""
+    columns = (
+        "n double; s string; at timestamp; tags array<string>; p struct<x: double, y: string>; m map<string,double>"
+    )
+    tables = [
+        pa.table({"n": [1, 2], "s": ["a", "b"], "at": pa.array([1_500, -1], pa.timestamp("ns")), "tags": [["x"], None],
+                  "p": [{"x": 1.5, "y": "z"}, None], "m": pa.array([[("k", 1.5)], None], pa.map_("string", "float"))}),
+        pa.table({"n": [1.5, None], "s": pa.nulls(2), "at": pa.array([1, None], pa.timestamp("ms", "UTC")),
+                  "tags": pa.array([[], [None]], pa.list_(pa.null())), "p": pa.array([{"X": 2}, {}], pa.struct(
+                      [("X", pa.int32())])), "m": pa.nulls(2)}),
+        pa.table({"n": pa.array([1, 2], pa.float16()), "s": pa.array(["c", "d"]).dictionary_encode(),
+                  "at": pa.nulls(2), "tags": pa.array([["y", "z"], []], pa.large_list(pa.large_string())),
+                  "p": pa.nulls(2), "m": pa.nulls(2)}),
+    ]  # fmt: skip
+    found = [batches(write(tmp_path / f"{i}.parquet", t), columns=columns)[0] for i, t in enumerate(tables)]
+    values = [pa.Table.from_batches(found).column(i).to_pylist() for i in range(6)]
+    at = [0.000001, -0.000001, 0.001]
+    assert values[:2] == [[1.0, 2.0, 1.5, None, 1.0, 2.0], ["a", "b", None, None, "c", "d"]]
+    assert [None if t is None else t.timestamp() for t in values[2]] == [*at, None, None, None]
+    assert values[3] == [["x"], None, [], [None], ["y", "z"], []]
+    assert values[4] == [{"x": 1.5, "y": "z"}, None, {"x": 2.0, "y": None}, {"x": None, "y": None}, None, None]
+    assert values[5] == [[("k", 1.5)], None, None, None, None, None]
+
+
+def test_nested_columns_keep_their_places_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_files, "BATCH_ROWS", 3)
+    rows: list[Any] = [None if i % 4 == 3 else [{"a": i, "b": [None] * (i % 3)}] * (i % 3) for i in range(10)]
+    kind = pa.list_(pa.struct([("a", pa.int16()), ("b", pa.list_(pa.string()))]))
+    path = write(tmp_path / "a.parquet", pa.table({"l": pa.array(rows, kind)}), row_group_size=4)
+    found = batches(path, columns="l array<struct<b: array<string>, a: int>>; n int")
+    assert [value for batch in found for value in batch.column(0).to_pylist()] == rows
+
+
+def test_texts_that_are_not_utf8_are_found_at_every_depth() -> None:
+    texts = bad_utf8(b"ok", b"\xff", b"", b"\xc3\xa9")
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 1, 4]), texts)
+    structs = pa.StructArray.from_arrays([pa.array([1, 2, 3]), lists], ["n", "l"])
+    maps = pa.MapArray.from_arrays(pa.array([0, 1, 4]), pa.array(["a", "b", "c", "d"]), texts)
+    for column, rows in (
+        (texts, [1]), (texts.slice(1), [0]), (texts.slice(2), []), (lists, [2]), (lists.slice(2), [0]),
+        (structs, [2]), (structs.slice(0, 2), []), (maps, [1]), (pa.array([1]), []), (texts.cast(pa.binary()), []),
+    ):  # fmt: skip
+        assert not_text(column).tolist() == rows
 
 
 # ---------------------------------------------------------------------------------------------------- with Spark
@@ -230,7 +293,7 @@ def test_the_rows_are_those_that_spark_reads_and_a_checkpoint_goes_on_from_one_t
     [
         ("string", "", "spark.sql.shuffle.partitions", True),
         ("string", ", 'latestFirst' = 'true', 'pathGlobFilter' = '*'", "spark.sql.shuffle.partitions", True),
-        ("array<string>", "", "spark.sql.shuffle.partitions", False),
+        ("array<string>", "", "spark.sql.shuffle.partitions", True),
         ("string", ", 'mergeSchema' = 'false'", "spark.sql.shuffle.partitions", False),
         ("string", ", 'recursiveFileLookup' = 'false'", "spark.sql.shuffle.partitions", False),
         ("string", "", "spark.sql.parquet.binaryAsString", False),
