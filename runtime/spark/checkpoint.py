@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -152,6 +152,12 @@ class Checkpoint:
         """The report of the newest epoch that has one."""
         epochs = epochs_in(self.files, _EPOCHS)
         return self.report(max(epochs)) if epochs else None
+
+    def forget_written(self, sinks: Collection[str]) -> None:
+        """Forgets what was written by sinks whose numbers belong to others now."""
+        for report in self.reports() if sinks else ():
+            if any([report.written.pop(sink, 0) for sink in sinks]):
+                self.files.write(f"{_EPOCHS}/{report.epoch}.json", sealed(report.as_dict()))
 
     def keep_pace(self, epoch: int, pace: str) -> None:
         """Keeps the pace of an epoch (`vsc.runtime.spark.pace`) before it runs; forgets the oldest."""

@@ -18,7 +18,7 @@ from typing import Literal
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from vsc.changes import in_words
+from vsc.changes import Change, Verdict, in_words
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import CheckpointError, ConfigurationError, VscRuntimeError
 from vsc.runtime.operators.context import RunOptions
@@ -249,14 +249,24 @@ def _take_up(plan: Plan, opened: Checkpoint, sinks: Sequence[EpochSink], back_to
             raise CheckpointError(error.message, logs.way_back(epoch)) from error
     for change in opened.changes or ():
         _log.warning("the topology has changed, from now on: %s", in_words(change))
+    opened.forget_written(_begun(plan, opened.changes or ()))
     opened.take(plan)
     follow_schemas(opened.files)
     follow_logs(opened.files)
+    wrote = {name: report.epoch for report in opened.reports() for name, rows in report.written.items() if rows}
+    for sink in sinks:
+        sink.wrote = wrote.get(sink.id) if back_to is None else None
     _prepare(sinks)  # sweeps what a crash left: not under another query's hands
     for sink in sinks:
         lost = sink.lost()
-        if lost is not None and any(report.written.get(sink.id) for report in opened.reports()):
+        if lost is not None and sink.id in wrote:
             _log.warning(lost)
+
+
+def _begun(plan: Plan, changes: Sequence[Change]) -> frozenset[str]:
+    """The ids of the sinks that are new in a changed plan: what another one wrote under the number is not theirs."""
+    new = {(change.node, change.line) for change in changes if change.kind == "sink" and change.verdict is Verdict.NEW}
+    return frozenset(sink.id for sink in plan.sinks if (sink.node, sink.line) in new)
 
 
 def _prepare(sinks: Sequence[EpochSink]) -> None:

@@ -34,6 +34,9 @@ class EpochSink:
         self._place = self._options.place
         self.keeps_refused = False
         """Whether another sink takes the rows that the target refuses; else such a row ends the query."""
+        self.wrote: int | None = None
+        """The newest epoch of which the checkpoint knows that it had rows for the sink. None: what is missing is meant
+        to be, as the run has been told to go back, and where."""
         self.ancestors: tuple[str, ...] = ()
         """The ids of the checkpoints that this one goes on from: what they wrote is not foreign."""
 
@@ -76,12 +79,40 @@ class TableSink(EpochSink):
         self._create = self._options.flag("create")
         self._newest: int | None = None
         """The newest epoch of which the system has rows, since `prepare`."""
+        self._made = False
+        """Whether `prepare` has created the table."""
 
     def lost(self) -> str | None:
         """That the system has none of the checkpoint's epochs."""
-        if self._newest is not None:
+        if self._newest is not None and not self._made:
             return None
         return f"{self._place}: {self._shown} holds nothing of what this checkpoint wrote; {ONLY_NEW}"
+
+    def _check_may_make(self) -> None:
+        """SinkError for a table that is not there any more: created again, it would lack what was written to it."""
+        if self.wrote is not None:
+            raise SinkError(
+                f"{self._place}: {self._shown} is gone; the checkpoint has written to it up to epoch {self.wrote}",
+                f"restore it, or run with a new checkpoint, which writes everything; {self._without(self.wrote)}",
+            )
+
+    def _check_holds(self) -> None:
+        """SinkError for a system without epochs that the checkpoint has written: it was restored from a backup."""
+        if self.wrote is None or (self._newest is not None and self._newest >= self.wrote):
+            return
+        if self._newest is None:
+            has, help = "nothing of this checkpoint", "run with a new checkpoint, which writes everything"
+        else:
+            has = f"epoch {self._newest} of this checkpoint as the newest"
+            help = f"run with --back-to {self._newest}, which writes the later epochs again"
+        raise SinkError(
+            f"{self._place}: {self._shown} has {has}; the checkpoint has written up to epoch {self.wrote}",
+            f"{help}; {self._without(self.wrote)}",
+        )
+
+    @staticmethod
+    def _without(epoch: int) -> str:
+        return f"--back-to {epoch} goes on without what is missing"
 
     def _check_not_older(self, epoch: int) -> None:
         """SinkError for an epoch before one that the system has."""

@@ -63,6 +63,8 @@ class JdbcSink(TableSink):
         with self._connected() as connection:
             table = found_table(connection, text, self._place)
             if table is None and self._create:
+                self._check_may_make()
+                self._made = True
                 create_table(connection, text, columns, key, self._place)
                 table = found_table(connection, text, self._place)
             if table is None:
@@ -82,6 +84,7 @@ class JdbcSink(TableSink):
             self._sweep(connection, table)
             self._written = self._epochs(table).known(connection)
             self._newest = max(self._written, default=None)
+            self._check_holds()
             self._table = table
 
     def is_new(self, epoch: int) -> bool:

@@ -56,6 +56,8 @@ class LakeSink(TableSink):
         """Looks at the table, or creates it, and at what of this query it holds."""
         found = self._table.open(self._spark)
         if found is None and self._create:
+            self._check_may_make()
+            self._made = True
             made = {**self._columns, **dict.fromkeys(self._times, TIMESTAMP)}
             self._table.create(self._spark, made, self._options.spark)
             found = self._table.open(self._spark)

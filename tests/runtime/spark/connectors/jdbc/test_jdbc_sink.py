@@ -170,6 +170,54 @@ def test_going_back_writes_the_epochs_again(tmp_path: Path, server: PostgresServ
     assert found == [("0", 1.0), ("1", 1.0), ("2", 1.0), ("EUR", 2.0)]
 
 
+def test_a_database_that_was_restored_or_has_lost_the_target_is_refused(
+    tmp_path: Path, server: PostgresServer, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    def rows() -> list[tuple[Any, ...]]:
+        return server.query("select currency, rate from rates order by 1")
+
+    case = Case(RATES % ("", LOGIN, ", create = true"), tmp_path, server, spark)
+    for number in range(3):
+        case.file(number, rate("EUR", float(number), number), rate(str(number), 1.0, number))
+        if number == 2:
+            server.query("create table kept as select * from rates")
+            server.query("create table kept_epochs as select * from vsc_epochs")
+        case.run()
+    assert server.query("select max(epoch) from vsc_epochs") == [(2,)]
+    server.query("truncate rates; insert into rates select * from kept")
+    server.query("truncate vsc_epochs; insert into vsc_epochs select * from kept_epochs")
+    case.file(3, rate("3", 1.0, 3))
+    error = case.refused()
+    assert error.code == "VSC906"
+    assert error.message.endswith(
+        " has epoch 1 of this checkpoint as the newest; the checkpoint has written up to epoch 2"
+    )
+    assert error.help == (
+        "run with --back-to 1, which writes the later epochs again; --back-to 2 goes on without what is missing"
+    )
+    assert rows() == [("0", 1.0), ("1", 1.0), ("EUR", 1.0)]  # nothing was written
+    assert [r.epoch for r in case.run(back_to=1)] == [2, 3]
+    assert rows() == [("0", 1.0), ("1", 1.0), ("2", 1.0), ("3", 1.0), ("EUR", 2.0)]
+
+    server.query("drop table rates")
+    case.file(4, rate("4", 1.0, 4))
+    for _ in range(2):  # nothing has been created
+        error = case.refused()
+        assert error.message.endswith("is gone; the checkpoint has written to it up to epoch 3")
+        assert error.help == (
+            "restore it, or run with a new checkpoint, which writes everything; "
+            "--back-to 3 goes on without what is missing"
+        )
+    caplog.clear()
+    case.run(back_to=3)
+    assert rows() == [("4", 1.0)]
+    assert [r.getMessage() for r in caplog.records if "holds nothing of what this checkpoint wrote" in r.getMessage()]
+
+    server.query("drop table vsc_epochs")
+    error = case.refused()
+    assert "has nothing of this checkpoint; the checkpoint has written up to epoch 4" in error.message
+
+
 def test_what_is_bad_stays_unseen(tmp_path: Path, server: PostgresServer, spark: SparkSession) -> None:
     case = Case(RATES % ("", LOGIN, ", create = true"), tmp_path, server, spark)
     case.file(0, rate("EUR", 1.0, 1), rate("USD", 1.0, -1))
