@@ -125,6 +125,11 @@ class Nodes:
         decided = next((m.node for m in map(self.meanings.get, new.inputs) if m and m.state == "widened"), new)
         return Meaning("widened" if notes else "same", ", ".join(notes), decided)
 
+    def computed(self, new: Node) -> frozenset[str]:
+        """The columns for which records that its predecessor has given have no value, although the old rows had one."""
+        before = {column.name for column in self.pairs[new.name].schema.value}
+        return frozenset(c.name for c in new.schema.value if c.name not in before) - self._now[new.name].fresh
+
     def of_kept_input(self, new: Node) -> Meaning:
         """The meaning of the records of its first input that a join of a stream keeps: of the columns that it reads."""
         taken = self._new[new.inputs[0]]

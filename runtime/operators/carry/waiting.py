@@ -1,8 +1,8 @@
 """Moves the records that wait for other sources (`in_step`) to the stages and partitions that read them now.
 
 A waiting batch is split by partition, under the names, ranks and columns of the new plan. Its records go where its
-node's records now go. If its node's records no longer go anywhere but its readers still exist, records would be lost:
-the old topology has to finish them first.
+node's records now go. If its node's records no longer go anywhere but its readers still exist, records would be lost,
+and if a reader needs a column that they do not have, it would be null: the old topology has to finish them first.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from vsc.changes.nodes import Nodes
-from vsc.plan.nodes import Plan, Stage
+from vsc.plan.expressions import Column as ColumnExpr
+from vsc.plan.expressions import parts
+from vsc.plan.nodes import Node, Plan, Stage
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.carry.columns import Columns, Unfitting
 from vsc.runtime.operators.carry.stores import Told, nearest
@@ -141,6 +143,8 @@ class CarriedWaiting:
                 continue
             of = next((number for number in near if before.name in dict(self._entering(number))), None)
             node = self._new.node(entering.node)
+            if self._is_missed(node, stage):
+                continue
             if of is not None and [c.type for c in before.schema.key] == [c.type for c in node.schema.key]:
                 try:
                     columns = Columns(before.schema.value, node.schema.value)
@@ -148,6 +152,23 @@ class CarriedWaiting:
                     continue
                 was = dict(self._entering(of))[before.name]
                 yield _Way(of, before.name, stage.id, node.name, columns, was, entering.broadcast)
+
+    def _is_missed(self, node: Node, stage: Stage) -> bool:
+        """Whether a reader in the stage needs a column that the node computes now, and waiting records lack."""
+        missing = self._nodes.computed(node)
+        readers = [reader for reader in map(self._new.node, stage.nodes) if node.name in reader.inputs]
+        return bool(missing) and any(self._needs(reader, node, missing) for reader in readers)
+
+    def _needs(self, reader: Node, node: Node, columns: frozenset[str]) -> bool:
+        operation = reader.operation
+        if operation.reads_all or operation.hands_columns_on:
+            return True
+        inputs = tuple(self._new.node(name).schema for name in reader.inputs)
+        seen = (part for _, expr, _ in operation.expressions(inputs, reader.schema) for part in parts(expr))
+        return any(
+            isinstance(part, ColumnExpr) and part.name in columns and reader.inputs[part.input] == node.name
+            for part in seen
+        )
 
     def _entering(self, stage: int) -> list[tuple[str, bool]]:
         """The nodes whose records can wait in an old stage, and whether every partition gets all of them."""

@@ -120,6 +120,21 @@ def test_records_without_a_key_are_spread_like_others() -> None:
 FILTERED = "stream f = filter s where v > 1;\ntable c = aggregate f group by k select count(*) as n;\n"
 
 
+MAPPED = "stream m = map s select v{};\nstream j = join m with t on k select v, w{};\n"
+
+
+def test_a_column_that_waiting_records_do_not_have_is_not_made_up() -> None:
+    rows = [("t", "a", 1, 10), ("s", "a", 5, 40), ("s", "a", 6, 41)]
+    old_plan, stores, _ = half(STREAM + TABLE + MAPPED.format("", ""), rows, 1)
+    unread = compiled(STREAM + TABLE + MAPPED.format(", v + 1 as x", ""))
+    sent = run(unread, [[]], carried(old_plan, unread, stores), later_stage=Waits)
+    assert sent["j"] == {"('a',)": [(40, "(5, 1)"), (41, "(6, 1)")]}
+    with pytest.raises(
+        ConfigurationError, match="records wait for others \\(2 of 'm'\\), and the new topology has no such"
+    ):
+        carried(old_plan, compiled(STREAM + TABLE + MAPPED.format(", v + 1 as x", ", x")), stores)
+
+
 def test_what_would_be_lost_is_refused_before_anything_is_written() -> None:
     new = STREAM + FILTERED.replace("stream f = filter s where v > 1;\n", "").replace("aggregate f", "aggregate s")
     old_plan, stores, _ = half(STREAM + FILTERED, [("s", "a", 5, 40), ("s", "b", 1, 41), ("s", "b", 2, 42)], 2)

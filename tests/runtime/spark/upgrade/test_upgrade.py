@@ -144,6 +144,45 @@ def test_what_is_kept_goes_on_whatever_it_is_called(
         run_once(compiled(OLD), spark, tmp_path / "old", variables=variables)
 
 
+def test_records_wait_for_a_grace_that_is_gone_while_the_old_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    """They are joined, each once: an upgraded query is refused once the old one has written what it would write."""
+    text = """
+stream orders (id bigint, currency string, amount bigint, at bigint)
+from files (path = '${in}/orders', format = 'json') key id timestamp at;
+table rates (currency string, rate bigint, at bigint)
+from files (path = '${in}/rates', format = 'json') key currency timestamp at
+materialize versioned (retention = 1 hour);
+stream priced = left join orders with rates on currency %s select id, currency, amount, rate;
+stream once = distinct orders by currency, amount within 1 hour;
+sink priced to files (path = '${out}/priced', format = 'parquet');
+sink once to files (path = '${out}/once', format = 'parquet');
+"""
+    old, new = compiled(text % "grace 50 minutes"), compiled(text % "")
+    feed(tmp_path)
+    variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
+    run_once(old, spark, tmp_path / "old", variables=variables, partitions=2)
+    assert rows(tmp_path / "out", "priced") == Counter()
+    job = Upgrade(new, str(tmp_path / "old"), str(tmp_path / "new"), variables)
+    said: list[str] = []
+    assert upgrade(job, spark, said.append) is not None
+
+    late = [{"id": 900, "currency": "a", "amount": 1, "at": 300}]
+    write_json(tmp_path / "in/orders/9.json", late, 9)
+    run_once(old, spark, tmp_path / "old", variables=variables)  # `once` gets a row
+    with pytest.raises(
+        CheckpointError, match=r"/old has gone on to epoch \d+, which may have written to its sinks"
+    ) as no:
+        run_once(new, spark, tmp_path / "new", variables=variables)
+    assert no.value.help is not None and "and a new folder" in no.value.help
+    assert upgrade(replace(job, new=str(tmp_path / "again")), spark, said.append) is not None
+    run_once(new, spark, tmp_path / "again", variables=variables)  # there is nothing new to read
+
+    run_once(new, spark, tmp_path / "one", variables={**variables, "out": str(tmp_path / "whole")}, partitions=2)
+    for name in ("priced", "once"):
+        assert rows(tmp_path / "out", name) == rows(tmp_path / "whole", name), name
+    assert sum(rows(tmp_path / "out", "priced").values()) == 12 * FILES + 1
+
+
 def test_another_number_of_partitions_a_store_reset_and_one_accepted(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
