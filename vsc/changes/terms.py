@@ -117,6 +117,8 @@ class Terms:
 
     def _not(self, term: int) -> int:
         parts = self.parts(term)
+        if parts[:2] == ("call", "not"):
+            return int(parts[2][0])
         if parts[0] != "call" or parts[1] not in _NEGATED:
             return self.of("call", "not", (term,))
         negated, arguments = _NEGATED[parts[1]], parts[2]
