@@ -117,9 +117,6 @@ def test_records_without_a_key_are_spread_like_others() -> None:
     }  # fmt: skip
 
 
-FILTERED = "stream f = filter s where v > 1;\ntable c = aggregate f group by k select count(*) as n;\n"
-
-
 MAPPED = "stream m = map s select v{};\nstream j = join m with t on k select v, w{};\n"
 
 
@@ -133,6 +130,9 @@ def test_a_column_that_waiting_records_do_not_have_is_not_made_up() -> None:
         ConfigurationError, match="records wait for others \\(2 of 'm'\\), and the new topology has no such"
     ):
         carried(old_plan, compiled(STREAM + TABLE + MAPPED.format(", v + 1 as x", ", x")), stores)
+
+
+FILTERED = "stream f = filter s where v > 1;\ntable c = aggregate f group by k select count(*) as n;\n"
 
 
 def test_what_would_be_lost_is_refused_before_anything_is_written() -> None:
