@@ -124,6 +124,7 @@ _VERSIONING = {
 
 _TIME = {
     "VSC402": "an event time of an unsuitable type",
+    "VSC403": "rows without a time of their own",
 }
 
 _CONNECTORS = {

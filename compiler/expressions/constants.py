@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
@@ -32,7 +33,7 @@ from vsc.plan.types import (
     DecimalType,
 )
 
-__all__ = ["LENIENT", "Always", "Constant", "Known", "Outcomes"]
+__all__ = ["BITS", "LENIENT", "Always", "Constant", "Known", "Outcomes"]
 
 
 Constant = bool | int | Decimal | float | str | datetime
@@ -54,7 +55,7 @@ class Known:
 
 Outcome = Known | Always | None
 
-_BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
+BITS: Mapping[DataType, int] = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 LENIENT = frozenset(
     ("and", "or", "case", "if", "coalesce", "nullif", "in", "is_null", "is_not_null", "greatest", "least", "concat_ws",
      "array", "struct", "to_json", "size", "event_time", "xxhash64")
@@ -135,7 +136,7 @@ def _literal(value: Value, type: DataType) -> Outcome:
 def _calculated(function: str, found: list[Outcome], type: DataType) -> Outcome:
     """The result of whole numbers, or that it does not fit its type."""
     values: list[int] = [one.value for one in found if isinstance(one, Known) and _is_whole(one.value)]
-    if type not in _BITS or len(values) < len(found):
+    if type not in BITS or len(values) < len(found):
         return None
     match function:
         case "add":
@@ -158,8 +159,8 @@ def _cast(value: Constant, to: DataType) -> Outcome:
         return _read(value, to)
     if isinstance(value, bool | datetime) or (isinstance(value, float) and not isfinite(value)):
         return None
-    if to in _BITS:
-        limit = 1 << (_BITS[to] - 1)
+    if to in BITS:
+        limit = 1 << (BITS[to] - 1)
         return Known(int(value)) if -limit <= int(value) < limit else Always.FAILS
     if isinstance(to, DecimalType) and not isinstance(value, float):
         exact = round(Decimal(value), to.scale) == value  # else it is rounded, perhaps up
@@ -171,7 +172,7 @@ def _cast(value: Constant, to: DataType) -> Outcome:
 def _read(text: str, to: DataType) -> Outcome:
     """The text as a value of `to`."""
     text = text.strip()
-    if to in _BITS:
+    if to in BITS:
         return _cast(int(text), to) if _WHOLE.fullmatch(text) else Always.FAILS
     if isinstance(to, DecimalType):
         return _cast(Decimal(text), to) if _NUMBER.fullmatch(text) else Always.FAILS

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Fix, Label
-from vsc.compiler.expressions.constants import Always, Constant, Known, Outcomes
+from vsc.compiler.expressions.constants import BITS, Always, Constant, Known, Outcomes
 from vsc.compiler.source import Span
 from vsc.plan.expressions import Call, Cast, Column, Expr, Literal
 from vsc.plan.types import ArrayType
@@ -52,6 +53,9 @@ class Doubts:
                     if branch.condition in nulls:
                         help = "write `case when x is null then ... end`"
                         yield Finding("VSC331", branch.condition.span, _NEVER, (), help)
+            case syntax.FunctionCall(name=name, args=[_, second]) if name.text == "nullif" and second in nulls:
+                help = "leave `nullif` out, or name another value"
+                yield Finding("VSC331", second.span, "nothing is equal to this null", (), help)
             case _:
                 pass
         yield from self._failing(expr, plan, inside)
@@ -94,6 +98,8 @@ class Doubts:
                 what = "everything" if expr.negated else "nothing"
                 message = f"{what} is {'not ' if expr.negated else ''}between these two: the first is greater"
                 yield Finding("VSC334", expr.low.span.to(expr.high.span), message, (), "swap the two")
+        elif isinstance(expr, syntax.Comparison) and isinstance(plan, Call):
+            yield from self._alone(expr, plan)
         elif isinstance(expr, syntax.Chain) and isinstance(plan, Call):
             if plan.function == "and" and self._empty(plan.args):
                 help = "write `or`, or correct one of the values"
@@ -102,6 +108,21 @@ class Doubts:
                 help = "write `and`, or `not in (...)`"
                 message = "this is always true: no value is equal to both"
                 yield Finding("VSC334", expr.span, message, (), help)
+
+    def _alone(self, expr: syntax.Comparison, plan: Call) -> Iterator[Finding]:
+        """A comparison that comes out the same whatever the column holds."""
+        left, right = plan.args
+        if left == right and isinstance(left, Column):
+            help = "compare it with something else, or write `is not null`"
+            yield Finding("VSC334", expr.span, "this compares a value with itself", (), help)
+        for column, other in ((left, right), (right, left)):
+            inner, constant = column.arg if isinstance(column, Cast) else column, self._outcomes.of(other)
+            if not isinstance(inner, Column) or inner.type not in BITS or not isinstance(constant, Known):
+                continue
+            limit, value = 1 << (BITS[inner.type] - 1), constant.value
+            if isinstance(value, int | float | Decimal) and not -limit <= value < limit:
+                message = f"{article(inner.type)} is never that {'large' if value > 0 else 'small'}"
+                yield Finding("VSC334", expr.span, message, (), "correct the value, or the type of the column")
 
     def _empty(self, conditions: Sequence[Expr]) -> bool:
         """Whether no value meets all of `conditions`."""

@@ -5,6 +5,7 @@ The statement is built from the user's own words, so that it can be pasted. Part
 
 from __future__ import annotations
 
+from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.parser.place import Explanation, Place
 from vsc.plan.functions import AGGREGATES
 
@@ -53,12 +54,13 @@ def _having(place: Place) -> str:
             call, index = _text(place, index, end), end
             word = _column_of(place, call)
             if not word:
-                word, missing = "value", f"select `{call} as value`, and "
+                word, missing = "value", f"select {code(f'{call} as value')}, and "
         condition.append(word)
         index += 1
     written = " ".join(condition)
     name = place.word_at(place.first + 1)
-    return f"{missing}filter the table in a separate statement: `table {name}_having = filter {name} where {written};`"
+    statement = f"table {_called(name, '_having')} = filter {name} where {written};"
+    return f"{missing}filter the table in a separate statement: {code(statement)}"
 
 
 def _column_of(place: Place, call: str) -> str:
@@ -84,10 +86,9 @@ def _over(place: Place) -> str:
     keys = _text(place, place.index + 4, end - 1)
     alias = place.word_at(end + 2) if place.word_at(end + 1) == "as" else "value"
     source = _input(place)
-    return (
-        f"aggregate and join: `table {alias}_table = aggregate {source} group by {keys} select {call} as {alias};`, "
-        f"then `join {source} with {alias}_table on {keys} select ...`"
-    )
+    table = _called(alias, "_table")
+    aggregate = f"table {table} = aggregate {source} group by {keys} select {call} as {alias};"
+    return f"aggregate and join: {code(aggregate)}, then {code(f'join {source} with {table} on {keys} select ...')}"
 
 
 def _input(place: Place) -> str:
@@ -104,9 +105,9 @@ def _filter(place: Place) -> str:
     name, argument = place.word_at(start), _text(place, start + 2, place.index - 2)
     condition = _text(place, place.index + 3, _closing(place, place.index + 1) - 1)
     if name.lower() not in _NULLS_DO_NOT_COUNT:
-        return f"aggregate what is left of the input: `filter {_input(place)} where {condition}`"
+        return f"aggregate what is left of the input: {code(f'filter {_input(place)} where {condition}')}"
     value = "1" if argument == "*" else argument
-    return f"write `{name}(case when {condition} then {value} end)`"
+    return f"write {code(f'{name}(case when {condition} then {value} end)')}"
 
 
 def _in_key(place: Place) -> bool:
@@ -123,11 +124,15 @@ def _rekey(place: Place) -> str:
     kind, name = place.word_at(place.first), place.word_at(place.first + 1)
     call = _text(place, place.index - 1, _closing(place, place.index))
     if kind == "stream":
-        return f"remove it, and compute the key after the source: `stream {name}_by = rekey {name} by {call} as k;`"
-    return (
-        f"declare a stream `rows` without a key, then `stream keyed = rekey rows by {call} as k;` "
-        "and `table NAME = to_table keyed;`"
-    )
+        rekey = f"stream {_called(name, '_by')} = rekey {name} by {call} as k;"
+        return f"remove it, and compute the key after the source: {code(rekey)}"
+    rekey = f"stream keyed = rekey rows by {call} as k;"
+    return f"declare a stream `rows` without a key, then {code(rekey)} and `table NAME = to_table keyed;`"
+
+
+def _called(written: str, suffix: str) -> str:
+    """The name of a new node: a name, as it is written, with a suffix."""
+    return named(written.strip("`").replace("``", "`") + suffix)
 
 
 def _closing(place: Place, index: int) -> int:

@@ -254,7 +254,7 @@ def _other_dialect(place: Place) -> Explanation | None:
     elif place.word == ":" and place.word_at(place.index + 1) == ":":
         help = "write `cast(... as TYPE)`"
     elif "COLON" in place.expected and place.is_word():
-        help = f"write `{place.word_at(place.index - 1)}: {place.word}`"
+        help = f"write {code(f'{place.word_at(place.index - 1)}: {place.word}')}"
     elif place.name == "AS" and "EQUAL" in place.expected and "OR" not in place.expected:
         help = "write `=`"
     elif place.name in ("RPAR", "COMMA") and "AS" in place.expected and "COMMA" not in place.expected:

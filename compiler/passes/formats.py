@@ -25,13 +25,15 @@ _RATE: dict[str, DataType] = {"value": BIGINT, "at": TIMESTAMP}
 def check_formats(
     topology: Topology, kinds: Kinds, shapes: Shapes, stores: Stores, connectors: Connectors
 ) -> tuple[Finding, ...]:
-    """Columns and options that do not fit a connector (VSC507 to 514), histories whose rows have no time (VSC401)."""
+    """Columns and options that do not fit a connector (VSC507 to 514), histories whose rows have no time (VSC401), rows
+    without any (VSC403)."""
     findings: list[Finding] = []
     for name, declaration in topology.nodes.items():
         shape, connector = shapes.get(name), connectors.sources.get(name)
         if not isinstance(declaration, syntax.SourceDecl) or connector is None:
             continue
         findings.extend(_untimed(declaration, connector, stores))
+        findings.extend(_without_time(declaration, connector))
         if shape is not None:
             findings.extend(_rate(declaration, connector))
             findings.extend(_format(connector, declaration.connector, declaration.name.text, shape.schema, "source"))
@@ -58,6 +60,19 @@ def _untimed(source: syntax.SourceDecl, connector: Connector, stores: Stores) ->
         (Label(source.connector.kind.span, f"`{connector.kind}` has no time for a row"),),
         "add `timestamp COLUMN`, the time from which a row is valid",
     )  # fmt: skip
+
+
+def _without_time(source: syntax.SourceDecl, connector: Connector) -> Iterator[Finding]:
+    """The rows of a lake table have no time of their own, but for those of Delta's change feed and of a history."""
+    if source.timestamp is not None or connector.kind not in ("delta", "iceberg") or connector.keeps_history:
+        return
+    feed = {name.lower(): str(value).lower() for name, value in connector.spark_options}.get("readchangefeed")
+    if connector.kind == "iceberg" or feed == "false":
+        what = "an Iceberg table" if connector.kind == "iceberg" else "a Delta table, without its change feed,"
+        yield Finding(
+            "VSC403", source.connector.kind.span, f"the rows of {what} have no time of their own", (),
+            "add `timestamp COLUMN`",
+        )  # fmt: skip
 
 
 def _rate(source: syntax.SourceDecl, connector: Connector) -> Iterator[Finding]:

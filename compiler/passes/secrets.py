@@ -13,14 +13,14 @@ __all__ = ["written_secrets"]
 _SECRET = r"(?:password|passwd|passphrase|pwd|secret|secret[._-]?(?:access[._-]?)?key|token|api[._-]?key|credentials)"
 _NAME = re.compile(
     rf"{_SECRET}$|(?:^|\.)(?:ssl\.key\.pem|ssl\.keystore\.key|basic\.auth\.user\.info|private[._-]?key)$"
-    r"|\.account\.key(?:\.|$)|\.sas\.(?:fixed\.)?token",
+    r"|\.(?:account\.key|client\.secret)\.|\.sas\.(?:fixed\.)?token",
     re.IGNORECASE,
 )
 """What the option of a secret is called: ``kafka.ssl.key.password``, ``fs.s3a.secret.key``."""
 _PLAIN = re.compile(r"(?:endpoint|url|uri|provider|location|path|file|class)$", re.IGNORECASE)
 """What ends the name of an option that only says where a secret is."""
 _PARAMETER = re.compile(
-    rf"""(?:[?&;]|^)(\w*{_SECRET}|AccountKey|SharedAccessKey|sig)=(?!\$\{{)[^&;"'\s]""", re.IGNORECASE
+    rf"""(?:[?&;\s]|^)(\w*{_SECRET}|AccountKey|SharedAccessKey|sig)=(?!\$\{{)[^&;"'\s]""", re.IGNORECASE
 )
 """A parameter of a URL, or a part of a connection string."""
 _LOGIN = re.compile(rf"""\b(\w*(?:{_SECRET}|private_?key))\s*=\s*(["'])(?!\$\{{)[^"']""", re.IGNORECASE)

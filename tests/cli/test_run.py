@@ -18,12 +18,9 @@ from vsc.cli.problems import Problem
 from vsc.compiler import compile_topology
 from vsc.plan import dump
 from vsc.runtime.errors import CheckpointError, UnusableInputError
-from vsc.runtime.spark.connectors.jars import ICEBERG
 from vsc.runtime.spark.identity import Identity
 
 SOURCE = "stream s (a int, b string) from {source} key a;\nsink s to {sink};\n"
-NO_ICEBERG = "" if ICEBERG.coordinates() else "[VSC921]"
-"""What is said on a Spark that has no release of them."""
 FILES = "files (path = '${in}', format = 'json')"
 
 
@@ -96,7 +93,7 @@ def test_wrong_use_ends_with_2(arguments: str, words: str, folder: Path, capsys:
         (
             "iceberg (path = 'x')",
             "noop ()",
-            NO_ICEBERG or "[VSC905]: source 's' (line 1): the rows of an Iceberg",
+            "error[VSC403]: the rows of an Iceberg table have no time of their own",
         ),
         (
             FILES,

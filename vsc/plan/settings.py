@@ -145,7 +145,7 @@ class Problem(NamedTuple):
 def problems(kind: str, role: Choice["source", "sink"], options: Values, spark: Values) -> Iterator[Problem]:
     """What is wrong with the options of a connector: its own, and Spark's."""
     for name, value in options.items():
-        if (problem := _own_value(kind, name, value)) is not None:
+        if (problem := _own_value(kind, role, name, value)) is not None:
             yield Problem(name, False, True, *problem)
     for name, value in spark.items():
         problem = _name(kind, role, name, options)
@@ -166,7 +166,7 @@ def _text(value: Scalar) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _own_value(kind: str, name: str, value: Scalar) -> tuple[str, str] | None:
+def _own_value(kind: str, role: Choice["source", "sink"], name: str, value: Scalar) -> tuple[str, str] | None:
     """What is wrong with an option of vsc's own."""
     if name in ("schema_id", "key_schema_id") and type(value) is int and not 0 <= value < 1 << 31:
         return f"`{name}` cannot be {value}", f"write `{name} = 1`"
@@ -177,6 +177,8 @@ def _own_value(kind: str, name: str, value: Scalar) -> tuple[str, str] | None:
     if name == "url":
         return _url(value)
     value = VARIABLE.sub("x", value)
+    if name == "path" and role == "sink" and {*"*?"} & {*value}:
+        return "a sink writes to one folder, and this is a pattern for several", "name a folder"
     if name == "topic" and (not _TOPIC.fullmatch(value) or value in (".", "..")):
         return f"'{value}' is not a name for a topic", "a topic's name is made of letters, digits, `.`, `_` and `-`"
     if name == "bootstrap_servers" and not all(_SERVER.fullmatch(one.strip()) for one in value.split(",")):
