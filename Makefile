@@ -10,18 +10,30 @@ VENV := .venv
 NEWEST := .venv-newest
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(PYSPARK)
+CLASSES := $(VENV)/spark-classes.jsa
 READY_NEWEST := $(NEWEST)/.ready-$(PYSPARK_NEWEST)
 INPUTS := pyproject.toml constraints.txt Makefile
 
+# What `make thorough-long` asks of the tests with the marker `long`; without these variables they do little.
+LONG := VSC_KILLS=10 VSC_BROKER_KILLS=4 VSC_SPARK_TOPOLOGIES=40 VSC_TOPOLOGIES=400 VSC_EXPRESSIONS=20 VSC_CSV_FILES=20000
+
+# Each process would compile the tests again.
+unexport PYTHONDONTWRITEBYTECODE
+
+PYTEST := -m pytest -q
+# Two cores for three processes: tests on Spark wait for a third of their time. The files that take longest come first.
+ON_SPARK := $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder
+
 .DEFAULT_GOAL := help
-.PHONY: help docs demo live test check lint types architecture unit thorough spark newest soak bench fmt setup clean
+.PHONY: help docs demo live test check lint types architecture unit thorough thorough-long spark newest soak bench fmt setup clean
 
 help:
 	@echo 'make demo    the flights example on Spark'
 	@echo 'make live    payments from Kafka to Kafka and PostgreSQL, killed once on the way'
 	@echo 'make test    everything: the checks and the tests on Spark'
 	@echo 'make check   lint, types, architecture, and the quick tests that need no JVM'
-	@echo 'make newest  the fast Spark tests on pyspark $(PYSPARK_NEWEST)'
+	@echo 'make newest  the tests of what differs between releases of Spark, on pyspark $(PYSPARK_NEWEST)'
+	@echo 'make thorough-long  more kills, random topologies and files than the tests try otherwise'
 	@echo 'make soak    kill -9 at random points, 50 times; options in SOAK, such as SOAK="--kills 5"'
 	@echo 'make bench   the benchmarks, on pyspark $(PYSPARK_NEWEST)'
 	@echo 'make docs    the documents as a site, in build/site'
@@ -37,6 +49,10 @@ $(READY): $(INPUTS)
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet -e '.[spark,dev]' pyspark==$(PYSPARK)
 	$(BIN)/python -m compileall -q vsc compiler grammar runtime  # as pip does for what it copies: `vsc check` starts at once
 	@rm -f $(VENV)/.ready-* && touch $@
+
+# The classes that a small query loads: each JVM of the tests starts with 4 CPU seconds fewer.
+$(CLASSES): $(READY) tools/class_archive.py
+	@$(BIN)/python -m tools.class_archive >$(VENV)/spark-classes.log 2>&1 || { cat $(VENV)/spark-classes.log >&2; exit 1; }
 
 $(READY_NEWEST): $(INPUTS)
 	@test -n '$(PYTHON)' || { echo 'vsc needs Python 3.11 or newer with its venv module: none was found' >&2; exit 1; }
@@ -63,20 +79,22 @@ architecture: $(READY)
 	$(BIN)/lint-imports --no-logo
 
 unit: $(READY)
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 -m 'not spark and not slow'
+	$(BIN)/python $(PYTEST) -n auto --maxprocesses 8 -m 'not spark and not slow'
 
 thorough: $(READY)
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 -m 'slow and not spark'
+	$(BIN)/python $(PYTEST) -n auto --maxprocesses 8 -m 'slow and not spark'
 
-spark: $(READY)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m spark
+thorough-long: $(CLASSES)
+	$(LONG) $(BIN)/python $(ON_SPARK) -m long
 
-test: check
-	$(MAKE) --no-print-directory thorough
-	$(MAKE) --no-print-directory spark
+spark: $(CLASSES)
+	$(BIN)/python $(ON_SPARK) -m spark
+
+test: check $(CLASSES)
+	$(BIN)/python $(ON_SPARK) -m 'spark or slow'
 
 newest: $(READY_NEWEST)
-	$(NEWEST)/bin/python -m pytest -q -n 2 --dist loadfile -m 'spark and not slow'
+	$(NEWEST)/bin/python $(ON_SPARK) -m release
 
 soak: $(READY)
 	$(BIN)/python -m soak $(SOAK)

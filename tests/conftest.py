@@ -13,21 +13,28 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tools.class_archive import ARCHIVE, JVM_OPTIONS
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parent.parent
 _ON_SPARK = ROOT / "tests/runtime/spark"
+_SMALL_DATA = {
+    # Some rows are read faster than code for them is generated and compiled. (What `vsc run` starts generates it.)
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
 _SECONDS_ON_SPARK = 900
 """After which a test with a JVM is taken for hung: it may share a slow machine, and its fixtures may start servers."""
 
 
 def pytest_configure() -> None:
-    """Sets what the processes of tests inherit, and that no example of Hypothesis fails because the machine is slow.
-
-    JVMs that live for seconds: the first compiler and the simplest collector take half the CPU time.
-    """
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    """Sets what the processes of tests inherit, and that no example of Hypothesis fails because the machine is slow."""
+    archive = f" -XX:SharedArchiveFile={ARCHIVE} -Xlog:cds=off" if ARCHIVE.exists() else ""
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", JVM_OPTIONS + archive)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -35,15 +42,21 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives tests with a JVM time. Py4J leaves its sockets to the garbage collector, which closes them in whatever test
-    is running then."""
+    """Puts the files that take longest first, so that all processes end together; gives tests with a JVM time.
+
+    Py4J leaves its sockets to the garbage collector, which closes them in whatever test is running then.
+    """
+    ranks: dict[Path, int] = {}
     for item in items:
         on_spark = item.get_closest_marker("spark") is not None
+        rank = 2 * on_spark + (item.get_closest_marker("slow") is not None)
+        ranks[item.path] = max(rank, ranks.get(item.path, 0))
         if on_spark and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(_SECONDS_ON_SPARK))
         if on_spark or _ON_SPARK in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+    items.sort(key=lambda item: -ranks[item.path])
 
 
 @pytest.fixture(scope="session")
@@ -89,7 +102,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.sql.streaming.stateStore.providerClass",
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
         )
-        .config(map=local_settings())
+        .config(map=local_settings() | _SMALL_DATA)
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

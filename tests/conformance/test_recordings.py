@@ -11,13 +11,17 @@ from tests.conformance.recordings import load, play, play_at_once
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
 CASES = [(path, number) for path in RECORDED for number in range(len(load(path).cases))]
+SLOW_BUT_THE_FIRST = [
+    pytest.param(path, number, id=f"{path.stem}-{number}", marks=[pytest.mark.slow] if number else [])
+    for path, number in CASES
+]
 
 
 def test_the_recordings_are_here() -> None:
     assert len(RECORDED) >= 110
 
 
-@pytest.mark.parametrize(("path", "number"), CASES, ids=[f"{path.stem}-{number}" for path, number in CASES])
+@pytest.mark.parametrize(("path", "number"), SLOW_BUT_THE_FIRST)
 def test_gives_what_kafka_streams_gave(path: Path, number: int) -> None:
     recording = load(path)
     play(recording, recording.cases[number])

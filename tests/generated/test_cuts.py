@@ -14,6 +14,8 @@ from tests.generated.seeds import seeds
 from tests.oracle import shipped
 from tests.oracle.epochs import order_epoch
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 20))
 def test_cuts_restarts_and_engines_do_not_show(seed: int) -> None:

@@ -15,6 +15,8 @@ from vsc.compiler import compile_topology
 from vsc.runtime.metrics import Group
 from vsc.runtime.records import Batch
 
+pytestmark = pytest.mark.long
+
 SINKS = "sink dropped to memory ();\nsink missed to memory ();\n"
 
 

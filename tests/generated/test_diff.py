@@ -13,6 +13,8 @@ from vsc.changes import Verdict, compare
 from vsc.compiler import compile_topology
 from vsc.plan import Plan, Source
 
+pytestmark = pytest.mark.long
+
 
 def compiled(text: str) -> Plan:
     return compile_topology(text, path="t.vdsl", variables={})

@@ -11,7 +11,7 @@ import pytest
 from tests.generated.case import Case
 from tests.generated.seeds import seeds
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 @pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 4))

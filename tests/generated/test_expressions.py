@@ -14,6 +14,8 @@ from vsc.plan.expressions import Expr
 from vsc.runtime.expressions import ExpressionFailure, Frame, compile_row, evaluate
 from vsc.runtime.values import arrow_type, to_array, to_values
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("seed", seeds("VSC_EXPRESSIONS", 4))
 def test_columns_agree_with_rows(seed: int) -> None:

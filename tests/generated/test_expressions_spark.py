@@ -19,7 +19,7 @@ from vsc.plan.expressions import Expr
 from vsc.runtime.expressions import ExpressionFailure, compile_row
 from vsc.runtime.values import arrow_type, to_array, to_values
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 
 @pytest.mark.parametrize("seed", seeds("VSC_EXPRESSIONS", 1))

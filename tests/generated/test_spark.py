@@ -28,7 +28,7 @@ from vsc.compiler import compile_topology
 from vsc.plan.nodes import Node, Plan
 from vsc.testing import Record, TopologyTestDriver
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 SIZES = Sizes(derived=(2, 6))
 RECORDS = RecordSizes(epochs=(2, 3), rows=(0, 12))

@@ -14,7 +14,7 @@ import vsc
 from tests.runtime.spark.support import write_json
 from vsc.notebook.displays import keep_current
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 TOPOLOGY = """\
 topology parts;

@@ -1,17 +1,15 @@
 """The test driver: runs a topology in the test's process, without a JVM, and feeds it record by record.
 
-It runs the same operators and store as a query on Spark. Each piped record is fully processed before the next. It never
-uses a source's connector: the rows come from the test. Not for measuring, and not for testing how sources are read.
+It runs the same operators and stores as a query on Spark, over maps in memory instead of RocksDB. Each piped record is
+fully processed before the next. It never uses a source's connector: the rows come from the test. Not for measuring, and
+not for testing how sources are read.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -26,7 +24,7 @@ from vsc.runtime.operators.source.rows import SourceRows
 from vsc.runtime.operators.views import Status, StoreInfo
 from vsc.runtime.operators.views.catalog import stores_of
 from vsc.runtime.records import Batch, Origin
-from vsc.runtime.state.kv import OrderedKV, OverlayKV, RocksKV
+from vsc.runtime.state.kv import MemoryKV, OrderedKV, OverlayKV
 from vsc.runtime.times import event_time
 from vsc.runtime.values import brief, from_python, to_array, to_python, to_values
 
@@ -36,7 +34,7 @@ Row = Mapping[str, Any]
 Time = int | str | datetime
 """An event time: ms, ISO text, or an aware datetime."""
 MOST_PARTITIONS = 1000
-"""A bound because each partition opens its own RocksDB for every stage."""
+"""A bound because each partition has its own state for every stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +83,10 @@ class TopologyTestDriver:
         self._nodes = {n.name: n for n in self._plan.nodes if n.part_of is None}
         self._offsets = dict.fromkeys(self._nodes, 0)
         self._records: dict[str, list[Record]] = {name: [] for name in self._nodes}
-        self._stores: list[RocksKV] = []
+        self._stores: list[MemoryKV] = []
         self._written: list[OverlayKV] = []
         self._closed = False
-        self._folder = Path(tempfile.mkdtemp(prefix="vsc-test-driver-"))
-        try:
-            self._runtime = LocalRuntime(self._plan, self._open, self._nodes, partitions, options)
-        except BaseException:
-            self.close()
-            raise
+        self._runtime = LocalRuntime(self._plan, self._open, self._nodes, partitions, options)
 
     # ---------------------------------------------------------------------------------------------------------- in
 
@@ -156,12 +149,8 @@ class TopologyTestDriver:
         return self._runtime.metrics.as_dict()
 
     def close(self) -> None:
-        """Removes the state. The driver cannot be used afterwards; closing twice is fine."""
-        if not self._closed:
-            self._closed = True
-            for store in self._stores:
-                store.close()
-            shutil.rmtree(self._folder, ignore_errors=True)
+        """Ends the use of the driver; closing twice is fine."""
+        self._closed = True
 
     def __enter__(self) -> TopologyTestDriver:
         return self
@@ -179,9 +168,8 @@ class TopologyTestDriver:
         return self._plan
 
     def _open(self, stage: int, partition: int) -> OrderedKV:
-        store = RocksKV(str(self._folder / f"{stage}-{partition}"))
-        self._stores.append(store)
-        self._written.append(OverlayKV(store))
+        self._stores.append(MemoryKV())
+        self._written.append(OverlayKV(self._stores[-1]))
         return self._written[-1]
 
     def _check_open(self) -> None:

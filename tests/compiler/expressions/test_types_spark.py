@@ -12,7 +12,7 @@ from vsc.compiler.parser import parse_expression
 from vsc.plan.nodes import Column, Schema
 from vsc.plan.types import parse_type
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 pytest.importorskip("pyspark")
 
 TYPES = [

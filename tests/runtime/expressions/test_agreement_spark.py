@@ -15,7 +15,7 @@ from vsc.plan.expressions import Expr
 from vsc.runtime.expressions import ExpressionFailure, compile_row
 from vsc.runtime.values import to_array, to_values
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 pyspark = pytest.importorskip("pyspark")
 
 FAILED = object()

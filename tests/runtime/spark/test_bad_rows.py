@@ -13,7 +13,7 @@ from vsc.runtime.errors import BadRowError
 from vsc.runtime.spark import start
 from vsc.runtime.spark.running_query import QueryFailedError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 
 def topology(form: str, sink: str = "files (path = '${out}', format = 'parquet')", more: str = "") -> str:

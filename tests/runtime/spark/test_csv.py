@@ -18,6 +18,8 @@ from vsc.runtime.spark.csv import CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect, record_ends
 from vsc.runtime.spark.source_columns import BAD, CORRUPT
 
+pytestmark = pytest.mark.long
+
 SEEDS = seeds("VSC_CSV_FILES", 500)
 BLOCKS = [SEEDS[start : start + 500] for start in range(0, len(SEEDS), 500)]
 

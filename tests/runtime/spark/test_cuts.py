@@ -27,7 +27,7 @@ from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.counters import EpochReport
 from vsc.testing import TopologyTestDriver
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 TOPOLOGY = """
 stream orders (id bigint, currency string, account string, at bigint)

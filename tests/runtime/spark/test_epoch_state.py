@@ -24,7 +24,7 @@ from vsc.runtime.spark.failures import translated
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 TOPOLOGY = """
 table rates (currency string, rate decimal(6, 2), at timestamp) from files (

@@ -15,7 +15,7 @@ from vsc.runtime.spark import start
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.counters import EpochReport
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 TOPOLOGY = """
 stream orders (id bigint, currency string, at bigint)

@@ -22,7 +22,7 @@ from vsc.runtime.spark.upgrade import Upgrade, upgrade
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 # What the rest of the input brings: by currency the orders with their rates, and the windows with counts and sums.
 PRICED = {

@@ -247,6 +247,7 @@ def run(spark: Any, folder: Path, data: Path) -> list[Any]:
 
 
 @pytest.mark.spark
+@pytest.mark.release
 def test_the_rows_are_those_that_spark_reads_and_a_checkpoint_goes_on_from_one_to_the_other(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,6 +289,7 @@ def test_the_rows_are_those_that_spark_reads_and_a_checkpoint_goes_on_from_one_t
 
 
 @pytest.mark.spark
+@pytest.mark.release
 @pytest.mark.parametrize(
     ("column", "option", "setting", "ours"),
     [
@@ -316,6 +318,7 @@ def test_spark_reads_what_it_was_told_how_to_read(
 
 
 @pytest.mark.spark
+@pytest.mark.release
 def test_a_task_reads_several_files(spark: Any, tmp_path: Path) -> None:
     data = tmp_path / "in"
     for number in range(9):

@@ -18,7 +18,7 @@ from vsc.runtime.errors import ConfigurationError, ExpressionError, VscRuntimeEr
 from vsc.runtime.spark import QueryFailedError
 from vsc.runtime.spark.running_query import RunningQuery
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 ROOT = Path(__file__).resolve().parents[3]
 TOPOLOGY = """\

@@ -16,7 +16,7 @@ from vsc.runtime.operators.source.read_columns import read_columns
 from vsc.runtime.spark.connectors.file_rows import file_rows
 from vsc.runtime.spark.options import Options, resolve_plan
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 TOPOLOGY = """
 stream s (id string, n bigint, words array<string>, at bigint) from files (path = '${in}/s', format = 'json')

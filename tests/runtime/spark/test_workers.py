@@ -22,7 +22,7 @@ from vsc.runtime.spark import start
 from vsc.runtime.spark.local_files import use_local_files
 from vsc.runtime.spark.ship import warm_up
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 TOPOLOGY = "topology t; stream r (value bigint, at timestamp) from rate (rows_per_second = 10); sink r to noop ();"
 

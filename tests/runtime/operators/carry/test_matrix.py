@@ -109,7 +109,10 @@ PROMISED: dict[str, tuple[str, str, dict[str, str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("before", "after"), [(1, 1), (2, 5), (4, 1)])
+PARTITIONS = [pytest.param(1, 1, marks=pytest.mark.slow), (2, 5), pytest.param(4, 1, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize(("before", "after"), PARTITIONS)
 @pytest.mark.parametrize("change", sorted(PROMISED))
 def test_it_is_as_if_it_had_always_been_so(change: str, before: int, after: int) -> None:
     old, new, expected = PROMISED[change]
@@ -155,7 +158,7 @@ RESET: dict[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("before", "after"), [(1, 1), (2, 5), (4, 1)])
+@pytest.mark.parametrize(("before", "after"), PARTITIONS)
 @pytest.mark.parametrize("change", sorted(RESET))
 def test_what_is_reset_begins_with_what_comes_from_now_on(change: str, before: int, after: int) -> None:
     old, new, node = RESET[change]

@@ -27,6 +27,8 @@ from vsc.runtime.local import LocalRuntime
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.in_step import Frontier
 
+pytestmark = pytest.mark.long
+
 
 def played(
     plan: Plan, epochs: History, stores: Stores, partitions: int, drain: bool, later_stage: type[Waits] = Waits

@@ -14,7 +14,7 @@ from vsc.runtime.metrics import Dropped, Group
 from vsc.runtime.spark.connectors.registry import check_connectors
 from vsc.runtime.spark.options import resolve_plan
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 
 def topology(columns: str, options: str = "") -> Plan:

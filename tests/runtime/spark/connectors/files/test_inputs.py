@@ -23,7 +23,7 @@ from vsc.runtime.spark.failures import translated
 from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.options import Options
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 
 def topology(form: str, columns: str, more: str = "", timestamp: str = "timestamp at") -> str:

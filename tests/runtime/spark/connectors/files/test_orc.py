@@ -15,7 +15,7 @@ from tests.runtime.spark.support import compiled, parquet_rows, run_once
 from vsc.runtime.errors import SourceError
 from vsc.runtime.spark.failures import translated
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 READS_ZONES = not pyspark.__version__.startswith(("4.1.", "4.2."))
 """Spark 4.3 reads timestamps with a time zone from ORC."""

@@ -10,7 +10,7 @@ import pytest
 from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
 from vsc.runtime.spark.failures import translated
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 COUNTS = """
 stream orders (id bigint, shop string, at bigint) from files (path = '${in}', format = 'json') timestamp at;

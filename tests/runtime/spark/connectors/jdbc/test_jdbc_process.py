@@ -17,7 +17,7 @@ import pytest
 from servers.postgres import PostgresServer
 from tests.runtime.spark.support import write_json
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.long]
 
 TOPOLOGY = """
 stream orders (id bigint, currency string, at bigint)
@@ -28,7 +28,7 @@ sink totals to jdbc (url = '${url}?user=vsc&password=${pw}', table = 'totals', c
 sink orders to files (path = '${out}', format = 'json');
 sink dropped to files (path = '${dropped}', format = 'json');
 """
-KILLS = int(os.environ.get("VSC_KILLS", "2"))
+KILLS = int(os.environ.get("VSC_KILLS", "1"))
 FILES, ROWS = 6 * (KILLS + 1), 50
 TAKEN = ROWS - 1
 """Of a file's orders the database refuses one; besides, each has a row without time."""

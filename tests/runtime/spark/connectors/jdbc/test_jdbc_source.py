@@ -15,7 +15,7 @@ from tests.runtime.spark.support import compiled
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark]
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 RATES = f"""
 table rates (currency string, rate double) from jdbc (url = '${{url}}', table = 'rates', {LOGIN}) key currency;

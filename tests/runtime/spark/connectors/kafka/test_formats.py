@@ -18,7 +18,7 @@ from tests.runtime.spark.support import compiled, run_once
 from vsc.runtime.errors import BadRowError, SinkError
 from vsc.runtime.spark.failures import translated
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 PAYMENT = {
     "type": "record", "name": "Payment", "fields": [

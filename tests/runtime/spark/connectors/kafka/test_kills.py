@@ -25,9 +25,9 @@ from servers.jars import connector_jars
 from servers.kafka import Broker
 from vsc.runtime.spark.connectors.kafka_client import quiet
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600), pytest.mark.long]
 
-KILLS, BROKER_KILLS = int(os.environ.get("VSC_KILLS", "5")), int(os.environ.get("VSC_BROKER_KILLS", "2"))
+KILLS, BROKER_KILLS = int(os.environ.get("VSC_KILLS", "2")), int(os.environ.get("VSC_BROKER_KILLS", "1"))
 
 TOPOLOGY = """
 table rates (c string, rate bigint)
@@ -41,7 +41,7 @@ table counts = aggregate orders group by c select count(*) as orders;
 sink priced to kafka (bootstrap_servers = '${brokers}', topic = '${priced}', format = 'json');
 sink counts to kafka (bootstrap_servers = '${brokers}', topic = '${counts}', format = 'json');
 """
-ROWS, FED, CODES = 30 * max(3, KILLS * 2 // 3), 10, "abc"
+ROWS, FED, CODES = 30 * max(2, KILLS * 2 // 3), 10, "abc"
 
 
 class Job:

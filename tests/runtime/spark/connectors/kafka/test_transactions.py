@@ -23,9 +23,9 @@ from vsc.runtime.spark.connectors.kafka_client import quiet
 from vsc.runtime.spark.connectors.kafka_epochs import EpochReader, Note, create_epochs
 from vsc.runtime.spark.connectors.kafka_transaction import Transaction
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800), pytest.mark.long]
 
-KILLS, BROKER_KILLS = int(os.environ.get("VSC_KILLS", "4")), int(os.environ.get("VSC_BROKER_KILLS", "2"))
+KILLS, BROKER_KILLS = int(os.environ.get("VSC_KILLS", "2")), int(os.environ.get("VSC_BROKER_KILLS", "1"))
 EPOCHS_A_KILL, RECORDS = 6, 5
 
 

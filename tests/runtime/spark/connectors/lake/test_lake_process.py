@@ -19,7 +19,7 @@ from tests.runtime.spark.support import write_json
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 TOPOLOGY = """
 stream orders (id bigint, currency string, at bigint)
@@ -28,7 +28,7 @@ table totals = aggregate orders group by currency select count(*) as n, sum(id) 
 sink orders to delta (path = '${out}/orders', create = true);
 sink totals to iceberg (path = '${out}/totals', create = true);
 """
-KILLS = int(os.environ.get("VSC_KILLS", "2"))
+KILLS = int(os.environ.get("VSC_KILLS", "1"))
 FILES, ROWS = 3 * (KILLS + 1), 50
 
 
