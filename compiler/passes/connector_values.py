@@ -74,15 +74,21 @@ def _zone(options: Mapping[str, syntax.Option]) -> list[Finding]:
 def _out_of_bounds(options: Mapping[str, syntax.Option]) -> list[Finding]:
     ahead = options.get("max_ahead")
     if ahead is not None and isinstance(ahead.value, syntax.Duration) and ahead.value.milliseconds < 0:
-        return [Finding("VSC505", ahead.value.span, "`max_ahead` cannot be negative", (), "write `max_ahead = 1 day`")]
+        return [
+            Finding(
+                "VSC505",
+                ahead.value.span,
+                "`max_ahead` cannot be negative",
+                (),
+                "write a duration that is not, or `max_ahead = none`",
+            )
+        ]
     rows = options.get("rows_per_second")
     if rows is None or not isinstance(rows.value, syntax.Literal) or not isinstance(rows.value.value, int):
         return []
     if rows.value.value > 0:
         return []
-    return [
-        Finding("VSC505", rows.value.span, "`rows_per_second` must be at least 1", (), "write `rows_per_second = 10`")
-    ]
+    return [Finding("VSC505", rows.value.span, "`rows_per_second` must be at least 1", (), "write a larger number")]
 
 
 def _offsets(options: Mapping[str, syntax.Option]) -> list[Finding]:

@@ -14,7 +14,7 @@ from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest, renamed
 from vsc.compiler.passes.connector_values import Role, wrong_values
 from vsc.compiler.passes.kinds import Kinds
-from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
+from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options, to_add
 from vsc.compiler.passes.secrets import written_secrets
 from vsc.compiler.topology import Topology
 from vsc.plan import Connector
@@ -225,7 +225,7 @@ def _missing(clause: syntax.ConnectorClause, kind: _Kind, role: Role, own: tuple
     given = {option.name.text: option for option in own}
     found = [
         Finding("VSC504", clause.span, f"`{clause.kind.text}` needs the option `{name}`", (),
-                f"add `{name} = {kind.options[name].example}`")
+                to_add(name, kind.options[name]))
         for name in kind.required if name not in given
     ]  # fmt: skip
     if clause.kind.text in _LAKES and ("path" in given) == ("table" in given):
@@ -236,7 +236,7 @@ def _missing(clause: syntax.ConnectorClause, kind: _Kind, role: Role, own: tuple
                                  "remove one of them"))  # fmt: skip
         else:
             found.append(Finding("VSC504", clause.span, f"`{lake}` needs the option `path` or `table`", (),
-                                 "add `path = 'data/payments'`"))  # fmt: skip
+                                 "add `path`, its folder, or `table`, its name in a catalog"))  # fmt: skip
     return found
 
 

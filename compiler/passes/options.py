@@ -15,7 +15,7 @@ from vsc.compiler.diagnostics.model import Finding, Fix, Label
 from vsc.compiler.diagnostics.suggest import misspelt, nearest, renamed
 from vsc.plan.record import record
 
-__all__ = ["LONGEST", "OptionCodes", "OptionSpec", "read_options", "too_long"]
+__all__ = ["LONGEST", "OptionCodes", "OptionSpec", "read_options", "to_add", "too_long"]
 
 LONGEST = 9_000_000_000_000_000
 """The longest duration in milliseconds that event time can hold (285 thousand years)."""
@@ -79,6 +79,14 @@ def read_options(
     return right, findings
 
 
+def to_add(name: str, spec: OptionSpec) -> str:
+    """The help for a missing option: only the user knows its value."""
+    if spec.choices:
+        known = ", ".join(f"'{choice}'" for choice in spec.choices)
+        return f"add the option `{name}`; it is one of {known}"
+    return f"add the option `{name}`, such as `{name} = {spec.example}`"
+
+
 def too_long(duration: syntax.Duration | syntax.Variable, code: str) -> Finding | None:
     """A finding if a duration is longer than event time can hold."""
     if isinstance(duration, syntax.Variable) or abs(duration.milliseconds) <= LONGEST:
@@ -137,5 +145,5 @@ def _not_a(option: syntax.Option, spec: OptionSpec, code: str) -> Finding:
     if isinstance(value, str) and _UNQUOTED.get(spec.type, _DURATION).fullmatch(value):
         help, fix = f"write `{value}`, without quotes", Fix(option.value.span, value)
     else:
-        help, fix = f"write `{option.name.text} = {spec.example}`", None
+        help, fix = f"write one, such as `{option.name.text} = {spec.example}`", None
     return Finding(code, option.value.span, f"`{option.name.text}` is {what}", (), help, fix)

@@ -103,7 +103,7 @@ def _read(node: str, written: syntax.MaterializeClause) -> tuple[Clause, list[Fi
     if not any(option.name.text == "retention" for option in written.options):
         findings.append(
             Finding("VSC305", written.kind_span, "a versioned store needs a `retention`: how far back it can be read",
-                    (), "write `versioned (retention = 7 days)`")
+                    (), "say how far: `versioned (retention = ...)`, such as `7 days`")
         )  # fmt: skip
     findings.extend(f for option in options.values() if (f := _bad_length(option)) is not None)
     millis = {n: o.value.milliseconds for n, o in options.items() if isinstance(o.value, syntax.Duration)}

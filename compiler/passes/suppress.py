@@ -95,7 +95,7 @@ class _Suppressing:
                 wrong.append(
                     Finding("VSC130", operation.input.span, f"`{name}` has no windows to close", (),
                             "aggregate with a `window`, or write "
-                            + code(f"suppress {named(name)} until time limit 1 minute"))
+                            + code(f"suppress {named(name)} until time limit ..."))
                 )  # fmt: skip
             return None
         return window.grace + (window.size if window.kind == "session" else 0)
@@ -106,7 +106,7 @@ def _too_few(option: syntax.Option) -> list[Finding]:
     if number is None or number > 0:
         return []
     return [Finding("VSC125", option.value.span, f"`{option.name.text}` must be at least 1", (),
-                    f"write `{option.name.text} = {_COUNT.example}`, or remove it")]  # fmt: skip
+                    "write a larger number, or remove the option")]  # fmt: skip
 
 
 def _number(option: syntax.Option | None) -> int | None:

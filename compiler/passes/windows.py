@@ -12,7 +12,7 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest, renamed
 from vsc.compiler.passes.kinds import Kinds, join_form
-from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
+from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options, to_add
 from vsc.compiler.topology import Topology
 from vsc.plan import Window
 from vsc.plan.record import record
@@ -139,7 +139,7 @@ def _read(window: syntax.Window) -> tuple[Window | None, list[Finding]]:
     given = {option.name.text for option in window.options}
     wrong += [
         Finding("VSC128", window.span, f"a `{kind}` window needs the option `{name}`", (),
-                f"add `{name} = {spec.example}`")
+                to_add(name, spec))
         for name, spec in specs.items() if name != "grace" and name not in given
     ]  # fmt: skip
     lengths: dict[str, int] = {}

@@ -169,7 +169,7 @@ def _text(value: Scalar) -> str:
 def _own_value(kind: str, role: Choice["source", "sink"], name: str, value: Scalar) -> tuple[str, str] | None:
     """What is wrong with an option of vsc's own."""
     if name in ("schema_id", "key_schema_id") and type(value) is int and not 0 <= value < 1 << 31:
-        return f"`{name}` cannot be {value}", f"write `{name} = 1`"
+        return f"`{name}` cannot be {value}", "write the id of the schema, a number of 0 or more"
     if not isinstance(value, str):
         return None
     if name in _TEXTS and not value.strip():
@@ -285,9 +285,9 @@ def _value(kind: str, name: str, value: str) -> tuple[str, str] | None:
         return None
     if lower in _NUMBERS and not (kind in _SIZES and lower == "maxbytespertrigger"):
         if not (value.isdecimal() and int(value) > 0):
-            return f"'{name}' is a whole number of at least 1, not '{value}'", f"write `'{name}' = '100'`"
+            return f"'{name}' is a whole number of at least 1, not '{value}'", "write a larger number"
     elif (lower in _FLAGS or (kind == "delta" and lower in _FLAGS_OF_DELTA)) and value.lower() not in ("true", "false"):
-        return f"'{name}' is true or false, not '{value}'", f"write `'{name}' = 'true'`"
+        return f"'{name}' is true or false, not '{value}'", "write 'true' or 'false'"
     elif lower == "kafka.isolation.level" and value not in _ISOLATION:
         return f"'{name}' cannot be '{value}'", "write 'read_committed' or 'read_uncommitted'"
     elif kind == "files" and lower == "cleansource" and value.lower() not in ("off", "delete", "archive"):

@@ -390,7 +390,7 @@ def test_max_ahead_is_a_fact_of_the_plan() -> None:
     assert bound("max_ahead = ${x}", x="none") is None
     found = one("stream m (k string) from memory (max_ahead = 7);", "VSC505")
     assert found.message == "`max_ahead` is a duration, a number with its unit, or `none`"
-    assert found.help == "write `max_ahead = 1 day`"
+    assert found.help == "write one, such as `max_ahead = 1 day`"
 
 
 def test_of_two_equal_arguments_the_wrong_one_is_shown() -> None:
