@@ -8,10 +8,12 @@ PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 NEWEST := .venv-newest
+MUTANTS := .venv-mutants
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(PYSPARK)
 CLASSES := $(VENV)/spark-classes.jsa
 READY_NEWEST := $(NEWEST)/.ready-$(PYSPARK_NEWEST)
+READY_MUTANTS := $(MUTANTS)/.ready
 INPUTS := pyproject.toml constraints.txt Makefile
 
 # What `make thorough-long` asks of the tests with the marker `long`; without these variables they do little.
@@ -25,7 +27,8 @@ PYTEST := -m pytest -q
 ON_SPARK := $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo live test check lint types architecture unit thorough thorough-long spark newest soak bench fmt setup clean
+.PHONY: help docs demo live test check lint types architecture unit thorough thorough-long spark newest soak coverage \
+	coverage-driver mutants bench fmt setup clean
 
 help:
 	@echo 'make demo    the flights example on Spark'
@@ -35,6 +38,8 @@ help:
 	@echo 'make newest  the tests of what differs between releases of Spark, on pyspark $(PYSPARK_NEWEST)'
 	@echo 'make thorough-long  more kills, random topologies and files than the tests try otherwise'
 	@echo 'make soak    kill -9 at random points, 50 times; options in SOAK, such as SOAK="--kills 5"'
+	@echo 'make coverage  the lines and branches that tests reach, Spark workers too; without Spark: coverage-driver'
+	@echo 'make mutants   which small changes of the code no test notices; options in MUTATE'
 	@echo 'make bench   the benchmarks, on pyspark $(PYSPARK_NEWEST)'
 	@echo 'make docs    the documents as a site, in build/site'
 	@echo 'make fmt     format code and topologies, and fix what can be fixed'
@@ -99,6 +104,30 @@ newest: $(READY_NEWEST)
 soak: $(READY)
 	$(BIN)/python -m soak $(SOAK)
 
+# A worker process saves what it has measured as it ends, so it ends with its task: tools/coverage/spark-defaults.conf.
+coverage: $(READY)
+	rm -rf build/coverage
+	$(BIN)/coverage run $(PYTEST) -n auto --maxprocesses 8 -m 'not spark'
+	SPARK_CONF_DIR=$(CURDIR)/tools/coverage $(BIN)/coverage run $(ON_SPARK) -m spark
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet
+	$(BIN)/coverage report
+
+coverage-driver: $(READY)
+	rm -rf build/coverage
+	$(BIN)/coverage run $(PYTEST) -n auto --maxprocesses 8 -m 'not spark'
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet
+	$(BIN)/coverage report --fail-under 0
+
+mutants: $(READY) $(READY_MUTANTS)
+	$(MUTANTS)/bin/python -m tools.mutants $(MUTATE)
+
+$(READY_MUTANTS): constraints.txt
+	test -x $(MUTANTS)/bin/python || $(PYTHON) -m venv $(MUTANTS)
+	PIP_CONSTRAINT=constraints.txt $(MUTANTS)/bin/python -m pip install --quiet cosmic-ray
+	@touch $@
+
 bench: $(READY_NEWEST)
 	$(NEWEST)/bin/python -m bench
 	$(NEWEST)/bin/python -m bench.kafka
@@ -113,6 +142,6 @@ fmt: $(READY)
 	$(BIN)/python -m tools.docs.blocks
 
 clean:
-	rm -rf $(VENV) $(NEWEST) build dist out *.egg-info spark-warehouse metastore_db derby.log \
+	rm -rf $(VENV) $(NEWEST) $(MUTANTS) build dist out *.egg-info spark-warehouse metastore_db derby.log \
 		.pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
