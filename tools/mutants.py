@@ -39,23 +39,28 @@ Position = tuple[int, int]
 
 @dataclass(frozen=True)
 class Area:
-    """A part of the code, and the tests that have to notice a change of it: those that notice most come first."""
+    """A part of the code, and the tests that have to notice a change of it: those that notice most come first.
+
+    `slow`: with those that are marked so.
+    """
 
     modules: tuple[str, ...]
     tests: tuple[str, ...]
+    slow: bool = False
 
 
 _RANDOM = ("tests/oracle", "tests/generated/test_found.py", "tests/generated/test_cuts.py")
 
 AREAS = {
-    "state": Area(("runtime/state",), ("tests/state", "tests/changes/test_former.py", *_RANDOM)),
+    "state": Area(("runtime/state",), ("tests/runtime/state", "tests/runtime/operators/test_former.py", *_RANDOM)),
     "protocol": Area(
         ("runtime/spark/protocol.py", "runtime/spark/local_folder.py", "runtime/state/changelog.py"),
-        ("tests/spark/test_protocol.py", "tests/spark/test_local_folder.py"),
+        tuple(f"tests/runtime/spark/test_{name}.py" for name in ("protocol", "local_folder", "protocol_model")),
+        slow=True,
     ),
     "aggregate": Area(
         ("runtime/operators/aggregate",),
-        (*_RANDOM, "tests/operators", "tests/columnar"),
+        (*_RANDOM, "tests/runtime/operators/aggregate"),
     ),
     "joins": Area(
         (
@@ -64,7 +69,7 @@ AREAS = {
             "runtime/operators/foreign_key_join.py", "runtime/operators/subscribe.py", "runtime/operators/answer.py",
             "runtime/operators/grace.py", "runtime/operators/tables",
         ),
-        (*_RANDOM, "tests/operators", "tests/columnar"),
+        (*_RANDOM, "tests/runtime/operators"),
     ),
     "clock": Area(
         (
@@ -72,7 +77,7 @@ AREAS = {
             "runtime/operators/aggregate/window_results.py", "runtime/operators/aggregate/closings.py",
             "runtime/operators/aggregate/time_windows.py",
         ),
-        (*_RANDOM, "tests/columnar", "tests/operators"),
+        (*_RANDOM, "tests/runtime/operators/aggregate"),
     ),
 }  # fmt: skip
 
@@ -86,7 +91,6 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="areas at the same time (default: %(default)s)")
     options = parser.parse_args()
     areas = options.areas or list(AREAS)
-    shutil.rmtree(BUILD, ignore_errors=True)
     with ThreadPoolExecutor(options.jobs) as pool:
         runs = [pool.submit(_run, name, AREAS[name], options.sample, options.seed) for name in areas]
         for run in runs:
@@ -96,6 +100,7 @@ def main() -> int:
 
 def _run(name: str, area: Area, sample: int, seed: int) -> str:
     """The figures of an area, and what survived in it."""
+    shutil.rmtree(BUILD / name, ignore_errors=True)
     tree, session, config = (BUILD / name / part for part in ("tree", "session.sqlite", "config.toml"))
     _copy(tree)
     config.write_text(_config(area))
@@ -120,7 +125,8 @@ def _copy(tree: Path) -> None:
 def _config(area: Area) -> str:
     python = ROOT / ".venv" / "bin" / "python"
     tests = " ".join(area.tests)
-    command = f"{python} -m pytest -q -x -n 0 -p no:cacheprovider -m 'not spark and not slow' {tests}"
+    marked = "not spark" if area.slow else "not spark and not slow"
+    command = f"{python} -m pytest -q -x -n 0 -p no:cacheprovider -m '{marked}' {tests}"
     return (
         f"[cosmic-ray]\nmodule-path = {list(area.modules)}\ntimeout = {SECONDS}\nexcluded-modules = []\n"
         f'test-command = "{command}"\n[cosmic-ray.distributor]\nname = "local"\n'
