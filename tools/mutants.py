@@ -54,7 +54,7 @@ _RANDOM = ("tests/oracle", "tests/generated/test_found.py", "tests/generated/tes
 AREAS = {
     "state": Area(("runtime/state",), ("tests/runtime/state", "tests/runtime/operators/test_former.py", *_RANDOM)),
     "protocol": Area(
-        ("runtime/spark/protocol.py", "runtime/spark/local_folder.py", "runtime/state/changelog.py"),
+        ("runtime/spark/protocol.py", "runtime/spark/local_folder.py"),
         tuple(f"tests/runtime/spark/test_{name}.py" for name in ("protocol", "local_folder", "protocol_model")),
         slow=True,
     ),
@@ -69,7 +69,12 @@ AREAS = {
             "runtime/operators/foreign_key_join.py", "runtime/operators/subscribe.py", "runtime/operators/answer.py",
             "runtime/operators/grace.py", "runtime/operators/tables",
         ),
-        (*_RANDOM, "tests/runtime/operators"),
+        (
+            *_RANDOM, *(
+                f"tests/runtime/operators/test_{name}.py"
+                for name in ("foreign_key_join", "joins_of_tables", "stream_table_join", "grace", "tables")
+            ),
+        ),
     ),
     "clock": Area(
         (
