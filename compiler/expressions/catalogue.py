@@ -276,6 +276,8 @@ def _unlike_java(pattern: str) -> str | None:
             continue
         if in_class and (letter in "[&" or ord(letter) > 127):
             return f"`{letter}` within `[...]`"
+        if in_class and letter in "-|~" and after == letter:
+            return f"`{letter}{after}` within `[...]`"
         if not in_class and letter in "^$(){}?":
             return f"`{letter}` in its regular expression"
         if not in_class and letter in "*+" and (at == 0 or pattern[at - 1] in "*+|"):

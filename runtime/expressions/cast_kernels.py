@@ -23,7 +23,10 @@ _EXACT_DIGITS = 15
 
 
 def cast_column(column: pa.Array, source: DataType, target: DataType) -> Any:
-    """`column` of type `source` cast to `target`. Raises Uncertain if only the cast of each value can decide."""
+    """`column` of type `source` cast to `target`.
+
+    Raises as a `vsc.runtime.expressions.forms.Kernel` does where only the cast of each value can decide.
+    """
     if isinstance(target, DecimalType):
         return _to_decimal(column, source, target)
     if not isinstance(target, ScalarType):

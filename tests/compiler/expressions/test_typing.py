@@ -113,6 +113,8 @@ def test_names_in_a_join() -> None:
         ("to_date(s, 'dd MMM')", ONE, "VSC225", "'dd MMM'", "does not support pattern letters 'MMM'", "yyyy"),
         ("concat_ws(s, array(n))", ONE, "VSC221", "array(n)", "takes text here, not a value of type array<int>", None),
         ("split(s, '(a)')", ONE, "VSC225", "'(a)'", "does not take", None),
+        ("split(s, '[z-a]')", ONE, "VSC225", "'[z-a]'", "bad character range z-a", None),
+        ("split(s, '[a||b]')", ONE, "VSC225", "'[a||b]'", "does not take `||` within `[...]`", None),
         ("s like 'a\\b'", ONE, "VSC225", "'a\\b'", "escape character", None),
         ("sha2(s, 1)", ONE, "VSC225", "1", "cannot make a hash of 1 bits", "256"),
         ("from_json(s, 'a nit')", ONE, "VSC225", "'a nit'", "is not a schema", "columns"),
