@@ -14,7 +14,7 @@ from vsc.runtime.expressions.casts import caster
 from vsc.runtime.expressions.forms import Uncertain, fits, numbers, with_nulls_of
 from vsc.runtime.expressions.kernels import nearest_units, rounded_decimals
 from vsc.runtime.expressions.time_kernels import of_usual_years
-from vsc.runtime.values import INTEGER_BITS, arrow_type
+from vsc.runtime.values import INTEGER_BITS, arrow_type, to_array, to_values
 
 __all__ = ["cast_column"]
 
@@ -22,11 +22,18 @@ _EXACT_DIGITS = 15
 """Integers of up to this many digits are exact in a double."""
 
 
-def cast_column(column: pa.Array, source: DataType, target: DataType) -> Any:
-    """`column` of type `source` cast to `target`.
+def cast_column(column: pa.Array, source: DataType, target: DataType, *, safe: bool = False) -> pa.Array:
+    """`column` of type `source` cast to `target`; fails if a value does, which is null instead if `safe`."""
+    try:
+        return _cast(column, source, target)
+    except Exception:  # a kernel is not sure, or Arrow fails on a value: each value decides for itself
+        cast = caster(source, target, safe=safe)
+        values = to_values(column, source)
+        return to_array([None if value is None else cast(value) for value in values], target)
 
-    Raises as a `vsc.runtime.expressions.forms.Kernel` does where only the cast of each value can decide.
-    """
+
+def _cast(column: pa.Array, source: DataType, target: DataType) -> Any:
+    """The cast by kernels alone."""
     if isinstance(target, DecimalType):
         return _to_decimal(column, source, target)
     if not isinstance(target, ScalarType):

@@ -7,7 +7,6 @@ too large for its type is not one. A text that is no value of the type is null.
 from __future__ import annotations
 
 from datetime import UTC, tzinfo
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +14,9 @@ import pyarrow.compute as pc
 
 from vsc.plan.types import STRING, DataType, DecimalType
 from vsc.runtime.expressions.cast_kernels import cast_column
-from vsc.runtime.expressions.casts import caster
-from vsc.runtime.expressions.forms import Uncertain, numbers
+from vsc.runtime.expressions.forms import numbers
 from vsc.runtime.text_columns import dates_of, decimals_of, timestamps_of
-from vsc.runtime.values import arrow_type, to_array
+from vsc.runtime.values import arrow_type
 
 __all__ = ["read_cells"]
 
@@ -41,11 +39,7 @@ def read_cells(texts: pa.Array, type: DataType, zone: tzinfo = UTC) -> pa.Array:
 
 
 def _cast(texts: pa.Array, type: DataType) -> pa.Array:
-    try:
-        found: Any = cast_column(texts, STRING, type)
-    except Uncertain:
-        cast = caster(STRING, type, safe=True)
-        return to_array([None if text is None else cast(text) for text in texts.to_pylist()], type)
+    found = cast_column(texts, STRING, type, safe=True)
     return found if found.type == arrow_type(type) else found.cast(arrow_type(type))
 
 

@@ -19,7 +19,6 @@ from vsc.plan.expressions import Call, Cast, Column, Expr, parts
 from vsc.plan.nodes import Schema
 from vsc.plan.types import DataType
 from vsc.runtime.expressions.cast_kernels import cast_column
-from vsc.runtime.expressions.casts import caster
 from vsc.runtime.expressions.failure import ExpressionFailure, as_failure, fail
 from vsc.runtime.expressions.forms import Form, Lazy, Uncertain, mapped, typed
 from vsc.runtime.expressions.functions import FUNCTIONS
@@ -143,8 +142,8 @@ class Columns:
                     found = self._chosen(self.inputs[number].column(name))
                     self.known[number, name] = _utf8(found, expr.type)
                 return self.known[number, name]
-            case Cast(arg):
-                return self._cast(expr, self.array(arg))
+            case Cast(arg, type, safe):
+                return cast_column(self.array(arg), arg.type, type, safe=safe)
             case Call("event_time"):
                 return self._event_time(expr)
             case Call(function):
@@ -167,13 +166,6 @@ class Columns:
             return pa.nulls(self.length, arrow_type(expr.type))
         millis = self._chosen(pa.array(frame.times, pa.int64(), mask=frame.absent))
         return pc.multiply_checked(millis, 1000).view(arrow_type(expr.type))
-
-    def _cast(self, expr: Cast, column: pa.Array) -> Any:
-        try:
-            return cast_column(column, expr.arg.type, expr.type)
-        except Exception:  # as in `_call`
-            cast = caster(expr.arg.type, expr.type, safe=expr.safe)
-            return mapped(Form(lambda call: cast), Call("cast", (expr.arg,), expr.type), [column])
 
     def _call(self, form: Form, call: Call) -> Any:
         args = [self.value(arg) for arg in call.args]

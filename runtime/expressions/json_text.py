@@ -75,7 +75,18 @@ def _whole_number(text: str) -> int | _Number:
     return int(text) if len(text) < _MANY_DIGITS else _Number(text)
 
 
-_DECODER = json.JSONDecoder(parse_float=_Number, parse_int=_whole_number, strict=True)
+_DECODER = json.JSONDecoder(parse_float=_Number, strict=True)
+_LONG_DECODER = json.JSONDecoder(parse_float=_Number, parse_int=_whole_number, strict=True)
+
+
+def _decoded(text: str, at: int = 0) -> tuple[Any, int]:
+    """The value at a place of a text, and where it ends."""
+    try:
+        return _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # Python does not read an integer of so many digits
+        return _LONG_DECODER.raw_decode(text, at)
 
 
 def _noting(parse: Callable[..., tuple[Any, int]], kind: type[Any]) -> Callable[..., tuple[Any, int]]:
@@ -124,7 +135,7 @@ def reader(type: DataType) -> Callable[[str], Any]:
         try:
             if _too_deep(text):
                 return nothing
-            value, _ = _DECODER.raw_decode(_double_quoted(text.lstrip(" \t\r\n")))
+            value, _ = _decoded(_double_quoted(text.lstrip(" \t\r\n")))
             if wraps and isinstance(value, dict):
                 value = [value]
             return convert(value) if value is not None else nothing
@@ -163,7 +174,7 @@ def json_values(text: str, exact: bool = False) -> list[Any]:
         raise ValueError("nested too deeply")
     found, at = [], _SPACE.match(text).end()  # type: ignore[union-attr]
     while at < len(text):
-        value, at = (_EXACT_DECODER if exact else _DECODER).raw_decode(text, at)
+        value, at = _EXACT_DECODER.raw_decode(text, at) if exact else _decoded(text, at)
         found.append(value)
         at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
     return found

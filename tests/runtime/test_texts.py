@@ -135,6 +135,7 @@ def test_numbers_of_seconds_stay_within_the_years() -> None:
     ("type", "texts", "values"),
     [
         ("int", ["1", " 2", "3.0", "2147483648", "1_0", None], [1, 2, None, None, None, None]),
+        ("tinyint", ["1", "300"], [1, None]),
         ("double", ["1.5", "1e400", "-1e400", "Infinity", "-inf", "x", "1,5"],
          [1.5, None, None, float("inf"), float("-inf"), None, None]),
         ("float", ["1.5", "1e39"], [1.5, None]),
