@@ -144,7 +144,10 @@ def to_array(values: Sequence[Any], type: DataType) -> pa.Array:
 
 def _offsets(values: Sequence[Any]) -> pa.Array:
     lengths = np.fromiter((0 if value is None else len(value) for value in values), np.int64, len(values))
-    return pa.array(np.concatenate(([0], np.cumsum(lengths))).astype(np.int32))
+    ends = np.concatenate(([0], np.cumsum(lengths)))
+    if ends[-1] >= 2**31:
+        raise OverflowError("a column of arrays or maps with more elements than Arrow numbers")
+    return pa.array(ends.astype(np.int32))
 
 
 def _nulls(values: Sequence[Any]) -> pa.Array | None:

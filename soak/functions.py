@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from soak.hostile import hostile
+from soak.hostile import hostile, hostile_text
 from vsc.compiler.expressions import Scope, ScopeInput, type_expression
 from vsc.compiler.parser import parse_expression
 from vsc.plan.expressions import Expr
@@ -118,12 +118,9 @@ def _written(name: str, random: Random) -> str:
     # two arguments are often of the same type
     pair = random.choice(_COLUMNS[::2])
     alike = (pair, f"c{int(pair[1:]) + 1}")
-    args = [
-        random.choice(_CONSTANTS)
-        if random.random() < 0.15
-        else random.choice(alike if random.random() < 0.6 else _COLUMNS)
-        for _ in range(form.count("{}"))
-    ]
+    texts = tuple("'" + hostile_text(random).replace("'", "''") + "'" for _ in range(2))
+    pools = random.choices((alike, _COLUMNS, _CONSTANTS, texts), (5, 4, 1, 1), k=form.count("{}"))
+    args = [random.choice(pool) for pool in pools]
     if name in _SECOND and len(args) > 1:
         args[:2] = random.choice(_TEXT), "'" + random.choice(_SECOND[name]).replace("'", "''") + "'"
     elif name == "date_trunc":

@@ -89,8 +89,14 @@ class Outcomes:
                 continue
             waiting.pop()
             if id(part) not in self._known:
-                self._known[id(part)] = part, self._compute(part)  # the part is kept, and with it its id
+                self._known[id(part)] = part, self._computed(part)  # the part is kept, and with it its id
         return self._known[id(expr)][1]
+
+    def _computed(self, expr: Expr) -> Outcome:
+        try:
+            return self._compute(expr)
+        except (ArithmeticError, ValueError):  # a number or a time that Python does not have
+            return None
 
     def _compute(self, expr: Expr) -> Outcome:
         match expr:

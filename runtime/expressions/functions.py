@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -73,8 +72,8 @@ def _like(call: Call) -> Function:
     pattern = _constant(call.args[1])
     if pattern is None:
         return lambda value, written: text.like_matcher(written)(value)
-    matches = cache(lambda: text.like_matcher(pattern))  # on a record, where it may fail
-    return lambda value, written: matches()(value)
+    matches = text.like_matcher(pattern)
+    return lambda value, written: matches(value)
 
 
 def _split(call: Call) -> Function:

@@ -415,7 +415,7 @@ def _or_null(write: Callable[[Any], str]) -> Callable[[Any], str]:
 
 
 _ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-_ESCAPED = re.compile(r'[\x00-\x1f"\\]')
+_ESCAPED = re.compile(r'[\x00-\x1f"\\\ud800-\udfff]')  # with half of a surrogate pair, which JSON can have
 
 
 def quoted(text: str) -> str:

@@ -128,7 +128,7 @@ def _found(piece: _Piece, text: str, start: int, end: int) -> int:
         return found if found < 0 else found + len(piece)
     if start + len(piece) > end:
         return -1
-    wild, masks = 0, dict[str | None, int]()
+    masks = dict[str | None, int]()
     for bit, letter in enumerate(piece):
         masks[letter] = masks.get(letter, 0) | 1 << bit
     wild = masks.pop(None)

@@ -108,7 +108,7 @@ def test_a_text_that_is_not_utf_8_is_a_failure(written: str) -> None:
     [
         ("from_json(s, 'a string').a", {"s": r'{"a":"\ud83d"}'}, "?"),
         ("from_json(s, 'a string').a", {"s": r'{"a":"\ud83d\ude00"}'}, "😀"),
-        ("from_json(s, 'a string').a", {"s": r'{"a":["\ude00"]}'}, '["?"]'),
+        ("from_json(s, 'a string').a", {"s": r'{"a":["\ude00"]}'}, r'["\uDE00"]'),
         ("from_json(s, 'map<string,int>')", {"s": r'{"\ud83d":1}'}, {"?": 1}),
         ("from_json(s, 'a bigint, b int')", {"s": '{"a":' + "9" * 5000 + ',"b":1}'}, (None, 1)),
         ("from_json(s, 'a string').a", {"s": '{"a":' + "9" * 5000 + "}"}, "9" * 5000),
