@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from vsc.changes.terms import Scope, Terms
-from vsc.plan import Item, Node, Plan
+from vsc.plan import Column, Item, Node, Plan
 from vsc.plan.record import record
 
-__all__ = ["Lineage", "lineages", "ordered", "time_zone"]
+__all__ = ["Lineage", "lineages", "ordered", "read_as"]
+
+_READ_AS = {"timestamp": ("time_zone", "timestampformat", "timestampntzformat"), "date": ("dateformat",)}
 
 
 @record
@@ -62,9 +64,12 @@ def lineages(
     return plans.found
 
 
-def time_zone(node: Node) -> str:
-    """The zone of the local times that a source reads."""
-    return str(dict(node.source.connector.options).get("time_zone", "UTC"))
+def read_as(node: Node, column: Column) -> tuple[tuple[str, str], ...]:
+    """The options of a source that say what the text of such a column means: the zone and the forms of times."""
+    connector = node.source.connector
+    given = {"time_zone": "UTC"} | {name: str(value) for name, value in (*connector.options, *connector.spark_options)}
+    wanted = {name for part, names in _READ_AS.items() if part in str(column.type) for name in names}
+    return tuple(sorted((name, value) for name, value in given.items() if name.lower() in wanted))
 
 
 class _Lineages:
@@ -79,11 +84,8 @@ class _Lineages:
         return rule(self, node, node.operation, [self.found[name] for name in node.inputs])
 
     def _source(self, node: Node, operation: Any, inputs: list[Lineage]) -> Lineage:
-        name, zone, term = self._names[node.name], time_zone(node), self._terms.of
-        columns = {
-            column.name: term("column", name, column.name, zone if "timestamp" in str(column.type) else "")
-            for column in operation.columns
-        }
+        name, term = self._names[node.name], self._terms.of
+        columns = {c.name: term("column", name, c.name, read_as(node, c)) for c in operation.columns}
         scope = Scope(columns, term("time", name))
         time = scope.time if operation.timestamp is None else self._item(operation.timestamp, scope)
         gone = None if operation.delete_when is None else self._item(operation.delete_when, scope)
@@ -208,7 +210,8 @@ class _Lineages:
         window = operation.window
         spans = None if window is None else (window.kind, window.size, window.advance)
         rows = self._terms.of("aggregate", of.rows, of.key, calls, spans, operation.final)
-        key = (*of.key, *(self._terms.of("bound", rows, place) for place in range(node.bounds)))
+        bounds = range(len(node.schema.key) - len(of.key))
+        key = (*of.key, *(self._terms.of("bound", rows, place) for place in bounds))
         results = {f"#{number}": self._terms.of("result", rows, call) for number, call in enumerate(calls)}
         seen = Lineage(rows, self._terms.of("time", rows), key, {**_named(node, key), **results})
         return self._computed(node, seen, rows, operation.items, (seen,))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from vsc.changes.lineage import Lineage, time_zone
+from vsc.changes.lineage import Lineage, read_as
 from vsc.changes.values import alike, are_items, shown
 from vsc.plan import Aggregate, Column, Item, Node, Plan, Rekey, Source
 from vsc.plan import expressions as exprs
@@ -66,8 +66,9 @@ class Reasons:
     def _of_own_rows(self, new: Node, old: Node) -> Reason:
         if isinstance(new.operation, Source) and old.schema.key != new.schema.key:
             return self.of_key(new, old)
-        if isinstance(new.operation, Source) and time_zone(new) != time_zone(old):
-            return _of_zone(new, old)
+        text = _of_times(new, old)
+        if text is not None:
+            return Reason(text, new)
         own = next(_differences(old, new), None)
         if own is not None:
             return Reason(f"`{new.owner}`: {own}", new)
@@ -89,8 +90,9 @@ class Reasons:
             if above is None or not all(_has(node, name) for node in above):
                 break
             new, old = above
-        if isinstance(new.operation, Source) and time_zone(new) != time_zone(old):
-            return _of_zone(new, old)
+        text = _of_times(new, old)
+        if text is not None:
+            return Reason(text, new)
         types = [column.type for node in (old, new) for column in node.schema.value if column.name == name]
         if len(types) == 2 and types[0] != types[1]:
             return Reason(f"the column `{name}` of `{new.owner}` was {types[0]}, is {types[1]}", new)
@@ -136,8 +138,18 @@ class Reasons:
         return None
 
 
-def _of_zone(new: Node, old: Node) -> Reason:
-    return Reason(f"`{new.owner}`: time_zone was '{time_zone(old)}', is '{time_zone(new)}'", new)
+def _of_times(new: Node, old: Node) -> str | None:
+    """Which option of a source gives its times another meaning."""
+    if not isinstance(new.operation, Source) or not isinstance(old.operation, Source):
+        return None
+    declared = {column.name: column for column in old.operation.columns}
+    for column in new.operation.columns:
+        was, now = (dict(read_as(node, declared.get(column.name, column))) for node in (old, new))
+        for name in sorted({*was, *now}):
+            if was.get(name) != now.get(name):
+                before, after = (f"'{found[name]}'" if name in found else "not given" for found in (was, now))
+                return f"`{new.owner}`: {name} was {before}, is {after}"
+    return None
 
 
 def _has(node: Node, name: str) -> bool:

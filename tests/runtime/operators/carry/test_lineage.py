@@ -11,6 +11,10 @@ from vsc.changes import compare
 
 COUNT = "table c = aggregate {} group by k select sum(v) as total, count(*) as n;\n"
 COUNTED = "table c = aggregate m group by k select count(*) as n;\n"
+FOREIGN = "table fk = join t with p on cast(w as string) select p.w as pw, t.w as tw;\n"
+WINDOWED = "table ws = aggregate s group by k window tumbling (size = 10 ms) select count(*) as n;\n"
+WINDOWED += "stream x = to_stream ws;\n"
+DROPPED = "sink dropped to noop ();\n"
 OUT = "sink c to noop ();\n"
 BY_V = STREAM + "stream m = {};\n" + COUNT.format("m")
 
@@ -50,6 +54,19 @@ SAME: dict[str, tuple[str, str]] = {
         STREAM + TABLE + "stream m = join s with t on k select v;\n" + COUNT.format("m") + OUT,
         STREAM + TABLE + "stream m = join s with t on k select v;\n" + COUNT.format("m") + OUT
         + "sink dropped to noop ();\nsink missed to noop ();\n"),
+    "lost records of a foreign-key join are kept": (
+        TABLE + PLAIN + FOREIGN + "sink fk to noop ();\n",
+        TABLE + PLAIN + FOREIGN + "sink fk to noop ();\nsink dropped to noop ();\n"),
+    "lost records of a table are kept": (
+        PLAIN + "table a = aggregate p group by w select count(*) as n;\nsink a to noop ();\n",
+        PLAIN + "table a = aggregate p group by w select count(*) as n;\nsink a to noop ();\n" + DROPPED),
+    "lost records of a distinct are kept": (
+        STREAM + "stream c = distinct s by v within 3 ms;\nsink c to noop ();\n",
+        STREAM + "stream c = distinct s by v within 3 ms;\nsink c to noop ();\n" + DROPPED),
+    "the windows of windows": (
+        STREAM + WINDOWED + "table c = aggregate x group by k, window_start select sum(n) as n;\n",
+        STREAM + WINDOWED + "stream y = map x select n, n + 1 as m;\n"
+        "table c = aggregate y group by k, window_start select sum(n) as n;\n"),
     "a predicate of a column whose type is wider": (
         BY_V.format("filter s where v > 1").replace("v bigint", "v int"), BY_V.format("filter s where v > 1")),
     "a filter on a table": (
@@ -73,7 +90,7 @@ def test_what_a_store_does_not_depend_on_does_not_count(change: str, before: int
     stores = {name: v for name, v in verdicts(old, new).items() if name.startswith("store")}
     assert set(stores.values()) <= ({"widened"} if "wait" in change else set())
     found = changed(old, new, FIRST, SECOND, before, after)
-    node = next(name for name in ("c", "a", "j") if name in found.whole)
+    node = next(name for name in ("c", "a", "j", "fk") if name in found.whole)
     assert found.sent[node] == found.whole[node] != {}
     assert found.kept == found.whole_kept
 
@@ -162,6 +179,9 @@ def test_another_time_zone_is_another_meaning_for_what_depends_on_its_times() ->
     assert of("", berlin, "at") == of(berlin, "", "at") == {"store c", "store c#groups", "store d", "store d#groups"}
     assert of("", berlin, "v") == {"store d", "store d#groups"}
     assert of("", utc, "at") == set()
+    assert of(", 'timestampFormat' = 'dd/MM/yyyy'", ", 'timestampFormat' = 'MM/dd/yyyy'", "v") == {
+        "store d", "store d#groups"
+    }  # fmt: skip
     (reason,) = {
         c.reason
         for c in compare(
