@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.changes.test_diff import OLD
-from vsc.changes import in_place, in_words
+from vsc.changes import in_place, in_words, renames_what_waits
 from vsc.compiler import compile_topology
 from vsc.plan import Plan
 
@@ -39,6 +39,17 @@ def plan(*changes: tuple[str, str]) -> Plan:
             ["sink large to noop: new"],
         ),
         ([("sink once to console ();", "")], ["sink once to console: dropped"]),
+        (
+            [("(path = 'payments', format = 'json')",
+              "(path = 'payments', format = 'json', missing_columns = 'null', 'maxFilesPerTrigger' = '2')")],
+            ["source payments: keep missing_columns was not given, is 'null'; "
+             "maxFilesPerTrigger was not given, is '2' (line 4)"],
+        ),
+        ([("amount >= 100", "100 <= amount and (amount >= 100)")], []),
+        (
+            [("stream once =", "stream first ="), ("sink once", "sink first")],
+            ["store first#passed: renamed was `once#passed`", "sink first to console: renamed was `once to console`"],
+        ),
     ],
 )  # fmt: skip
 def test_a_checkpoint_goes_on(changes: list[tuple[str, str]], words: list[str]) -> None:
@@ -53,7 +64,11 @@ def test_a_checkpoint_goes_on(changes: list[tuple[str, str]], words: list[str]) 
         [(">= 100", "> 100")],  # another meaning
         [("(id bigint, account", "(id bigint, note string, account")],  # other rows
         [("path = 'payments'", "path = 'elsewhere'")],  # a source somewhere else
-        [("stream payments", "stream paid"), ("filter payments", "filter paid")],  # what waits has its name
+        [("stream payments", "stream paid"), ("filter payments", "filter paid")],  # sources are known by their names
+        [("'payments', format = 'json'", "'payments', format = 'json', time_zone = 'Asia/Tokyo'"),
+         ("at bigint)\n  from files (path = 'payments'", "at timestamp)\n  from files (path = 'payments'")],
+        [("grace = 10 minutes", "grace = 5 minutes")],  # what the `suppress` holds has to be looked for
+        [(" grace 5 minutes", "")],  # what waits has to be joined
         [("stream once =", "stream more = filter large where amount > 7;\nstream once ="),
          ("sink once", "sink more to noop ();\nsink once")],  # a node more before stores
         [("sink totals to files (path = 'totals', format = 'json');\n", ""),
@@ -63,3 +78,9 @@ def test_a_checkpoint_goes_on(changes: list[tuple[str, str]], words: list[str]) 
 )  # fmt: skip
 def test_a_checkpoint_does_not_go_on(changes: list[tuple[str, str]]) -> None:
     assert in_place(plan(), plan(*changes)) is None
+
+
+def test_names_under_which_records_wait() -> None:
+    assert not renames_what_waits(plan(), plan(("totals =", "sums ="), ("sink totals", "sink sums")))
+    assert not renames_what_waits(plan(), plan(("large", "big")))  # what it gives gets another key first
+    assert renames_what_waits(plan(), plan(("stream once =", "stream first ="), ("sink once", "sink first")))

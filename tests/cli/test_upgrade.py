@@ -12,7 +12,7 @@ from vsc.cli import main
 from vsc.compiler import compile_topology
 from vsc.plan import dump
 from vsc.runtime.errors import CheckpointError
-from vsc.runtime.spark.identity import FORMAT, Identity
+from vsc.runtime.spark.identity import FORMAT, Identity, changes_in_place
 from vsc.runtime.spark.lineage import ORIGIN, SUCCESSOR, Origin, check_alone
 from vsc.runtime.spark.sealed import LocalFiles, sealed
 
@@ -214,6 +214,33 @@ def test_it_is_refused_before_spark_starts(folder: Path, capsys: pytest.CaptureF
     (folder / "old.vdsl").write_text(OLD)
     assert main(["run", "old.vdsl", "--checkpoint", "new", "--var", "in=in"]) == 1
     assert f"error[VSC904]: the checkpoint file:{folder}/ck has gone on to epoch 1, which" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("before", "states", "waits"),
+    [({}, {"1-0": 0}, False), ({"1-0": 3}, {"1-0": 0}, False), ({"1-0": 3}, {}, True), ({}, {"1-1": 2}, True)],
+)
+def test_a_name_under_which_records_wait_cannot_change(
+    before: dict[str, int], states: dict[str, int], waits: bool, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = OLD + "table NAME = aggregate s group by k select count(*) as n;\nsink NAME to noop ();\n"
+    old, plan = (compile_topology(text.replace("NAME", name)) for name in "uv")
+    identity = Identity("0123456789abcdef" * 2, 2, dump(old))
+    (folder / "ck/vsc/identity.json").write_text(identity.dump("t"))
+    (folder / "ck/vsc/plan.json").write_text(identity.plan_text)
+    for name in ("inputs", "epochs"):
+        (folder / "ck/vsc" / name).mkdir()
+    pace = json.dumps({"waits": {}, "waiting": before})
+    (folder / "ck/vsc/inputs/0.json").write_text(sealed({"pace": pace}))
+    report = {"epoch": 0, "state": {place: {"waiting": number} for place, number in states.items()}}
+    (folder / "ck/vsc/epochs/0.json").write_text(sealed(report))
+    files = LocalFiles(str(folder / "ck"))
+    if not waits:
+        assert [c.name for c in changes_in_place(files, identity, plan, "new.vdsl") or ()][:1] == ["v"]
+        return
+    with pytest.raises(CheckpointError, match=r"records wait in the checkpoint .*/ck for other sources") as caught:
+        changes_in_place(files, identity, plan, "new.vdsl")
+    assert str(caught.value.help).startswith("run the topology as it was until it has read all of its sources; or vsc")
 
 
 def test_verdicts_and_remarks_are_shown_first(
