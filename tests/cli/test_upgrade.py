@@ -223,7 +223,7 @@ def test_it_is_refused_before_spark_starts(folder: Path, capsys: pytest.CaptureF
 def test_a_name_under_which_records_wait_cannot_change(
     before: dict[str, int], states: dict[str, int], waits: bool, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = OLD + "table NAME = aggregate s group by n select count(*) as n;\nsink NAME to noop ();\n"
+    text = OLD + "table NAME = aggregate s group by n as m select count(*) as c;\nsink NAME to noop ();\n"
     old, plan = (compile_topology(text.replace("NAME", name)) for name in "uv")
     identity = Identity("0123456789abcdef" * 2, 2, dump(old))
     (folder / "ck/vsc/identity.json").write_text(identity.dump("t"))
