@@ -10,7 +10,6 @@ Guarantees:
 
 from __future__ import annotations
 
-from dataclasses import fields
 from decimal import Decimal
 from math import isinf
 
@@ -102,8 +101,8 @@ def is_aggregate_call(expr: syntax.Expression) -> bool:
 
 def _children(expr: syntax.Expression | syntax.When | syntax.Link) -> list[syntax.Expression]:
     found: list[syntax.Expression] = []
-    for field in fields(expr):
-        value = getattr(expr, field.name)
+    for name in expr.__match_args__:
+        value = getattr(expr, name)
         for part in value if isinstance(value, tuple) else (value,):
             if isinstance(part, syntax.When | syntax.Link):
                 found += _children(part)

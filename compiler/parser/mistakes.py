@@ -231,7 +231,8 @@ def _missing_as(place: Place) -> Explanation | None:
         help += f" for another name, or {code(f'{written}, {place.word}')} for two columns"
         rival = f", {place.word}"
     fix = Fix(place.span, f"as {place.word}", rival)
-    finding = Finding("VSC009", place.span, f"`as` is missing before `{place.word}`", (), help, fix)
+    what = "`as`" if rival is None else "`as` or a comma"
+    finding = Finding("VSC009", place.span, f"{what} is missing before `{place.word}`", (), help, fix)
     return finding, Repair(None, consumes=False)
 
 
