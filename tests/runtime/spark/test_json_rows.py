@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -120,6 +121,7 @@ def held(text: str) -> str:
         return "'\"NaN\"'"
     if text.startswith('"'):
         return repr(json.loads(text))
+    text = re.sub(r"\\u(\w{4})", lambda escape: escape[0][:2] + escape[1].upper(), text)
     text = text.replace(": ", ":").replace(", ", ",")
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
