@@ -183,6 +183,48 @@ def test_what_means_the_same_goes_on(seed: int) -> None:
         assert sent.get(name) == expected.get(name), name
 
 
+MUTATIONS = (
+    ("> 1", "> 2"), ("% 3", "% 4"), ("'a'", "'b'"), (" and ", " or "), ("first(", "last("), ("max(", "min("),
+    (" left join ", " join "), ("l.", "r."), ("at", "n"), ("size = 10 ms", "size = 20 ms"), ("sum(", "count("),
+    ("r.n", "r.at"), (" within 3 ms", " within 5 ms"), ("distinct ", ""), ("else ", "else null and "),
+)  # fmt: skip
+
+
+def mutated(rng: random.Random, topology: Generated) -> Plan | None:
+    """The topology with one thing that may mean something else."""
+    statements = list(topology.statements)
+    place, (was, now) = rng.randrange(len(statements)), rng.choice(MUTATIONS)
+    head, _, body = statements[place].partition(" = ")
+    spots = [found.start() for found in re.finditer(re.escape(was), body)]
+    if not spots:
+        return None
+    spot = rng.choice(spots)
+    statements[place] = f"{head} = {body[:spot]}{now}{body[spot + len(was) :]}"
+    try:
+        return compiled(Generated(topology.sources, tuple(statements), topology.sinks).text())
+    except TopologyError:
+        return None
+
+
+@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 60))
+def test_what_is_kept_beside_a_change_goes_on(seed: int) -> None:
+    rng = random.Random(seed)
+    topology = generate(rng, Sizes(derived=(4, 9)))
+    rows, old = history(rng, topology), compiled(topology.text())
+    new = next(filter(None, (mutated(rng, topology) for _ in range(30))), None)
+    if new is None:
+        return
+    partitions, half = rng.choice((1, 2, 3)), len(rows) // 2
+    rebuilt = [c.name for c in compare(old, new) if c.kind == "store" and c.verdict is Verdict.REBUILD]
+    stores, whole = Stores(), Stores()
+    played(old, rows[:half], stores, partitions, False)
+    sent = played(new, rows[half:], carried(old, new, stores, partitions, partitions, rebuilt), partitions, True)
+    played(new, rows[:half], whole, partitions, False)
+    expected = played(new, rows[half:], whole, partitions, True)
+    for name in kept(old, new):
+        assert sent.get(name) == expected.get(name), name
+
+
 IN_ANY_ORDER = {"count", "sum", "min", "max", "collect_set"}
 
 
