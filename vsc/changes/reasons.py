@@ -30,7 +30,7 @@ _FLAGS = {
     ("mode", "inner"): "an inner join", ("mode", "left"): "a left join", ("mode", "outer"): "an outer join",
 }  # fmt: skip
 """What a member says, where its name says nothing to a user."""
-_CLAUSES = {"on": "on", "group": "group by", "foreign_key": "on", "delete_when": "delete when"}
+_CLAUSES = {"on": "on", "item": "by", "group": "group by", "foreign_key": "on", "delete_when": "delete when"}
 
 
 @record

@@ -68,6 +68,6 @@ def _as_dict(change: Change) -> dict[str, object]:
 
 def _annotation(change: Change, path: str) -> str:
     level = _LEVELS.get(change.verdict, "notice")
-    line = "" if change.verdict is Verdict.DROPPED else f",line={change.line}"
+    line = "" if change.verdict is Verdict.DROPPED or change.gone else f",line={change.line}"
     escaped = in_words(change).replace("%", "%25").replace("\n", "%0A")
     return f"::{level} file={path}{line}::{escaped}\n"

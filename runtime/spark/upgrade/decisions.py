@@ -68,6 +68,8 @@ def remarks(changes: Sequence[Change], placed: Collection[str] = ()) -> list[str
             found.append(f"source {change.name}: begins at its beginning")
         if change.kind == "store" and change.verdict is Verdict.NEW:
             found.append(f"store {change.name}: {change.reason or 'begins empty, with what comes from now on'}")
+        if change.kind == "store" and change.verdict is Verdict.DROPPED and change.reason:
+            found.append(f"store {change.name}: {change.reason}")
     return found
 
 
