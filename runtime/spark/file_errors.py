@@ -17,7 +17,7 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.file_types import declared
 from vsc.runtime.spark.hadoop import is_local, local_path
 
-__all__ = ["mismatch", "other_shape", "read_error", "type_text", "unreadable"]
+__all__ = ["mismatch", "orc_schema", "other_shape", "read_error", "type_text", "unreadable"]
 
 _FILE = re.compile(r"Encountered error while reading file (\S+?)\.? ")
 _FOOTER = re.compile(r"Could not read footer for file: ?\S*?(file:\S+?|\w+://\S+?)[;,\s]")
@@ -84,7 +84,7 @@ def _schema(url: str) -> pa.Schema | None:
     """The schema of a parquet or ORC file that is here; None if it cannot be read."""
     if not is_local(url):
         return None
-    for read in (pq.read_schema, _orc_schema):
+    for read in (pq.read_schema, orc_schema):
         try:
             found: pa.Schema = read(unquote(local_path(url)))
             return found
@@ -93,7 +93,7 @@ def _schema(url: str) -> pa.Schema | None:
     return None
 
 
-def _orc_schema(path: str) -> pa.Schema:
+def orc_schema(path: str) -> pa.Schema:
     """As Arrow reads it, but for timestamps, of which Arrow makes nanoseconds and Spark timestamps as of others."""
     fields = [
         (f.name, pa.timestamp("us") if pa.types.is_timestamp(f.type) else f.type) for f in orc.ORCFile(path).schema

@@ -18,11 +18,12 @@ from vsc.plan.settings import FILE_OPTIONS
 from vsc.runtime.spark.ddl import ddl, quoted
 from vsc.runtime.spark.hadoop import Files, logged_url
 from vsc.runtime.spark.options import Options
+from vsc.runtime.spark.orc_files import OrcFiles
 from vsc.runtime.spark.parquet_files import ParquetFiles
 from vsc.runtime.spark.session import settled
 from vsc.runtime.spark.source_columns import BAD, INDEX, PART, START, TIME
 
-__all__ = ["file_metadata", "file_paths", "file_rows", "files_there", "loaded", "parquet_files"]
+__all__ = ["file_metadata", "file_paths", "file_rows", "files_there", "loaded", "orc_files", "parquet_files"]
 
 MAX_BYTES = 128 << 20
 """How many bytes of files an epoch takes from a source that has no bound of its own; at least one file."""
@@ -70,8 +71,19 @@ def parquet_files(spark: SparkSession, source: Source, options: Options, read: f
     told = (name for name in spark.conf.getAll if name.startswith(_READING) and name not in _OWN)
     if any(told) or spark._jsc.hadoopConfiguration().get("parquet.crypto.factory.class") is not None:
         return None
-    by_case = spark.conf.get("spark.sql.caseSensitive", "false") == "true"
-    return ParquetFiles(source.columns, read, by_case)
+    return ParquetFiles(source.columns, read, _by_case(spark))
+
+
+def orc_files(spark: SparkSession, source: Source, options: Options, read: frozenset[str]) -> OrcFiles | None:
+    """What looks at the types of ORC files in the workers; None where these may not see the files."""
+    if not Files(spark, options.text("path")).is_local:
+        return None
+    return OrcFiles(tuple(c for c in source.columns if c.name in read), _by_case(spark))
+
+
+def _by_case(spark: SparkSession) -> bool:
+    """Whether names are case-sensitive."""
+    return spark.conf.get("spark.sql.caseSensitive", "false") == "true"
 
 
 def file_paths(spark: SparkSession, source: Source, options: Options) -> DataFrame:

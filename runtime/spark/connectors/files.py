@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import SinkError, SourceError
 from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
-from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, parquet_files
+from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, orc_files, parquet_files
 from vsc.runtime.spark.connectors.text_rows import check_text, text_reader, text_rows
 from vsc.runtime.spark.epoch_files import MARK, EpochFiles, Tally
 from vsc.runtime.spark.hadoop import Files, is_local, local_path, usable
@@ -69,15 +69,16 @@ class FilesConnector(Connector):
             raise _missing(options, path)
         if options.text("format") in _TEXT:
             return text_rows(spark, node.source, options, CORRUPT in read)
-        if self.reader(spark, node, options, read) is not None:
+        if parquet_files(spark, node.source, options, read) is not None:
             return file_paths(spark, node.source, options)
         return file_rows(spark, node.source, options, read)
 
     def reader(self, spark: SparkSession, node: Node, options: Options, read: frozenset[str]) -> RowReader | None:
         """What reads lines of text, and parquet files that are on this machine; all others Spark reads."""
-        if options.text("format") in _TEXT:
+        form = options.text("format")
+        if form in _TEXT:
             return text_reader(node.source, options, CORRUPT in read)
-        return parquet_files(spark, node.source, options, read)
+        return (orc_files if form == "orc" else parquet_files)(spark, node.source, options, read)
 
     def nothing_there(self, spark: SparkSession, options: Options) -> str | None:
         """A message if no file has data, otherwise None."""
