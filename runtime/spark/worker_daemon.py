@@ -21,6 +21,10 @@ _LOADED = (
     "vsc.runtime.spark.later_stage",
     "vsc.runtime.spark.later_stage_processor",
     "vsc.runtime.spark.stage_zero",
+    "vsc.runtime.spark.json_lines",
+    "vsc.runtime.spark.csv",
+    "vsc.runtime.spark.parquet_files",
+    "vsc.runtime.spark.connectors.kafka_texts",
 )
 _OPERATORS = "vsc.runtime.operators"
 """Each of its modules is imported by the plan that needs it."""

@@ -6,11 +6,9 @@ Guarantees: those of `file_rows`. Only what is written in a format that a source
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -23,40 +21,17 @@ from vsc.runtime.spark.connectors.file_rows import file_metadata, loaded
 from vsc.runtime.spark.csv import CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect
 from vsc.runtime.spark.ddl import ddl
+from vsc.runtime.spark.json_lines import JsonLines
 from vsc.runtime.spark.json_rows import JsonReader
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.source_columns import BAD, CORRUPT, PART, START, TIME
 from vsc.runtime.spark.zones import declared_zone, timestamp_in_zone
 
-__all__ = ["JsonLines", "check_text", "text_reader", "text_rows"]
+__all__ = ["check_text", "text_reader", "text_rows"]
 
 _FORMATS = {"timestampformat": "timestamp", "dateformat": "date"}
 """Spark's options, in lower case, for how times are written, and the type that each is for."""
 _SHOWN = 80
-
-
-@dataclass(frozen=True)
-class JsonLines:
-    """For batches of (line, *others): the declared columns, others, `BAD`, and `CORRUPT`.
-
-    `texts`: each row has its text, as it is not yet known which can be read.
-    """
-
-    reader: JsonReader
-    others: tuple[str, ...]
-    texts: bool = False
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of the lines."""
-        names = [*(f"_vsc_column_{i}" for i in range(len(self.reader.columns))), *self.others, BAD, CORRUPT]
-        for batch in batches:
-            rows = self.reader.read(batch.column(0))
-            places, texts = pa.array(rows.places), rows.texts
-            if self.texts:
-                lines = pc.if_else(rows.problems.is_null(), batch.column(0).take(places), None)
-                texts = pc.coalesce(texts, lines.cast(pa.string()))
-            others = [batch.column(i).take(places) for i in range(1, batch.num_columns)]
-            yield pa.RecordBatch.from_arrays([*rows.columns, *others, rows.problems, texts], names=names)
 
 
 def check_text(source: Source, options: Options) -> None:

@@ -22,12 +22,10 @@ TABLE = pa.table({
     "f": pa.array([1.5], pa.float32()), "S": ["x"], "b": [b"x"], "t": pa.array([5], pa.timestamp("us")),
     "xs": pa.array([[1]], pa.list_(pa.int64())), "p": [{"a": 1}],
 })  # fmt: skip
-HELD = (
-    "i int; i bigint; i double; i decimal(12,2); l bigint; l decimal(19,0); d decimal(10,3); d decimal(12,3); f double"
-)
-HELD += "; s string; b binary; t timestamp; xs array<bigint>; p struct<a: bigint, z: int>; gone date"
+HELD = "i int; i bigint; i double; i decimal(12,2); l bigint; l decimal(19,0); d decimal(10,3); d decimal(12,3)"
+HELD += "; f float; f double; s string; b binary; t timestamp; xs array<bigint>; p struct<a: bigint, z: int>; gone date"
 NOT_HELD = {
-    "i tinyint": "int", "l int": "bigint", "l double": "bigint", "d decimal(10,2)": "decimal(10,3)", "f float": "",
+    "i tinyint": "int", "l int": "bigint", "l double": "bigint", "d decimal(10,2)": "decimal(10,3)",
     "s int": "string", "s binary": "string", "b string": "binary", "t bigint": "timestamp", "l timestamp": "bigint",
     "xs array<int>": "array<bigint>", "p struct<a: int>": "struct<a:bigint>", "i date": "int", "l boolean": "bigint",
 }  # fmt: skip
@@ -45,9 +43,6 @@ def test_types_that_hold_all_values_are_read_and_others_named(tmp_path: Path) ->
     for column in HELD.split("; "):
         check(path, column)
     for column, held in NOT_HELD.items():
-        if not held:
-            check(path, column)
-            continue
         name, _, type = column.partition(" ")
         with pytest.raises(SourceError) as caught:
             check(path, column)
@@ -62,16 +57,16 @@ def test_columns_without_names_go_by_their_places(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_a_run_reads_them_or_stops(spark: Any, tmp_path: Path) -> None:
-    """What ORC converts silently: a decimal with more digits, and bytes that are not UTF-8."""
+    """A decimal with more digits than declared is what ORC would round."""
     (tmp_path / "in").mkdir()
     orc.write_table(TABLE, tmp_path / "in" / "a.orc")
     for type in ("decimal(10,2)", "decimal(12,3)"):
-        plan = compiled(f"stream r (i bigint, d {type}) from files (path = '{tmp_path}/in', format = 'orc') timestamp i;"
-                        f"sink r to files (path = '{tmp_path}/out', format = 'parquet');")  # fmt: skip
+        plan = compiled(f"""
+stream r (i bigint, d {type}) from files (path = '{tmp_path}/in', format = 'orc') timestamp i;
+sink r to files (path = '{tmp_path}/out', format = 'parquet');
+""")
         if type == "decimal(10,2)":
-            with pytest.raises(
-                Exception, match=r"column d is declared decimal\(10,2\), and holds decimal\(10,3\) there"
-            ):
+            with pytest.raises(Exception, match=r"column d is declared decimal\(10,2\), and holds decimal\(10,3\)"):
                 run_once(plan, spark, tmp_path / type)
         else:
             run_once(plan, spark, tmp_path / type)
