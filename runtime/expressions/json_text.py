@@ -1,11 +1,10 @@
-"""``from_json`` and ``to_json`` as Spark's, with its default options; and how data in JSON is read.
+"""``from_json`` and ``to_json`` as Spark's, with its default options.
 
 `reader`: text that is not JSON, or JSON of another shape, gives null (a struct: null fields), never a failure. A field
 of the wrong kind is null and its sibling fields are kept; an array or a map with one wrong element is null. `writer`:
 null fields are left out of structs and kept in arrays and maps. Names and numbers are compared as written.
 
-`data_reader` is not lenient: a value that does not fit, wherever in it, is no value at all; times, dates and decimals
-are what `vsc.runtime.texts` says, and a number too large for its type is not one.
+Data in JSON is read by other rules, from the same parts: `vsc.runtime.expressions.json_data`.
 """
 
 from __future__ import annotations
@@ -15,12 +14,9 @@ import json
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, tzinfo
 from decimal import Decimal
 from functools import partial
 from itertools import accumulate
-from json.decoder import JSONArray, JSONObject  # type: ignore[attr-defined]
-from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
@@ -29,37 +25,21 @@ from vsc.runtime.expressions.casts import caster
 from vsc.runtime.expressions.failure import ExpressionFailure
 from vsc.runtime.expressions.numbers import fit_decimal, to_float32
 from vsc.runtime.expressions.text import java_double, java_float
-from vsc.runtime.texts import date_of, decimal_of, exact_decimal, seconds_of, timestamp_of
 from vsc.runtime.values import INTEGER_BITS
 
-__all__ = ["Inexact", "compact", "data_reader", "json_values", "quoted", "reader", "writer"]
+__all__ = [
+    "DECODER", "SCALARS", "JsonNumber", "Scalars", "Wrong", "compact", "converter", "double", "double_quoted",
+    "nullable", "quoted", "reader", "too_deep", "whole_number", "writer",
+]  # fmt: skip
 
 _TEXT = ScalarType("string")
 
 
-class _Wrong(ValueError):
+class Wrong(ValueError):
     """A JSON value is not of the schema's type."""
 
 
-class Inexact(Exception):
-    """A text is to be what a JSON value is written as, and it is not known how: see `json_values`."""
-
-
-class _Object(dict[str, Any]):
-    """A JSON object, and as what it is written."""
-
-    __slots__ = ("written",)
-    written: str
-
-
-class _Array(list[Any]):
-    """A JSON array, and as what it is written."""
-
-    __slots__ = ("written",)
-    written: str
-
-
-class _Number(str):
+class JsonNumber(str):
     """A JSON number with a fraction, an exponent or very many digits, as it was written."""
 
     __slots__ = ()
@@ -71,15 +51,16 @@ _DEEPEST = 200
 """How deeply arrays and objects may be nested: Python's own limit depends on who calls."""
 
 
-def _whole_number(text: str) -> int | _Number:
-    return int(text) if len(text) < _MANY_DIGITS else _Number(text)
+def whole_number(text: str) -> int | JsonNumber:
+    """A number without a fraction, as the decoder makes it."""
+    return int(text) if len(text) < _MANY_DIGITS else JsonNumber(text)
 
 
-_DECODER = json.JSONDecoder(parse_float=_Number, strict=True)
-_LONG_DECODER = json.JSONDecoder(parse_float=_Number, parse_int=_whole_number, strict=True)
+_DECODER = json.JSONDecoder(parse_float=JsonNumber, strict=True)
+_LONG_DECODER = json.JSONDecoder(parse_float=JsonNumber, parse_int=whole_number, strict=True)
 
 
-def _decoded(text: str, at: int = 0) -> tuple[Any, int]:
+def decoded(text: str, at: int = 0) -> tuple[Any, int]:
     """The value at a place of a text, and where it ends."""
     try:
         return _DECODER.raw_decode(text, at)
@@ -89,35 +70,11 @@ def _decoded(text: str, at: int = 0) -> tuple[Any, int]:
         return _LONG_DECODER.raw_decode(text, at)
 
 
-def _noting(parse: Callable[..., tuple[Any, int]], kind: type[Any]) -> Callable[..., tuple[Any, int]]:
-    """A function of Python's decoder that gives a `kind`, which knows its text."""
-
-    def noted(text_and_start: tuple[str, int], *more: Any) -> tuple[Any, int]:
-        (text, start), (value, end) = text_and_start, parse(text_and_start, *more)
-        found = kind(value)
-        found.written = text[start - 1 : end]
-        return found, end
-
-    return noted
-
-
-class _ExactDecoder(json.JSONDecoder):
-    """Python's decoder, with objects and arrays that know their texts: a tenth as fast."""
-
-    def __init__(self) -> None:
-        super().__init__(parse_float=_Number, parse_int=_whole_number, strict=True)
-        self.parse_object = _noting(JSONObject, _Object)
-        self.parse_array = _noting(JSONArray, _Array)
-        self.scan_once = py_make_scanner(self)
-
-
-_EXACT_DECODER = _ExactDecoder()
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "+INF": math.inf, "INF": math.inf, "+Infinity": math.inf,
             "-Infinity": -math.inf, "-INF": -math.inf}  # fmt: skip
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?|\'((?:[^\'\\]|\\.)*+)(\'?)', re.DOTALL)
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[][{}]', re.DOTALL)
-_Scalars = dict[str, Callable[[Any], Any]]
-_SPACE = re.compile(r"[ \t\r\n]*")
+Scalars = dict[str, Callable[[Any], Any]]
 
 
 # ---------------------------------------------------------------------------------------------------------- reading
@@ -125,7 +82,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 def reader(type: DataType) -> Callable[[str], Any]:
     """The function that reads a text as `type` (a struct, an array or a map)."""
-    convert = _converter(type, _SCALARS, _lenient, _decimal)
+    convert = converter(type, SCALARS, _lenient, _decimal)
     wraps = isinstance(type, ArrayType) and isinstance(type.element, StructType)  # one object reads as an array of it
     nothing = tuple([None] * len(type.fields)) if isinstance(type, StructType) else None
 
@@ -133,19 +90,19 @@ def reader(type: DataType) -> Callable[[str], Any]:
         if not text.strip():
             return None
         try:
-            if _too_deep(text):
+            if too_deep(text):
                 return nothing
-            value, _ = _decoded(_double_quoted(text.lstrip(" \t\r\n")))
+            value, _ = decoded(double_quoted(text.lstrip(" \t\r\n")))
             if wraps and isinstance(value, dict):
                 value = [value]
             return convert(value) if value is not None else nothing
-        except (ValueError, _Wrong):
+        except (ValueError, Wrong):
             return nothing
 
     return read
 
 
-def _double_quoted(text: str) -> str:
+def double_quoted(text: str) -> str:
     """`text` with strings in single quotes, which Spark reads as well, in double quotes."""
     if "'" not in text:
         return text
@@ -157,7 +114,7 @@ def _double_quoted(text: str) -> str:
     return _STRING.sub(double, text)
 
 
-def _too_deep(text: str) -> bool:
+def too_deep(text: str) -> bool:
     """Whether arrays and objects are nested deeper than `_DEEPEST`."""
     if text.count("[") + text.count("{") <= _DEEPEST:
         return False
@@ -165,48 +122,26 @@ def _too_deep(text: str) -> bool:
     return max(depths, default=0) > _DEEPEST
 
 
-def json_values(text: str, exact: bool = False) -> list[Any]:
-    """All values that a text holds, one after the other, for `data_reader`, which raises Inexact for some that are not
-    `exact`: that takes longer. ValueError if the text is not JSON.
-    """
-    text = _double_quoted(text.removeprefix("\ufeff"))
-    if _too_deep(text):
-        raise ValueError("nested too deeply")
-    found, at = [], _SPACE.match(text).end()  # type: ignore[union-attr]
-    while at < len(text):
-        value, at = _EXACT_DECODER.raw_decode(text, at) if exact else _decoded(text, at)
-        found.append(value)
-        at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
-    return found
-
-
-def data_reader(type: DataType, zone: tzinfo = UTC) -> Callable[[Any], Any]:
-    """The function from a value of `json_values`, not null, to an internal value. Times without an offset are those of
-    `zone`. It raises ValueError for what does not fit."""
-    scalars: _Scalars = {**_SCALARS, **_EXACT, "timestamp": partial(_moment, zone)}
-    return _converter(type, scalars, _nullable, _exact_decimal)
-
-
-def _converter(
+def converter(
     type: DataType,
-    scalars: _Scalars,
+    scalars: Scalars,
     field: Callable[[Callable[[Any], Any]], Callable[[Any], Any]],
     decimal: Callable[[Any, DecimalType], Decimal],
 ) -> Callable[[Any], Any]:
-    """The function from a JSON value, not null, to an internal value; it raises _Wrong, or ValueError.
+    """The function from a JSON value, not null, to an internal value; it raises Wrong, or ValueError.
 
     `field` says what becomes of a wrong field of a struct.
     """
-    inner = partial(_converter, scalars=scalars, field=field, decimal=decimal)
+    inner = partial(converter, scalars=scalars, field=field, decimal=decimal)
     match type:
         case StructType(fields):
             members = [(f.name, field(inner(f.type))) for f in fields]
             return lambda value: _struct(value, members)
         case ArrayType(element):
-            item = _nullable(inner(element))
+            item = nullable(inner(element))
             return lambda value: [item(x) for x in _of(value, list)]
         case MapType(_, entry):
-            name, item = scalars["string"], _nullable(inner(entry))
+            name, item = scalars["string"], nullable(inner(entry))
             return lambda value: {name(k): item(v) for k, v in _of(value, dict).items()}
         case DecimalType():
             return lambda value: decimal(value, type)
@@ -218,7 +153,8 @@ def _converter(
     raise ValueError(f"no JSON for {type}")
 
 
-def _nullable(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def nullable(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same function for a value that may be null."""
     return lambda value: None if value is None else convert(value)
 
 
@@ -226,7 +162,7 @@ def _lenient(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def field(value: Any) -> Any:
         try:
             return None if value is None else convert(value)
-        except _Wrong:
+        except Wrong:
             return None
 
     return field
@@ -234,7 +170,7 @@ def _lenient(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def _of(value: Any, kind: type[Any]) -> Any:
     if not isinstance(value, kind):
-        raise _Wrong
+        raise Wrong
     return value
 
 
@@ -245,81 +181,34 @@ def _struct(value: Any, members: list[tuple[str, Callable[[Any], Any]]]) -> tupl
 
 def _integer(value: Any, limit: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not -limit <= value < limit:
-        raise _Wrong
+        raise Wrong
     return value
 
 
-def _double(value: Any) -> float:
+def double(value: Any) -> float:
+    """A number, or one of the texts that stand for what JSON has no number for."""
     if isinstance(value, float):  # NaN and Infinity, the only floats that the decoder makes
         return value
-    if isinstance(value, str) and not isinstance(value, _Number):
+    if isinstance(value, str) and not isinstance(value, JsonNumber):
         if value not in _SPECIAL:
-            raise _Wrong
+            raise Wrong
         return _SPECIAL[value]
-    if isinstance(value, bool) or not isinstance(value, int | _Number):
-        raise _Wrong
+    if isinstance(value, bool) or not isinstance(value, int | JsonNumber):
+        raise Wrong
     return float(str(value))  # infinite where `float(value)` of an integer would be an error
 
 
 def _decimal(value: Any, type: DecimalType) -> Decimal:
     if isinstance(value, bool | float) or not isinstance(value, int | str):
-        raise _Wrong
+        raise Wrong
     try:
         return fit_decimal(Decimal(value), type) if not isinstance(value, str) else caster(_TEXT, type)(value)
     except ExpressionFailure:
-        raise _Wrong from None
-
-
-def _exact_decimal(value: Any, type: DecimalType) -> Decimal:
-    if isinstance(value, bool | float) or not isinstance(value, int | str):
-        raise _Wrong
-    return decimal_of(value, type) if isinstance(value, str) else exact_decimal(Decimal(value), type)
-
-
-def _finite(value: Any) -> float:
-    """A number of double precision: infinite only if the text says so."""
-    found = _double(value)
-    if math.isinf(found) and isinstance(value, int | _Number):
-        raise _Wrong
-    return found
-
-
-def _single(value: Any) -> float:
-    found = _finite(value)
-    rounded = to_float32(found)
-    if math.isinf(rounded) and not math.isinf(found):
-        raise _Wrong
-    return rounded
-
-
-def _text(value: Any) -> str:
-    """A text as UTF-8 can have it, without half of a surrogate pair; other values as they are written."""
-    if isinstance(value, dict | list):
-        if not isinstance(value, _Object | _Array):
-            raise Inexact
-        value = value.written
-    found = value if isinstance(value, str) else compact(value, str)
-    found.encode()  # UnicodeEncodeError is a ValueError
-    return found
-
-
-def _day(value: Any) -> int:
-    if not isinstance(value, str) or isinstance(value, _Number):
-        raise _Wrong
-    return date_of(value)
-
-
-def _moment(zone: tzinfo, value: Any) -> int:
-    """A timestamp of a text; of a whole number the one after so many seconds since 1970."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return seconds_of(value)
-    if not isinstance(value, str) or isinstance(value, _Number):
-        raise _Wrong
-    return timestamp_of(value, zone)
+        raise Wrong from None
 
 
 def _string(value: Any) -> str:
-    return _whole(value if isinstance(value, str) and not isinstance(value, _Number) else compact(value))
+    return _whole(value if isinstance(value, str) and not isinstance(value, JsonNumber) else compact(value))
 
 
 def _whole(text: str) -> str:
@@ -334,7 +223,7 @@ def compact(value: Any, number: Callable[[str], str] = lambda text: java_double(
             return "null"
         case bool():
             return "true" if value else "false"
-        case _Number():
+        case JsonNumber():
             return str(value) if value.lstrip("-").isdigit() else number(value)
         case float():
             return f'"{java_double(value)}"'
@@ -352,7 +241,7 @@ def _binary(value: Any) -> bytes:
     try:
         return base64.b64decode(_of(value, str), validate=True)
     except ValueError:
-        raise _Wrong from None
+        raise Wrong from None
 
 
 def _timestamp(value: Any) -> int:
@@ -362,25 +251,23 @@ def _timestamp(value: Any) -> int:
 
 
 def _parsed(parse: Callable[[str], int | None], value: Any) -> int:
-    if isinstance(value, _Number):
-        raise _Wrong
+    if isinstance(value, JsonNumber):
+        raise Wrong
     found = parse(_of(value, str))
     if found is None:
-        raise _Wrong
+        raise Wrong
     return found
 
 
-_SCALARS: _Scalars = {
+SCALARS: Scalars = {
     "boolean": lambda value: _of(value, bool),
-    "float": lambda value: to_float32(_double(value)),
-    "double": _double,
+    "float": lambda value: to_float32(double(value)),
+    "double": double,
     "string": _string,
     "binary": _binary,
     "date": lambda value: _parsed(parse_date, value),
     "timestamp": _timestamp,
 }
-_EXACT: _Scalars = {"float": _single, "double": _finite, "string": _text, "date": _day}
-"""How values of data are read that `from_json` is lenient about."""
 
 
 # ---------------------------------------------------------------------------------------------------------- writing

@@ -1,7 +1,7 @@
 """Records in JSON as rows of declared columns: texts in, columns of their types out, and why a text cannot be read.
 
 Arrow reads all texts of a batch at once; where it does not take one of them, texts are read one by one. Guarantees:
-either way a text gives the same rows, by the rules of `json_text.data_reader`; one that gives none is a row with the
+either way a text gives the same rows, by the rules of `json_data.data_reader`; one that gives none is a row with the
 reason. Not for where texts come from.
 """
 
@@ -21,7 +21,8 @@ import pyarrow.json as pj
 
 from vsc.plan.nodes import Column
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, StructType
-from vsc.runtime.expressions.json_text import Inexact, compact, data_reader, json_values
+from vsc.runtime.expressions.json_data import Inexact, data_reader, json_values
+from vsc.runtime.expressions.json_text import compact
 from vsc.runtime.records import Int64s
 from vsc.runtime.spark.misfits import misfit, shown
 from vsc.runtime.text_columns import dates_of, timestamps_of
@@ -101,7 +102,8 @@ class JsonReader:
         kinds = [_arrow_type(column.type, column.name in counted) for column in self.columns]
         try:
             objects = pc.ascii_trim_whitespace(texts.cast(pa.string()))
-            if None in kinds or not pc.all(pc.and_(pc.starts_with(objects, "{"), pc.ends_with(objects, "}"))).as_py():
+            ends = pc.and_(pc.starts_with(objects, "{"), pc.ends_with(objects, "}"))
+            if any(kind is None for kind in kinds) or not pc.all(ends).as_py():
                 return None
             found = _read(objects, pa.schema(zip((c.name for c in self.columns), kinds, strict=True)))
         except pa.ArrowInvalid:
@@ -109,7 +111,7 @@ class JsonReader:
         if found.num_rows != len(texts):
             return None
         arrays = [self._typed(found.column(i).combine_chunks(), c.type) for i, c in enumerate(self.columns)]
-        return None if None in arrays else arrays
+        return None if any(array is None for array in arrays) else arrays
 
     def _in_seconds(self, text: bytes) -> set[str]:
         """The columns of timestamps that are numbers in this text: others are likely to be as well."""

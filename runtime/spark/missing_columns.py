@@ -31,7 +31,7 @@ from vsc.plan.nodes import Column, Node, Plan
 from vsc.plan.settings import of_files
 from vsc.plan.types import STRING
 from vsc.runtime.errors import MissingColumnError
-from vsc.runtime.expressions.json_text import json_values
+from vsc.runtime.expressions.json_data import json_values
 from vsc.runtime.operators.source.partition_folders import folder_texts
 from vsc.runtime.spark.csv import CsvCells
 from vsc.runtime.spark.csv_dialect import CsvDialect

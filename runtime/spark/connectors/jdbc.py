@@ -21,7 +21,7 @@ from vsc.extras import required
 from vsc.plan.nodes import Node, Sink, Source
 from vsc.plan.types import ArrayType, DataType, MapType, ScalarType, StructType
 from vsc.runtime.errors import DatabaseTableError
-from vsc.runtime.expressions.json_text import data_reader, json_values
+from vsc.runtime.expressions.json_data import data_reader, json_values
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
 from vsc.runtime.spark.connectors.jdbc_database import Database
 from vsc.runtime.spark.connectors.jdbc_sink import JdbcSink
