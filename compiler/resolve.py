@@ -29,10 +29,14 @@ def resolve(file: syntax.File, stem: str, complete: bool = True) -> tuple[Topolo
     sinks = tuple(s for s in file.statements if isinstance(s, syntax.SinkDecl))
     lost = {n.text for n in file.broken}
     topology = connect(name, nodes, sinks, complete)
-    unknown = [n for n in _references(topology) if n.text not in nodes and n.text not in lost]
+    unknown = [
+        name
+        for name in _references(topology)
+        if name.text not in nodes and name.text not in lost and not name.text.startswith(file.begun)
+    ]
     written = {sink.name for sink in sinks}
     findings.extend(_unknown(n, nodes, syntax.LOST if n in written else ()) for n in unknown)
-    return replace(topology, complete=complete and not findings), tuple(findings)
+    return replace(topology, complete=complete and not findings, unfinished=file.unfinished), tuple(findings)
 
 
 def _topology_name(file: syntax.File, stem: str, findings: list[Finding]) -> str:

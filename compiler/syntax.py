@@ -574,9 +574,13 @@ Statement = TopologyName | SourceDecl | DerivedDecl | SinkDecl
 class File:
     """A parsed file: its statements in order, without those that could not be parsed.
 
-    `broken` has the names that the missing statements would have declared, if they can be read. Uses of these names
-    must not be reported.
+    `broken` has the names that the missing statements would have declared, if they can be read; `begun` the beginnings
+    of names on which a statement breaks off, empty if it does so before its name. Uses of these names must not be
+    reported. `unfinished` has the names of nodes whose statements lack their ``;``: what is wrong with a statement that
+    reads one of them is not known yet.
     """
 
     statements: tuple[Statement, ...]
     broken: tuple[Name, ...] = ()
+    begun: tuple[str, ...] = ()
+    unfinished: frozenset[str] = frozenset()

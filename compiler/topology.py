@@ -24,7 +24,7 @@ class Topology:
 
     `nodes` holds the first declaration of every name, in the order of the file; `sinks` every sink statement, also of
     unknown nodes. `complete` is false if a statement, a name or an input is known to be missing: then the absence of
-    something proves nothing.
+    something proves nothing. `unfinished` has the nodes whose statements are not finished.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Topology:
     sinks: tuple[syntax.SinkDecl, ...]
     complete: bool
     graph: nx.DiGraph[str]
+    unfinished: frozenset[str] = frozenset()
 
     def lost(self, sink: syntax.SinkDecl) -> str | None:
         """Which lost records a sink writes, ``dropped`` or ``missed``; None if it writes a node.
@@ -63,6 +64,10 @@ class Topology:
     def above(self, name: str) -> frozenset[str]:
         """`name`, and every node that it is computed from; none if there is no such node."""
         return frozenset((name, *nx.ancestors(self.graph, name))) if name in self.nodes else frozenset()
+
+    def readers(self, names: Iterable[str]) -> frozenset[str]:
+        """Every node that reads one of `names`, directly or through others."""
+        return frozenset().union(*(nx.descendants(self.graph, name) for name in names if name in self.nodes))
 
     def order(self) -> tuple[str, ...]:
         """The nodes: inputs first, otherwise in the order of the file. Those on a cycle, or after one, are left out."""

@@ -51,6 +51,11 @@ _SYNTAX = {
     "VSC019": "chained comparisons",
     "VSC020": "a number or a duration that is too large",
     "VSC021": "`of` after a sink's node",
+    "VSC022": "a missing comma",
+    "VSC023": "brackets that do not match",
+    "VSC024": "a merge conflict that is not resolved",
+    "VSC025": "an operation or a query inside another one",
+    "VSC026": "a placeholder of another tool",
 }
 
 _STRUCTURE = {

@@ -1,66 +1,187 @@
-"""What to write instead of a function that the language does not have: a similar name, or another form."""
+"""What to write instead of a function of Spark SQL, Flink SQL, ksqlDB or PostgreSQL that the language does not have.
+
+A similar name of another system's function is never suggested for it: ``ilike`` is not ``like``, ``to_unix_timestamp``
+is not ``to_timestamp``.
+"""
 
 from __future__ import annotations
+
+from functools import cache
 
 from vsc.compiler.diagnostics.suggest import misspelt, nearest
 from vsc.plan.functions import AGGREGATES, FUNCTIONS
 
-__all__ = ["instead_of"]
+__all__ = ["instead_of", "instead_of_column"]
 
-_CLOCKS = ("now", "current_timestamp", "current_date", "current_time", "localtimestamp", "unix_timestamp")
+_TYPES = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date",
+          "timestamp")  # fmt: skip
 _SYNONYMS = {
-    "btrim": "trim", "ceiling": "ceil", "char_length": "length", "date_diff": "datediff", "dayofmonth": "day",
-    "endswith": "ends_with", "ifnull": "coalesce", "iff": "if", "iif": "if", "lcase": "lower", "len": "length",
-    "nvl": "coalesce", "startswith": "starts_with", "substr": "substring", "ucase": "upper",
+    "arg_max": "max_by", "arg_min": "min_by", "argmax": "max_by", "argmin": "min_by", "array_agg": "collect_list",
+    "array_length": "size", "array_size": "size", "average": "avg", "btrim": "trim", "cardinality": "size",
+    "ceiling": "ceil", "char_length": "length", "character_length": "length", "collect": "collect_list",
+    "date_diff": "datediff", "dayofmonth": "day", "endswith": "ends_with",
+    "first_value": "first", "ifnull": "coalesce", "iff": "if", "iif": "if", "last_value": "last", "lcase": "lower",
+    "len": "length", "mean": "avg", "nvl": "coalesce", "row": "struct", "safe_divide": "try_divide",
+    "startswith": "starts_with",
+    "substr": "substring",
+    "ucase": "upper",
 }  # fmt: skip
 """Other names of functions that the language has, with the same arguments."""
-_NOT_HERE = frozenset(
-    ("bin", "bround", "dateadd", "days", "dayofyear", "from_csv", "from_xml", "hours", "make_date", "make_timestamp",
-     "months", "pow", "power", "rint", "sha", "sha1", "sin", "sinh", "sum0", "time_trunc", "to_csv", "to_timestamp_ltz",
-     "to_timestamp_ntz", "to_xml", "try_make_timestamp", "try_to_time", "xxhash32", "years")
+
+_EVENT_TIME = "use `event_time()`: a result does not depend on when it is computed"
+_NO_POSITION = "no function gives the position of a text in another: `contains(text, part)` says whether it occurs"
+_NO_PATTERN = "there are no regular expressions but in `split`: use `like`, `contains`, `starts_with` or `ends_with`"
+_NO_TEXT = "nothing replaces it: `substring`, `concat`, `replace`, `upper`, `lower` and `trim` build texts"
+_NO_MATHS = "nothing replaces it: numbers have `+ - * / %`, `abs`, `round`, `floor` and `ceil`"
+_NO_FORMAT = "no function formats a time: write `cast(x as string)`, `year(x)`, `month(x)` or `date_trunc('month', x)`"
+_NO_ZONES = "a timestamp is an instant, without a time zone: the option `time_zone` of `files` reads local times"
+_NO_MONTHS = "nothing replaces it: add days with `date_add(x, 30)`, a duration with `x + 30 days`"
+_NO_ARRAY = (
+    "nothing replaces it: `explode STREAM by ARRAY as NAME` makes a row of each element, to filter or to aggregate"
+)
+_NO_MAP = "nothing replaces it: an element of a map is `m['key']`, the number of them `size(m)`"
+_NO_CHANCE = "nothing replaces it: a result depends on the records alone, never on chance"
+_NO_AGGREGATE = (
+    "nothing replaces it: an aggregate has `count`, `sum`, `avg`, `min`, `max` and `collect_list`, among others"
+)
+_NO_WINDOW = (
+    "there are no window functions: an aggregate's `first`, `last`, `min_by` and `max_by` keep a value of one row"
+)
+_NO_CODE = "nothing replaces it: `md5`, `sha2` and `xxhash64` make hashes"
+_JSON = "write `from_json(text, 'a string, b int').a`: the schema says what to read"
+_TO_JSON = "write `to_json(struct(x as a, y as b))`"
+_WINDOW = "write `aggregate ... group by ... window tumbling (size = 1 hour)`"
+_BOUND = "write `window_start` or `window_end`: they are columns of a windowed table"
+_EXPLODE = "write an operation: `stream NAME = explode STREAM by ARRAY as NAME;`"
+_JOINED = "write `collect_list(x) as texts`, and join them in a `map`: `concat_ws(',', texts)`"
+_PART = "write `year(x)`, `quarter(x)`, `month(x)`, `day(x)`, `hour(x)`, `minute(x)` or `second(x)`"
+_CAST = "write `cast(x as TYPE)`, or `try_cast(x as TYPE)` for a null where it fails"
+_NUMBER = "write `cast(x as decimal(12, 2))`, or `try_cast` for a null where it fails"
+_DIFFERENCE = "write `datediff(end, start)` for days, `(unix_millis(b) - unix_millis(a)) / 1000` for seconds"
+_ADD = "write `x + 1 day` for a timestamp, `date_add(x, 1)` for a date"
+_SETS = "write an aggregate for each set of groups"
+
+_HELPS = (
+    ("now current_timestamp current_date current_time localtimestamp localtime unix_timestamp getdate sysdate "
+     "systimestamp proctime rowtime curdate", _EVENT_TIME),
+    ("instr position locate strpos charindex find_in_set index_of indexof", _NO_POSITION),
+    ("regexp_extract regexp_extract_all regexp_like regexp_matches regexp_substr regexp_count regexp_instr rlike "
+     "regexp regexp_split_to_array similar_to", _NO_PATTERN),
+    ("lpad rpad repeat reverse initcap space format format_string printf format_number soundex levenshtein ascii chr "
+     "overlay translate quote_literal mask splitpart initialcap", _NO_TEXT),
+    ("pow power sqrt cbrt exp ln log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh cot pi e degrees "
+     "radians factorial rint bround bin conv width_bucket geo_distance", _NO_MATHS),
+    ("to_char strftime format_datetime format_date format_timestamp formatdatetime timestamptostring datetostring "
+     "date_format dayname monthname", _NO_FORMAT),
+    ("from_utc_timestamp to_utc_timestamp convert_timezone convert_tz timezone at_timezone to_timestamp_tz "
+     "make_interval",
+     _NO_ZONES),
+    ("add_months months_between last_day next_day months years", _NO_MONTHS),
+    ("array_contains array_distinct array_sort sort_array array_max array_min slice array_position array_union "
+     "array_intersect array_except array_remove arrays_zip arrays_overlap transform filter exists forall aggregate "
+     "reduce zip_with sequence generate_series array_append array_prepend array_concat any all", _NO_ARRAY),
+    ("map_keys map_values map_entries map_from_arrays map_from_entries map_concat map_filter str_to_map split_to_map "
+     "as_map map_contains_key map create_map", _NO_MAP),
+    ("rand random randn uuid gen_random_uuid monotonically_increasing_id shuffle", _NO_CHANCE),
+    ("median mode percentile percentile_cont percentile_disc percentile_approx approx_percentile quantile "
+     "approx_quantile stddev stddev_pop stddev_samp stdev corr covar_pop covar_samp skewness kurtosis histogram topk "
+     "topkdistinct bit_and bit_or bit_xor", _NO_AGGREGATE),
+    ("row_number rank dense_rank percent_rank ntile lag lead nth_value cume_dist", _NO_WINDOW),
+    ("crc32 sha sha1 base64 unbase64 hex unhex encode to_base64 from_base64 xxhash32 aes_encrypt", _NO_CODE),
+    ("json_value json_query get_json_object json_extract json_extract_scalar json_extract_path json_extract_path_text "
+     "extractjsonfield json_tuple parse_json variant_get json_get jsonb_extract_path_text json_unquote", _JSON),
+    ("json_object json_build_object to_jsonb json_array json_build_array row_to_json to_json_string", _TO_JSON),
+    ("tumble tumbling hop hopping cumulate window time_window time_bucket date_bin time_slice timewindow", _WINDOW),
+    ("session session_window", "write `aggregate ... group by ... window session (gap = 5 minutes)`"),
+    ("tumble_start tumble_end tumble_rowtime hop_start hop_end session_start session_end windowstart windowend "
+     "window_start window_end window_time", _BOUND),
+    ("explode explode_outer posexplode unnest inline inline_outer stack flatten lateral", _EXPLODE),
+    ("string_agg listagg group_concat wm_concat array_to_string", _JOINED),
+    ("date_part datepart extract", _PART),
+    ("convert safe_cast cast_to to_varchar to_string str tostring", _CAST),
+    ("to_number to_decimal to_int to_integer to_double parse_int parse_float try_to_number tonumber toint", _NUMBER),
+    ("timestampdiff timediff timestamp_diff datetime_diff", _DIFFERENCE),
+    ("dateadd timestampadd date_sub_interval timestamp_add datetime_add adddate", _ADD),
+    ("rollup cube grouping grouping_id grouping_sets", _SETS),
+    ("approx_count_distinct count_distinct approx_distinct hll_count", "write `count(distinct x)`"),
+    ("every bool_and", "write `min(case when x then 1 else 0 end) = 1`"),
+    ("some bool_or", "write `max(case when x then 1 else 0 end) = 1`"),
+    ("count_if countif", "write `count(case when x then 1 end)`"),
+    ("sum_if sumif", "write `sum(case when condition then x end)`"),
+    ("variance var_pop", "write `avg(x * x) - avg(x) * avg(x)`"),
+    ("any_value arbitrary", "write `first(x)` or `last(x)`"),
+    ("latest_by_offset", "write `last(x)`: the last one by event time"),
+    ("earliest_by_offset", "write `first(x)`: the first one by event time"),
+    ("from_unixtime", "write `timestamp_seconds(x)`, which is a timestamp"),
+    ("strptime parse_timestamp parse_datetime stringtotimestamp",
+     "write `to_timestamp(text, 'yyyy-MM-dd HH:mm:ss')`"),
+    ("parse_date stringtodate", "write `to_date(text, 'yyyy-MM-dd')`"),
+    ("epoch_ms epoch_millis to_millis", "write `unix_millis(x)`, or `timestamp_millis(x)` the other way round"),
+    ("epoch to_epoch epoch_seconds", "write `unix_seconds(x)`"),
+    ("hash murmur_hash murmur3_hash farm_fingerprint", "write `xxhash64(x)`, which gives other numbers"),
+    ("days hours try_make_timestamp time_trunc try_to_time sum0", "`vsc explain VSC112` lists the functions"),
+    ("left", "write `substring(x, 1, n)`"),
+    ("right", "write `substring(x, -n)`"),
+    ("array_join", "write `concat_ws(',', x)`"),
+    ("string_to_array", "write `split(x, ',')`"),
+    ("split_part", "write `split(x, ',')[0]` for the first part"),
+    ("sign signum", "write `case when x > 0 then 1 when x < 0 then -1 else 0 end`"),
+    ("trunc truncate", "write `cast(x as bigint)` for a number, `date_trunc('day', x)` for a timestamp"),
+    ("square", "write `x * x`"),
+    ("mod", "write `x % y`"),
+    ("div", "write `floor(x / y)`"),
+    ("nvl2", "write `if(x is not null, y, z)`"),
+    ("zeroifnull", "write `coalesce(x, 0)`"),
+    ("nullifzero", "write `nullif(x, 0)`"),
+    ("isnull", "write `x is null`"),
+    ("isnotnull", "write `x is not null`"),
+    ("decode switch choose", "write `case x when ... then ... end`"),
+    ("ilike", "write `lower(x) like 'a%'`"),
+    ("date_sub subdate", "write `date_add(x, -days)`"),
+    ("dayofyear", "write `datediff(x, cast(date_trunc('year', x) as date)) + 1`"),
+    ("week weekofyear isoweek week_of_year", "write `date_trunc('week', x)`: the start of its week"),
+    ("weekday isodow day_of_week", "write `dayofweek(x)`: 1 is Sunday"),
+    ("to_date_time todate to_datetime str_to_date date_parse", "write `to_timestamp(text, 'yyyy-MM-dd')`"),
+    ("make_date date_from_parts", "write `to_date(text, 'yyyy-MM-dd')`"),
+    ("make_timestamp timestamp_from_parts", "write `to_timestamp(text, 'yyyy-MM-dd')`"),
+    ("to_timestamp_ltz to_timestamp_ntz", "write `to_timestamp(text)`, or `timestamp_millis(x)` for a number"),
+    ("timestamp_micros", "write `timestamp_millis(cast(x / 1000 as bigint))`"),
+    ("unix_micros", "write `unix_millis(x) * 1000`"),
+    ("unix_date", "write `datediff(x, to_date('1970-01-01'))`"),
+    ("to_unix_timestamp", "write `unix_seconds(x)` for a timestamp, `unix_seconds(to_timestamp(x))` for a text"),
+    ("sha224 sha256 sha384 sha512", "write `sha2(x, 256)`"),
+    ("named_struct struct_pack", "write `struct(x as a, y as b)`"),
+    ("regexp_replace", "write `replace(x, search, replacement)`: it takes a text, not a pattern"),
+    ("get try_element_at nth", "write `a[i]`, from 0, or `element_at(a, i)`, from 1"),
+    ("headers rowkey rowpartition rowoffset", "declare a column for it: the options of `kafka` say what it reads"),
+    ("from_csv to_csv from_xml to_xml from_protobuf from_avro",
+     "nothing replaces it: the `format` of a source reads rows"),
+    ("current_user session_user user database current_database version",
+     "nothing replaces it: give a variable, `${name}`"),
 )  # fmt: skip
-"""Functions of other systems, without one that does the same here, whose names are similar to one that does not."""
-_ELSEWHERE = {
-    "count_if": "`count(case when x then 1 end)`",
-    "countif": "`count(case when x then 1 end)`",
-    "date_format": "`cast(x as string)`, `year(x)`, `month(x)`, ..., or `date_trunc('month', x)`",
-    "date_sub": "`date_add(x, -days)`",
-    "decode": "`case x when ... then ... end`",
-    "ilike": "`lower(x) like 'a%'`",
-    "isnotnull": "`x is not null`",
-    "isnull": "`x is null`",
-    "mod": "`x % y`",
-    "named_struct": "`struct(x as a, y as b)`",
-    "regexp_replace": "`replace(x, search, replacement)`",
-    "session_window": "`aggregate ... group by ... window session (gap = 5 minutes)`",
-    "sha224": "`sha2(x, 224)`",
-    "sha256": "`sha2(x, 256)`",
-    "sha384": "`sha2(x, 384)`",
-    "sha512": "`sha2(x, 512)`",
-    "timestamp_diff": "`unix_millis(b) - unix_millis(a)`",
-    "timestamp_micros": "`timestamp_millis(cast(x / 1000 as bigint))`",
-    "to_unix_timestamp": "`unix_seconds(x)` for a timestamp, `unix_seconds(to_timestamp(x))` for a text",
-    "unix_micros": "`unix_millis(x) * 1000`",
-    "window": "`aggregate ... group by ... window tumbling (size = 1 hour)`",
-}
-"""Spark SQL functions, with what to write for them here."""
+"""Names of other systems' functions, with what to write here."""
+
+
+@cache
+def _helps() -> dict[str, str]:
+    return {name: help for names, help in _HELPS for name in names.split()}
 
 
 def instead_of(name: str) -> tuple[str, str | None]:
-    """The help for a call of `name`, which is not a function of the language, and the name that certainly replaces it.
-
-    The function of another system is not a misspelling: ``ilike`` is not ``like``, ``to_unix_timestamp`` is not
-    ``to_timestamp``.
-    """
-    lower = name.lower()
-    if lower in _CLOCKS:
-        return "use `event_time()`: a result does not depend on when it is computed", None
-    if lower in _ELSEWHERE:
-        return f"write {_ELSEWHERE[lower]}", None
+    """The help for a call of `name`, which is not a function, and the name that certainly replaces it."""
+    lower, known = name.lower(), {**FUNCTIONS, **AGGREGATES}
+    if lower in _helps():
+        return _helps()[lower], None
     if lower in _SYNONYMS:
-        return f"write `{FUNCTIONS[_SYNONYMS[lower]].signature}`", _SYNONYMS[lower]
-    known = (*FUNCTIONS, *AGGREGATES)
-    similar = None if lower in _NOT_HERE else nearest(name, known)
+        return f"write `{known[_SYNONYMS[lower]].signature}`", _SYNONYMS[lower]
+    if lower in (*_TYPES, "decimal"):
+        return f"write `cast(x as {lower})`", None
+    similar = nearest(name, known)
     if similar is None:
         return "`vsc explain VSC112` lists the functions", None
     return f"did you mean `{similar}`?", misspelt(name, known)
+
+
+def instead_of_column(name: str) -> str | None:
+    """The help for `name`, which is not a column but means a time in other systems."""
+    return _EVENT_TIME if _helps().get(name.lower()) is _EVENT_TIME else None

@@ -20,7 +20,6 @@ from vsc.compiler.diagnostics.wording import code, listed, named
 from vsc.compiler.expressions.catalogue import CallSite, typed_call
 from vsc.compiler.expressions.coercion import can_cast, convert
 from vsc.compiler.expressions.doubts import Doubts
-from vsc.compiler.expressions.elsewhere import instead_of
 from vsc.compiler.expressions.operators import (
     Operand,
     arithmetic,
@@ -285,10 +284,13 @@ class _Typer:
             message = f"`{name}` is an aggregate function, and this expression sees one row at a time"
             raise refuse("VSC115", expr.span, message, "select it in an `aggregate ... group by`")
         if name not in FUNCTIONS:
-            self.operands(*expr.args)
             if name == "try_cast":
                 raise refuse("VSC222", expr.span, "`try_cast` needs a type", "write `try_cast(... as TYPE)`")
+            from vsc.compiler.expressions.elsewhere import instead_of  # a text without mistakes does not need it
+
             help, meant = instead_of(name)
+            if meant is not None and self.scope.aggregate is None:  # else its arguments may be right, in another place
+                self.operands(*expr.args)
             fix = None if meant is None else Fix(expr.name.span, meant)
             raise refuse("VSC112", expr.name.span, f"there is no function `{name}`", help, fix)
         signature = FUNCTIONS[name]

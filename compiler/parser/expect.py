@@ -46,7 +46,7 @@ def expected_at(text: str, offset: int) -> Expected | None:
 
 def _read(tables: Tables, tokens: Tokens, mark: int) -> tuple[Machine, int, bool]:
     """The machine just before the mark, the first token of its statement, and whether it got stuck earlier."""
-    from vsc.compiler.parser.mistakes import starts_statement
+    from vsc.compiler.parser.missing import starts_statement
 
     semicolon = tables.number["SEMICOLON"]
     machine, first, failed = _machine(tables, tokens), 0, False

@@ -21,7 +21,7 @@ from vsc.plan.types import STRING, DataType
 
 __all__ = ["ExpressionBuilder", "TypePart"]
 
-_SQL_CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
+_SQL_CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False, "Null": None, "True": True, "False": False, "None": None}
 _LEVELS = {"or": 1, "and": 2, "+": 3, "-": 3, "||": 3, "*": 4, "/": 4, "%": 4}
 TypePart = tuple[syntax.Name | None, DataType]
 
@@ -140,9 +140,10 @@ class ExpressionBuilder:
 
     def _on_column_name(self, span: Span, name: syntax.Name) -> syntax.ColumnRef | syntax.Literal:
         if name.text in _SQL_CONSTANTS and not name.quoted:
-            help = f"write `{name.text.lower()}`; a column of that name needs backticks"
+            new = "null" if name.text == "None" else name.text.lower()
+            help = f"write `{new}`; a column of that name needs backticks"
             message = f"keywords are written in lower case: `{name.text}`"
-            self.findings.append(Finding("VSC007", span, message, (), help, Fix(span, name.text.lower())))
+            self.findings.append(Finding("VSC007", span, message, (), help, Fix(span, new)))
             return syntax.Literal(_SQL_CONSTANTS[name.text], span)
         return syntax.ColumnRef((name,), span)
 
@@ -224,8 +225,8 @@ class ExpressionBuilder:
         return syntax.Comparison(self._operator(op), left, right, span, op)
 
     def _operator(self, op: Span) -> Any:
-        written = self.tokens.text[op.start : op.end]
-        return {"!=": "<>", "==": "=", "<=>": "=", "=>": ">=", "&&": "and"}.get(written, written.lower())
+        written = self.tokens.meant.get(op.start, self.tokens.text[op.start : op.end])
+        return "<>" if written == "!=" else written
 
     def _on_or_op(self, span: Span, token: int) -> Span:
         return span
@@ -269,10 +270,11 @@ class ExpressionBuilder:
     # types
 
     def _on_plain_type(self, span: Span, name: syntax.Name) -> syntax.WrittenType:
-        return self._type(span, lambda: types.plain_type(name))
+        return self._type(span, lambda: types.plain_type(name), types.meant_type(name, []))
 
     def _on_sized_type(self, span: Span, name: syntax.Name, *sizes: int) -> syntax.WrittenType:
-        return self._type(span, lambda: types.sized_type(name, [self.integer(size) for size in sizes], span))
+        written = [self.integer(size) for size in sizes]
+        return self._type(span, lambda: types.sized_type(name, written, span), types.meant_type(name, written))
 
     def _on_nested_type(
         self, span: Span, name: syntax.Name, *parts: syntax.WrittenType | TypePart
@@ -283,10 +285,11 @@ class ExpressionBuilder:
     def _on_field(self, span: Span, name: syntax.Name, type: syntax.WrittenType) -> TypePart:
         return (name, type.type)
 
-    def _type(self, span: Span, make: Callable[[], DataType]) -> syntax.WrittenType:
+    def _type(self, span: Span, make: Callable[[], DataType], meant: DataType | None = None) -> syntax.WrittenType:
+        """The type that `make` gives; if there is none, the one that is `meant`, so that the rest can be checked."""
         try:
             return syntax.WrittenType(make(), span)
         except types.TypeProblem as problem:
             self.findings.append(problem.finding)
-            self.flawed = True
-            return syntax.WrittenType(STRING, span)
+            self.flawed = self.flawed or meant is None
+            return syntax.WrittenType(meant or STRING, span)

@@ -23,6 +23,21 @@ class Foreign(NamedTuple):
 
 FOREIGN = {
     "==": Foreign("`==` is not an operator here", "write `=`", "=", sure=True),
+    "===": Foreign("`===` is not an operator here", "write `=`", "=", sure=True),
+    "!==": Foreign("`!==` is not an operator here", "write `<>`", "<>", sure=True),
+    ":=": Foreign("`:=` is not part of the language", "a node and an option are written with `=`, a column with `as`"),
+    "=<": Foreign("`=<` is not an operator here", "write `<=`", "<=", sure=True),
+    "**": Foreign("`**` is not an operator here", "multiply: `x * x`", "*"),
+    "<<": Foreign("there are no operators on bits", "multiply: `x * 2`", "*"),
+    "->": Foreign(
+        "`->` is not part of the language",
+        "a field of a struct is `s.f`, an element of a map `m['k']`; there are no lambdas",
+    ),
+    "->>": Foreign(
+        "`->>` is not part of the language",
+        "a field of a struct is `s.f`, an element of a map `m['k']`; there are no lambdas",
+    ),
+    "++": Foreign("`++` is not an operator here", "add with `+`; texts are joined with `||`"),
     "<=>": Foreign("`<=>` is not an operator here", "write `a = b or (a is null and b is null)`", "="),
     "=>": Foreign("`=>` is not an operator here", "write `>=`", ">="),
     "&&": Foreign("`&&` is not an operator here", "write `and`", "and", sure=True),
@@ -40,6 +55,14 @@ _NAMES = {
     "\u2060": "a word joiner",
     "\u00ad": "a soft hyphen",
 }
+_BITS = ("there are no operators on bits", "conditions are joined by `and` and `or`, texts by `||`")
+_PATTERNS = ("`~` is not an operator here", "there are no regular expressions: use `like` or `contains`")
+_OTHERS = {
+    "~": _PATTERNS, "&": _BITS, "|": _BITS, "^": _BITS,
+    "{": ("there are no braces in the language", "options stand in `(` and `)`, a variable is `${name}`"),
+    "}": ("there are no braces in the language", "options stand in `(` and `)`, a variable is `${name}`"),
+    "\\": ("there is no `\\` in the language", "a statement can span several lines; in a string it is plain text"),
+}  # fmt: skip
 _QUOTES = "‘’‚‛“”„‟«»´"
 _DASHES = "‐‑‒–—−"
 
@@ -55,6 +78,10 @@ def describe_character(run: str, first: str) -> tuple[str, str, str | None]:
     if first in _DASHES:
         meant = "-" if len(run) == 1 else None
         return f"`{first}` ({point}) is not part of the language", "write the plain `-`", meant
+    if first in _OTHERS:
+        return *_OTHERS[first], None
+    if run.startswith("!~"):
+        return *_PATTERNS, None
     if first == "!":
         return "`!` is not an operator here", "write `not`", "not " if run == "!" else None
     if first.isalpha():

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.parser.place import Explanation, Place
+from vsc.compiler.parser.surroundings import closing, input_of, opening, text
 from vsc.plan.functions import AGGREGATES
 
-__all__ = ["sql_clause"]
+__all__ = ["SORTING", "sql_clause"]
 
 _CLAUSE_ENDS = frozenset(("select", "materialize", "window", "order", "limit", ";"))
 _NULLS_DO_NOT_COUNT = ("count", "sum", "avg", "min", "max")
-_SORTING = "remove it: a stream never ends, so it cannot be sorted; an aggregate can keep the `min_by` or `max_by`"
+SORTING = "remove it: a stream never ends, so it cannot be sorted; an aggregate can keep the `min_by` or `max_by`"
 
 
 def sql_clause(place: Place) -> Explanation | None:
@@ -33,7 +34,7 @@ def sql_clause(place: Place) -> Explanation | None:
     if word == "filter" and called and place.word_at(place.index + 2).lower() == "where":
         return _refused(place, "an aggregate does not take a `filter`", _filter(place))
     if (word == "order" and following == "by") or (word == "limit" and following.isdigit()):
-        return _refused(place, f"there is no `{'order by' if word == 'order' else word}`", _SORTING)
+        return _refused(place, f"there is no `{'order by' if word == 'order' else word}`", SORTING)
     if place.word_at(place.index - 1).lower() == "distinct" and place.word_at(place.index - 2).lower() == "select":
         return _refused(place, "there is no `select distinct`", "group by the columns: `aggregate INPUT group by ...`")
     if word == "(" and _in_key(place):
@@ -50,8 +51,8 @@ def _having(place: Place) -> str:
     condition, index, missing = [], place.index + 1, ""
     while (word := place.word_at(index)) and word.lower() not in _CLAUSE_ENDS:
         if word.lower() in AGGREGATES and place.word_at(index + 1) == "(":
-            end = _closing(place, index + 1)
-            call, index = _text(place, index, end), end
+            end = closing(place, index + 1)
+            call, index = text(place, index, end), end
             word = _column_of(place, call)
             if not word:
                 word, missing = "value", f"select {code(f'{call} as value')}, and "
@@ -70,42 +71,34 @@ def _column_of(place: Place, call: str) -> str:
         if word == ";":
             break
         if index != place.index and word.lower() in AGGREGATES and place.word_at(index + 1) == "(":
-            end = _closing(place, index + 1)
-            if _text(place, index, end) == call and place.word_at(end + 1) == "as":
+            end = closing(place, index + 1)
+            if text(place, index, end) == call and place.word_at(end + 1) == "as":
                 return place.word_at(end + 2)
     return ""
 
 
 def _over(place: Place) -> str:
     """The aggregate, joined back to its input; for functions that number rows, aggregates that keep one row per key."""
-    start = _opening(place, place.index - 1) - 1
-    call, end = _text(place, start, place.index - 1), _closing(place, place.index + 1)
+    start = opening(place, place.index - 1) - 1
+    call, end = text(place, start, place.index - 1), closing(place, place.index + 1)
     inside = [place.word_at(index).lower() for index in range(place.index + 2, end)]
     if place.word_at(start).lower() not in AGGREGATES or inside[:2] != ["partition", "by"] or "order" in inside:
         return "aggregate: `first`, `last`, `min_by` and `max_by` keep a value of one row of each key; add `window ...`"
-    keys = _text(place, place.index + 4, end - 1)
+    keys = text(place, place.index + 4, end - 1)
     alias = place.word_at(end + 2) if place.word_at(end + 1) == "as" else "value"
-    source = _input(place)
+    source = input_of(place)
     table = _called(alias, "_table")
     aggregate = f"table {table} = aggregate {source} group by {keys} select {call} as {alias};"
     return f"aggregate and join: {code(aggregate)}, then {code(f'join {source} with {table} on {keys} select ...')}"
 
 
-def _input(place: Place) -> str:
-    """The name of the statement's first input, which follows the operation."""
-    for index in range(place.first, place.index):
-        if place.word_at(index) == "=":
-            return place.word_at(index + 2)
-    return "INPUT"
-
-
 def _filter(place: Place) -> str:
     """An aggregate of a ``case`` if the function ignores nulls, else a filter on the input."""
-    start = _opening(place, place.index - 1) - 1
-    name, argument = place.word_at(start), _text(place, start + 2, place.index - 2)
-    condition = _text(place, place.index + 3, _closing(place, place.index + 1) - 1)
+    start = opening(place, place.index - 1) - 1
+    name, argument = place.word_at(start), text(place, start + 2, place.index - 2)
+    condition = text(place, place.index + 3, closing(place, place.index + 1) - 1)
     if name.lower() not in _NULLS_DO_NOT_COUNT:
-        return f"aggregate what is left of the input: {code(f'filter {_input(place)} where {condition}')}"
+        return f"aggregate what is left of the input: {code(f'filter {input_of(place)} where {condition}')}"
     value = "1" if argument == "*" else argument
     return f"write {code(f'{name}(case when {condition} then {value} end)')}"
 
@@ -122,7 +115,7 @@ def _in_key(place: Place) -> bool:
 
 def _rekey(place: Place) -> str:
     kind, name = place.word_at(place.first), place.word_at(place.first + 1)
-    call = _text(place, place.index - 1, _closing(place, place.index))
+    call = text(place, place.index - 1, closing(place, place.index))
     if kind == "stream":
         rekey = f"stream {_called(name, '_by')} = rekey {name} by {call} as k;"
         return f"remove it, and compute the key after the source: {code(rekey)}"
@@ -133,33 +126,3 @@ def _rekey(place: Place) -> str:
 def _called(written: str, suffix: str) -> str:
     """The name of a new node: a name, as it is written, with a suffix."""
     return named(written.strip("`").replace("``", "`") + suffix)
-
-
-def _closing(place: Place, index: int) -> int:
-    """The token that closes the parenthesis at `index`; the statement's last token if nothing closes it."""
-    depth = 0
-    while (word := place.word_at(index)) and word != ";":
-        depth += (word == "(") - (word == ")")
-        if depth == 0:
-            return index
-        index += 1
-    return index - 1
-
-
-def _opening(place: Place, index: int) -> int:
-    """The token that opens the parenthesis closed at `index`."""
-    depth = 0
-    while index > place.first:
-        word = place.word_at(index)
-        depth += (word == ")") - (word == "(")
-        if depth == 0:
-            break
-        index -= 1
-    return index
-
-
-def _text(place: Place, first: int, last: int) -> str:
-    """The text from one token to another, on one line."""
-    if last < first:
-        return ""
-    return " ".join(place.tokens.text[place.tokens.starts[first] : place.tokens.ends[last]].split())

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from vsc.compiler.diagnostics.model import Finding, Fix, Label
-from vsc.compiler.parser.foreign import FOREIGN, describe_character
+from vsc.compiler.parser.foreign import FOREIGN, Foreign, describe_character
 from vsc.compiler.parser.tables import Tables, load_tables
 from vsc.compiler.source import Span
 
@@ -29,6 +29,7 @@ UNITS = {
 
 MAX_MILLISECONDS = 2**63 - 1
 _MAX_DIGITS = 38  # the widest decimal
+_CONFLICT = r"(?m:^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?\r?$)"  # a line with which Git marks a merge conflict
 
 
 @dataclass(slots=True)
@@ -36,7 +37,9 @@ class Tokens:
     """The tokens in order; the last one is the end of the text.
 
     `kinds` holds terminals, `starts` and `ends` hold character offsets. `durations` maps the index of a duration token
-    to its milliseconds. `damaged` holds the indexes of tokens that replace text that was already reported.
+    to its milliseconds. `damaged` holds the indexes of tokens that replace text that was already reported. `meant`
+    holds, by its start, the text as which a mistaken token is read. `told` holds
+    reserved words that were reported as names.
     """
 
     text: str
@@ -45,6 +48,8 @@ class Tokens:
     ends: list[int] = field(default_factory=list)
     durations: dict[int, int] = field(default_factory=dict)
     damaged: set[int] = field(default_factory=set)
+    meant: dict[int, str] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
 
     def add(self, kind: int, start: int, end: int) -> None:
         """Append a token."""
@@ -61,9 +66,12 @@ class Tokens:
         return Span(self.starts[index], self.ends[index])
 
 
-def tokenize(text: str) -> tuple[Tokens, list[Finding]]:
-    """The tokens of `text`, and findings for text that is not a token. Never raises."""
-    lexer = _Lexer(text, load_tables())
+def tokenize(text: str, cut: bool = False) -> tuple[Tokens, list[Finding]]:
+    """The tokens of `text`, and findings for text that is not a token. Never raises.
+
+    With `cut`, a string that holds a line that begins a statement is an open one, whose quote is missing on its line.
+    """
+    lexer = _Lexer(text, load_tables(), cut)
     lexer.run()
     return lexer.tokens, lexer.findings
 
@@ -74,7 +82,8 @@ def _pattern() -> re.Pattern[str]:
     patterns = tables.patterns
     signs = sorted(tables.signs, key=lambda sign: (-len(sign), sign))
     alternatives = [
-        ("SKIP", rf"(?:\s|\ufeff)+|{patterns['COMMENT']}"),
+        ("CONFLICT", _CONFLICT),
+        ("SKIP", rf"(?:[^\S\n]|\ufeff)+|\n+|{patterns['COMMENT']}"),
         ("FOREIGN", "|".join(re.escape(sign) for sign in sorted(FOREIGN, key=len, reverse=True))),
         ("NAME", patterns["NAME"]),
         ("NUMBER", r"\.?[0-9][A-Za-z0-9_.]*(?:(?<=[0-9][eE])[+-][0-9][A-Za-z0-9_.]*)?"),
@@ -86,12 +95,17 @@ def _pattern() -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in alternatives))
 
 
+_ARROW = Foreign("an option is not written with `=>`", "write `=`", "=", sure=True)
+
+
 class _Lexer:
-    def __init__(self, text: str, tables: Tables) -> None:
-        self.text, self.tables = text, tables
+    def __init__(self, text: str, tables: Tables, cut: bool) -> None:
+        self.text, self.tables, self.cut = text, tables, cut
         self.tokens = Tokens(text)
         self.findings: list[Finding] = []
         self.long_string: Span | None = None  # the last string that spans several lines
+        self.conflict = False  # whether a conflict was reported, and is not at its end
+        self.braces = 0  # how many braces were reported, and are not closed
 
     def run(self) -> None:
         match_at, text, names = _pattern().match, self.text, self.tables.words
@@ -117,9 +131,14 @@ class _Lexer:
                 at = self._number(start, at)
             elif kind == "FOREIGN":
                 at = self._foreign(match.group(), start, at)
+            elif kind == "CONFLICT":
+                at = self._conflict(start, at)
             else:
                 assert kind is not None
                 if kind == "STRING" and "\n" in match.group():
+                    if self.cut and self._swallows(match.group()):
+                        at = self._unclosed("'", start)
+                        continue
                     self.long_string = Span(start, at)
                 tokens.add(self.tables.number[kind], start, at)
         tokens.add(self.tables.end, len(text), len(text))
@@ -156,8 +175,11 @@ class _Lexer:
         elif rest[0] == ".":
             message, help = f"`{written}` is not a number", "a number is written as `12`, `1.5` or `1e6`"
         else:
-            message = f"the number `{digits}` runs into `{rest}`"
-            new, help = f"{digits} {rest}" if rest in UNITS else None, "put a space or a sign between the two"
+            from vsc.compiler.parser.numbers import runs_into  # only for a text with mistakes, like those below
+
+            message, help, new = runs_into(digits, rest)
+            if rest in UNITS and digits.isdigit():
+                message, new = f"the number `{digits}` runs into `{rest}`", f"{digits} {rest}"
         self.report("VSC003", start, end, message, help if new is None else f"write `{new}`", new)
         self._damaged("INTEGER", start, end)
         return end
@@ -197,6 +219,8 @@ class _Lexer:
     def _foreign(self, sign: str, start: int, end: int) -> int:
         """Reports a sign or comment from another language and reads it as what was meant. Returns where to continue."""
         foreign = FOREIGN[sign]
+        if sign == "=>" and self._names_option():
+            foreign = _ARROW
         if foreign.comment_end is not None:
             stop = self.text.find(foreign.comment_end, end)
             end = len(self.text) if stop < 0 else stop + len(foreign.comment_end.strip("\n"))
@@ -204,12 +228,31 @@ class _Lexer:
             return end
         if sign == '"':
             return self._double_quoted(start)
-        self.report("VSC008", start, end, foreign.message, foreign.help, foreign.meant if foreign.sure else None)
-        if foreign.meant in self.tables.signs:
-            self.tokens.add(self.tables.signs[foreign.meant], start, end)
-        else:
-            self.tokens.add(self.tables.words[foreign.meant], start, end)
+        if foreign is not _ARROW or all(finding.message != _ARROW.message for finding in self.findings):
+            self.report("VSC008", start, end, foreign.message, foreign.help, foreign.meant if foreign.sure else None)
+        if not foreign.meant:
+            self._damaged("NAME", start, end)
+            return end
+        self.tokens.meant[start] = foreign.meant
+        signs = self.tables.signs
+        self.tokens.add(signs.get(foreign.meant) or self.tables.words[foreign.meant], start, end)
         return end
+
+    def _names_option(self) -> bool:
+        """Whether the last token is a name behind a parenthesis or a comma, as that of an option is."""
+        kinds, names = self.tokens.kinds, self.tables.names
+        return len(kinds) > 1 and kinds[-1] == self.tables.name and names[kinds[-2]] in ("LPAR", "COMMA")
+
+    def _conflict(self, start: int, end: int) -> int:
+        """Reports a merge conflict once. Returns where to continue: only its first version is read."""
+        if not self.conflict:
+            self.report("VSC024", start, end, "a merge conflict is not resolved",
+                        "keep one of the two versions, and remove the lines that Git has added")  # fmt: skip
+        from vsc.compiler.parser.strange import conflict_end
+
+        after = conflict_end(self.text, start)
+        self.conflict = self.text[start] == "<"
+        return after
 
     def _double_quoted(self, start: int) -> int:
         match = re.compile(r'"[^"\n]*"').match(self.text, start)
@@ -227,6 +270,13 @@ class _Lexer:
         text, character = self.text, self.text[start]
         if character in "'`":
             return self._unclosed(character, start)
+        from vsc.compiler.parser.strange import placeholder
+
+        other = placeholder(text, start)
+        if other is not None:
+            self.report("VSC026", start, other.end, other.message, other.help)
+            self._damaged("STRING", start, other.end)
+            return other.end
         if text.startswith("${", start):
             match = re.compile(r"\$\{[^}\n]*\}?").match(text, start)
             end = match.end() if match else start + 2
@@ -245,8 +295,11 @@ class _Lexer:
                 tokens.kinds.pop(), tokens.ends.pop()
             while end < len(text) and (text[end].isalnum() or text[end] == "_"):
                 end += 1
-        message, help, new = describe_character(text[start:end], character)
-        self.report("VSC001", start, end, message, help, new)
+        self.braces += (character == "{") - (character == "}")
+        if character != "}" or self.braces < 0:
+            message, help, new = describe_character(text[start:end], character)
+            self.report("VSC001", start, end, message, help, new)
+        self.braces = max(self.braces, 0)
         self._damaged("NAME", start, end)
         return end
 
@@ -262,11 +315,31 @@ class _Lexer:
             self.report("VSC002", start, end, "this name in backticks is not closed on its line", "add the closing `")
             self._damaged("QUOTED", start, end)
             return end
+        from vsc.compiler.parser.strange import glued_string
+
+        glued = glued_string(self.text, self.text.rfind("\n", 0, start) + 1, start)
+        if glued is not None:
+            start = self._withdraw(glued.start)
         labels: tuple[Label, ...] = ()
-        if self.long_string is not None:
+        if glued is None and self.long_string is not None:
             place = Span(self.long_string.start, self.long_string.start + 1)
             labels = (Label(place, "this string spans several lines: its closing quote may be missing"),)
         help = "add the closing '; inside a string a ' is written ''"
         self.findings.append(Finding("VSC002", Span(start, end), "this string is not closed", labels, help))
         self._damaged("STRING", start, end)
         return end
+
+    def _swallows(self, string: str) -> bool:
+        """Whether a string has a line that begins a statement."""
+        from vsc.compiler.parser.strange import STARTS
+
+        return STARTS.search(string) is not None
+
+    def _withdraw(self, start: int) -> int:
+        """Takes back the tokens from `start` on. Returns `start`."""
+        tokens = self.tokens
+        while tokens.starts and tokens.starts[-1] >= start:
+            tokens.kinds.pop(), tokens.starts.pop(), tokens.ends.pop()
+        tokens.damaged = {index for index in tokens.damaged if index < len(tokens.kinds)}
+        self.findings = [finding for finding in self.findings if finding.span.start < start]
+        return start

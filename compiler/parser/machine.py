@@ -140,6 +140,15 @@ class Machine:
             stack = (*stack[:-length], self.tables.states[stack[-length - 1]][nonterminal])
         return ""
 
+    def reads(self, terminals: Sequence[int], index: int, count: int) -> bool:
+        """Whether `terminals`, and then `count` tokens from `index` on, could be read here."""
+        stacks = {tuple(self.stack)}
+        for terminal in terminals:
+            stacks = {after for stack in stacks if (after := self._after(stack, terminal)) is not None}
+        for place in range(index, min(index + count, len(self.tokens.kinds))):
+            stacks = self._step(stacks, place)
+        return bool(stacks)
+
     def terminal(self, index: int) -> int:
         """The terminal as which to read the token at `index` here. Decides between keyword and name."""
         kind, tables = self.tokens.kinds[index], self.tables

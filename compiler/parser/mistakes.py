@@ -14,32 +14,21 @@ from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.diagnostics.suggest import misspelt, nearest
 from vsc.compiler.diagnostics.wording import code, string
 from vsc.compiler.parser.habits import sql_clause
-from vsc.compiler.parser.lexer import Tokens
 from vsc.compiler.parser.machine import Failure, Machine
+from vsc.compiler.parser.missing import bracket, comma, incomplete, starts_statement
 from vsc.compiler.parser.place import Explanation, Place, Repair
+from vsc.compiler.parser.surroundings import open_bracket
 from vsc.compiler.parser.units import duration_mistake
 from vsc.compiler.parser.wording import found, one_of
+from vsc.compiler.parser.wrong_expressions import wrong_expression
+from vsc.compiler.parser.wrong_operations import OTHER_JOINS, form_of, wrong_operation
+from vsc.compiler.parser.wrong_options import wrong_options
+from vsc.compiler.parser.wrong_sources import wrong_source
+from vsc.compiler.parser.wrong_statements import wrong_statement
 from vsc.compiler.source import Span
 
-__all__ = ["broken_off", "explain", "starts_statement"]
+__all__ = ["explain"]
 
-_SQL_STATEMENTS = frozenset(
-    (
-        "select",
-        "insert",
-        "create",
-        "with",
-        "update",
-        "delete",
-        "drop",
-        "alter",
-        "from",
-        "use",
-        "set",
-        "describe",
-        "show",
-    )
-)
 _COMPARISONS = ("EQUAL", "LESSTHAN", "MORETHAN", "IS", "IN", "BETWEEN", "LIKE", "NOT")
 _COMPARISON_SIGNS = frozenset(["=", "<>", "!=", "<", "<=", ">", ">="])
 _NO_PATTERNS = "there are no regular expressions: use `like`, `starts_with`, `ends_with` or `contains`"
@@ -53,48 +42,7 @@ _OTHER_OPERATORS = {
     "xor": "write `a <> b`",
 }
 """Operators of SQL's dialects. Some are similar to one of the language that means something else."""
-_OTHER_JOINS = {
-    "inner": "write `join`: a join without a word before it is an inner join",
-    "right": "swap the inputs and write `left join`; the left input of a join with a table is the stream",
-    "full": "write `outer join`",
-    "cross": "there is no cross join: every join uses the key",
-    "asof": "write `join`: with a versioned table, a record finds the row of its own time",
-}
-
-
 _COLUMN = re.compile(r"[\w.`]+")
-
-
-def starts_statement(tokens: Tokens, index: int) -> bool:
-    """Whether the token at `index` is the first on its line and clearly begins a statement."""
-    start = tokens.starts[index]
-    if tokens.text[tokens.text.rfind("\n", 0, start) + 1 : start].strip():
-        return False
-    words = [tokens.word(i) for i in range(index, min(index + 3, len(tokens.kinds)))]
-    words += [""] * (3 - len(words))
-    if words[0] in ("stream", "table"):
-        return words[2] in ("=", "(")
-    return (
-        words[:2] == ["global", "table"]
-        or (words[0] == "sink" and words[2] in ("to", "of"))
-        or (words[0] == "topology" and words[2] == ";")
-    )
-
-
-def broken_off(tokens: Tokens, first: int, index: int) -> Explanation | None:
-    """Explains an unexpected token right after a word that begins a new statement; None if there is no such word.
-
-    The statement at `first` is then incomplete. The word that begins the next statement was read as a name, since most
-    words can be names.
-    """
-    if index - 1 <= first or not starts_statement(tokens, index - 1):
-        return None
-    if index - 2 in tokens.damaged:
-        return None, None
-    end = tokens.ends[index - 2]
-    return Finding(
-        "VSC005", Span(end, end), "the statement is not complete", (), "complete it, and end it with `;`"
-    ), None
 
 
 def explain(machine: Machine, failure: Failure, first: int) -> Explanation:
@@ -104,7 +52,10 @@ def explain(machine: Machine, failure: Failure, first: int) -> Explanation:
     `first` is the first token of the statement.
     """
     place = Place(machine, failure, first)
-    if place.damaged():
+    told = place.tokens.told
+    if place.word in told:
+        return None, Repair(place.tables.name, consumes=True) if "NAME" in place.expected else None
+    if place.damaged() or (place.index - 1 > first and place.word_at(place.index - 1) in told):
         return None, None
     for mistake in _MISTAKES:
         explanation = mistake(place)
@@ -133,15 +84,6 @@ def _upper_case(place: Place) -> Explanation | None:
             before.lower(),
         ), None
     return None
-
-
-def _sql_statement(place: Place) -> Explanation | None:
-    if place.index != place.first or place.word.lower() not in _SQL_STATEMENTS:
-        return None
-    help = "write `stream NAME = map INPUT select ...;`, and `sink NAME to CONNECTOR (...);` to write it out"
-    if place.word_at(place.index + 1).lower() in ("stream", "table", "global"):
-        help = f"leave out `{place.word}`"
-    return place.finding("VSC010", f"`{place.word}` does not begin a statement: a topology declares nodes", help), None
 
 
 def _chained_comparison(place: Place) -> Explanation | None:
@@ -179,9 +121,10 @@ def _unquoted_value(place: Place) -> Explanation | None:
 def _reserved_name(place: Place) -> Explanation | None:
     if place.terminal not in place.tables.reserved or "NAME" not in place.expected:
         return None
-    if "LPAR" in place.expected and place.word_at(place.index + 1) not in (",", ")", ";", "."):
+    if "LPAR" in place.expected and place.word_at(place.index + 1) not in (",", ")", ";", ".", "as"):
         return None  # where an expression is expected; a part of it is more likely missing
     message = f"`{place.word}` is a reserved word"
+    place.tokens.told.add(place.word)
     finding = place.finding("VSC017", message, f"to use it as a name, put it in backticks: `` `{place.word}` ``")
     return finding, Repair(place.tables.name, consumes=True)
 
@@ -197,8 +140,8 @@ def _misspelled(place: Place) -> Explanation | None:
     near = nearest(place.word, words)
     if near is None or ("AS" in place.expected and len(near) < 4):  # more likely a new name whose `as` is missing
         return None
-    finding = place.finding("VSC005", f"{one_of(place.expected, place.tables)}, found {found(place.name, place.word)}",
-                            f"did you mean `{near}`?", new=misspelt(place.word, words))  # fmt: skip
+    message, help = f"unknown word `{place.word}`", f"did you mean `{near}`?"
+    finding = place.finding("VSC005", message, help, new=misspelt(place.word, words))
     return finding, Repair(place.tables.number[words[near]], consumes=True)
 
 
@@ -218,7 +161,13 @@ def _window(place: Place) -> Explanation | None:
 def _missing_as(place: Place) -> Explanation | None:
     if "AS" not in place.expected or not place.is_word() or place.word in place.tables.words:
         return None
-    several = "COMMA" in place.expected
+    several = "COMMA" in place.expected and open_bracket(place) is None
+    if not place.machine.reads([place.tables.number["AS"]], place.index, 2):
+        if several and place.word_at(place.index + 1).isidentifier() and "OR" in place.expected:
+            return place.finding(
+                "VSC022", "a comma is missing between two columns", f"write `,` before `{place.word}`"
+            ), None
+        return None
     alias = place.tables.number["AS"]
     place.machine.take(alias, place.index, inserted=True)
     source = place.machine.last(2)
@@ -238,37 +187,59 @@ def _missing_as(place: Place) -> Explanation | None:
 
 def _other_dialect(place: Place) -> Explanation | None:
     """Forms of SQL and other dialects that this language writes differently."""
-    if "JOIN" in place.expected and place.word.lower() in _OTHER_JOINS:
-        help = _OTHER_JOINS[place.word.lower()]
+    fact = None
+    if "JOIN" in place.expected and place.word.lower() in OTHER_JOINS:
+        fact, help = f"there is no `{place.word} join`", OTHER_JOINS[place.word.lower()]
     elif place.word.lower() == "select" and "FILTER" in place.expected:
         help = "write `map INPUT select ...`"
     elif place.word.lower() == "from" and {"COMMA", "SEMICOLON"} <= set(place.expected):
+        fact = "the input of an operation does not follow `from`"
         help = "write the input before `select`, as in `map INPUT select ...`"
     elif place.name == "WHERE" and {"SEMICOLON", "SELECT"} & set(place.expected):
+        fact = "only a `filter` has a `where`"
         help = "filter in a separate statement, as in `stream NAME = filter INPUT where ...;`"
     elif _as_of(place):
+        fact = "a join does not say as of which time"
         help = "leave it out: a join with a versioned table finds the row that was valid at the record's own time"
     elif place.expected == ["EQUAL"]:
         help = "write `=`" if place.before != "STRING" else "an option has a name, as in `path = '...'`"
     elif place.word == "outer" and place.word_at(place.index - 1) == "left":
+        fact = "there is no `left outer join`"
         help = "write `left join`"
     elif place.word == ":" and place.word_at(place.index + 1) == ":":
         help = "write `cast(... as TYPE)`"
     elif "COLON" in place.expected and place.is_word():
-        help = f"write {code(f'{place.word_at(place.index - 1)}: {place.word}')}"
+        return _member(place)
     elif place.name == "AS" and "EQUAL" in place.expected and "OR" not in place.expected:
         help = "write `=`"
     elif place.name in ("RPAR", "COMMA") and "AS" in place.expected and "COMMA" not in place.expected:
+        fact = "a `cast` needs a type"
         help = "write `cast(... as TYPE)`"
     elif place.name == "DURATION" and place.word_at(place.index - 1) == "interval":
-        help = f"write `{place.word}`"
+        fact, help = "a duration is written without `interval`", f"write `{place.word}`"
     elif place.name == "SEMICOLON" and place.expected == ["LPAR"]:
+        fact = f"the options of `{place.word_at(place.index - 1)}` are missing"
         help = f"write `{place.word_at(place.index - 1)} ()`"
     elif place.name == "STRING" and place.word_at(place.index - 1) in ("date", "timestamp", "interval"):
-        help = f"write `cast({place.word} as date)`, `to_timestamp({place.word})`, or a duration such as `1 day`"
+        fact = f"there are no literals that begin with `{place.word_at(place.index - 1)}`"
+        help = f"write `cast({place.word} as date)`, or `to_timestamp({place.word})`"
     else:
         return None
-    return _unexpected(place, help, _edit(place))
+    return _unexpected(place, help, _edit(place), fact)
+
+
+def _member(place: Place) -> Explanation:
+    """A name or a type inside ``<...>`` after a name: ``struct<a int>``, ``map<string int>``."""
+    before, opened = place.word_at(place.index - 1), place.index - 1
+    while opened > place.first and place.word_at(opened) != "<":
+        opened -= 1
+    if place.word_at(opened - 1).lower() == "map":
+        fix = Fix(Span(place.span.start - 1, place.span.start - 1), ",")
+        return Finding("VSC022", place.span, "a comma is missing between the types of a map", (),
+                       f"write `map<{before}, {place.word}>`", fix), None  # fmt: skip
+    return _unexpected(
+        place, f"write `{before}: {place.word}`", _edit(place), "a `:` stands between a member and its type"
+    )
 
 
 def _edit(place: Place) -> Fix | None:
@@ -298,28 +269,53 @@ def _as_of(place: Place) -> bool:
     return "GRACE" in place.expected and [place.word_at(place.index - i) for i in (2, 1)] == ["as", "of"]
 
 
-def _unexpected(place: Place, help: str | None = None, fix: Fix | None = None) -> Explanation:
+def _unexpected(place: Place, help: str | None = None, fix: Fix | None = None, fact: str | None = None) -> Explanation:
+    """The finding for a token that belongs elsewhere; `fact` says why, if that is known."""
     if place.index == place.first and "TOPOLOGY" in place.expected:
         expected = "a statement begins with `topology`, `stream`, `table`, `global table` or `sink`"
     else:
         expected = one_of(place.expected, place.tables)
     if help is None and place.terminal in place.tables.reserved and "NAME" in place.expected:
         help = f"as a name, `{place.word}` needs backticks"
-    message = f"{expected}, found {found(place.name, place.word)}"
+    if help is None:
+        help = _form(place)
+    message = fact or f"{expected}, found {found(place.name, place.word)}"
     return Finding("VSC005", place.span, message, (), help, fix), None
+
+
+def _form(place: Place) -> str:
+    """The form of the statement, as a last resort."""
+    form = form_of(place)
+    if form is not None:
+        return f"the form is `{form}`"
+    head = place.word_at(place.first)
+    if head == "sink":
+        return "the form is `sink NODE to CONNECTOR (OPTION = VALUE, ...)`"
+    if head == "topology":
+        return "the form is `topology NAME;`"
+    if head in ("stream", "table", "global") and place.index > place.first:
+        return "the form is `KIND NAME (COLUMN TYPE, ...) from CONNECTOR (...) key COLUMN`, or `KIND NAME = OPERATION`"
+    return "remove it, or begin with one of them; `;` ends a statement"
 
 
 _MISTAKES: tuple[Callable[[Place], Explanation | None], ...] = (
     _upper_case,
-    _sql_statement,
     _chained_comparison,
     _missing_semicolon,
+    incomplete,
+    wrong_statement,
+    bracket,
+    comma,
+    wrong_source,
+    wrong_options,
+    sql_clause,
+    _window,
+    wrong_operation,
+    wrong_expression,
     duration_mistake,
     _unquoted_value,
-    sql_clause,
     _other_dialect,
     _reserved_name,
-    _window,
     _misspelled,
     _missing_as,
 )

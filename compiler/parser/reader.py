@@ -29,6 +29,7 @@ __all__ = [
 MAX_CHARACTERS = 4_000_000
 """Longer texts are refused: nobody writes them by hand, and reading them would take minutes."""
 
+_BEGINNINGS = ("stream", "table", "global", "sink", "topology")
 _NO_VARIABLES: Mapping[str, str] = {}
 
 
@@ -72,14 +73,36 @@ def parse(text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> Parsed:
     refused = _refused(text)
     if refused is not None:
         return Parsed(syntax.File((), ()), (refused,))
-    reader = _Reader(text, _building(variables))
-    statements, broken = reader.file()
+    reader = _file(text, _building(variables))
+    statements = reader.statements
     if not reader.findings and not any(isinstance(s, syntax.SourceDecl | syntax.DerivedDecl) for s in statements):
         help = "declare a source, as in `stream NAME (id bigint) from files (path = '...', format = 'json');`"
         end = len(text.rstrip())
         reader.findings.append(Finding("VSC013", Span(end, end), "the file declares no stream and no table", (), help))
-    findings = sorted(reader.findings, key=lambda finding: finding.span)
-    return Parsed(syntax.File(tuple(statements), tuple(broken)), tuple(findings))
+    file = syntax.File(tuple(statements))
+    if reader.findings:
+        from vsc.compiler.parser.lost import begun_names, declared_names
+
+        nodes = [s for s in statements if isinstance(s, syntax.SourceDecl | syntax.DerivedDecl)]
+        known, unfinished = {node.name.text for node in nodes}, set(map(id, reader.unfinished))
+        file = syntax.File(
+            tuple(statements),
+            tuple(name for name in declared_names(reader.tokens, reader.broken) if name.text not in known),
+            begun_names(reader.tokens, reader.broken),
+            frozenset(node.name.text for node in nodes if id(node) in unfinished),
+        )
+    return Parsed(file, _sorted(reader.findings))
+
+
+def _sorted(findings: list[Finding]) -> tuple[Finding, ...]:
+    """The findings in the order of their places, without signs inside of a form that is reported as a whole."""
+    wide = [f.span for f in findings if f.code == "VSC010"]
+
+    def inside(span: Span) -> bool:
+        return any(one.start <= span.start and span.end <= one.end for one in wide)
+
+    kept = (finding for finding in findings if finding.code != "VSC008" or not inside(finding.span))
+    return tuple(sorted(kept, key=lambda finding: finding.span))
 
 
 def read_statements(text: str, builder: Callable[[Tokens], Builder]) -> Read:
@@ -87,9 +110,10 @@ def read_statements(text: str, builder: Callable[[Tokens], Builder]) -> Read:
     refused = _refused(text)
     if refused is not None:
         return Read(Tokens(text), (), (refused,))
-    reader = _Reader(text, builder)
-    statements, _ = reader.file()
-    return Read(reader.tokens, tuple(statements), tuple(sorted(reader.findings, key=lambda finding: finding.span)))
+    reader = _file(text, builder)
+    return Read(
+        reader.tokens, tuple(reader.statements), tuple(sorted(reader.findings, key=lambda finding: finding.span))
+    )
 
 
 def parse_expression(text: str, variables: Mapping[str, str] = _NO_VARIABLES) -> ParsedExpression:
@@ -118,6 +142,19 @@ def _refused(text: str) -> Finding | None:
     return None
 
 
+def _file(text: str, builder: Callable[[Tokens], Builder]) -> _Reader:
+    """The reader of a file. A string that has swallowed other statements is read again as one that is not closed."""
+    reader = _Reader(text, builder)
+    reader.file()
+    if reader.findings:
+        from vsc.compiler.parser.lost import swallows
+
+        if swallows(reader.tokens):
+            reader = _Reader(text, builder, cut=True)
+            reader.file()
+    return reader
+
+
 def _building(variables: Mapping[str, str]) -> Callable[[Tokens], StatementBuilder]:
     return lambda tokens: StatementBuilder(tokens, variables, _read_literal)
 
@@ -142,13 +179,20 @@ def _read_literal(text: str) -> syntax.Literal | syntax.Duration | None:
 
 
 class _Reader:
-    """Reads one text."""
+    """Reads one text.
 
-    def __init__(self, text: str, builder: Callable[[Tokens], Builder]) -> None:
+    After `file`, `statements` has its statements, `broken` the first token of each that could not be read and the
+    token after its last, and `unfinished` the statements whose ``;`` is missing.
+    """
+
+    def __init__(self, text: str, builder: Callable[[Tokens], Builder], cut: bool = False) -> None:
         self.tables = load_tables()
-        self.tokens, self.findings = tokenize(text)
+        self.tokens, self.findings = tokenize(text, cut)
         self.builder = builder(self.tokens)
         self.semicolon = self.tables.number["SEMICOLON"]
+        self.statements: list[Any] = []
+        self.broken: list[tuple[int, int]] = []
+        self.unfinished: list[Any] = []
 
     def whole(self, start: str) -> Any:
         """The value of the whole text, read from the start symbol `start`; None if it cannot be read."""
@@ -157,24 +201,34 @@ class _Reader:
         self.findings += self.builder.findings
         return value
 
-    def file(self) -> tuple[list[Any], list[syntax.Name]]:
-        """The statements, and the names that unreadable statements would have declared."""
-        tokens, statements, broken = self.tokens, [], []
-        index = 0
+    def file(self) -> None:
+        """Reads the text as a file."""
+        tokens, index = self.tokens, 0
+        inside = False  # whether the last statement broke off inside brackets, so that its `;` need not be its end
         while tokens.kinds[index] != self.tables.end:
             if tokens.kinds[index] == self.semicolon:
                 index += 1
                 continue
+            if inside and tokens.word(index) not in _BEGINNINGS:
+                index = self._recover(index, index)
+                continue
             machine = Machine(self.tables, tokens, "statement", self.builder.build)
             self.builder.flawed = False
             statement, after = self._read(machine, index)
+            inside = statement is None and self._open(index, after)
             if statement is not None and not self.builder.flawed:
-                statements.append(statement)
+                self.statements.append(statement)
+                if tokens.kinds[after - 1] != self.semicolon:
+                    self.unfinished.append(statement)
             else:
-                broken += _declared(tokens, index)
+                self.broken.append((index, after))
             index = after
         self.findings += self.builder.findings
-        return statements, broken
+
+    def _open(self, first: int, after: int) -> bool:
+        """Whether more brackets are opened than closed from token `first` to before `after`."""
+        words = [self.tokens.word(index) for index in range(first, after)]
+        return words.count("(") > words.count(")")
 
     def _read(self, machine: Machine, first: int) -> tuple[Any, int]:
         """Reads a statement (or the whole text) from token `first` on.
@@ -198,16 +252,21 @@ class _Reader:
                 help = "split it: compute a part in a separate `map`"
                 self.findings.append(Finding("VSC015", self.tokens.span(index), message, (), help))
                 return None, self._recover(first, index)
-            from vsc.compiler.parser.mistakes import broken_off, explain  # a text without mistakes does not need it
+            # a text without mistakes does not need them
+            from vsc.compiler.parser.missing import broken_off
+            from vsc.compiler.parser.mistakes import explain
 
-            cut = broken_off(self.tokens, first, index)
-            index -= cut is not None
-            finding, repair = cut or explain(machine, failure, first)
+            index, (finding, repair) = broken_off(self.tokens, first, index) or (
+                index,
+                explain(machine, failure, first),
+            )
             if finding is not None:
                 self.findings.append(finding)
             if repair is None:
                 return None, self._recover(first, index)
             if repair.terminal is not None:
+                if repair.consumes and repair.terminal in self.tables.texts:
+                    self.tokens.meant[self.tokens.starts[index]] = self.tables.texts[repair.terminal]
                 machine.take(repair.terminal, index, inserted=not repair.consumes)
             index += repair.consumes
             if repair.terminal == self.semicolon:
@@ -216,7 +275,7 @@ class _Reader:
 
     def _recover(self, first: int, index: int) -> int:
         """Where the next statement begins: after the next `;`, or at a line that clearly begins one."""
-        from vsc.compiler.parser.mistakes import starts_statement
+        from vsc.compiler.parser.missing import starts_statement
 
         tokens = self.tokens
         while tokens.kinds[index] != self.tables.end:
@@ -226,16 +285,3 @@ class _Reader:
                 return index
             index += 1
         return index
-
-
-def _declared(tokens: Tokens, index: int) -> list[syntax.Name]:
-    """The name that the statement at `index` would have declared; empty if it cannot be read."""
-    index += tokens.word(index).lower() == "create"
-    words = [tokens.word(i) for i in range(index, min(index + 3, len(tokens.kinds)))]
-    place = index + (2 if words[:2] == ["global", "table"] else 1)
-    if words[0] not in ("stream", "table", "global") or place >= len(tokens.kinds):
-        return []
-    word, span = tokens.word(place), tokens.span(place)
-    if word.startswith("`"):
-        return [syntax.Name(word[1:-1].replace("``", "`"), span, quoted=True)]
-    return [syntax.Name(word, span)] if word.isidentifier() else []

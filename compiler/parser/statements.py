@@ -8,6 +8,7 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.parser.expressions import ExpressionBuilder
+from vsc.compiler.parser.types import is_type_name
 from vsc.compiler.source import Span
 
 __all__ = ["StatementBuilder"]
@@ -90,7 +91,18 @@ class StatementBuilder(ExpressionBuilder):
     # clauses
 
     def _on_column(self, span: Span, name: syntax.Name, type: syntax.WrittenType) -> syntax.ColumnDecl:
+        self._check_order(name, type.span)
         return syntax.ColumnDecl(name, type, span)
+
+    def _check_order(self, name: syntax.Name, type_: Span) -> None:
+        """For ``string id``, says that the name comes first, once, in place of what is wrong with the type."""
+        if not self.findings or self.findings[-1].span != type_ or not is_type_name(name.text):
+            return
+        message = "the name of a column comes before its type"
+        del self.findings[-1]
+        if not any(finding.message == message for finding in self.findings):
+            new = f"{self.tokens.text[type_.start : type_.end]} {name.text}"
+            self.report("VSC016", name.span.to(type_), message, f"write `{new}`", new)
 
     def _on_from_clause(self, span: Span, connector: syntax.ConnectorClause) -> _Clause:
         return _Clause("from", connector, span)
@@ -291,7 +303,7 @@ class StatementBuilder(ExpressionBuilder):
 
 
 def _equated(expression: syntax.Expression, left: str, right: str) -> list[syntax.Expression]:
-    """The left input's side of each equation in ``a.x = b.x and a.y = b.y``; empty for any other expression."""
+    """The left input's side of each equation of columns in ``a.x = b.x and a.y = b.y``; empty if there is none."""
     pending, sides = [expression], []
     while pending:
         part = pending.pop()
@@ -300,7 +312,7 @@ def _equated(expression: syntax.Expression, left: str, right: str) -> list[synta
         elif isinstance(part, syntax.Comparison) and part.op == "=" and isinstance(part.right, syntax.ColumnRef):
             swapped = _qualifier(part.left) == right or _qualifier(part.right) == left
             sides.append(part.right if swapped else part.left)
-        else:
+        elif part is expression:
             return []
     return sides
 

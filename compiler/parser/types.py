@@ -26,7 +26,7 @@ from vsc.plan.types import (
     StructType,
 )
 
-__all__ = ["TYPE_NAMES", "TypeProblem", "nested_type", "plain_type", "sized_type"]
+__all__ = ["TYPE_NAMES", "TypeProblem", "is_type_name", "meant_type", "nested_type", "plain_type", "sized_type"]
 
 _PLAIN: dict[str, DataType] = {
     str(t): t for t in (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING, BINARY, DATE, TIMESTAMP)
@@ -50,6 +50,20 @@ _OTHER_NAMES = {
     "char": "string", "datetime": "timestamp", "timestamp_ntz": "timestamp", "list": "array<T>",
     "row": "struct<a: T, ...>",
 }  # fmt: skip
+
+
+def is_type_name(word: str) -> bool:
+    """Whether `word` names a type, here or in another system."""
+    return word.lower() in TYPE_NAMES or word.lower() in _OTHER_NAMES
+
+
+def meant_type(name: Name, sizes: list[int]) -> DataType | None:
+    """The type that an unknown name most likely means, with which the rest of the text can be checked."""
+    meant = _meant(name.text.lower())
+    if meant is not None and meant.startswith("decimal"):
+        precision, scale = (*sizes, 0)[:2] if sizes else (10, 0)
+        return DecimalType(precision, scale) if scale <= precision <= _MAX_PRECISION and precision else None
+    return _PLAIN.get(meant or "")
 
 
 class TypeProblem(Exception):
@@ -132,10 +146,15 @@ def _form(name: str) -> str:
     return {"array": "`array<T>`", "map": "`map<K, V>`", "struct": "`struct<a: T, b: T>`"}[name]
 
 
+def _meant(lower: str) -> str | None:
+    known = (*_PLAIN, "decimal", *_NESTED)
+    return lower if lower in known else _OTHER_NAMES.get(lower) or nearest(lower, known)
+
+
 def _unknown(name: Name) -> Finding:
     lower = name.text.lower()
     known = (*_PLAIN, "decimal", *_NESTED)
-    meant = lower if lower in known else _OTHER_NAMES.get(lower) or nearest(lower, known)
+    meant = _meant(lower)
     help = f"did you mean `{meant}`?" if meant else "types are " + ", ".join(sorted(known))
     sure = lower if lower in _PLAIN else _SYNONYMS.get(lower)
     fix = None if lower in _OTHER_NAMES else renamed(name.span, lower, known)

@@ -5,17 +5,11 @@ from __future__ import annotations
 from vsc.compiler.diagnostics.model import Finding, Fix
 from vsc.compiler.diagnostics.suggest import misspelt, nearest
 from vsc.compiler.parser.lexer import UNITS
+from vsc.compiler.parser.numbers import SPELLINGS
 from vsc.compiler.parser.place import Explanation, Place
 
 __all__ = ["duration_mistake"]
 
-_HABITS = {
-    **dict.fromkeys(("msec", "msecs", "millis"), "ms"),
-    **dict.fromkeys(("sec", "secs"), "seconds"),
-    **dict.fromkeys(("min", "mins"), "minutes"),
-    **dict.fromkeys(("hr", "hrs"), "hours"),
-}
-"""Abbreviations from other languages."""
 _DAYS = {"week": 7, "weeks": 7, "w": 7}
 _LONG = ("milliseconds", "seconds", "minutes", "hours", "days")
 _TOO_FINE = "the smallest unit is the millisecond, `ms`"
@@ -71,7 +65,7 @@ def _wrong_unit(place: Place, index: int) -> Finding:
         return Finding("VSC004", span, message, (), "units are `ms`, `seconds`, `minutes`, `hours` and `days`")
     if number == "1" and near != "ms":
         near = near.removesuffix("s")
-    sure = written.lower() in _HABITS or misspelt(written, _LONG) is not None
+    sure = written.lower() in SPELLINGS or misspelt(written, _LONG) is not None
     return Finding("VSC004", span, message, (), f"did you mean `{near}`?", Fix(span, near) if sure else None)
 
 
@@ -93,4 +87,4 @@ def _nearest(word: str) -> str | None:
     if word.lower() in _NONE:
         return None
     plural = [unit for unit in UNITS if unit.endswith("s") and unit != "s"]
-    return _HABITS.get(word.lower()) or nearest(word, plural) or nearest(word, UNITS)
+    return SPELLINGS.get(word.lower()) or nearest(word, plural) or nearest(word, UNITS)

@@ -16,6 +16,10 @@ _EXPRESSIONS = _NAMES | _LITERALS | {"LPAR", "NOT", "CASE", "CAST"}
 _OPERATORS = frozenset(
     ("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "EQUAL", "LESSTHAN", "MORETHAN", "OR", "AND", "IS", "IN", "BETWEEN")
 ) | {"LIKE", "NOT", "DOT", "LSQB", "LPAR"}
+_OPERATIONS = frozenset(
+    ("FILTER", "MAP", "EXPLODE", "REKEY", "MERGE", "TO_TABLE", "TO_STREAM", "JOIN", "LEFT", "OUTER", "AGGREGATE",
+     "SUPPRESS", "MATERIALIZE", "DISTINCT")
+)  # fmt: skip
 _KINDS = {
     "NAME": "a name",
     "QUOTED": "a name",
@@ -40,6 +44,9 @@ def one_of(expected: Sequence[str], tables: Tables) -> str:
     elif {"STRING", "INTEGER", "TRUE"} <= left:
         parts.append("a literal")
         left -= _LITERALS
+    if {"FILTER", "MAP", "JOIN"} <= left:
+        parts.append("an operation (`filter`, `map`, `join`, `aggregate`, ...)")
+        left -= _OPERATIONS
     operators = "PLUS" in left or "OR" in left
     if operators:
         left = {name for name in left if name not in _OPERATORS and not name.startswith("__ANON")}

@@ -98,7 +98,17 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_dead_letters(topology, kinds, stores),
     )  # fmt: skip
     found = Survey(source, topology, order, kinds, shapes, stores, statuses, connectors, windows, suppressed)
-    return found, findings
+    return found, _certain(topology, findings)
+
+
+def _certain(topology: Topology, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings, without those in statements that read an unfinished one: what it will give is not known yet."""
+    if not topology.unfinished:
+        return findings
+    readers = topology.readers(topology.unfinished) - topology.unfinished
+    sinks = [sink.span for sink in topology.sinks if sink.name.text in {*readers, *topology.unfinished}]
+    spans = [*sinks, *(topology.nodes[name].span for name in readers)]
+    return tuple(f for f in findings if not any(span.start <= f.span.start < span.end for span in spans))
 
 
 def _is_error(finding: Finding) -> bool:

@@ -14,7 +14,7 @@ from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest, renamed
 from vsc.compiler.passes.connector_values import Role, wrong_values
 from vsc.compiler.passes.kinds import Kinds
-from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options, to_add
+from vsc.compiler.passes.options import OptionCodes, OptionSpec, lacking, read_options, to_add
 from vsc.compiler.passes.secrets import written_secrets
 from vsc.compiler.topology import Topology
 from vsc.plan import Connector
@@ -226,9 +226,9 @@ def _missing(clause: syntax.ConnectorClause, kind: _Kind, role: Role, own: tuple
     found = [
         Finding("VSC504", clause.span, f"`{clause.kind.text}` needs the option `{name}`", (),
                 to_add(name, kind.options[name]))
-        for name in kind.required if name not in given
+        for name in lacking(kind.required, own, kind.options)
     ]  # fmt: skip
-    if clause.kind.text in _LAKES and ("path" in given) == ("table" in given):
+    if clause.kind.text in _LAKES and ("path" in given) == ("table" in given) and given.keys() <= kind.options.keys():
         lake = clause.kind.text
         if "path" in given:
             label = Label(given["path"].span, "`path` is given here")

@@ -7,7 +7,7 @@ reported before.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal as Choice
 
 from vsc.compiler import syntax
@@ -15,7 +15,7 @@ from vsc.compiler.diagnostics.model import Finding, Fix, Label
 from vsc.compiler.diagnostics.suggest import misspelt, nearest, renamed
 from vsc.plan.record import record
 
-__all__ = ["LONGEST", "OptionCodes", "OptionSpec", "read_options", "to_add", "too_long"]
+__all__ = ["LONGEST", "OptionCodes", "OptionSpec", "lacking", "read_options", "to_add", "too_long"]
 
 LONGEST = 9_000_000_000_000_000
 """The longest duration in milliseconds that event time can hold (285 thousand years)."""
@@ -85,6 +85,14 @@ def to_add(name: str, spec: OptionSpec) -> str:
         known = ", ".join(f"'{choice}'" for choice in spec.choices)
         return f"add the option `{name}`; it is one of {known}"
     return f"add the option `{name}`, such as `{name} = {spec.example}`"
+
+
+def lacking(required: Iterable[str], options: Iterable[syntax.Option], known: Iterable[str]) -> list[str]:
+    """The `required` options that `options` lack. One that could stand under an unknown name is not among them."""
+    names, required, known = [option.name.text for option in options], tuple(required), set(known)
+    unknown = [name for name in names if name not in known]
+    meant = {nearest(name, required) for name in unknown}
+    return [] if None in meant else [name for name in required if name not in names and name not in meant]
 
 
 def too_long(duration: syntax.Duration | syntax.Variable, code: str) -> Finding | None:

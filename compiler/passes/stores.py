@@ -15,7 +15,7 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds, join_form
-from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options
+from vsc.compiler.passes.options import OptionCodes, OptionSpec, lacking, read_options
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Declaration, Topology
 from vsc.plan import Store
@@ -100,7 +100,7 @@ def _read(node: str, written: syntax.MaterializeClause) -> tuple[Clause, list[Fi
     if written.kind != "versioned":
         return Clause(written, False, Store(name, "unversioned")), []
     options, findings = read_options(written.options, VERSIONED_OPTIONS, "`versioned`", _CODES)
-    if not any(option.name.text == "retention" for option in written.options):
+    if lacking(("retention",), written.options, VERSIONED_OPTIONS):
         findings.append(
             Finding("VSC305", written.kind_span, "a versioned store needs a `retention`: how far back it can be read",
                     (), "say how far: `versioned (retention = ...)`, such as `7 days`")

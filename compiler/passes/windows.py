@@ -12,7 +12,7 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest, renamed
 from vsc.compiler.passes.kinds import Kinds, join_form
-from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options, to_add
+from vsc.compiler.passes.options import OptionCodes, OptionSpec, lacking, read_options, to_add
 from vsc.compiler.topology import Topology
 from vsc.plan import Window
 from vsc.plan.record import record
@@ -136,11 +136,10 @@ def _read(window: syntax.Window) -> tuple[Window | None, list[Finding]]:
         fix = renamed(window.kind.span, kind, WINDOW_OPTIONS)
         return None, [Finding("VSC127", window.kind.span, f"there is no window `{kind}`", (), action, fix)]
     options, wrong = read_options(window.options, specs, f"`{kind}`", _CODES)
-    given = {option.name.text for option in window.options}
     wrong += [
         Finding("VSC128", window.span, f"a `{kind}` window needs the option `{name}`", (),
-                to_add(name, spec))
-        for name, spec in specs.items() if name != "grace" and name not in given
+                to_add(name, specs[name]))
+        for name in lacking([name for name in specs if name != "grace"], window.options, specs)
     ]  # fmt: skip
     lengths: dict[str, int] = {}
     for name, option in options.items():

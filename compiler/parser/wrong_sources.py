@@ -1,0 +1,221 @@
+"""Columns and clauses of a source as SQL and its dialects write them."""
+
+from __future__ import annotations
+
+from vsc.compiler.diagnostics.wording import code, named
+from vsc.compiler.parser.place import Explanation, Place, Repair
+from vsc.compiler.parser.surroundings import (
+    body,
+    closing,
+    declared,
+    in_columns,
+    name_index,
+    open_bracket,
+    phrase,
+    say,
+    sql,
+    text,
+    wrong,
+)
+from vsc.compiler.parser.types import is_type_name
+from vsc.compiler.source import Span
+
+__all__ = ["wrong_source"]
+
+_FROM = "write `from CONNECTOR (...)`, as in `from files (path = 'data/x', format = 'json')`"
+_NO_RULES = "remove it, and drop what does not fit in a `filter`"
+_EVENT_TIME = "write `timestamp at` after the connector; how late rows may come is the `grace` of a window or a join"
+_COMPUTED = "compute it in a `map` of the source: `map {} select *, ... as {}`"
+_AFTER_TYPE = {
+    "not": ("a column has no `not null`", "remove it: key columns are never null; drop other nulls in a `filter`"),
+    "null": ("a column has no `null`", "remove it: every column that is not a key column can be null"),
+    "nullable": ("a column has no `nullable`", "remove it: every column that is not a key column can be null"),
+    "default": ("a column has no `default`", "remove it, and write `coalesce(COLUMN, VALUE)` in a `map`"),
+    "comment": ("a column has no `comment`", "write `-- ...` at the end of the line"),
+    **dict.fromkeys(("unique", "check", "references", "foreign", "constraint", "exclude"),
+                    ("a source has no constraints", _NO_RULES)),
+    **dict.fromkeys(("auto_increment", "autoincrement", "identity", "generated", "serial"),
+                    ("a source reads its columns: none is generated", "remove it")),
+    **dict.fromkeys(("collate", "encode", "encoding", "charset"),
+                    ("a column has no collation or encoding", "remove it: texts are UTF-8 and compare by code point")),
+    **dict.fromkeys(("metadata", "header", "headers"),
+                    ("a column has no `{word}`", "remove it; the connector's options say what it reads besides rows")),
+    "precision": ("there is no type `double precision`", "write `double`"),
+    "unsigned": ("there are no unsigned types", "write the next wider type, such as `bigint` for an unsigned int"),
+    "varying": ("there is no type `character varying`", "write `string`"),
+}  # fmt: skip
+_CLAUSES = {
+    "with": ("where rows come from is not written with `with`", _FROM),
+    "using": ("where rows come from is not written with `using`", _FROM),
+    **dict.fromkeys(("stored", "location", "tblproperties", "options", "format"),
+                    ("where rows come from is written with `from`", _FROM)),
+    **dict.fromkeys(("partitioned", "clustered", "distributed", "partition", "bucketed", "order", "cluster"),
+                    ("a source has no layout", "remove it: `vsc run --partitions N` says how wide a run is")),
+    "watermark": ("there is no `watermark`", _EVENT_TIME),
+    **dict.fromkeys(("event", "eventtime", "event_time", "rowtime"),
+                    ("the event time is written with `timestamp`", "write `timestamp COLUMN`")),
+    "comment": ("a source has no `comment`", "write `-- ...` above it"),
+    "versioned": ("`versioned` belongs to `materialize`", "write `materialize versioned (retention = 7 days)`"),
+    "retention": ("`retention` belongs to `materialize`", "write `materialize versioned (retention = 7 days)`"),
+    "unversioned": ("`unversioned` belongs to `materialize`", "write `materialize unversioned`"),
+    "where": ("a source reads every row", "write a statement of its own: `stream NAME = filter {name} where ...;`"),
+    "select": ("a source is not a query", "write a statement of its own: `stream NAME = map {name} select ...;`"),
+    "as": ("a source is not a query", "write a statement of its own: `stream NAME = map {name} select ...;`"),
+    "emit": ("a source has no `emit`", "remove it"),
+    **dict.fromkeys(("schema", "columns"),
+                    ("the columns stand directly after the name", "write `{name} (id bigint, ...)`")),
+}  # fmt: skip
+
+
+def wrong_source(place: Place) -> Explanation | None:
+    """A column, a type or a clause that is written differently here."""
+    if place.index <= name_index(place) or place.word_at(place.first) not in ("stream", "table", "global"):
+        return _array_type(place)
+    columns = in_columns(place)
+    if columns or open_bracket(place) is not None:
+        found = _constraint(place) or (_column(place) if columns else None)
+        if found is not None:
+            return found
+    return _array_type(place) or (_clause(place) if open_bracket(place) is None else None)
+
+
+def _constraint(place: Place) -> Explanation | None:
+    """``primary key (id)`` and ``watermark for ...``, whose first words were read as a column."""
+    opened = open_bracket(place) or place.first
+    if phrase(place, 2, opened - place.index - 2) == ("primary", "key"):
+        columns = text(place, opened + 1, closing(place, opened) - 1)
+        span = place.tokens.span(opened - 2).to(place.tokens.span(closing(place, opened)))
+        return sql(
+            place, "the key is not one of the columns", f"write {code(f'key {columns}')} after the connector", span
+        )
+    if place.word_at(opened - 1).lower() in ("unique", "check", "index", "foreign") and not in_columns(place):
+        return sql(place, "a source has no constraints", _NO_RULES, place.tokens.span(opened - 1))
+    for back in (1, 2):
+        if phrase(place, 2, -back) == ("watermark", "for"):
+            column = place.word_at(place.index - back + 2)
+            span = Span(place.tokens.starts[place.index - back], place.tokens.ends[place.index - back + 1])
+            return sql(place, "there is no `watermark`", _EVENT_TIME.replace("at`", f"{column}`", 1), span)
+    return None
+
+
+def _column(place: Place) -> Explanation | None:
+    before, word, following = place.word_at(place.index - 1), place.word.lower(), place.word_at(place.index + 1).lower()
+    if {"NAME", "QUOTED"} <= set(place.expected) <= {"NAME", "QUOTED", "RPAR"}:
+        return _needs_type(place, before)
+    if "COLON" in place.expected or not {"LESSTHAN", "COMMA"} <= set(place.expected):
+        return None
+    column = place.word_at(place.index - 2)
+    if (word, following) == ("primary", "key"):
+        if place.word_at(place.index + 2) == "(":
+            column = text(place, place.index + 3, closing(place, place.index + 2) - 1)
+        return sql(place, "the key is not part of a column", f"write {code(f'key {column}')} after the connector",
+                   place.span.to(place.tokens.span(place.index + 1)))  # fmt: skip
+    if word in ("with", "without") and following in ("time", "local"):
+        return say(place, "VSC016", "a timestamp has no time zone of its own: it is an instant",
+                   "write `timestamp`; the option `time_zone` of `files` reads local times")  # fmt: skip
+    if word == "as" or (word, following) == ("generated", "always"):
+        name = declared(place)
+        return sql(place, "a source does not compute columns", _COMPUTED.format(name, column))
+    if word in _AFTER_TYPE:
+        message, help = _AFTER_TYPE[word]
+        return sql(place, message.format(word=word), help.replace("COLUMN", column))
+    if place.is_word() and place.word_at(place.index + 1) in (",", ")"):
+        name = f"{column} {before}"
+        help = (
+            f"write a name in backticks: {code(f'{named(name)} {place.word}')}"
+            if is_type_name(place.word)
+            else "remove it"
+        )
+        return wrong(place, f"a column is a name and a type, found {code(place.word)} as well", help)
+    return None
+
+
+def _needs_type(place: Place, before: str) -> Explanation | None:
+    """Where a column or a type is expected."""
+    if before == "(" and place.word == ")":
+        return wrong(place, "a source declares its columns", "write their names and types, as in `(id bigint)`")
+    if place.word == ":":
+        finding = place.finding("VSC005", "no `:` stands between a column and its type", "remove the `:`", new="")
+        place.tokens.damaged.add(place.index)
+        return finding, None
+    if place.word in (",", ")") and before not in ("(", ","):
+        help = f"write one after its name, as in {code(f'{before} string')}"
+        return wrong(place, f"the column {code(before)} has no type", help, place.tokens.span(place.index - 1))
+    if place.word == "," and before == ",":
+        return wrong(place, "there are two commas and no column between them", "remove one of them", new="")
+    if place.name == "STRING":
+        name = place.word.strip("'")
+        return wrong(
+            place,
+            "the name of a column is not a string",
+            f"write {code(named(name))}",
+        )
+    return None
+
+
+def _array_type(place: Place) -> Explanation | None:
+    """``string[]`` and ``[]string``."""
+    before = place.word_at(place.index - 1)
+    if place.word != "[":
+        return None
+    closed = place.word_at(place.index + 1) == "]"
+    if is_type_name(before) and "LESSTHAN" in place.expected:
+        new, span = f"array<{before}>", place.tokens.span(place.index - 1)
+        end = place.index + (1 if closed else 2)
+        return say(
+            place,
+            "VSC016",
+            "the type of an array is not written with `[]`",
+            f"write {code(new)}",
+            span.to(place.tokens.span(end)),
+            new,
+        )
+    if closed and is_type_name(place.word_at(place.index + 2)) and "NAME" in place.expected:
+        new = f"array<{place.word_at(place.index + 2)}>"
+        return say(place, "VSC016", "the type of an array is not written with `[]`", f"write {code(new)}")
+    return None
+
+
+def _clause(place: Place) -> Explanation | None:
+    """After the columns."""
+    before, word, following = place.word_at(place.index - 1).lower(), place.word.lower(), place.word_at(place.index + 1)
+    name = declared(place)
+    if before == "from" and place.name == "STRING":
+        help = f"write `from files (path = {place.word}, format = 'json')`, or another connector"
+        return wrong(place, "`from` takes a connector, not a path", help)
+    if before == "key" and place.word == "(":
+        columns = text(place, place.index + 1, closing(place, place.index) - 1)
+        span = place.span.to(place.tokens.span(closing(place, place.index)))
+        new = f" {columns}" if place.tokens.ends[place.index - 1] == place.span.start else columns
+        return wrong(place, "the key stands without parentheses", f"write {code(f'key {columns}')}", span, new)
+    if before in ("key", "timestamp", "from") and place.word == "=":
+        return wrong(
+            place, f"{code(before)} is a clause, not an option", f"write {code(f'{before} {following}')}", new=""
+        )
+    if before == "by" and place.word_at(place.index - 2) in ("key", "timestamp"):
+        clause = place.word_at(place.index - 2)
+        return wrong(
+            place,
+            f"{code(clause)} has no `by`",
+            f"write {code(f'{clause} {place.word}')}",
+            place.tokens.span(place.index - 1),
+            "",
+        )
+    if before == "delete" and place.is_word():
+        return wrong(place, "rows are deleted by a condition: `delete when`", "write `delete when`", new="when")
+    if before == "materialize" and place.word == "(":
+        options = text(place, place.index, closing(place, place.index))
+        return wrong(place, "only a versioned store has options", f"write {code(f'materialize versioned {options}')}")
+    if before == "versioned" and following == "=":
+        options = body(place, place.index, "from", "key", "timestamp", "delete")
+        return wrong(place, "options stand in parentheses", f"write {code(f'({options})')}")
+    if "FROM" not in place.expected:
+        return None
+    if (word, following.lower()) == ("primary", "key"):
+        finding = place.finding("VSC010", "the key is written without `primary`", "write `key` alone", new="")
+        place.tokens.damaged.add(place.index)
+        return (finding, None) if place.word_at(place.index + 2) == "(" else (finding, Repair(None, consumes=True))
+    if word in _CLAUSES:
+        message, help = _CLAUSES[word]
+        return sql(place, message, help.replace("{name}", name))
+    return None

@@ -1,0 +1,217 @@
+"""Statements that begin or are named as in other languages, and sinks."""
+
+from __future__ import annotations
+
+from vsc.compiler.diagnostics.wording import code, named
+from vsc.compiler.parser.place import Explanation, Place
+from vsc.compiler.parser.surroundings import body, declared, name_index, phrase, say, sql, text, wrong
+from vsc.compiler.source import Span
+
+__all__ = ["OPERATIONS", "wrong_statement"]
+
+OPERATIONS = ("aggregate", "distinct", "explode", "filter", "join", "map", "materialize", "merge", "rekey", "suppress",
+              "to_stream", "to_table")  # fmt: skip
+"""The words that begin an operation."""
+
+_DERIVED = "declare a node, as in `stream NAME = map INPUT select ...;`"
+_OTHER_STATEMENTS = {
+    **dict.fromkeys(("import", "include", "load", "require"), "a topology is one file: write its statements here"),
+    **dict.fromkeys(("let", "var", "val", "const", "define", "declare"),
+                    "a value from outside is a variable, `${name}`; a computed one is a column of a `map`"),
+    **dict.fromkeys(("def", "function", "func", "fn", "fun"), "compute it in a `map`: functions cannot be declared"),
+    **dict.fromkeys(("view", "node", "query", "kstream", "source"),
+                    "write `stream NAME` or `table NAME`, and `= OPERATION` or the columns of a source"),
+    **dict.fromkeys(("ktable",), "write `table NAME = ...`"),
+    **dict.fromkeys(("globalktable", "globaltable"), "write `global table NAME (...)`"),
+    **dict.fromkeys(("print", "return", "emit", "output", "write"), "write a node with `sink NAME to console ();`"),
+    **dict.fromkeys(("begin", "commit", "end", "if", "for", "while", "do"), "there is no control flow: " + _DERIVED),
+    **dict.fromkeys(("external", "temporary", "temp", "versioned", "persistent"),
+                    "begin with `stream` or `table`; `materialize versioned (...)` follows the other clauses"),
+}  # fmt: skip
+"""Words that begin a statement in other languages, with what to write here."""
+_SQL = {
+    **dict.fromkeys(("select", "with", "from", "values"),
+                    "write `stream NAME = map INPUT select ...;`, and `sink NAME to CONNECTOR (...);` to write it out"),
+    "insert": "write `sink NODE to CONNECTOR (...);`: a sink writes every row of a node",
+    **dict.fromkeys(("update", "delete", "merge", "upsert"),
+                    "rows change by what a source reads: a `table` keeps the newest row of each key"),
+    **dict.fromkeys(("drop", "alter", "truncate"), "change the declaration itself, and run `vsc diff` on both texts"),
+    **dict.fromkeys(("set", "reset"), "settings of Spark go to the command line: `vsc run --conf KEY=VALUE`"),
+    "use": "remove it: there are no databases, a connector's options name what it reads",
+    **dict.fromkeys(("describe", "desc", "show"), "run `vsc compile FILE --emit topology`: it shows nodes and columns"),
+    **dict.fromkeys(("explain", "analyze"), "run `vsc compile FILE --emit topology`, or `vsc explain CODE`"),
+}  # fmt: skip
+_CREATED = ("stream", "table", "global", "or", "view", "temporary", "external", "source", "sink")
+
+
+def wrong_statement(place: Place) -> Explanation | None:
+    """A word that begins no statement, or a name, ``=`` or ``to`` that is not as it should be."""
+    if place.index == place.first:
+        return _first(place)
+    if place.index > place.first + 6:
+        return _after_sink(place)
+    head = place.word_at(place.first)
+    if head in ("stream", "table", "global"):
+        return _head(place)
+    if head == "sink":
+        return _sink(place) or _after_sink(place)
+    return _topology(place) if head == "topology" else None
+
+
+def _first(place: Place) -> Explanation | None:
+    word, (second, third) = place.word.lower(), phrase(place, 2, 1)
+    if word == "create" and second in _CREATED:
+        kind = second if second in ("stream", "table", "global", "sink") else "stream"
+        skipped = "create or replace" if (second, third) == ("or", "replace") else f"create {second}"
+        help = (
+            "leave out `create`" if kind == second else f"write `stream NAME` or `table NAME`, without {code(skipped)}"
+        )
+        return sql(place, f"{code(place.word)} does not begin a statement: a topology declares nodes", help)
+    if word in _SQL:
+        message = f"{code(place.word)} does not begin a statement: a topology declares nodes"
+        return sql(place, message, _SQL[word])
+    if place.word in OPERATIONS or word in ("left", "outer"):
+        return wrong(
+            place, f"{code(place.word)} has no name for its result", f"write {code(f'stream NAME = {place.word} ...')}"
+        )
+    if place.is_word() and second == "=":
+        start = f"stream {place.word} = {place.word_at(place.index + 2)} ..."
+        return wrong(place, f"the declaration of {code(place.word)} lacks its kind", f"write {code(start)}, or `table`")
+    if word in _OTHER_STATEMENTS:
+        return sql(place, f"{code(place.word)} does not begin a statement", _OTHER_STATEMENTS[word])
+    if place.word in (")", "]", ","):
+        return say(
+            place,
+            "VSC023" if place.word != "," else "VSC005",
+            f"no statement begins with {code(place.word)}",
+            "remove it",
+        )
+    return None
+
+
+def _head(place: Place) -> Explanation | None:
+    """Before the ``(`` or the ``=`` of a node."""
+    at, kind = name_index(place), place.word_at(place.first)
+    if place.index == place.first + 1 and kind == "global":
+        return wrong(place, "only a table can be global", "write `global table NAME (...)`")
+    if place.index == at:
+        if place.name == "STRING":
+            name = place.word.strip("'")
+            written = named(name)
+            return wrong(place, "a name is not a string", f"write {code(written)}", new=written)
+        if place.word == "=" or place.word == "(":
+            return wrong(
+                place,
+                f"the {code(kind)} has no name",
+                f"write a name in front, as in {code(f'{kind} payments {place.word}')}",
+            )
+        return None
+    if not {"EQUAL", "LPAR"} <= set(place.expected):
+        return None
+    name, word = declared(place), place.word.lower()
+    if place.word in ("-", ".", "/"):
+        return _name_with_signs(place, at)
+    if place.word == ":":
+        return wrong(place, "a `=` follows the name of a node", "write `=`", new="=")
+    if word in ("not", "exists") and place.word_at(at).lower() == "if":
+        return sql(place, "there is no `if not exists`", "leave it out: a topology declares each node once")
+    if place.word in OPERATIONS or word in ("left", "outer", "select", "as"):
+        if word == "select":
+            return None
+        if word == "as" and phrase(place, 1, 1) != ("select",):
+            return None
+        if word == "as":
+            return sql(
+                place,
+                "a node is computed by an operation, not by a query",
+                f"write {code(f'{kind} {name} = map INPUT select ...')}",
+            )
+        place.tokens.ends[place.index - 1]
+        return wrong(place, f"a `=` is missing after {code(name)}", f"write {code(f'{name} = {place.word} ...')}")
+    if word in ("with", "from", "using"):
+        return wrong(place, f"the columns of {code(name)} are missing",
+                   f"declare them: {code(f'{kind} {name} (id bigint, ...) from ...')}")  # fmt: skip
+    if place.is_word() and place.word_at(place.index + 1) in ("=", "("):
+        whole = f"{name}_{place.word}"
+        return wrong(place, "a name is one word", f"write {code(whole)}, or {code(named(f'{name} {place.word}'))}")
+    return None
+
+
+def _name_with_signs(place: Place, first: int) -> Explanation | None:
+    """``my-stream``, ``db.orders``: only names in backticks have signs."""
+    last = first
+    while place.word_at(last + 1) in ("-", ".", "/") and place.tokens.starts[last + 1] == place.tokens.ends[last]:
+        last += 2
+    whole = place.tokens.text[place.tokens.starts[first] : place.tokens.ends[min(last, len(place.tokens.kinds) - 1)]]
+    if last == first or not whole:
+        return None
+    span = Span(place.tokens.starts[first], place.tokens.ends[last])
+    plain = whole.replace("-", "_").replace(".", "_").replace("/", "_")
+    message = f"{code(whole)} is not a name: names are made of letters, digits and `_`"
+    return wrong(place, message, f"write {code(plain)}, or {code(named(whole))}", span)
+
+
+def _sink(place: Place) -> Explanation | None:
+    """Before the connector of a sink."""
+    node, word = declared(place), place.word.lower()
+    if place.index == place.first + 1 or (node == "to" and place.index == place.first + 2):
+        return wrong(place, "the sink does not say what it writes", "write `sink NODE to CONNECTOR (...);`")
+    if "TO" in place.expected:
+        if place.word in ("-", ".", "/"):
+            return _name_with_signs(place, place.first + 1)
+        if place.word == ",":
+            return wrong(place, "a sink writes one node", f"write a sink for each: {code(f'sink {node} to ...;')}")
+        if word in ("into", "as", "in", "onto", "->") or place.word == "=":
+            start = place.word_at(place.index + 2) if place.word_at(place.index + 2) == "to" else ""
+            if not start:
+                return wrong(place, "a sink is written with `to`", f"write {code(f'sink {node} to')}", new="to")
+        if word == "from" or place.word == "=":
+            source = place.word_at(place.index + 1)
+            return wrong(place, "a sink has no name of its own", f"write {code(f'sink {source} to ...')}")
+        if place.is_word() and place.word_at(place.index + 1) == "(":
+            return wrong(place, f"a `to` is missing before {code(place.word)}", f"write {code(f'to {place.word}')}")
+    if place.name == "STRING" and place.word_at(place.index - 1) == "to":
+        help = f"write `files (path = {place.word}, format = 'json')`, or another connector"
+        return wrong(place, "a sink writes to a connector, not to a path", help)
+    return None
+
+
+def _after_sink(place: Place) -> Explanation | None:
+    """What follows the connector of a sink."""
+    if place.word_at(place.first) != "sink" or place.expected != ["SEMICOLON"]:
+        return None
+    word = place.word.lower()
+    if word == "where":
+        node = declared(place)
+        help = f"write the rows of a filter: {code(f'stream {node}_kept = filter {node} {body(place, place.index)};')}"
+        return wrong(place, "a sink writes every row of its node", help)
+    if word == "trigger":
+        return wrong(place, "the trigger is not part of a topology", "run with `vsc run --trigger '5 seconds'`")
+    if word in ("to", ","):
+        return wrong(
+            place,
+            "a sink has one connector",
+            f"write a second sink: {code(f'sink {declared(place)} {body(place, place.index)};')}",
+        )
+    if place.is_word():
+        return wrong(
+            place,
+            f"nothing follows the connector of a sink, found {code(place.word)}",
+            "write it as an option of the connector, or remove it",
+        )
+    return None
+
+
+def _topology(place: Place) -> Explanation | None:
+    if place.name == "STRING" and place.index == place.first + 1:
+        name = place.word.strip("'")
+        written = named(name)
+        return wrong(place, "a name is not a string", f"write {code(written)}", new=written)
+    if place.word == ":" and place.index == place.first + 1:
+        return wrong(place, "the name follows `topology` directly", "write `topology NAME;`")
+    if place.word in ("-", ".", "/"):
+        return _name_with_signs(place, place.first + 1)
+    if place.is_word() and place.index == place.first + 2:
+        name = text(place, place.first + 1, place.index)
+        return wrong(place, "a name is one word", f"write `{name.replace(' ', '_')}`, or {code(named(name))}")
+    return None

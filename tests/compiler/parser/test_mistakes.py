@@ -1,0 +1,136 @@
+"""Mistakes that people make, by family: each file of ``mistakes`` notes the findings beside the lines.
+
+Below a mistake, ``--: `` begins what its finding says, with its help after a semicolon.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.compiler.notes import finding, noted
+from tests.compiler.passes.test_passes import cases
+from vsc.compiler import check_topology
+from vsc.compiler.driver import survey_topology
+from vsc.compiler.parser import parse
+from vsc.compiler.source import SourceFile
+
+FILES = sorted((Path(__file__).parent / "mistakes").glob("*.vdsl"))
+_SAID = re.compile("^--: (.*)", re.MULTILINE)
+_UNUSED = ("VSC123", "VSC313")
+
+
+@pytest.mark.parametrize(
+    "text", [pytest.param(text, id=f"{path.stem}: {title}") for path in FILES for title, text in cases(path)]
+)
+def test_a_mistake_has_one_finding_that_says_the_fact_and_the_fix(text: str) -> None:
+    plain, expected = noted(_SAID.sub("", text))
+    source = SourceFile("case.vdsl", plain)
+    findings = [one for one in survey_topology(plain, "case.vdsl").findings if one.code not in _UNUSED]
+    assert sorted(finding(source, one.code, one.span) for one in findings) == expected
+    assert sorted(f"{one.message}; {one.help}" for one in findings) == sorted(_SAID.findall(text))
+
+
+OPEN = """\
+stream a (k string) from files (path = 'x', format = 'json);
+key k;
+-- nobody's comment
+stream b = filter a where k = 'y';
+sink b to files (path = 'z', format = 'json');
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "place"),
+    [
+        (OPEN, 1, "'json);"),
+        (OPEN.replace("'json);", "'json'\n)").replace("'x'", "'x"), 1, "'x, format = 'json'"),
+        (OPEN.replace("'json);", "'json')").replace("= 'y'", "= 'it's'"), 4, "'it's';"),
+        (OPEN.replace("'json);", "'json')").replace("'z'", "'z"), 5, "'z, format = 'json');"),
+        (OPEN.replace("'json);", "'json')").replace("= 'y'", "= 'y"), 4, "'y;"),
+    ],
+)
+def test_a_string_without_its_end_is_blamed_at_its_start(text: str, line: int, place: str) -> None:
+    [found] = check_topology(text.replace(")\nkey k;", ")\nkey k;"), path="t.vdsl")
+    shown = text.splitlines()[found.line - 1][found.column - 1 : found.end_column - 1]
+    assert (found.code, found.line, shown) == ("VSC002", line, place)
+
+
+def test_a_string_of_several_lines_is_a_string() -> None:
+    text = "stream a (k string) from memory () key k;\nstream b = filter a where k = '\nstream c = (\n';\n"
+    assert check_topology(text + "sink b to noop ();") == ()
+
+
+CONFLICT = """\
+stream a (k string) from memory () key k;
+<<<<<<< HEAD
+stream b = filter a where k = 'x';
+||||||| base
+stream b = filter a where k = 'w';
+=======
+stream b = filter a where k = 'y';
+stream c = filter b where k = 'z';
+>>>>>>> other
+sink b to noop ();
+sink c to noop ();
+"""
+
+
+def test_a_merge_conflict_is_one_finding_and_its_first_version_is_read() -> None:
+    assert [(d.code, d.line) for d in check_topology(CONFLICT)] == [("VSC024", 2)]
+    nodes = [s.name.text for s in parse(CONFLICT).file.statements if hasattr(s, "kind")]
+    assert nodes == ["a", "b"]
+
+
+CASCADES = [
+    # a broken declaration, and all that reads it
+    ("stream x = filter s where;\nstream y = map x select k as o;\nsink y to noop ();", ["VSC005"]),
+    ("view x = filter s where true;\nstream y = map x select k as o;", ["VSC010"]),
+    ("stream my-x (k string) from memory ();\nstream y = map x select k as o;", ["VSC005"]),
+    # a bad type does not hide the rest
+    ("stream x (k strin) from memory () key k;\nstream y = filter x where z > 1;", ["VSC016", "VSC110"]),
+    ("stream x (k varchar(10)) from memory () key k;\nstream y = filter x where k;", ["VSC016", "VSC214"]),
+    # a missing option beside a misspelt one
+    ("stream x (k string) from kafka (bootstrap_server = 'b', topic = 't', format = 'json') key k;", ["VSC503"]),
+    ("sink s to files (location = 'x', format = 'json');", ["VSC503"]),
+    # an unknown aggregate
+    ("table x = aggregate s group by k select median(n) as m;\nstream y = to_stream x;", ["VSC112"]),
+    ("table x = aggregate s group by k select totl(n) as m;", ["VSC112"]),
+    # a semicolon for a comma
+    ("stream x (k string; n int; m int) from memory () key k;", ["VSC022", "VSC022"]),
+    ("table x = aggregate s group by k window tumbling (1 hour; grace = 1 m) select count(*) as c;", ["VSC005"]),
+    # a reserved word is told once
+    ("stream x (end string, k string) from memory () key end;\nstream y = map x select end as e, end;", ["VSC017"]),
+    # an unknown word of an operator
+    ("stream x = filter s where k = 'a' adn n = 1;", ["VSC005"]),
+]
+
+
+@pytest.mark.parametrize(("text", "codes"), CASCADES)
+def test_one_mistake_is_one_finding(text: str, codes: list[str]) -> None:
+    source = "stream s (k string, n bigint) from memory () key k;\n"
+    found = [d.code for d in check_topology(source + text) if d.severity == "error"]
+    assert found == codes
+
+
+EXAMPLE = """\
+stream s (id string, k string, n bigint) from memory () key id;
+stream big = filter s where n > 10 and k is not null;
+table t (k string, v string, at timestamp) from files (path = 'x', format = 'json') key k timestamp at
+  materialize versioned (retention = 7 days);
+stream joined = join big with t on k grace 1 hour select n, coalesce(v, 'none') as v;
+table sums = aggregate joined group by v window tumbling (size = 1 hour)
+  select sum(n) as total, count(*) as rows;
+sink sums to files (path = 'y', format = 'json');
+"""
+
+
+def test_while_a_statement_is_typed_its_findings_stay_inside_it() -> None:
+    for statement in parse(EXAMPLE).file.statements:
+        start, end = statement.span.start, statement.span.end
+        for cut in range(start + 1, end):
+            text = EXAMPLE[:cut] + EXAMPLE[end:]
+            outside = [f for f in survey_topology(text, "x").findings if not start <= f.span.start <= f.span.end <= cut]
+            assert outside == [], text[start:cut]
