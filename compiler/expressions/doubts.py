@@ -95,8 +95,7 @@ class Doubts:
         if isinstance(expr, syntax.Between):
             both = plan.args[0] if expr.negated and isinstance(plan, Call) else plan
             if isinstance(both, Call) and self._empty(both.args):
-                what = "everything" if expr.negated else "nothing"
-                message = f"{what} is {'not ' if expr.negated else ''}between these two: the first is greater"
+                message = "nothing is between these two: the first is greater"
                 yield Finding("VSC334", expr.low.span.to(expr.high.span), message, (), "swap the two")
         elif isinstance(expr, syntax.Comparison) and isinstance(plan, Call):
             yield from self._alone(expr, plan)
@@ -180,14 +179,14 @@ def _failure(expr: syntax.Expression, part: Expr, spans: Mapping[int, Span]) -> 
         case Cast(Literal(value) as literal, type):
             shown = f"'{value}'" if isinstance(value, str) else f"{value}"
             span = expr.span if isinstance(expr, syntax.CastTo) else spans.get(id(literal), expr.span)
-            message = f"{shown} is not {article(type)}: this fails on every row"
+            message = f"{shown} is not {article(type)}: this always fails"
             return Finding("VSC333", span, message, (), f"write a value that is {article(type)}")
         case Call("divide" | "modulo"):
             help = "divide by something else; `try_divide(x, y)` is null where `y` is 0"
-            return Finding("VSC333", expr.span, "a division by zero: this fails on every row", (), help)
+            return Finding("VSC333", expr.span, "a division by zero: this always fails", (), help)
         case Call("element" | "element_at", args) if isinstance(args[0].type, ArrayType):
             help = "`[0]` is the first element, `element_at(x, -1)` the last"
-            return Finding("VSC333", expr.span, "no array has this element: this fails on every row", (), help)
+            return Finding("VSC333", expr.span, "no array has this element: this always fails", (), help)
         case _:
-            message = f"the result does not fit {article(part.type)}: this fails on every row"
+            message = f"the result does not fit {article(part.type)}: this always fails"
             return Finding("VSC333", expr.span, message, (), "cast to a larger type first: `cast(x as bigint)`")

@@ -16,6 +16,7 @@ _DECLARATION = re.compile(
     r"^[ \t]*(?:stream|table|global[ \t]+table)[ \t]+(`(?:[^`\n]|``)+`|[A-Za-z_]\w*)\s*[=(]", re.MULTILINE
 )
 
+_KINDS = ("stream", "table", "global")
 _LONGEST_HEAD = 8  # the words before the name in ``create or replace table if not exists``, and it
 
 
@@ -29,11 +30,11 @@ def declared_names(tokens: Tokens, broken: Iterable[tuple[int, int]]) -> tuple[s
     for first, after in broken:
         if tokens.word(first) in ("sink", "topology"):
             continue
-        for index in range(first + 1, min(after, first + _LONGEST_HEAD)):
+        for index in range(first, min(after, first + _LONGEST_HEAD)):
             word = tokens.word(index)
             if word in ("(", "="):
                 break
-            if (word[:1].isalpha() or word[:1] in "_`") and word not in ("stream", "table"):
+            if (word[:1].isalpha() or word[:1] in "_`") and word not in _KINDS:
                 names.append(_name(word, tokens.starts[index]))
     return tuple({name.text: name for name in names}.values())
 
@@ -52,7 +53,11 @@ def begun_names(tokens: Tokens, broken: Iterable[tuple[int, int]]) -> tuple[str,
         words = [tokens.word(index) for index in range(first, after) if tokens.word(index) != ";"]
         if words[:1] == ["global"]:
             del words[0]
-        if words[:1] in (["sink"], ["topology"]) or len(words) > 2:
+        if words[:1] in (["sink"], ["topology"]):
+            continue
+        if words[1:2] in (["="], ["("]) and words[0] in _KINDS:  # it lacks its name
+            found.append("")
+        if len(words) > 2:
             continue
         found.append(words[1].strip("`") if len(words) == 2 else "")
     return tuple(found)

@@ -28,7 +28,7 @@ from vsc.runtime.expressions.text import java_double, java_float
 from vsc.runtime.values import INTEGER_BITS
 
 __all__ = [
-    "DECODER", "SCALARS", "JsonNumber", "Scalars", "Wrong", "compact", "converter", "double", "double_quoted",
+    "SCALARS", "JsonNumber", "Scalars", "Wrong", "compact", "converter", "decoded", "double", "double_quoted",
     "nullable", "quoted", "reader", "too_deep", "whole_number", "writer",
 ]  # fmt: skip
 

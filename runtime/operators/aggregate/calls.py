@@ -82,7 +82,7 @@ class Calls:
         table = operation.over == "table"
         self._name = node.name
         self._calls = operation.calls
-        self.accumulators = [self.accumulator(call, table) for call in operation.calls]
+        self.accumulators: list[Accumulator] = [accumulator_of(call, table) for call in operation.calls]
         self._at: list[int] = []
         types: list[DataType] = []
         for accumulator in self.accumulators:
@@ -100,11 +100,6 @@ class Calls:
         columns = tuple(Column(f"#{i}", call.type) for i, call in enumerate(operation.calls))
         self.plain = _plain(operation)
         self._items = evaluate.items(node.name, operation.items, [Schema(node.schema.key, columns)])
-
-    def accumulator(self, call: AggregateCall, table: bool) -> Accumulator:
-        """The accumulator of a call."""
-        found: Accumulator = accumulator_of(call, table)
-        return found
 
     # ------------------------------------------------------------------------------------------------- the group
 
