@@ -20,7 +20,7 @@ from vsc.compiler.parser import parse_expression
 from vsc.plan.expressions import Expr
 from vsc.plan.nodes import Column, Schema
 from vsc.plan.types import parse_type
-from vsc.runtime.expressions import Frame, columns, evaluate
+from vsc.runtime.expressions import Frame, columns, evaluate, forms
 from vsc.runtime.values import to_array
 
 EXPRESSIONS = """
@@ -83,7 +83,7 @@ def main() -> None:
         text for line in EXPRESSIONS.split("\n") for text in line.split("; ") if text
     ]:
         expr = typed(text)
-        with mock.patch.object(columns, "mapped", wraps=columns.mapped) as mapped:
+        with mock.patch.object(columns, "mapped", wraps=forms.mapped) as mapped:
             evaluate(expr, [data])
         began = time.process_time()
         evaluate(expr, [data])

@@ -145,7 +145,7 @@ def measure_topology(text: str, folder: Path, fed: Sequence[str], workload: Work
     return replace(found, result=(rows, rows - missed))
 
 
-def measure_library(load: Callable[[], None], join: Callable[[], tuple[int, int]], workload: Workload) -> Measured:
+def measure_library(load: Callable[[], object], join: Callable[[], tuple[int, int]], workload: Workload) -> Measured:
     """Runs a library's join of all files in this process, once: batch, no state. `load` warms it up.
 
     `join` returns the number of rows in the result, and how many of them found a partner.

@@ -105,7 +105,7 @@ class Query:
 
     def batch(self, node: str, keys: np.ndarray, times: np.ndarray) -> Batch:
         rows = len(keys)
-        values = (pa.array(self.rng.random(rows)),)
+        values: tuple[pa.Array, ...] = (pa.array(self.rng.random(rows)),)
         if node == "payments":
             values = (pa.array(np.arange(rows)), *values)
         order = Order(

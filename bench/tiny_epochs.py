@@ -142,7 +142,8 @@ def _child(peer: str, folder: Path, partitions: int) -> dict[str, Tiny]:
     from vsc.runtime.spark.job import Run
     from vsc.runtime.spark.query import Opened, start_query
 
-    spark, found = vsc_session("tiny"), {}
+    spark = vsc_session("tiny")
+    found: dict[str, Tiny] = {}
     for number, query in enumerate((_ONE, *TOPOLOGIES)):
         variables = {"folder": str(folder)}
         plan = compile_topology(f"topology tiny; {TOPOLOGIES[query]}", path="bench.vdsl", variables=variables)

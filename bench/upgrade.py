@@ -93,8 +93,7 @@ def _measured(versions: int, partitions: int) -> Upgraded:
         _write(folder / "in", versions)
         variables = {"folder": str(folder / "in")}
         old, new = (compile_topology(TOPOLOGY.format(name=name)) for name in ("old", "new"))
-        given = {"checkpoint": folder / "old", "variables": variables, "partitions": partitions}
-        start(old, spark, **given).awaitTermination()
+        start(old, spark, checkpoint=folder / "old", variables=variables, partitions=partitions).awaitTermination()
         job = Upgrade(new, str(folder / "old"), str(folder / "new"), variables, 2 * partitions)
         began = time.perf_counter()
         moved = upgrade(job, spark, lambda _: None)

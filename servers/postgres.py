@@ -89,7 +89,7 @@ class PostgresServer:
     def query(self, statement: str, parameters: Sequence[Any] = (), database: str = "vsc") -> list[tuple[Any, ...]]:
         """The rows of a statement; an empty list if it returns none."""
         with self.connect(database) as connection:
-            found = connection.execute(statement, parameters or None)  # type: ignore[call-overload]
+            found = connection.execute(statement, parameters or None)
             return found.fetchall() if found.description else []
 
     def _run(self, program: str, *arguments: str) -> None:

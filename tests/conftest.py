@@ -102,7 +102,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.sql.streaming.stateStore.providerClass",
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
         )
-        .config(map=local_settings() | _SMALL_DATA)
+        .config(map={**local_settings(), **_SMALL_DATA})
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -43,7 +43,7 @@ def _run_examples(folder: Path) -> Any:
     from vsc.runtime.spark.session import local_settings
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    spark = builder.config("spark.local.dir", str(folder)).config(map=local_settings()).getOrCreate()
+    spark = builder.config("spark.local.dir", str(folder)).config(map={**local_settings()}).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     for name in _EXAMPLES:
         example = Path("examples") / name

@@ -66,7 +66,12 @@ class _Run:
     def take(self, count: int) -> list[bytes]:
         """Waits for `count` results."""
         found: list[bytes] = []
-        self._until(lambda: found.extend(self.door.results()) or len(found) >= count)
+
+        def complete() -> bool:
+            found.extend(self.door.results())
+            return len(found) >= count
+
+        self._until(complete)
         return found
 
     def settled(self) -> float:

@@ -109,6 +109,12 @@ def test_the_action_hands_on_variables_and_fails_with_its_tests(project: Path) -
     assert done.returncode == 1 and "1 passed, 1 failed" in done.stderr
 
 
+def _input(text: str) -> str:
+    found = re.fullmatch(r"\$\{\{ inputs\.([\w-]+) \}\}", text)
+    assert found is not None, text
+    return found[1]
+
+
 def action(project: Path, given: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     """Runs the last step of the action as GitHub does, with the inputs that a workflow gives."""
     definition = _yaml(ROOT / "action.yml")
@@ -116,9 +122,7 @@ def action(project: Path, given: dict[str, Any]) -> subprocess.CompletedProcess[
     inputs = {name: entry["default"] for name, entry in definition["inputs"].items()}
     inputs |= {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
     step = definition["runs"]["steps"][-1]
-    values = {
-        name: inputs[re.fullmatch(r"\$\{\{ inputs\.([\w-]+) \}\}", value)[1]] for name, value in step["env"].items()
-    }  # type: ignore[index]
+    values = {name: inputs[_input(value)] for name, value in step["env"].items()}
     env = {**on_path(project), **values, "GITHUB_ACTION_PATH": str(ROOT)}
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
     return subprocess.run(command, cwd=project, env=env, capture_output=True, text=True)

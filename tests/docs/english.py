@@ -65,10 +65,11 @@ def messages(module: Path) -> Iterator[tuple[int, str]]:
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        text = None
         if isinstance(node, ast.JoinedStr):
             text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside | documented:
             text = node.value
-        if text is not None and text.count(" ") > 1:
+        else:
+            continue
+        if text.count(" ") > 1:
             yield node.lineno, text

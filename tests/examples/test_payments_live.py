@@ -23,6 +23,7 @@ from examples.payments_live.expected import Lateness, Priced, Total
 from examples.payments_live.screen import Screen, State
 from examples.payments_live.story import PAYMENTS, Change, Payment, Sent, Story, story
 from examples.payments_live.verdict import Verdict, verdict
+from tests.runtime.operators.driving import dropped, rows
 from vsc.testing import TopologyTestDriver
 
 START = 1_772_442_000_000
@@ -34,8 +35,8 @@ def _payment(number: int, amount: str, paid_at: int, published: int) -> Payment:
 
 
 def _change(before: str | None, after: str | None, committed: int, published: int) -> Change:
-    rates = [None if rate is None else Decimal(rate) for rate in (before, after)]
-    return Change("EUR", *rates, START + committed, START + published)
+    old, new = (None if rate is None else Decimal(rate) for rate in (before, after))
+    return Change("EUR", old, new, START + committed, START + published)
 
 
 SMALL = Story(
@@ -89,18 +90,19 @@ def test_the_story_on_the_driver(root: Path) -> None:
             _pipe(driver, one)
         driver.drain()
         priced = [
-            (r.value["id"], Priced(r.key["currency"], r.value["rate"], r.value["usd"])) for r in driver.read("priced")
+            (value["id"], Priced(key["currency"], value["rate"], value["usd"]))
+            for key, value, _ in rows(driver, "priced")
         ]
         totals = {
-            (r.key["currency"], _milliseconds(r.key["window_start"])): Total(r.value["payments"], r.value["usd"])
-            for r in driver.read("totals")
+            (key["currency"], _milliseconds(key["window_start"])): Total(value["payments"], value["usd"])
+            for key, value, _ in rows(driver, "totals")
         }
-        dropped = driver.metrics()["dropped_records"]["totals"]["window_closed"]
+        lost = dropped(driver)["totals"]["window_closed"]
     late = expected.lateness(told)
     assert dict(priced) == expected.priced(told)
     assert len(priced) == len(told.payments) > 900
     assert totals == expected.totals(told)
-    assert late.too_late == dropped > 0
+    assert late.too_late == lost > 0
     assert min(late.before_their_rate, late.other_newest) > 100
     assert {result.rate is None for _, result in priced} == {True, False}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -37,7 +38,9 @@ def _written(folder: Path) -> list[Row]:
 def _typed(
     row: Row, *, times: tuple[str, ...] = (), decimals: tuple[str, ...] = (), doubles: tuple[str, ...] = ()
 ) -> Row:
-    readers = dict.fromkeys(times, lambda text: datetime.fromisoformat(str(text)))
+    readers: dict[str, Callable[[object], object]] = dict.fromkeys(
+        times, lambda text: datetime.fromisoformat(str(text))
+    )
     readers |= dict.fromkeys(decimals, lambda text: Decimal(str(text)))
     readers |= dict.fromkeys(doubles, lambda text: float(str(text)))
     return row | {name: read(row[name]) for name, read in readers.items() if row.get(name) is not None}

@@ -41,7 +41,7 @@ class Growing:
         return [n for n in self.nodes if n.kind in kinds]
 
     def _pick(self, *kinds: str, keyed: bool = False, having: Callable[[Shape], bool] = lambda n: True) -> Shape | None:
-        """A node, the newer ones more often: deep topologies are more telling than broad ones."""
+        """A node if there is one, the newer ones more often: deep topologies are more telling than broad ones."""
         found = [n for n in self._of(*kinds) if having(n) and (n.key or not keyed)]
         if not found:
             return None
@@ -49,6 +49,12 @@ class Growing:
         if keyless and self.rng.random() < 0.6:
             return self.rng.choice(keyless)
         return self.rng.choice(found[-3:] if self.rng.random() < 0.6 else found)
+
+    def _any(self, *kinds: str, having: Callable[[Shape], bool] = lambda n: True) -> Shape:
+        """As `_pick`, where there is always one."""
+        found = self._pick(*kinds, having=having)
+        assert found is not None, kinds
+        return found
 
     def _names(self, taken: dict[str, str]) -> list[Column]:
         chosen = self.rng.choices(TYPES, k=self.rng.randint(*self.sizes.columns))

@@ -82,7 +82,7 @@ class _Operations(Growing):
 
     def filter(self) -> None:
         """A filter of a stream or a table."""
-        node = self._pick("stream", "table")
+        node = self._any("stream", "table")
         predicate = self._expression(scope_of(node), "boolean")
         clause, history = self._own_clause(node)
         self._add(node, node.kind, f"filter {node.name} where {predicate}{clause}", node.key, node.value,
@@ -90,7 +90,7 @@ class _Operations(Growing):
 
     def map(self) -> None:
         """A map of a stream or a table."""
-        node = self._pick("stream", "table")
+        node = self._any("stream", "table")
         key = node.key
         if self.rng.random() < 0.2:
             items, value = "*", node.value
@@ -102,7 +102,7 @@ class _Operations(Growing):
 
     def rekey(self) -> None:
         """A stream under another key."""
-        node = self._pick("stream")
+        node = self._any("stream")
         key = self.rng.choice(self.sizes.keys)
         by = ", ".join(
             f"{text} as {n}" for (n, _), text in zip(key, self._key_values(scope_of(node), key), strict=True)
@@ -113,7 +113,7 @@ class _Operations(Growing):
 
     def distinct(self) -> None:
         """A stream without repeats of its key, or of a value."""
-        node = self._pick("stream")
+        node = self._any("stream")
         by = (
             ""
             if node.key and self.rng.random() < 0.5
@@ -124,7 +124,7 @@ class _Operations(Growing):
 
     def explode(self) -> None:
         """A record for each element of an array."""
-        node = self._pick("stream")
+        node = self._any("stream")
         name = self.rng.choice([n for n in VALUE_NAMES["string"] if n not in dict(node.key)] or ["element"])
         array = expression(self.rng, scope_of(node), "array<string>")
         value = tuple((n, "string") if n == name else (n, t) for n, t in node.value)
@@ -169,7 +169,7 @@ class _Operations(Growing):
 
     def merge(self) -> None:
         """Two or three streams of one key; what has other columns is mapped to the same first."""
-        first = self._pick("stream")
+        first = self._any("stream")
         rest = [n for n in self._of("stream") if n.key == first.key and n != first]
         chosen = [first, *self.rng.sample(rest, min(len(rest), self.rng.randint(1, 2)))]
         if len(chosen) < 2 or not _same_columns(chosen):
@@ -193,7 +193,7 @@ class _Operations(Growing):
     def join_table(self) -> None:
         """A stream with a table, as of or with the newest; with or without ``on``, with grace."""
         rng = self.rng
-        stream, table = self._pick("stream"), self._pick("table")
+        stream, table = self._any("stream"), self._pick("table")
         if table is None:
             return
         on, key = "", stream.key
@@ -214,7 +214,7 @@ class _Operations(Growing):
 
     def join_global(self) -> None:
         """A stream with a global table."""
-        stream, table = self._pick("stream"), self._pick("global table")
+        stream, table = self._any("stream"), self._pick("global table")
         if table is None:
             return
         on = ", ".join(self._key_values(scope_of(stream, "l"), table.key))
@@ -228,7 +228,7 @@ class _Operations(Growing):
         left = self._pick("table")
         if left is None:
             return
-        right = self._pick("table", having=lambda n: n.key_types == left.key_types and n.window == left.window)
+        right = self._any("table", having=lambda n: n.key_types == left.key_types and n.window == left.window)
         mode = self.rng.choice(("", "left ", "outer "))
         items, key, value = self._items(both(left, right), left.key)
         clause, history = self._clause(versioned=left.window is None)
@@ -253,7 +253,7 @@ class _Operations(Growing):
     def aggregate_stream(self) -> None:
         """A stream in groups, with or without windows."""
         rng = self.rng
-        node = self._pick("stream")
+        node = self._any("stream")
         window, text, final = None, "", False
         if rng.random() < 0.7:
             window, text = self._window()

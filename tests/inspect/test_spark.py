@@ -55,7 +55,7 @@ def write_all(folder: Path) -> None:
     (folder / "german/README.md").write_text("about\nthis\n")
 
 
-def _number(row: dict[str, Any]) -> object:
+def _number(row: dict[str, Any]) -> Any:
     """The row's place in its file, which its key tells; of rows with other keys no order is promised."""
     return row["Nr"] if "Nr" in row else row["id"]
 

@@ -159,7 +159,12 @@ def test_texts_without_an_offset_are_told() -> None:
 
 def test_times_that_are_hardly_meant_do_not_hide_the_others() -> None:
     good = [{"at": f"2026-03-{day:02}T00:00:00Z"} for day in range(1, 21)]
-    odd = [{"at": "9999-12-31T00:00:00Z"}, {"at": "1970-01-01T00:00:00Z"}, {"at": "1899-12-31T00:00:00Z"}, {"at": None}]
+    odd: list[dict[str, Any]] = [
+        {"at": "9999-12-31T00:00:00Z"},
+        {"at": "1970-01-01T00:00:00Z"},
+        {"at": "1899-12-31T00:00:00Z"},
+        {"at": None},
+    ]
     seen = rows(*good[:10], *odd, *good[10:])
     times = seen.profile.times
     assert (times.nulls, times.before_1970, times.before_1990, times.future) == (1, 1, 2, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -199,7 +200,7 @@ def test_a_file_of_another_format_than_its_name_says() -> None:
 # ------------------------------------------------------------------------------------------------------------ keys
 
 
-def keys(columns: dict[str, list[str | None]], times: list[int] | None = None) -> Any:
+def keys(columns: Mapping[str, Sequence[str | None]], times: list[int] | None = None) -> Any:
     import numpy as np
 
     search = KeySearch([DataColumn(name, STRING) for name in columns])

@@ -24,13 +24,14 @@ class Editor:
         self.unit = {"utf-16": 2, "utf-32": 4}.get(encoding, 1)
         self._told: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
 
-        @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def tell(params: types.PublishDiagnosticsParams) -> None:
             self._told.put_nowait(params)
 
-        @client.feature(types.WINDOW_SHOW_MESSAGE)
         def show(params: types.ShowMessageParams) -> None:
             self.shown_messages.append(params.message)
+
+        client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(tell)
+        client.feature(types.WINDOW_SHOW_MESSAGE)(show)
 
     async def open(self, text: str) -> list[types.Diagnostic]:
         """Opens the file, and gives what is wrong with it."""

@@ -86,8 +86,10 @@ def test_a_message_beyond_all_measure_is_refused_and_the_next_one_is_answered() 
 
 async def hovered(editor: Editor, place: str) -> str:
     found = await editor.client.text_document_hover_async(types.HoverParams(**editor.at(place)))
-    assert found is None or isinstance(found.contents, types.MarkupContent)
-    return "" if found is None else found.contents.value
+    if found is None:
+        return ""
+    assert isinstance(found.contents, types.MarkupContent)
+    return found.contents.value
 
 
 def test_a_node_shows_its_columns_its_key_whether_it_is_versioned_and_why_and_its_retention() -> None:

@@ -104,9 +104,11 @@ def by_record(
     return _Watched(ran.records, ran, task, stage)
 
 
-def on_columns(ran: Ran, *arguments: Any, partition: int = 0) -> Any:
+def on_columns(
+    ran: Ran, plan: Plan, stage: int, kv: OrderedKV, options: RunOptions, observe: frozenset[str], partition: int = 0
+) -> Any:
     """The task of a stage as it is shipped."""
-    return _Watched(ran.columns, ran, LaterStage(*arguments, partition), arguments[1])
+    return _Watched(ran.columns, ran, LaterStage(plan, stage, kv, options, observe, partition), stage)
 
 
 class _Watched:

@@ -101,10 +101,10 @@ def difference(found: Played, expected: Played, in_sequence: bool) -> str:
         return f"{node}: {counts}; from record {place} on\n  found    {seen}\n  expected {wanted}"
     if found.metrics != expected.metrics:
         return f"metrics: found {found.metrics}, expected {expected.metrics}"
-    for ours, theirs in zip(found.state, expected.state, strict=True):
-        for place in sorted(ours.keys() | theirs.keys(), key=str):
-            if ours.get(place) != theirs.get(place):
-                return f"state of {place}: {_rows_apart(ours.get(place), theirs.get(place))}"
+    for kept, oracles in zip(found.state, expected.state, strict=True):
+        for place in sorted(kept.keys() | oracles.keys(), key=str):
+            if kept.get(place) != oracles.get(place):
+                return f"state of {place}: {_rows_apart(kept.get(place), oracles.get(place))}"
     return ""
 
 

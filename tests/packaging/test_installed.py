@@ -31,7 +31,7 @@ def test_a_broken_topology_is_refused(ask: Vsc, tmp_path: Path) -> None:
 
 def test_the_console_script_does_the_same(python: str, root: Path, tmp_path: Path) -> None:
     script = Path(python).parent / "vsc"
-    command = [script, "check", root / "examples/payments/topology.vdsl"]
+    command: list[str | Path] = [script, "check", root / "examples/payments/topology.vdsl"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 

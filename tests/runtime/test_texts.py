@@ -104,12 +104,13 @@ def test_a_time_without_an_offset_is_one_of_the_zone() -> None:
 @pytest.mark.parametrize("zone", [UTC, BERLIN, zone_of("America/New_York")], ids=str)
 def test_columns_are_read_as_single_texts_are(zone: tzinfo) -> None:
     rng = random.Random(7)
-    known = [*DATES, *NO_DATES, *TIMES, *NO_TIMES, *NUMBERS, *NO_NUMBERS, None]
+    known: list[str | None] = [*DATES, *NO_DATES, *TIMES, *NO_TIMES, *NUMBERS, *NO_NUMBERS, None]
     made = [f"{rng.randint(1, 9999):04d}-{rng.randint(1, 13):02d}-{rng.randint(1, 31):02d}"
             f"{rng.choice(' T')}{rng.randint(0, 24):02d}:{rng.randint(0, 59):02d}:00{rng.choice(['', '.25', 'Z'])}"
             for _ in range(300)]  # fmt: skip
     for _ in range(50):
-        texts = rng.choices(known + made, k=rng.choice([1, 2, 5, 20])) + rng.choices(made, k=rng.choice([0, 3, 30]))
+        texts = rng.choices([*known, *made], k=rng.choice([1, 2, 5, 20]))
+        texts += rng.choices(made, k=rng.choice([0, 3, 30]))
         column = pa.array(texts, pa.string())
         assert dates_of(column).view(pa.int32()).to_pylist() == [or_none(date_of, text) for text in texts]
         found = timestamps_of(column, zone).view(pa.int64()).to_pylist()

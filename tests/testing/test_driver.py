@@ -183,7 +183,7 @@ def test_columns_take_iso_text_and_text_of_decimals() -> None:
 def test_the_time_beside_a_timestamp_column_is_looked_at_as_well() -> None:
     with TopologyTestDriver("stream s (k string, at timestamp) from memory () key k timestamp at;") as driver:
         with pytest.raises(ValueError, match="timestamp= is an int of ms, ISO text or an aware datetime, not 'x'"):
-            driver.pipe("s", {"k": "a", "at": 1}, timestamp="x")  # type: ignore[arg-type]
+            driver.pipe("s", {"k": "a", "at": 1}, timestamp="x")
         driver.pipe("s", {"k": "a", "at": 1}, timestamp=7)
         assert driver.read("s")[0].timestamp == 1
 

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
@@ -47,7 +48,8 @@ def lay_out(folder: Path) -> None:
     for place, (path, text) in texts.items():
         target = folder / "pages" / place
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(_LINK.sub(lambda link, path=path: _on_site(link, path, set(texts)), text), encoding="utf-8")
+        written = _LINK.sub(partial(_on_site, page=path, pages=set(texts)), text)
+        target.write_text(written, encoding="utf-8")
     shutil.copy(ROOT / "docs" / "zensical.toml", folder)
 
 

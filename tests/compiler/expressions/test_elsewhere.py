@@ -18,7 +18,7 @@ TYPES = ("bigint", "double", "string", "boolean", "timestamp", "date", "array<st
 
 def _written() -> list[str]:
     """The expressions that the helps say to write, each once."""
-    found = {}
+    found = dict[str, None]()
     for _, help in _HELPS:
         for written in re.findall("`([^`]*)`", help.partition("write ")[2]):
             if re.search(r"[(\[ ]", written) and not re.search(r"\.\.\.|STREAM|\$|vsc ", written):

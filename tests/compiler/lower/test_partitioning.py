@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.runtime.operators.driving import rows
 from vsc.compiler import compile_topology
 from vsc.plan import Plan
 from vsc.testing import TopologyTestDriver
@@ -44,15 +45,14 @@ def test_a_stream_finds_the_rows_of_a_windowed_table_in_any_number_of_partitions
         with TopologyTestDriver(TOPOLOGY, partitions=partitions) as driver:
             for number in range(40):
                 driver.pipe("s", {"k": str(number), "g": f"g{number % 7}", "n": number}, timestamp=number)
-            rows = list(driver.read("w"))
-            for number, row in enumerate(rows):
-                key = row.key
+            groups = [record.key for record in driver.read("w")]
+            for number, key in enumerate(groups):
                 driver.pipe(
                     "q",
                     {"id": str(number), "k": key["g"], "start": key["window_start"], "until": key["window_end"]},
                     timestamp=100,
                 )
-            joined = [record.value for record in driver.read("j")]
-        assert len(joined) == len(rows) and all(row["n"] is not None for row in joined)
+            joined = [value for _, value, _ in rows(driver, "j")]
+        assert len(joined) == len(groups) and all(row["n"] is not None for row in joined)
         found.append(joined)
     assert found[0] == found[1]

@@ -73,8 +73,8 @@ def stream_operator(parts: Parts, node: Node, forward: RecordConsumer) -> Built:
             return tuple(merge.Merge(order, forward).process for order in orders)
         case Distinct() as operation:
             before = parts.schema(node)
-            key, back = [c.type for c in before.key], _own_columns(before, node.schema)
-            unique = distinct.Distinct(node.owner, operation, key, back, parts.context, forward)
+            types, back = [c.type for c in before.key], _own_columns(before, node.schema)
+            unique = distinct.Distinct(node.owner, operation, types, back, parts.context, forward)
             parts.beside[node.name] = unique.content
             return unique.process
         case Explode(item):

@@ -57,7 +57,7 @@ TIMES = (
 )  # fmt: skip
 ROW = st.tuples(*(nasty("text of a time" if c.name == "u" else str(c.type)) for c in SCHEMA.value))
 
-KERNEL_EXPRESSIONS = """
+_KERNELS = """
 y + y; w - w; w * y; i + k; i * k; l + m; l - m; i % k; l % m; -i; -g; abs(l); f + f; f * f; g + h; g - h; g * h
 g / h; d + d; d * d; d - d; i = k; l < m; g = h; g < h; g <= h; g > h; g >= h; g <> h; f < f; s < p; s = p; x < x
 b < c; d > d; q <= q; t <> t; b and c; b or c; not b; b is null; i in (1, 2, null); g in (0e0, 1.5); s || p; x || x
@@ -83,7 +83,7 @@ ltrim(s); rtrim(s); dayofweek(q); quarter(q); timestamp_seconds(m); unix_seconds
 struct(s, i as n, 1); array(st, st); struct(hour(t) as h, ai)
 b and i / k > 0; b or l + m > 0; (k <> 0) and (i / k > 1) and c; d * g; case when g > 1 then d end
 """
-KERNEL_EXPRESSIONS = [text for line in KERNEL_EXPRESSIONS.splitlines() if line for text in line.split("; ")]
+KERNEL_EXPRESSIONS = [text for line in _KERNELS.splitlines() if line for text in line.split("; ")]
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))

@@ -7,6 +7,7 @@ import pickle
 import pyarrow as pa
 import pytest
 
+from tests.runtime.operators.driving import rows
 from vsc.compiler import check_topology, compile_topology
 from vsc.plan import dump, load
 from vsc.plan.expressions import Call, Expr
@@ -58,7 +59,7 @@ def test_five_thousand_terms(text: str, values: list[object]) -> None:
     with TopologyTestDriver(_topology(text)) as driver:
         for k, n, x, _, t in ROWS[::2]:
             driver.pipe("s", {"k": k, "n": n, "x": x, "t": t}, timestamp=k)
-        assert [record.value["v"] for record in driver.read("r")] == values[::2]
+        assert [value["v"] for _, value, _ in rows(driver, "r")] == values[::2]
 
 
 def test_a_chain_of_one_operator_is_one_call_as_long_as_its_types_stay() -> None:

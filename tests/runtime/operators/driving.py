@@ -22,6 +22,15 @@ def values(driver: TopologyTestDriver, node: str) -> list[Any]:
     return found
 
 
+def rows(driver: TopologyTestDriver, node: str) -> list[tuple[dict[str, Any], dict[str, Any], int]]:
+    """The key, the value and the time of all records of `node`, none of which may be a tombstone."""
+    found = []
+    for record in driver.read(node):
+        assert record.value is not None, record
+        found.append((record.key, record.value, record.timestamp))
+    return found
+
+
 def put(driver: TopologyTestDriver, source: str, key: str, value: str | None, time: int) -> None:
     """A row, or a record without value."""
     if value is None:

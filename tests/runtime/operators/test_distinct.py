@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.oracle import difference, oracle, shipped
 from tests.oracle.epochs import EpochRow, order_epoch
-from tests.runtime.operators.driving import dropped
+from tests.runtime.operators.driving import dropped, rows
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Node
 from vsc.runtime.errors import StateError
@@ -29,12 +29,11 @@ Row = tuple[str, int | None, int]
 """Key, value, event time."""
 
 
-def play(text: str, rows: list[Row], node: str = "d", **options: Any) -> tuple[list[Row], Any]:
+def play(text: str, given: list[Row], node: str = "d", **options: Any) -> tuple[list[Row], Any]:
     with TopologyTestDriver(text, **options) as driver:
-        for k, v, at in rows:
+        for k, v, at in given:
             driver.pipe("s", {"k": k, "v": v, "at": at})
-        found = [(r.key["k"], r.value["v"], r.timestamp) for r in driver.read(node)]
-        return found, dropped(driver)
+        return [(key["k"], value["v"], at) for key, value, at in rows(driver, node)], dropped(driver)
 
 
 def test_a_record_passes_that_is_far_enough_from_all_that_passed() -> None:
@@ -84,7 +83,7 @@ def test_what_comes_next_goes_by_the_streams_own_key() -> None:
     with TopologyTestDriver(text, partitions=3) as driver:
         for number, k in enumerate(("a", "b", "a", "b", "a")):
             driver.pipe("s", {"k": k, "v": number // 2, "at": 0})
-        assert {r.key["k"]: r.value["c"] for r in driver.read("o")} == {"a": 3}
+        assert {key["k"]: value["c"] for key, value, _ in rows(driver, "o")} == {"a": 3}
 
 
 def test_a_stream_without_key_and_a_record_without_value() -> None:
@@ -183,7 +182,7 @@ def test_batches_give_what_the_model_and_records_do(text: str, rows: list[Row], 
     whole = shipped(plan, epochs, ["d"])
     assert not difference(whole, oracle(plan, epochs, ["d"]), in_sequence=True)
     in_order = [row for epoch in epochs for row in order_epoch(plan, epoch)]
-    found, lost = model([(r.row["k"], r.row["v"], r.timestamp) for r in in_order], text is BY_VALUE)
+    found, lost = model([(r.row["k"], r.row["v"], r.row["at"]) for r in in_order], text is BY_VALUE)
     assert [(key, at) for key, at, _ in whole.outcome.get("d", [])] == [(str((k,)), at) for k, _, at in found]
     counted = whole.metrics["dropped_records"].get("d", {})
     assert counted == {reason: n for reason, n in lost.items() if n}

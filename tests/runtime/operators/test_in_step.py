@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -91,7 +92,7 @@ class Query:
         self.wakes += 1
 
     def pacer(self) -> Pacer:
-        return Pacer(self, lambda: {name: Left(self, name) for name in RANKS}, lambda _: None)
+        return Pacer(cast(Any, self), lambda: {name: Left(self, name) for name in RANKS}, lambda _: None)
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,7 @@ def test_an_idle_source_is_waited_for_up_to_max_idle() -> None:
     query = Query({name: [] for name in RANKS}, {})
     query.files["left"] = [File("left", "a", (1,)), File("left", "b", (2,))]
     told: list[str] = []
-    pacer = Pacer(query, lambda: {n: Left(query, n) for n in ("left", "right")}, told.append, 10.0, clock)
+    pacer = Pacer(cast(Any, query), lambda: {n: Left(query, n) for n in ("left", "right")}, told.append, 10.0, clock)
     query.taken["left"] = 1
     pace = pacer.decide(0)
     assert {name: (wait.clock, wait.next) for name, wait in pace.waits.items()} == {
@@ -278,7 +279,7 @@ def test_an_idle_source_is_waited_for_up_to_max_idle() -> None:
 
 def test_an_epoch_is_asked_for_where_only_idle_sources_are_waited_for() -> None:
     query = Query({name: [] for name in RANKS}, {})
-    pacer = Pacer(query, lambda: {"right": Left(query, "right")}, lambda _: None, 0.01)
+    pacer = Pacer(cast(Any, query), lambda: {"right": Left(query, "right")}, lambda _: None, 0.01)
     pacer.decide(0)
     report = EpochReport(0, state={"1-0": StateSize(waiting=1)})
     query.reports[0] = report

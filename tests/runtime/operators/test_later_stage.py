@@ -104,7 +104,8 @@ def test_cuts_and_restarts_do_not_show_from_one_partition_each() -> None:
         ordered = order_epoch(topology, random_rows(seed, 80))
         expected = one_by_one(topology, ordered)
         rng = random.Random(seed)
-        stores, found = Stores(), {}
+        stores = Stores()
+        found: dict[str, list[Any]] = {}
         runtime = LocalRuntime(topology, stores, ("t", "u", "w", "j", "x"))
         rest = ordered
         while rest:

@@ -58,7 +58,7 @@ class Tombstones(MemoryKV):
         self.dead = MemoryKV()
 
     def scan(self, start: bytes, end: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
-        live, dead = (kv.scan(start, end, reverse) for kv in (super(), self.dead))
+        live, dead = super().scan(start, end, reverse), self.dead.scan(start, end, reverse)
         for key, value in merge(live, dead, reverse=reverse):
             self.visited += 1
             if value is not DEAD:
@@ -91,13 +91,9 @@ def visited(text: str) -> list[list[int]]:
         runtime, rows = LocalRuntime(plan, opened, ["x"]), []
         for offset in range(epoch * ROWS, (epoch + 1) * ROWS):
             clock += rng.random() < 0.2
-            row = {
-                "k": f"k{offset % KEYS}",
-                "g": "g",
-                "v": -offset if "max" in text else offset,
-                "at": max(0, clock - rng.choice((0, 0, 3))),
-            }
-            rows.append(EpochRow("s" if "stream s" in text else "t", "", offset, row, row["at"]))
+            at = max(0, clock - rng.choice((0, 0, 3)))
+            row = {"k": f"k{offset % KEYS}", "g": "g", "v": -offset if "max" in text else offset, "at": at}
+            rows.append(EpochRow("s" if "stream s" in text else "t", "", offset, row, at))
         runtime.process(chunks(plan, rows))
         for overlay in overlays.values():
             overlay.commit()

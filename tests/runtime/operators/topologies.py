@@ -123,8 +123,8 @@ class Builder:
         ours, theirs = V, Ref(1, "v", BIGINT)
         total = Call("coalesce", (Call("add", (ours, theirs), BIGINT), ours, theirs), BIGINT)
         text = Call("coalesce", (Ref(1, "s", STRING), Ref(0, "k", STRING)), STRING)
-        versioned = [self._versioned(side) for side in (left, right)]
-        operation = TableTableJoin(mode, *versioned, (item("v", total), item("s", text)))
+        items = (item("v", total), item("s", text))
+        operation = TableTableJoin(mode, self._versioned(left), self._versioned(right), items)
         self.add(name, "table", operation, (left, right), ROW, store)
         node = self.nodes[-1]
         if store is None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
+from typing import Literal
 
 import pyarrow as pa
 
@@ -91,7 +92,7 @@ def _cell(rng: Random, dialect: CsvDialect) -> tuple[str, str | None]:
     return text, None if text in ("", dialect.null) else text
 
 
-def by_python(file: CsvFile) -> list[list[str] | None]:
+def by_python(file: CsvFile) -> Answer:
     """What Python's csv reads; what is meant to be different: no blank lines, no open quote, no null."""
     rows = _python(file, "")
     closed = _python(file, "\nz\n")[-1] == ["z"]
@@ -99,13 +100,13 @@ def by_python(file: CsvFile) -> list[list[str] | None]:
     assert header == file.names
     if not closed:
         rows = [*rows[:-1], []]
-    return [row if len(row) == len(header) else None for row in rows]
+    return [[*row] if len(row) == len(header) else None for row in rows]
 
 
 def _python(file: CsvFile, more: str) -> list[list[str]]:
     dialect = file.dialect
     lines = io.StringIO(file.text.removeprefix("\ufeff") + more, newline="")
-    quoting = csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE
     quote = dialect.quote or None
     return list(
         csv.reader(lines, delimiter=dialect.separator, quotechar=quote, escapechar=dialect.escape, quoting=quoting)

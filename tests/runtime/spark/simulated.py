@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
 from vsc.runtime.errors import StateError
 from vsc.runtime.spark.local_folder import LocalFolders, opened
@@ -287,7 +288,7 @@ class Attempt:
         with (
             self.folders.partition(1, self.call[1]) as folder,
             self._entered(folder),
-            opened(folder, manifest, self._disk.open, self._disk.remove) as base,
+            opened(folder, manifest, cast(Any, self._disk.open), self._disk.remove) as base,
         ):
             state = PartitionState.open(blobs, base, manifest)
             expected = self._expected

@@ -6,6 +6,7 @@ Set ``VSC_CSV_FILES`` to run more (``100000``) or others (``5000:6000``) than th
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -118,7 +119,7 @@ def test_a_column_that_the_header_names_twice_is_refused() -> None:
         ("a|b", {}, "'|'", "'|'"), ("a,b", {"sep": ";"}, "','", "','"), ("a,b", {"delimiter": r"\t"}, "','", "','"),
     ],
 )  # fmt: skip
-def test_a_file_with_another_separator_says_so(header: str, options: dict[str, str], other: str, written: str) -> None:
+def test_a_file_with_another_separator_says_so(header: str, options: dict[str, Any], other: str, written: str) -> None:
     with pytest.raises(SourceError) as caught:
         read(f"{header}\n1{header[1]}2\n", **options)
     place = "source 's': the header of file:/d/x.csv"

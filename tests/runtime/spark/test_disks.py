@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +10,6 @@ from typing import NamedTuple
 import pytest
 
 from tests.runtime.spark.support import compiled
-from vsc.runtime.spark import disks
 from vsc.runtime.spark.disks import Place, full_disk, places_of
 from vsc.runtime.spark.failures import translated
 
@@ -33,7 +33,7 @@ def free(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         return Usage(1 << 30, (1 << 30) - left, left)
 
     monkeypatch.setattr(shutil, "disk_usage", usage)
-    monkeypatch.setattr(disks.os.path, "exists", lambda path: True)
+    monkeypatch.setattr(os.path, "exists", lambda path: True)
     return known
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 
@@ -116,7 +117,7 @@ class Disk:
 
 
 def sink(disk: Disk, append: bool = False, checkpoint: str = "abcd") -> EpochFiles:
-    found = EpochFiles(disk, checkpoint, "0", "the sink of 's' (line 3)")
+    found = EpochFiles(cast(Any, disk), checkpoint, "0", "the sink of 's' (line 3)")
     found.prepare(append)
     return found
 
@@ -183,7 +184,7 @@ def test_going_back_removes_what_came_later_and_nothing_else() -> None:
     others = {"part-abcd-1-0000000003-00000.x.json": "of another sink", "part-abcd-0-notes": "of somebody"}
     disk.content.update(others)
     for _ in range(2):
-        EpochFiles(disk, "abcd", "0", "the sink").back_to(2)
+        EpochFiles(cast(Any, disk), "abcd", "0", "the sink").back_to(2)
         assert disk.visible == {**{name: text for name, text in PUBLISHED.items() if text in "abc"}, **others}
         assert disk.below(ASIDE) == ["2._commit"]
     run(disk, [0, 1, 2])
@@ -305,5 +306,5 @@ def test_files_keep_the_order_of_their_numbers() -> None:
         folder = path.removeprefix(f"{disk.root}/")
         disk.content |= {f"{folder}/{name}": name for name in names}
 
-    EpochFiles(disk, "abcd", "0", "the sink").write(0, lambda: Tally(6, 0), make)
+    EpochFiles(cast(Any, disk), "abcd", "0", "the sink").write(0, lambda: Tally(6, 0), make)
     assert [disk.content[name] for name in disk.names() if name.startswith("part-")] == names

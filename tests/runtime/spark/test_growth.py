@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from vsc.runtime.spark import protocol
 from vsc.runtime.spark.local_folder import opened
 from vsc.runtime.spark.protocol import PartitionState
 from vsc.runtime.state import kv_rocks
-from vsc.runtime.state.kv import MemoryKV, OrderedKV
+from vsc.runtime.state.kv import LowerKV, MemoryKV
 
 EPOCHS, STEP = 126, 8_000
 """Every retention, window and gap below is at most a second: 1,008 of them."""
@@ -58,7 +59,7 @@ class Query:
         self.sources = [n.name for n in plan.nodes if isinstance(n.operation, Source)]
         self.blobs = {stage.id: Blobs() for stage in plan.stages[1:]}
 
-    def epoch(self, number: int, bases: dict[int, OrderedKV], keys: list[str], rows: int = 6) -> None:
+    def epoch(self, number: int, bases: Mapping[int, LowerKV], keys: list[str], rows: int = 6) -> None:
         states = {stage: PartitionState.open(b, bases[stage], b.loaded) for stage, b in self.blobs.items()}
         runtime = LocalRuntime(self.plan, lambda stage, partition: states[stage].kv, ())
         times = sorted(number * STEP + self.chance.randrange(STEP) for _ in range(rows))

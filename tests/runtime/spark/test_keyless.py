@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -36,7 +36,9 @@ def test_they_go_all_the_way_and_are_counted_where_a_key_is_needed(spark: SparkS
     skus = [None if i % 3 == 0 else f"s{i % 3}" if i % 5 else "unknown" for i in range(40)]
     dropped = 0
     for half in range(2):
-        rows = [{"id": i, "sku": skus[i], "at": 1000 + i} for i in range(20 * half, 20 * half + 20)]
+        rows: list[dict[str, Any]] = [
+            {"id": i, "sku": skus[i], "at": 1000 + i} for i in range(20 * half, 20 * half + 20)
+        ]
         rows += [{"id": 99, "sku": key, "at": 9000} for key in ("s1", "s2", "unknown")] * half  # the others go on
         write_json(tmp_path / f"in/orders/{half}.json", rows, half)
         for number in range(3):
@@ -46,7 +48,7 @@ def test_they_go_all_the_way_and_are_counted_where_a_key_is_needed(spark: SparkS
             write_json(tmp_path / f"in/makers/{half}{number}.json", makers, number)
         reports = run_once(plan, spark, tmp_path / "ck", variables=variables, partitions=3)
         for report in reports:
-            lost = report.metrics.as_dict()["dropped_records"]
+            lost: Any = report.metrics.as_dict()["dropped_records"]
             assert lost.keys() <= {"counts"}
             dropped += lost.get("counts", {}).get("null_join_key", 0)
     found = {row["id"]: row for row in parquet_rows(tmp_path / "out/located")}

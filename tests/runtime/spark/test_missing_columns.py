@@ -141,7 +141,7 @@ def test_names_in_parquet_have_no_case(spark: Any, tmp_path: Path) -> None:
 def test_files_that_come_later_are_looked_at_once(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     variables = {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}
-    arguments = {"checkpoint": str(tmp_path / "ck"), "variables": variables, "trigger": "20 ms"}
+    arguments: dict[str, Any] = {"checkpoint": str(tmp_path / "ck"), "variables": variables, "trigger": "20 ms"}
     query = start(compiled(topology("json")), spark, **arguments)
     write(tmp_path / "in/a.json", "json", ROWS)
     with pytest.raises(QueryFailedError, match=r"VSC911.*'ammount'"):

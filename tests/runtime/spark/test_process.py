@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.runtime.operators.driving import rows
 from tests.runtime.spark.support import parquet_rows, write_json
 from vsc.testing import TopologyTestDriver
 
@@ -51,7 +52,7 @@ def expected(files: int, drain: bool) -> list[tuple[int, int | None]]:
                 driver.pipe("orders", row)
         if drain:
             driver.drain()
-        return sorted((r.value["id"], r.value["rate"]) for r in driver.read("priced"))
+        return sorted((value["id"], value["rate"]) for _, value, _ in rows(driver, "priced"))
 
 
 class Job:

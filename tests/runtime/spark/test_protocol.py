@@ -12,7 +12,7 @@ from vsc.runtime.errors import StateError
 from vsc.runtime.spark import local_folder, protocol
 from vsc.runtime.spark.local_folder import LocalFolders, opened
 from vsc.runtime.spark.protocol import STAMP_KEY, Manifest, PartitionState
-from vsc.runtime.state.kv import MemoryKV, OrderedKV
+from vsc.runtime.state.kv import LowerKV, MemoryKV, OrderedKV
 
 
 class Blobs:
@@ -49,7 +49,7 @@ class Blobs:
         return Manifest.load(self.text)
 
 
-def epoch(blobs: Blobs, base: OrderedKV, name: str, puts: dict[bytes, bytes], deletes: tuple[bytes, ...] = ()) -> None:
+def epoch(blobs: Blobs, base: LowerKV, name: str, puts: dict[bytes, bytes], deletes: tuple[bytes, ...] = ()) -> None:
     state = PartitionState.open(blobs, base, blobs.loaded)
     state.kv.write(puts.items(), deletes)
     state.commit(name)
@@ -133,7 +133,8 @@ def test_random_histories_with_lost_attempts_and_lost_disks_end_equal(
     monkeypatch.setattr(protocol, "FOLD_BYTES", 1000)
     chance = random.Random(7)
     folders = LocalFolders(str(tmp_path), "ck", "run")
-    blobs, model = Blobs(), {}
+    blobs = Blobs()
+    model: dict[bytes, bytes] = {}
     folded = 0
     for number in range(120):
         puts = {f"k{chance.randint(0, 60)}".encode(): chance.randbytes(chance.randint(0, 60)) for _ in range(8)}

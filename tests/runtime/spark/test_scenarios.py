@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -64,7 +65,9 @@ def test_a_scenario_gives_on_spark_what_it_gives_on_the_driver(spark: Any, tmp_p
                     write_json(path, rows, number * PARTS + part)
 
     changed = _with_files(plan, tmp_path, watched, scenario.now is not None)
-    epochs = [partial(files, number, epoch) for number, epoch in enumerate(_cut(plan, fed, chance))]
+    epochs: list[Callable[[], None]] = [
+        partial(files, number, epoch) for number, epoch in enumerate(_cut(plan, fed, chance))
+    ]
     if drains:  # an epoch of its own, of the same query: to start one takes longer
         epochs.append(lambda: Checkpoint.open(spark, str(tmp_path / "ck"), changed, partitions).request_drain())
     assert len(run_epochs(changed, spark, tmp_path / "ck", epochs, partitions=partitions, now=scenario.now)) == len(
@@ -117,10 +120,10 @@ def _fed(scenario: Scenario, plan: Plan) -> tuple[list[Fed], bool]:
                 if step is not scenario.steps[-1]:
                     pytest.skip("a drain before the end cannot be put into files")
                 return found, True
-            case Delete(name, keys, time):
+            case Delete(name, keys, timestamp):
                 if plan.node(name).kind == "stream":
                     pytest.skip("no file holds a record without value")
-                found += [Fed(name, {**_json(key), AT: time, GONE: True}, time) for key in keys]
+                found += [Fed(name, {**_json(key), AT: timestamp, GONE: True}, timestamp) for key in keys]
             case Pipe(name, rows, timestamp):
                 source = plan.node(name).operation
                 assert isinstance(source, Source)

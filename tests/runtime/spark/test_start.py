@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,10 @@ def test_what_the_readme_shows_runs(spark: SparkSession, tmp_path: Path) -> None
 
 def test_a_query_fails_in_the_words_of_vsc(spark: SparkSession, failing: dict[str, Any]) -> None:
     query = vsc.start(TOPOLOGY, spark, **failing)
-    for wait in (query.awaitTermination, lambda: query.awaitTermination(60), query.processAllAvailable):
+    waits: tuple[Callable[[], object], ...] = (
+        query.awaitTermination, lambda: query.awaitTermination(60), query.processAllAvailable,
+    )  # fmt: skip
+    for wait in waits:
         with pytest.raises(StreamingQueryException) as caught:
             wait()
         _check_failure(caught.value)

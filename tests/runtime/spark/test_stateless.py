@@ -37,7 +37,7 @@ sink large to files (path = '${out}/large', format = 'parquet', with_timestamp =
 sink both to files (path = '${out}/both', format = 'parquet');
 sink both to noop ();
 """
-S = [
+S: list[dict[str, Any]] = [
     {"id": "a", "n": 1, "words": ["x", "-", "y"], "at": 5}, {"id": None, "n": 2, "words": [], "at": 6},
     {"id": "b", "n": 3, "words": None, "at": 4}, {"id": "c", "n": 4, "words": ["z"], "at": None},
     {"id": "d", "n": 5, "words": ["z", None], "at": -7}, {"id": "b", "n": "x", "words": ["z"], "at": 9},

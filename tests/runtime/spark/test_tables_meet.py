@@ -55,8 +55,8 @@ def test_tables_meet_on_spark_as_in_the_driver(spark: Any, tmp_path: Path) -> No
     run_once(plan, spark, tmp_path / "ck", variables=variables, partitions=2, local_dir=str(tmp_path / "local"))
     fed = [EpochRow(s, "f", i, row, row["at"]) for s, rows in ROWS.items() for i, row in enumerate(rows)]
     with TopologyTestDriver(TOPOLOGY, variables=variables, partitions=2) as driver:
-        for row in order_epoch(plan, fed):
-            driver.pipe(row.source, row.row)
+        for one in order_epoch(plan, fed):
+            driver.pipe(one.source, one.row)
         for node in ("named", "met"):
             expected = defaultdict(list)
             for record in driver.read(node):

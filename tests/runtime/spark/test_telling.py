@@ -63,7 +63,7 @@ class Listener(StreamingQueryListener):
         self.ended = True
 
 
-class Screen:
+class Screen(Display):
     """Keeps what Prometheus would read at the end."""
 
     def __init__(self) -> None:
@@ -86,7 +86,11 @@ class Screen:
 
 def test_a_run_tells_the_same_everywhere(spark: SparkSession, tmp_path: Path) -> None:
     write_json(tmp_path / "in/rates/0.json", [{"currency": "a", "rate": 1, "at": 0}], 0)
-    orders = [{"id": 1, "currency": "a", "at": 3}, {"id": None, "currency": "a", "at": 3}, {"id": 2, "at": 4}]
+    orders: list[dict[str, Any]] = [
+        {"id": 1, "currency": "a", "at": 3},
+        {"id": None, "currency": "a", "at": 3},
+        {"id": 2, "at": 4},
+    ]
     write_json(tmp_path / "in/orders/0.json", orders, 1)
     write_json(
         tmp_path / "in/orders/1.json", [{"id": 3, "currency": "a", "at": 40}, {"id": 4, "currency": "a", "at": 5}], 2

@@ -8,7 +8,7 @@ import struct
 import zlib
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -183,7 +183,7 @@ HOSTILE = [
 def test_an_identity_that_leads_elsewhere_is_refused_though_its_checksum_is_right(member: str, value: Any) -> None:
     """The id becomes part of the paths of local folders, which are swept, and of sinks' files."""
     whole = Identity("0123456789abcdef" * 2, 4, PLAN)
-    files = Folder(**{IDENTITY: whole.dump("x"), "vsc/plan.json": PLAN})
+    files: Any = Folder(**{IDENTITY: whole.dump("x"), "vsc/plan.json": PLAN})
     assert read_identity(files) == whole
     data = json.loads(whole.dump("x"))
     del data["check"]
@@ -195,7 +195,7 @@ def test_an_identity_that_leads_elsewhere_is_refused_though_its_checksum_is_righ
 @pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, '{"a":' * 100_000, "\0", '{"format": 1e999}'])
 def test_an_identity_that_is_no_json_is_refused(text: str) -> None:
     with pytest.raises(CheckpointError, match=r"ck/vsc/identity\.json is damaged"):
-        read_identity(Folder(**{IDENTITY: text}))
+        read_identity(cast(Any, Folder(**{IDENTITY: text})))
 
 
 PACE = json.loads(Pace({"s": Wait(5, "file:/a"), "t": Wait()}, {"1-0": 7}).dump())

@@ -18,6 +18,7 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.records import Batch, Order, Origin
 from vsc.runtime.spark import stage_zero, wire
 from vsc.runtime.spark.pace import Pace
+from vsc.runtime.spark.source_columns import TIME
 from vsc.runtime.spark.stage_zero import StageZeroTask
 from vsc.runtime.spark.wire import SINK, slots
 
@@ -56,7 +57,7 @@ def test_a_source_task_gives_on_what_it_has_read_in_bounded_batches() -> None:
             pads = pa.array(["x" * WIDE] * 20)
             times = pa.array([0] * 20, pa.int64())
             taken += 20
-            yield pa.RecordBatch.from_arrays([ids, pads, times], names=["a", "b", stage_zero.TIME])
+            yield pa.RecordBatch.from_arrays([ids, pads, times], names=["a", "b", TIME])
 
     given, sizes = 0, []
     for batch in StageZeroTask(plan, "s", 2, RunOptions())(read()):

@@ -51,7 +51,9 @@ def test_an_archive_is_read_once(spark: SparkSession) -> None:
 def _daemons(spark: SparkSession) -> dict[int, bool]:
     """What forks workers: whether these are told to shorten their tracebacks, which only those of sources would be."""
     found: dict[int, bool] = {}
-    for child in psutil.Process(spark.sparkContext._gateway.proc.pid).children():
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    for child in psutil.Process(gateway.proc.pid).children():
         with suppress(psutil.NoSuchProcess):  # Java also forks what ends at once, such as `chmod`
             if "vsc.runtime.spark.worker_daemon" in child.cmdline():
                 found[child.pid] = "SPARK_SIMPLIFIED_TRACEBACK" in child.environ()
@@ -67,8 +69,11 @@ def test_sources_and_stages_share_the_workers_that_were_warmed_up(spark: SparkSe
     (warming,) = (thread for thread in threading.enumerate() if thread.name == "vsc-warm-up")
     warming.join()
     (job,) = set(tracker.getJobIdsForGroup(None)) - jobs
-    (stage,) = tracker.getJobInfo(job).stageIds
-    assert tracker.getStageInfo(stage).numCompletedTasks == spark.sparkContext.defaultParallelism
+    told = tracker.getJobInfo(job)
+    assert told is not None
+    (number,) = told.stageIds
+    stage = tracker.getStageInfo(number)
+    assert stage is not None and stage.numCompletedTasks == spark.sparkContext.defaultParallelism
     before = _daemons(spark)
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.json").write_text(json.dumps({"k": "a", "at": 1}))

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.slow
 
 KEYS = (b"", b"a", b"a|", b"a|\xff", b"a\0", b"ab", b"\xff\xff")
 PREFIX = b"s"
+Flat = Model[bytes, bytes]
 
 # One key more often than the others, so that its history is long.
 keys = st.one_of(st.just(b"a|"), st.just(b"a|"), st.sampled_from(KEYS))
@@ -164,7 +165,8 @@ def test_store_that_restarts_is_the_model(kind: str, ops: list[Any], limits: tup
 
 def run(here: Place, ops: list[Any], limits: tuple[int, int], segment: int) -> None:
     retention, grace = limits
-    model, now = Model(retention, grace), 0
+    now = 0
+    model: Flat = Model(retention, grace)
     store = VersionedStore(here.kv, PREFIX, retention, segment, grace)
     for name, arguments in ops:
         if name == "restart":
@@ -190,20 +192,20 @@ def plain(found: VersionedRecord | Miss | None) -> tuple[bytes, int, int | None]
     return found.value, found.valid_from, found.valid_to
 
 
-def put(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+def put(store: VersionedStore, model: Flat, now: int, what: Any) -> int:
     key, value, step = what
     outcome = store.put(key, value, moved(now, step))
     assert (outcome.kind, outcome.valid_to) == model.put(key, value, moved(now, step))
     return moved(now, step)
 
 
-def delete(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+def delete(store: VersionedStore, model: Flat, now: int, what: Any) -> int:
     key, step = what
     assert plain(store.delete(key, moved(now, step))) == model.delete(key, moved(now, step))
     return moved(now, step)
 
 
-def get(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+def get(store: VersionedStore, model: Flat, now: int, what: Any) -> int:
     key, step = what
     as_of = None if step is None else moved(now, step)
     expected = model.lookup(key, as_of)
@@ -212,7 +214,7 @@ def get(store: VersionedStore, model: Model, now: int, what: Any) -> int:
     return now
 
 
-def versions(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+def versions(store: VersionedStore, model: Flat, now: int, what: Any) -> int:
     key, low, high = what
     start, end = (None if step is None else moved(now, step) for step in (low, high))
     if start is not None and end is not None and start > end:
@@ -225,7 +227,7 @@ def versions(store: VersionedStore, model: Model, now: int, what: Any) -> int:
     return now
 
 
-def put_many(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+def put_many(store: VersionedStore, model: Flat, now: int, what: Any) -> int:
     times = []
     for _, _, step in what:
         now = moved(now, step)
@@ -238,7 +240,7 @@ def put_many(store: VersionedStore, model: Model, now: int, what: Any) -> int:
     return now
 
 
-def get_many(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+def get_many(store: VersionedStore, model: Flat, now: int, what: Any) -> int:
     asked_keys, times = [key for key, _ in what], [moved(now, step) for _, step in what]
     found = store.get_many(asked_keys, np.array(times, np.int64))
     expected = [model.lookup(key, time) for key, time in zip(asked_keys, times, strict=True)]
@@ -247,7 +249,7 @@ def get_many(store: VersionedStore, model: Model, now: int, what: Any) -> int:
     return now
 
 
-def versions_many(store: VersionedStore, model: Model, now: int, what: Any) -> int:
+def versions_many(store: VersionedStore, model: Flat, now: int, what: Any) -> int:
     asked_keys = [key for key, _ in what]
     starts = [moved(now, low) for _, (low, _) in what]
     ends = [moved(now, high) for _, (_, high) in what]
@@ -260,7 +262,7 @@ def versions_many(store: VersionedStore, model: Model, now: int, what: Any) -> i
     return now
 
 
-STEPS: dict[str, Callable[[VersionedStore, Model, int, Any], int]] = {
+STEPS: dict[str, Callable[[VersionedStore, Flat, int, Any], int]] = {
     "put": put,
     "delete": delete,
     "get": get,
@@ -271,16 +273,17 @@ STEPS: dict[str, Callable[[VersionedStore, Model, int, Any], int]] = {
 }
 
 
-def filled(retention: int = 100, end: int = 120) -> tuple[VersionedStore, Model]:
+def filled(retention: int = 100, end: int = 120) -> tuple[VersionedStore, Flat]:
     """One key with a version at each of the times 0, 2, ... before `end`: a head and many chunks."""
-    store, model = VersionedStore(MemoryKV(), PREFIX, retention, 10), Model(retention, retention)
+    store = VersionedStore(MemoryKV(), PREFIX, retention, 10)
+    model: Flat = Model(retention, retention)
     for time in range(0, end, 2):
         store.put(b"k", b"%d" % time, time)
         model.put(b"k", b"%d" % time, time)
     return store, model
 
 
-def compare(store: VersionedStore, model: Model) -> None:
+def compare(store: VersionedStore, model: Flat) -> None:
     check_invariants(store)
     for as_of in range(-1, 125):
         assert plain(store.lookup(b"k", as_of)) == model.lookup(b"k", as_of)

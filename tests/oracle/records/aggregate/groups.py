@@ -117,7 +117,7 @@ class Calls:
         if isinstance(of, ScalarType) and of.name in ("float", "double"):
             total = _exact_total(values) if self._of_table else _running_total(n, group)
             return total / len(values) if average else total
-        exact = sum(map(Fraction, values))
+        exact = sum(map(Fraction, values), Fraction())
         if not average:
             return _whole(exact, call.type)
         return _rounded(exact / len(values), call.type)

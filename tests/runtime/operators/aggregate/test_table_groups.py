@@ -11,6 +11,7 @@ from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.operators.aggregate.table_groups import TableGroupColumns
+from vsc.runtime.operators.columns.flow import Flow
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +111,12 @@ def test_a_table_is_aggregated_on_columns(monkeypatch: pytest.MonkeyPatch) -> No
     """And not by the loop, which gives the same."""
     ran: list[int] = []
     process = TableGroupColumns.process
-    monkeypatch.setattr(TableGroupColumns, "process", lambda s, flow: ran.append(len(flow)) or process(s, flow))
+
+    def watched(self: TableGroupColumns, flow: Flow) -> Flow:
+        ran.append(len(flow))
+        return process(self, flow)
+
+    monkeypatch.setattr(TableGroupColumns, "process", watched)
     text = f"table t {COLUMNS}; table o = aggregate t group by g select {CALLS['distinct']}; sink o to memory ();"
     compare(compile_topology(text, path="t.vdsl"), history(0, 30, 2, "t"))
     assert len(ran) == 6

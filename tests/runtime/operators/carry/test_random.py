@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def played(
     """All that comes out, by node and key."""
     nodes = [node.name for node in plan.nodes if node.part_of is None]
     runtime = LocalRuntime(plan, stores, nodes, partitions, RunOptions(on_error="drop"), later_stage)
-    found: dict[str, list[object]] = {}
+    found: dict[str, list[tuple[Any, ...]]] = {}
     known = {node.name for node in plan.sources}
     given = [runtime.process(chunks(plan, [row for row in rows if row.source in known])) for rows in epochs]
     for sent in [*given, *([runtime.drain()] if drain else [])]:

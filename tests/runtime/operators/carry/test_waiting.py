@@ -12,6 +12,7 @@ from tests.runtime.operators.carry.carrying import carried, compiled, epoch, run
 from tests.runtime.operators.carry.test_carry import FIRST, GLOBAL, NODES, OTHER, PLAIN, SECOND, SOURCES, STREAM, TABLE
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import ConfigurationError
+from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.in_step import Frontier, InStep
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.result import StageResult
@@ -31,8 +32,10 @@ class Waits(LaterStage):
 
     frontier: Frontier | None = None
 
-    def __init__(self, plan: Plan, stage: int, kv: OrderedKV, *rest: Any, partition: int = 0) -> None:
-        super().__init__(plan, stage, kv, *rest, partition=partition)
+    def __init__(
+        self, plan: Plan, stage: int, kv: OrderedKV, options: RunOptions, observe: frozenset[str], partition: int = 0
+    ) -> None:
+        super().__init__(plan, stage, kv, options, observe, partition)
         self._read = plan.stages[0].nodes
         self._in_step = InStep(kv, {node.name: node.schema for node in plan.nodes})
 

@@ -41,11 +41,10 @@ KEYS = ["a", "a\0", "b", "", "ä"]
 
 
 def rows(found: list[tuple[str, str, int | None, int, bool]]) -> list[EpochRow]:
-    known = [
-        (source, {"k": k, "v": v, "at": at, **({"gone": gone} if source == "t" else {})})
-        for source, k, v, at, gone in found
+    return [
+        EpochRow(source, "", offset, {"k": k, "v": v, "at": at, **({"gone": gone} if source == "t" else {})}, at)
+        for offset, (source, k, v, at, gone) in enumerate(found)
     ]
-    return [EpochRow(source, "", offset, row, row["at"]) for offset, (source, row) in enumerate(known)]
 
 
 @st.composite

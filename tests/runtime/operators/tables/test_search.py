@@ -31,11 +31,12 @@ def columns(rows: list[Entry]) -> list[np.ndarray]:
 @given(batches())
 def test_answers_are_those_of_a_scan(batch: tuple[list[Entry], list[Entry]]) -> None:
     entries, queries = batch
-    timeline = Timeline(3, *columns(entries))
+    entry_key, entry_time, entry_arrival = columns(entries)
+    timeline = Timeline(3, entry_key, entry_time, entry_arrival)
     key, time, arrival = columns(queries)
     known, newest = timeline.newest_time(key, arrival)
     as_of = timeline.as_of(key, time, arrival)
-    before = latest_before(*columns(entries)[::2], key, arrival)
+    before = latest_before(entry_key, entry_arrival, key, arrival)
     top = timeline.newest(key, arrival)
     for i, (k, t, a) in enumerate(queries):
         seen = [(entry[1], entry[2], n) for n, entry in enumerate(entries) if entry[0] == k and entry[2] < a]

@@ -43,11 +43,12 @@ class Case:
         )
 
     def refused(self, **arguments: Any) -> VscRuntimeError:
-        from vsc.runtime.spark import QueryFailedError
+        from vsc.runtime.spark.running_query import QueryFailedError
 
         with pytest.raises((VscRuntimeError, QueryFailedError)) as raised:
             self.run(**arguments)
         error = raised.value
         found = error.error if isinstance(error, QueryFailedError) else error
+        assert isinstance(found, VscRuntimeError)
         assert self.server.password not in str(found)
         return found

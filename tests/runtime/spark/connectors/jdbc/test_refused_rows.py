@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import TaskContext
 
 from servers.postgres import PostgresServer
 from vsc.plan.nodes import Connector
 from vsc.plan.types import BIGINT, BOOLEAN, STRING, DataType
-from vsc.runtime.spark.connectors import jdbc_copy
 from vsc.runtime.spark.connectors.jdbc_copy import Copy
 from vsc.runtime.spark.connectors.jdbc_database import Database
 from vsc.runtime.spark.connectors.jdbc_epochs import RefusedRows
@@ -88,7 +88,7 @@ def test_nothing_is_refused(server: PostgresServer) -> None:
 def test_texts_with_a_nul(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a task copies them, among rows that are stored."""
     task = SimpleNamespace(taskAttemptId=lambda: 1, partitionId=lambda: 2)
-    monkeypatch.setattr(jdbc_copy.TaskContext, "get", lambda: task)
+    monkeypatch.setattr(TaskContext, "get", lambda: task)
     spark = (("user", "vsc"), ("password", server.password))
     database = Database.of(Options("here", Connector("jdbc", (("url", server.url()),), spark)))
     columns = (("k", STRING), ("more", STRING), ("n", BIGINT))

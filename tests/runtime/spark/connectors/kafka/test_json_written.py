@@ -35,7 +35,7 @@ def test_what_is_written_is_what_spark_writes(spark: Any) -> None:
     assert [column.name for column in columns] == ["id", "i", "s", "t", "b", "d", "f", "w", "name", "a.b (ü)"]
     strings = ["", "x", 'a"b\\c/d', "".join(map(chr, range(32))), "\x7f\x80 grün \u2028\u2029 😀", "null", "{}", None]
     numbers = [0, -1, 7, 99, -128, 127, None, 5]
-    rows = [
+    rows: list[list[Any]] = [
         [2**63 - 1, -(2**63), 0, -1, None, 5, 10**18, 7], [2**31 - 1, -(2**31), 0, None, 1, 2, 3, 4], numbers, numbers,
         [True, False, None, True, None, False, True, None],
         [Decimal(t) for t in ("0.00", "-0.01", "9999.99", "1.50", "-1234.00", "0.10")] + [None, None],

@@ -330,7 +330,7 @@ def test_no_broker() -> None:
         check(compiled(SINK.format(options="format = 'json'", key="")), {"brokers": nobody, "topic": "t"}, "once")
 
 
-KEYLESS = """
+LEFT_JOINED = """
 stream rows (id bigint, k string, n bigint, s struct<x: int>, at bigint)
 from files (path = '${in}/rows', format = 'json') key id timestamp at;
 table words (k string) from files (path = '${in}/tables', format = 'json') key k;
@@ -351,9 +351,9 @@ sink in_avro to kafka (bootstrap_servers = '${brokers}', topic = '${topic}', for
 
 
 def test_a_record_that_has_no_key_is_written_without_one(case: Case) -> None:
-    case.plan = compiled(KEYLESS)
+    case.plan = compiled(LEFT_JOINED)
     write_json(case.folder / "in/tables/0.json", [{"k": "a", "n": 1, "s": {"x": 1}}], 0)
-    rows = [{"id": 1, "k": "a", "n": 1, "s": {"x": 1}}, {"id": 2}, {"id": 3, "k": "b"}]
+    rows: list[dict[str, Any]] = [{"id": 1, "k": "a", "n": 1, "s": {"x": 1}}, {"id": 2}, {"id": 3, "k": "b"}]
     write_json(case.folder / "in/rows/0.json", [{**row, "at": 1000 + row["id"]} for row in rows], 0)
     case.run()
     found: dict[str, dict[int, bytes | None]] = {}
@@ -370,7 +370,7 @@ def test_a_record_that_has_no_key_is_written_without_one(case: Case) -> None:
 
 
 def test_a_compacted_topic_takes_no_record_without_key(case: Case, topic: Callable[..., str]) -> None:
-    case.topic, case.plan = topic(1, **{"cleanup.policy": "compact"}), compiled(KEYLESS)
+    case.topic, case.plan = topic(1, **{"cleanup.policy": "compact"}), compiled(LEFT_JOINED)
     write_json(case.folder / "in/tables/0.json", [{"k": "a", "n": 1, "s": {"x": 1}}], 0)
     write_json(case.folder / "in/rows/0.json", [{"id": 1, "at": 1000}], 0)
     error = case.fails()

@@ -55,7 +55,10 @@ def test_columns_come_from_the_key_and_the_value() -> None:
 def test_what_is_read_already_stays() -> None:
     key = Column("k", STRING)
     layout = Layout(Part("key", "string", (key,), None), Part("value", "json", (X,), None), None)
-    rows = [{"k": "a", VALUE: b'{"x": 1}'}, {"k": None, BAD: "its key is not UTF-8 text", VALUE: b'{"x": "y"}'}]
+    rows: list[dict[str, Any]] = [
+        {"k": "a", VALUE: b'{"x": 1}'},
+        {"k": None, BAD: "its key is not UTF-8 text", VALUE: b'{"x": "y"}'},
+    ]
     reader = texts_reader(layout, [key, X])
     assert reader is not None
     arrays = [pa.array(["a", None]), pa.nulls(2, pa.int32()), pa.array([row[VALUE] for row in rows], pa.binary()),

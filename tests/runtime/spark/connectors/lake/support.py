@@ -70,9 +70,11 @@ class Case:
         return found
 
     def refused(self, **arguments: Any) -> VscRuntimeError:
-        from vsc.runtime.spark import QueryFailedError
+        from vsc.runtime.spark.running_query import QueryFailedError
 
         with pytest.raises((VscRuntimeError, QueryFailedError)) as raised:
             self.run(**arguments)
         error = raised.value
-        return error.error if isinstance(error, QueryFailedError) else error
+        found = error.error if isinstance(error, QueryFailedError) else error
+        assert isinstance(found, VscRuntimeError)
+        return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,8 @@ def history(changes: list[Change]) -> list[tuple[int, int | None, int, int | Non
     rows: list[tuple[int, int | None, int, int | None]] = []
     for key, of_key in points.items():
         before = None
-        for (at, value), (until, _) in pairwise([*sorted(of_key.items()), (None, None)]):  # type: ignore[list-item]
+        times: list[int | None] = [*sorted(of_key), None]
+        for (at, value), until in zip(sorted(of_key.items()), times[1:], strict=True):
             if value is not None:
                 rows.append((key, value, at, until))
             elif before is None:
