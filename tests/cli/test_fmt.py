@@ -70,10 +70,10 @@ def test_a_syntax_error_is_shown_as_by_check_and_the_others_are_formatted(
 ) -> None:
     (folder / "a.vdsl").write_text(WRONG)
     assert main(["check", "a.vdsl", "--format", "concise"]) == 1
-    assert "a.vdsl:1:8: VSC005 error: expected `of` or `to`, found `too`\n" in capsys.readouterr().out
+    assert "a.vdsl:1:8: VSC005 error: unknown word `too`\n" in capsys.readouterr().out
     assert main(["fmt"]) == 2
     lines = told(capsys)
-    assert lines[:2] == ["error[VSC005]: expected `of` or `to`, found `too`", " --> a.vdsl:1:8"]
+    assert lines[:2] == ["error[VSC005]: unknown word `too`", " --> a.vdsl:1:8"]
     assert lines[-1] == "1 file reformatted, 1 file unchanged, 1 file left alone"
     assert ((folder / "a.vdsl").read_text(), (folder / "b/c.vdsl").read_text()) == (WRONG, TIDY)
 
