@@ -58,6 +58,7 @@ class Dropped(StrEnum):
     EXPRESSION_FAILED = "expression_failed"
     REFUSED = "refused"  # by the system of a sink
     DUPLICATE = "duplicate"  # of a record that passed a `distinct`
+    LOST = "lost"  # deleted by the system of a source before it was read: nobody has seen it
 
 
 class Missed(StrEnum):

@@ -121,6 +121,15 @@ class Broker:
         admin = self._admin()  # must outlive its answer
         admin.create_topics([NewTopic(topic, partitions, len(self._nodes), config=settings)])[topic].result(_SECONDS)
 
+    def recreate(self, topic: str, partitions: int = 2) -> None:
+        """Deletes a topic with its records, and creates one of the same name."""
+        admin, deadline = self._admin(), time.monotonic() + _SECONDS
+        admin.delete_topics([topic], operation_timeout=_SECONDS)[topic].result(_SECONDS)
+        while topic in admin.list_topics(timeout=_SECONDS).topics:
+            assert time.monotonic() < deadline, "the topic is still there"
+            time.sleep(0.05)
+        self.create(topic, partitions)
+
     def grow(self, topic: str, partitions: int) -> None:
         """Gives a topic more partitions."""
         admin = self._admin()

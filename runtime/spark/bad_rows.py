@@ -23,9 +23,9 @@ __all__ = ["BadRows", "MaxBad", "check_usable"]
 
 _BOUND = re.compile(r"(\d+(?:\.\d+)?)\s*%|(\d+)", re.ASCII)
 _OF_THE_ROW = {"unreadable", "null_key", "null_timestamp", "negative_timestamp", "in_the_future"}
-_BY_THE_TABLE = {Dropped.EXPIRED.value, Dropped.OUT_OF_ORDER.value, Dropped.REFUSED.value}
-"""Why a table, or the system of a sink, refuses rows that are good in themselves; all other reasons at a source are of
-the row alone."""
+_NOT_OF_THE_ROW = {reason.value for reason in (Dropped.EXPIRED, Dropped.OUT_OF_ORDER, Dropped.REFUSED, Dropped.LOST)}
+"""Why a table, or the system of a sink, refuses rows that are good in themselves, or nobody has read them; all other
+reasons at a source are of the row alone."""
 _log = logging.getLogger(__name__)
 
 
@@ -90,7 +90,7 @@ class BadRows:
 def check_usable(plan: Plan, read: Mapping[str, int], metrics: Metrics) -> None:
     """Raises UnusableInputError for the first source of which rows were read, and all of them dropped."""
     for node in plan.sources:
-        reasons = {r: n for r, n in _dropped(metrics, node.name).items() if r not in _BY_THE_TABLE}
+        reasons = {r: n for r, n in _dropped(metrics, node.name).items() if r not in _NOT_OF_THE_ROW}
         rows = read.get(node.name, 0)
         if rows and sum(reasons.values()) >= rows:
             all_of = "the only row" if rows == 1 else f"all {counted(rows, 'row')}"

@@ -25,6 +25,7 @@ from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.output import Output
 from vsc.runtime.spark.pace import Pacer
 from vsc.runtime.spark.refusals import Refusals
+from vsc.runtime.spark.topics import Topics
 from vsc.runtime.spark.wire import CONTROL
 
 __all__ = ["EpochWriter"]
@@ -45,6 +46,7 @@ class EpochWriter:
     delivery: Delivery
     columns: MissingColumns
     gone: GoneFiles
+    topics: Topics
     bad_rows: BadRows
     refusals: Refusals
     error: BaseException | None = None
@@ -77,6 +79,11 @@ class EpochWriter:
         for hook in self.hooks:
             hook(report)
 
+    def _check_read(self, report: EpochReport) -> None:
+        """Checks, once the rows of an epoch have been read, that they are what Kafka had for it."""
+        if self.topics.check(report, self.pacer.begun, self.pacer.taken):
+            self.pacer.keep_topics(report.epoch)
+
     def _output(self, blobs: DataFrame) -> Output:
         return Output(blobs, self.delivery, self.checkpoint.partitions)
 
@@ -88,6 +95,7 @@ class EpochWriter:
         @cache
         def report() -> EpochReport:
             found = EpochReport.gather(epoch, map(bytes, seen.get["payloads"]))
+            self._check_read(found)
             self.bad_rows.check(found)  # a sink asks before it lets anything be seen
             return found
 
@@ -104,6 +112,7 @@ class EpochWriter:
         try:
             counters = kept.where(F.col("dest") == CONTROL).select("payload").collect()
             report = EpochReport.gather(epoch, (bytes(row.payload) for row in counters))
+            self._check_read(report)
             if any(sink.is_new(epoch) for sink in self.sinks):
                 self.bad_rows.check(report)
             output = self._output(kept)

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from vsc.runtime.spark.hadoop import Files
 from vsc.runtime.spark.sealed import damaged, read_text
-from vsc.runtime.spark.spark_logs import SparkLogs
+from vsc.runtime.spark.spark_logs import SparkLogs, replace_log
 
 __all__ = ["follow_logs", "follow_schemas"]
 
@@ -61,7 +61,7 @@ def _replace_folder(files: Files, name: str, there: str, here: str) -> None:
         return  # of files elsewhere
     for entry in entries:
         entry["path"] = here + entry["path"].removeprefix(there)
-    _replace(files, name, "\n".join(["v1", *(json.dumps(entry, separators=_SEPARATORS) for entry in entries)]))
+    replace_log(files, name, "\n".join(["v1", *(json.dumps(entry, separators=_SEPARATORS) for entry in entries)]))
 
 
 def _entries(files: Files, name: str) -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ def _follow_schemas(files: Files, name: str, schemas: str) -> None:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise damaged(files, name, "it is not a note of state as Spark writes it") from error
     if moved:
-        _replace(files, name, f"{version}\n{json.dumps(note, separators=_SEPARATORS)}")
+        replace_log(files, name, f"{version}\n{json.dumps(note, separators=_SEPARATORS)}")
 
 
 def _own(files: Files, path: str, schemas: str) -> str:
@@ -93,8 +93,3 @@ def _own(files: Files, path: str, schemas: str) -> str:
     if not found or (here.netloc, here.path) == (there.netloc, there.path) or not files.exists(schemas + name):
         return path
     return own
-
-
-def _replace(files: Files, name: str, text: str) -> None:
-    # Not aside in the same folder: Spark takes the name of each file there for the number of an epoch.
-    files.write(name, text, aside=f"vsc/_{name.replace('/', '-')}.new")

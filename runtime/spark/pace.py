@@ -18,7 +18,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import TaskContext
@@ -50,13 +50,14 @@ class Pace:
     """One epoch: the sources that are waited for, and how many records each partition ("stage-partition") held back.
 
     `now`: what its clock shows, in ms. `latest`: the latest event time that each source with a bound may have. Both are
-    missing in what was kept by a vsc that knew of no bound.
+    missing in what was kept by a vsc that knew of no bound. `topics`: see `vsc.runtime.spark.topics`.
     """
 
     waits: Mapping[str, Wait] = field(default_factory=dict)
     waiting: Mapping[str, int] = field(default_factory=dict)
     now: int | None = None
     latest: Mapping[str, int] = field(default_factory=dict)
+    topics: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def calls(self) -> bool:
@@ -74,6 +75,7 @@ class Pace:
         """The pace as JSON."""
         waits = {name: [wait.clock, wait.next] for name, wait in self.waits.items()}
         data = {"waits": waits, "waiting": dict(self.waiting), "now": self.now, "latest": dict(self.latest)}
+        data |= {"topics": dict(self.topics)} if self.topics else {}
         return json.dumps(data, separators=(",", ":"))
 
     @classmethod
@@ -83,13 +85,15 @@ class Pace:
             data = json.loads(text)
             waits = {name: Wait(clock, part) for name, (clock, part) in data["waits"].items()}
             waiting, now, latest = dict(data["waiting"]), data.get("now"), dict(data.get("latest", {}))
+            topics = dict(data.get("topics", {}))
             numbers = [*waiting.values(), *latest.values(), *(wait.clock for wait in waits.values())]
             numbers += [] if now is None else [now]
-            if any(type(n) is not int for n in numbers) or any(type(w.next) is not str for w in waits.values()):
+            names = [*topics.values(), *(wait.next for wait in waits.values())]
+            if any(type(n) is not int for n in numbers) or any(type(name) is not str for name in names):
                 raise ValueError("a number or a name is not valid")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(f"the pace of an epoch (vsc/inputs) is damaged: {str(error)[:200]}") from error
-        return cls(waits, waiting, now, latest)
+        return cls(waits, waiting, now, latest, topics)
 
     @classmethod
     def here(cls) -> Pace:
@@ -113,7 +117,7 @@ class Pacer:
 
     `inputs` gives the query's inputs by source, once it runs (None for one whose future input is unknown),
     `tell` hands a pace to the tasks. A source without new input is waited for up to `max_idle` seconds of the clock
-    `elapsed`. `now` is the run's clock, in ms, and `latest` what it allows each source.
+    `elapsed`. `now` is the run's clock, in ms, and `latest` what it allows each source. `topics` are those of the run.
     """
 
     def __init__(
@@ -125,9 +129,10 @@ class Pacer:
         elapsed: Callable[[], float] = time.monotonic,
         now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         latest: Callable[[int], Mapping[str, int]] = lambda now: {},
+        topics: Mapping[str, str] | None = None,
     ) -> None:
         self._record, self._find, self._tell, self._max_idle, self._elapsed = record, inputs, tell, max_idle, elapsed
-        self._now, self._latest = now, latest
+        self._now, self._latest, self._topics = now, latest, topics or {}
         self._inputs: Mapping[str, Input | None] = {}
         self._positions: dict[str, int] = {}
         self._active: dict[str, float] = {}
@@ -171,6 +176,15 @@ class Pacer:
             self._timer.daemon = True
             self._timer.start()
 
+    def keep_topics(self, epoch: int) -> None:
+        """Keeps the topics of the run, which are others since `decide`, with the pace of `epoch`."""
+        self._pace = replace(self._pace, topics=dict(self._topics))
+        self._record.keep_pace(epoch, self._pace.dump())
+
+    def begun(self) -> dict[str, Mapping[tuple[str, int], int]]:
+        """By Kafka source, the offsets by topic and partition at which the running epoch begins."""
+        return {name: source.begins() for name, source in self._inputs.items() if isinstance(source, KafkaInput)}
+
     def taken(self) -> dict[str, Mapping[tuple[str, int], int]]:
         """By Kafka source, the offsets by topic and partition at which the running epoch ends."""
         return {name: source.ends() for name, source in self._inputs.items() if isinstance(source, KafkaInput)}
@@ -190,7 +204,8 @@ class Pacer:
             elif self._elapsed() - self._active[name] < self._max_idle:
                 waits[name] = Wait(clock)
         now = self._now()
-        return Pace(waits, before.waiting if report is None else before.left(report), now, self._latest(now))
+        waiting = before.waiting if report is None else before.left(report)
+        return Pace(waits, waiting, now, self._latest(now), dict(self._topics))
 
     def _rests(self) -> dict[str, Rest | None]:
         """What each source has still to bring (None where that is not known: it brings what comes about)."""

@@ -53,6 +53,7 @@ from vsc.runtime.spark.session import configured, query_configuration, usable
 from vsc.runtime.spark.ship import ship
 from vsc.runtime.spark.spark_logs import SparkLogs
 from vsc.runtime.spark.time_warnings import TimeWarnings
+from vsc.runtime.spark.topics import Topics
 from vsc.runtime.spark.unread import has_inputs, query_inputs
 from vsc.runtime.spark.zones import check_java_zone
 
@@ -209,7 +210,9 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
         else:
             _take_up(plan, opened, sinks, back_to)
         ship(spark)
-        pacer, bad_rows, to_sinks = _pacer(spark, what), BadRows(plan, job.max_bad), delivery(plan)
+        topics = Topics(what.resolved)
+        topics.begin(opened)
+        pacer, bad_rows, to_sinks = _pacer(spark, what, topics), BadRows(plan, job.max_bad), delivery(plan)
         groups = KafkaGroups(what.resolved)
         hooks = forerunner.written, what.warnings.tell, lambda _: groups.commit(pacer.taken()), *on_epoch
         writer = EpochWriter(
@@ -221,6 +224,7 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
             to_sinks,
             columns,
             GoneFiles(spark, what.resolved),
+            topics,
             bad_rows,
             Refusals(plan, opened.partitions),
         )
@@ -295,7 +299,7 @@ def _query(job: Run, resolved: Plan, spark: SparkSession, opened: Checkpoint, wr
     return query
 
 
-def _pacer(spark: SparkSession, what: Opened) -> Pacer:
+def _pacer(spark: SparkSession, what: Opened, topics: Topics) -> Pacer:
     """Who decides of each epoch which sources are waited for, and what the clock shows."""
     job, ending = what.job, ends(what.job.trigger)
     fixed = job.options.now if job.options.now is not None else what.started if ending else None
@@ -306,6 +310,7 @@ def _pacer(spark: SparkSession, what: Opened) -> Pacer:
         0.0 if job.max_idle is None else idle_ms(job.max_idle) / 1000,
         now=_now if fixed is None else lambda: fixed,
         latest=partial(latest_times, job.plan),
+        topics=topics.ids,
     )
     pacer.resume()
     return pacer

@@ -28,7 +28,7 @@ from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.hadoop import Files, first_line
 from vsc.runtime.spark.sealed import check_epoch, epochs_in, kept_epochs
 
-__all__ = ["KNOWN", "SparkLogs"]
+__all__ = ["KNOWN", "SparkLogs", "replace_log"]
 
 MOST_FORM = 4 << 20
 """Bytes up to which a log's form is looked at, not only its checksum."""
@@ -43,6 +43,8 @@ MOST_LOG = 1 << 30
 SEARCH_SECONDS = 120.0
 """How long `damaged_state` looks for a damaged file at most."""
 
+_HEAD = 2
+"""Lines of an epoch's offsets before those of the sources."""
 _LOG = re.compile(r"(\d+)(\.compact)?")
 _STATE = re.compile(r"(\d+)_.*\.(changelog|zip)")
 
@@ -107,7 +109,18 @@ class SparkLogs:
     def offsets(self, epoch: int) -> list[str]:
         """How far epoch `epoch` has read each source, as Spark has written it; "-" for one without anything."""
         self._whole(f"offsets/{epoch}", epoch)
-        return self._files.read(f"offsets/{epoch}").splitlines()[2:]
+        return self._files.read(f"offsets/{epoch}").splitlines()[_HEAD:]
+
+    def move_source(self, number: int, offset: str) -> None:
+        """Has the query go on with source `number` at `offset`, as Spark writes it. No epoch may have been begun that
+        has not ended."""
+        epoch = self.newest
+        if epoch < 0:  # what `vsc upgrade` has written
+            replace_log(self._files, f"sources/{number}/0", f"\0v1\n{offset}")
+            return
+        lines = self._files.read(f"offsets/{epoch}").splitlines()
+        lines[_HEAD + number] = offset
+        replace_log(self._files, f"offsets/{epoch}", "\n".join(lines))
 
     def read_files(self, source: str, offset: int) -> Iterator[str]:
         """The entries of a file source's log up to `offset`: the files that it has handed out, one a line."""
@@ -221,7 +234,7 @@ class SparkLogs:
     def _log_offsets(self, epoch: int) -> dict[str, int]:
         """For each source that keeps a log of files: how far epoch `epoch` has read it."""
         found = {}
-        lines = self._whole(f"offsets/{epoch}", epoch)[2:]
+        lines = self._whole(f"offsets/{epoch}", epoch)[_HEAD:]
         for source, line in enumerate(lines):
             offset = line.get("logOffset")
             if type(offset) is int and 0 <= offset < KNOWN:
@@ -263,3 +276,9 @@ class SparkLogs:
 
     def _damaged(self, name: str, why: str, epoch: int | None) -> CheckpointError:
         return CheckpointError(f"{self._files.path(name)} is damaged: {why}", self.way_back(epoch))
+
+
+def replace_log(files: Files, name: str, text: str) -> None:
+    """Writes a file of Spark's anew."""
+    # Not aside in the same folder: Spark takes the name of each file there for the number of an epoch.
+    files.write(name, text, aside=f"vsc/_{name.replace('/', '-')}.new")

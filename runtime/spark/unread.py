@@ -181,10 +181,17 @@ class KafkaInput:
         except (Py4JError, TypeError, ValueError, AttributeError) as error:
             raise unknown_spark() from error
 
+    def begins(self) -> dict[tuple[str, int], int]:
+        """The offsets at which the running epoch begins, by topic and partition."""
+        try:
+            before = self._running.committedOffsets().get(self._source)
+            return _by_partition(before.get() if before.isDefined() else self._source.initialOffset())
+        except (Py4JError, TypeError, ValueError, AttributeError) as error:
+            raise unknown_spark() from error
+
     def ends(self) -> dict[tuple[str, int], int]:
-        """The offsets at which the running epoch ends, by topic and partition."""
-        topics = json.loads(self._end().json())
-        return {(topic, int(n)): int(offset) for topic, parts in topics.items() for n, offset in parts.items()}
+        """The offsets at which it ends."""
+        return _by_partition(self._end())
 
     def _end(self) -> Any:
         return self._running.availableOffsets().get(self._source).get()
@@ -222,6 +229,12 @@ class LakeInput:
             raise  # what the format says of a table that it cannot read on
         except (Py4JError, TypeError, ValueError, AttributeError) as error:
             raise unknown_spark() from error
+
+
+def _by_partition(offset: Any) -> dict[tuple[str, int], int]:
+    """An offset of Spark's for Kafka."""
+    topics = json.loads(str(offset.json()))
+    return {(topic, int(n)): int(offset) for topic, parts in topics.items() for n, offset in parts.items()}
 
 
 def _partitions(offsets: Any) -> dict[tuple[str, int], int]:

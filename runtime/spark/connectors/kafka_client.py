@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,6 +26,7 @@ __all__ = [
     "PREFIX",
     "KafkaGroups",
     "NotForPython",
+    "TopicIds",
     "check_topic",
     "client_settings",
     "common",
@@ -36,6 +38,11 @@ __all__ = [
 PREFIX = "kafka."
 """What the names of Kafka's own options begin with."""
 LOOK_SECONDS = 5
+_ANSWER_SECONDS = 60
+"""How long a broker may be away while a query runs."""
+_AGAIN_SECONDS = 0.2
+_NO_ID = "A" * 22
+"""Of a broker before 2.8."""
 _COMMON = ("bootstrap.", "security.", "sasl.", "ssl.")
 _LOGIN = re.compile(r"""\b(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
 _STORES = ("ssl.truststore.", "ssl.keystore.")
@@ -108,7 +115,7 @@ def check_topic(options: Options, use: Literal["read", "write"]) -> None:
     A source whose options only Java understands is left to Spark.
     """
     with required("the kafka connector"):
-        from confluent_kafka import KafkaException, Producer, TopicCollection
+        from confluent_kafka import KafkaException, Producer
         from confluent_kafka.admin import AclOperation
 
     raised: type[SourceError | SinkError] = SourceError if use == "read" else SinkError
@@ -126,11 +133,8 @@ def check_topic(options: Options, use: Literal["read", "write"]) -> None:
         if use == "read" and _INVALID not in str(error):
             return  # Java's client may well know it
         raise raised(f"{options.place}: {_wrong_setting(error)}", "correct the option, or remove it") from None
-    asked = admin.describe_topics(
-        TopicCollection([topic]), include_authorized_operations=True, request_timeout=LOOK_SECONDS
-    )[topic]
     try:
-        allowed = asked.result(LOOK_SECONDS + 5).authorized_operations
+        allowed = _described(admin, topic, include_authorized_operations=True).authorized_operations
     except KafkaException as error:
         admin.poll(0)
         if error.args[0].name() == "_TIMED_OUT" and _is_there(admin, told, topic):
@@ -186,6 +190,42 @@ def offset_ranges(options: Options) -> dict[int, tuple[int, int]]:
         why = error.args[0].str()
         raise SourceError(f"{options.place}: Kafka does not say which offsets {topic!r} has: {why}", _ALLOW) from None
     return {number: (low[number], high[number]) for number in partitions}
+
+
+class TopicIds:
+    """Asks Kafka for the ids of topics, over connections that stay open."""
+
+    def __init__(self) -> None:
+        self._admins: dict[Options, Any] = {}
+
+    def __call__(self, options: Options) -> str | None:
+        """The id of the topic that a source reads: no other topic has it, not even one of the same name. None if the
+        broker has no ids, or only Java understands the options. SourceError if Kafka does not tell, or has no topic."""
+        from confluent_kafka import KafkaException
+
+        try:
+            admin = self._admins.get(options) or self._admins.setdefault(options, _admin(options, []))
+        except (NotForPython, KafkaException):
+            return None  # as `check_topic` leaves it to Spark
+        topic, asked = options.text("topic"), time.monotonic()
+        while True:
+            try:
+                found = str(_described(admin, topic).topic_id)
+                return None if found == _NO_ID else found
+            except KafkaException as error:
+                gone = error.args[0].name() == "UNKNOWN_TOPIC_OR_PART"  # or new: not every broker knows it yet
+                if time.monotonic() - asked > (LOOK_SECONDS if gone else _ANSWER_SECONDS):
+                    message, help = _why(error.args[0], [], topic, options.text("bootstrap_servers"))
+                    raise SourceError(f"{options.place}: {message}", help) from None
+            time.sleep(_AGAIN_SECONDS)
+
+
+def _described(admin: Any, topic: str, **more: Any) -> Any:
+    """What Kafka says of a topic. KafkaException if it does not."""
+    from confluent_kafka import TopicCollection
+
+    asked = admin.describe_topics(TopicCollection([topic]), request_timeout=LOOK_SECONDS, **more)[topic]
+    return asked.result(LOOK_SECONDS + 5)
 
 
 def _wrong_setting(error: KafkaException) -> str:

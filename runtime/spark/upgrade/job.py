@@ -30,6 +30,7 @@ from vsc.runtime.spark.pace import Pace, Wait
 from vsc.runtime.spark.query import check
 from vsc.runtime.spark.sealed import ReadableFiles, epochs_in
 from vsc.runtime.spark.spark_logs import SparkLogs
+from vsc.runtime.spark.topics import known_after, known_topics
 from vsc.runtime.spark.upgrade.carried import SEEDING, Moved, State
 from vsc.runtime.spark.upgrade.decisions import check_decided, check_placed, covered, settled_positions
 from vsc.runtime.spark.upgrade.positions import Position, positions, write_positions
@@ -170,19 +171,21 @@ def _made(job: Upgrade, state: EpochState, identity: Identity, old: Files, new: 
 
 
 def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_on: list[Position]) -> None:
-    """Writes how far the sources had come as the pace of the epoch before the first: held records stay in step."""
+    """Writes how far the sources had come as the pace of the epoch before the first: held records stay in step, and
+    topics are known."""
     kept, report = old.pace(epoch), old.report(epoch)
     if kept is None or report is None:
         return
-    pace = Pace.load(kept)
+    pace, known = Pace.load(kept), known_topics(old, epoch)
     clocks = {name: max(wait.clock, report.clocks.get(name, wait.clock)) for name, wait in pace.waits.items()}
-    stood = [(one.node.name, one.before.name) for one in going_on if one.given is None and one.before is not None]
-    waits = {now: Wait(clocks[was]) for now, was in stood if was in clocks}
+    stood = [(one, one.before.name) for one in going_on if one.given is None and one.before is not None]
+    waits = {one.node.name: Wait(clocks[was]) for one, was in stood if was in clocks}
+    topics = known_after(known, {str(one.was): str(one.number) for one, _ in stood})
     left = sum(pace.left(report).values())
     stages = stages_in_step(plan)
     # Every partition is called in the first epoch, and says what waits in it.
     waiting = {f"{stages[0]}-0": left} if left and stages else {}
-    new.keep_pace(_BEFORE, Pace(waits, waiting).dump())
+    new.keep_pace(_BEFORE, Pace(waits, waiting, topics=topics).dump())
 
 
 def _check_space(size: int, new: Files) -> None:

@@ -193,8 +193,37 @@ def test_records_that_kafka_has_deleted(case: Callable[..., Case]) -> None:
     assert isinstance(known, SourceError)
     assert known.message.startswith("Kafka no longer holds records that the checkpoint has still to read")
     one.arguments["variables"]["strict"] = "false"
-    one.run()
+    [report] = one.run()
     assert [r["x"] for r in one.rows()] == [0, 1, 3]
+    assert report.metrics.as_dict()["dropped_records"] == {"rates": {"lost": 1}}
+
+
+def test_a_topic_that_is_deleted_and_created_again(case: Callable[..., Case]) -> None:
+    """Between two runs, and while one goes on; the new one has the offsets that come next."""
+    one = case("k string, x int", "format = 'json', 'failOnDataLoss' = '${strict}'")
+    one.arguments["variables"]["strict"] = "true"
+
+    def write(first: int, count: int) -> None:
+        one.broker.write_json(one.topic, [("a", {"x": first + i}, 1000) for i in range(count)])
+
+    write(0, 2)
+    one.run()
+    one.broker.recreate(one.topic, 1)
+    write(10, 3)
+    with pytest.raises(SourceError, match="was deleted and created again since this checkpoint read it"):
+        one.run()
+    one.arguments["variables"]["strict"] = "false"
+
+    def again() -> None:
+        one.broker.recreate(one.topic, 1)
+        write(20, 4)
+
+    reports = run_epochs(one.plan, one.spark, one.folder / "ck", [lambda: None, again], **one.arguments)
+    assert [r["x"] for r in one.rows()] == [0, 1, 10, 11, 12, 23]
+    assert [r.metrics.as_dict()["dropped_records"] for r in reports] == [{}, {"rates": {"lost": 3}}]
+    write(30, 1)
+    one.run()
+    assert [r["x"] for r in one.rows()] == [0, 1, 10, 11, 12, 23, 30]
 
 
 JOIN = """

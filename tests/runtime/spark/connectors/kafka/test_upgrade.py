@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from servers.kafka import Broker
 from tests.runtime.spark.support import compiled, run_once
+from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.upgrade import Upgrade, upgrade
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -43,6 +45,12 @@ def test_offsets_go_on_new_partitions_from_their_beginning_and_each_result_is_th
     said: list[str] = []
     upgrade(Upgrade(compiled(NEW), str(tmp_path / "old"), str(tmp_path / "new"), variables), spark, said.append)
     assert any(line.startswith("source visits (was clicks): goes on at ") and "0: " in line for line in said)
+    kept = [
+        json.loads((tmp_path / name).read_text())["pace"]
+        for name in ("old/vsc/inputs/0.json", "new/vsc/inputs/-1.json")
+    ]
+    ids, carried = (Pace.load(pace).topics for pace in kept)
+    assert carried == {"2": ids["1"], f"to {variables['out']}": ids[f"to {variables['out']}"]}
     broker.grow(variables["in"], 4)
     broker.write_json(variables["in"], [(k, {"n": 10}, 2000) for k in [*keys, "new"]])
     [report] = run_once(compiled(NEW), spark, tmp_path / "new", variables=variables)
