@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from vsc.plan.secrets import masked
+
 __all__ = [
     "AvroSchemaError",
     "BadRowError",
@@ -42,16 +44,16 @@ __all__ = [
 class VscRuntimeError(Exception):
     """The base of all errors of the runtime.
 
-    `message` is one sentence that names the place; `help` says the one thing to do, or is None. Subclasses differ only
-    in `code`, so catching one of them is the same as checking its code.
+    `message` is one sentence that names the place; `help` says the one thing to do, or is None; both without secrets.
+    Subclasses differ only in `code`, so catching one of them is the same as checking its code.
     """
 
     code: ClassVar[str] = "VSC900"
 
     def __init__(self, message: str, help: str | None = None) -> None:
-        super().__init__(message, help)
-        self.message = message
-        self.help = help
+        self.message = masked(message)
+        self.help = None if help is None else masked(help)
+        super().__init__(self.message, self.help)
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows instead of a traceback: the error is in the user's request, not in the program."""

@@ -1,4 +1,5 @@
-"""Which disk is full: what a failed run writes to, and how much is free there. Driver only.
+"""Which disk is full, and which folder cannot be written: what a failed run writes to, and what is free there. Driver
+only.
 
 Folders of executors on other machines cannot be looked at; the path that an error names is reported then.
 """
@@ -15,19 +16,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.errors import SinkError
+from vsc.runtime.errors import CheckpointError, SinkError, VscRuntimeError
 from vsc.runtime.spark.hadoop import is_local, local_path
 
 if TYPE_CHECKING:
     from shutil import _ntuple_diskusage as DiskUsage
 
-__all__ = ["Place", "disk_of", "full_disk", "is_full", "places_of"]
+__all__ = ["Place", "disk_of", "forbidden", "full_disk", "is_full", "places_of"]
 
+_CHECKPOINT = "the checkpoint"
 _NO_SPACE = ("No space left on device", "Disk quota exceeded", "File too large")
 """What a full disk, a full quota and a file that may not grow are called, by the JVM and in Python."""
 
+_FORBIDDEN = re.compile(r"Permission denied|Read-only file system|Operation not permitted|Mkdirs failed to create")
+"""What a folder that may not be written is called, by the JVM and in Python."""
+
 _PATH = re.compile(r"(?:file:)?(/[^\s'\":,;()]+)")
 _HELP = "free some space there, then run again: nothing is lost"
+_FORBIDDEN_HELP = "make it writable for the user that runs this, then run again: nothing is lost"
 _HELP_ANYWHERE = "free some space (the checkpoint, the sinks, Spark's local folders, --local-dir), then run again"
 _TIGHT = 0.02
 """Of a disk, the part that is free, below which it counts as full: a failed write gives some of it back."""
@@ -43,7 +49,7 @@ class Place:
 
 def places_of(plan: Plan, checkpoint: str, local_dir: str | None) -> tuple[Place, ...]:
     """The local folders that a run of `plan`, whose variables are resolved, writes to on this machine."""
-    found = [Place("the checkpoint", checkpoint)]
+    found = [Place(_CHECKPOINT, checkpoint)]
     for sink in plan.sinks:
         path = dict(sink.connector.options).get("path")
         if sink.connector.kind == "files" and isinstance(path, str):
@@ -74,6 +80,18 @@ def full_disk(text: str, reason: str, places: Sequence[Place]) -> SinkError:
     # Folders on one disk are reported together.
     told = " and ".join(dict.fromkeys(f"{place.path} ({place.what})" for place in full))
     return SinkError(f"{quota} in {told}: {_free(full[0].path)}", _HELP)
+
+
+def forbidden(text: str, places: Sequence[Place]) -> VscRuntimeError | None:
+    """The error for a text that says that one of the places could not be written; None for any other text."""
+    for line in text.splitlines():
+        sign = _FORBIDDEN.search(line)
+        place = _named(line, places) if sign else None
+        if sign and place is not None:
+            kind = CheckpointError if place.what == _CHECKPOINT else SinkError
+            why = "a folder in it cannot be made" if "Mkdirs" in sign.group() else sign.group()
+            return kind(f"{place.path} ({place.what}) cannot be written: {why}", _FORBIDDEN_HELP)
+    return None
 
 
 def _named(line: str, places: Sequence[Place]) -> Place | None:

@@ -101,9 +101,11 @@ class EpochFiles:
     def prepare(self, append: bool, ancestors: Sequence[str] = ()) -> None:
         """Makes the folder; refuses foreign files in it, unless `append`; removes what a crash left unfinished.
 
-        `ancestors`: the checkpoints whose files are not foreign.
+        `ancestors`: the checkpoints whose files are not foreign. OSError if the folder cannot be written.
         """
         self._folder.make()
+        self._folder.make(f"{self._aside}-try")
+        self._folder.delete(f"{self._aside}-try")
         if not append:
             self._refuse_foreign(tuple(f"part-{one[:MARK]}-" for one in (self._checkpoint, *ancestors)))
         names = self._folder.names(self._aside)

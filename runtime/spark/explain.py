@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan, Source
+from vsc.plan.secrets import is_secret, masked
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.spark.connectors.kafka_client import PREFIX
 from vsc.runtime.spark.hadoop import default_is_local
@@ -46,12 +47,12 @@ def spark_plans(plan: Plan, spark: SparkSession, variables: Mapping[str, str]) -
 
 
 def _without_settings(text: str, resolved: Plan) -> str:
-    """The plan without the values of Kafka's own settings, which may be secrets: Spark shows them."""
+    """The plan without the values of settings that are secrets, as any of Kafka's may be: Spark shows them."""
     for node in resolved.nodes:
         if isinstance(node.operation, Source):
             for name, value in Options.of_source(node).spark.items():
-                if name.startswith(PREFIX):
+                if name.startswith(PREFIX) or is_secret(name):
                     text = text.replace(f"{name} -> {value}", f"{name} -> ...").replace(
                         f"{name}={value}", f"{name}=..."
                     )
-    return text
+    return masked(text)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import vsc.runtime.errors as errors
 from vsc.runtime.errors import CheckpointError, SourceError, StateError, VscRuntimeError
 from vsc.runtime.spark.connectors.lake_table import lake_failure
-from vsc.runtime.spark.disks import Place, full_disk, is_full
+from vsc.runtime.spark.disks import Place, forbidden, full_disk, is_full
 from vsc.runtime.spark.file_errors import read_error
 from vsc.runtime.spark.running_query import QueryFailedError
 from vsc.runtime.spark.spark_logs import SparkLogs
@@ -58,7 +58,7 @@ def explained(error: BaseException, logs: SparkLogs, places: Sequence[Place] = (
         if missing is not None:
             epoch = int(missing.group(2)) - 1
             return CheckpointError(f"{missing.group(1)} is missing or cannot be read", logs.way_back(epoch))
-        return logs.damaged_state() or found
+        return logs.damaged_state(text) or found
     if isinstance(found, StateError) and (found.help is None or "restore" in found.help):
         blob = _BLOB.search(found.message)
         return StateError(found.message, logs.way_back(int(blob.group(1)) if blob else max(logs.kept(), default=None)))
@@ -68,6 +68,9 @@ def explained(error: BaseException, logs: SparkLogs, places: Sequence[Place] = (
 def _known(text: str, places: Sequence[Place]) -> VscRuntimeError | None:
     if is_full(text):
         return full_disk(text, _innermost(text), places)
+    unwritable = forbidden(text, places)
+    if unwritable is not None:
+        return unwritable
     if "KAFKA_DATA_LOSS" in text or "data may have been lost" in text:
         return SourceError(
             f"Kafka no longer holds records that the checkpoint has still to read: {_innermost(text)}",
@@ -92,8 +95,8 @@ def _known(text: str, places: Sequence[Place]) -> VscRuntimeError | None:
 
 
 def _innermost(text: str) -> str:
-    """The last ``Caused by`` of a stack trace, else its first line, if it has one."""
-    causes = re.findall(r"Caused by: ([^\n]+)", text)
+    """The last ``Caused by`` of a stack trace, else the exception itself, else the first line, if there is one."""
+    causes = re.findall(r"Caused by: ([^\n]+)", text) or re.findall(r"^: ([^\n]+)", text, re.MULTILINE)[:1]
     return _line(causes[-1] if causes else next(iter(text.splitlines()), ""))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +17,10 @@ from vsc.runtime.errors import VscRuntimeError
 
 __all__ = ["Files", "default_is_local", "first_line", "is_hidden", "is_local", "local_path", "logged_url", "usable"]
 
-
 MAX_BYTES = 64 << 20
 """The biggest text file that is read whole."""
+
+_NUMBERED = re.compile(r"^\[Errno \d+\] ")
 
 
 @contextmanager
@@ -33,6 +35,7 @@ def usable(kind: type[VscRuntimeError], what: str, help: str) -> Iterator[None]:
 def first_line(error: Exception) -> str:
     """What an error of a file system says, without Java's trace."""
     text = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
+    text = _NUMBERED.sub("", text)
     return next(iter(text.strip().splitlines()), "for an unknown reason")
 
 
@@ -144,17 +147,20 @@ class Files:
 
     def read(self, name: str, most: int = MAX_BYTES) -> str:
         """The text of a file, UTF-8. Raises OSError if it has more than `most` bytes, or is not UTF-8."""
+        try:
+            return self.read_bytes(name, most).decode()
+        except UnicodeDecodeError as error:
+            raise OSError(f"{self.path(name)} is not UTF-8 text (byte {error.start})") from error
+
+    def read_bytes(self, name: str, most: int = MAX_BYTES) -> bytes:
+        """What is in a file. Raises OSError if it has more than `most` bytes."""
         if self.length(name) > most:
             raise OSError(f"{self.path(name)} has more than {most} bytes")
         stream = self._fs.open(self._path(name))
         try:
-            data = bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
         finally:
             stream.close()
-        try:
-            return data.decode()
-        except UnicodeDecodeError as error:
-            raise OSError(f"{self.path(name)} is not UTF-8 text (byte {error.start})") from error
 
     def write(self, name: str, text: str, aside: str = "") -> None:
         """Writes a file `aside` (default: in the same folder) and renames it, so that it is there whole or not at all;
@@ -210,7 +216,9 @@ class Files:
 
     def make(self, name: str = "") -> None:
         """Makes a folder and those above it. Raises OSError if that fails."""
-        if not self._fs.mkdirs(self._path(name)):
+        if self.is_local:  # Hadoop does not say why it fails
+            os.makedirs(self.local(name), exist_ok=True)
+        elif not self._fs.mkdirs(self._path(name)):
             raise OSError(f"{self.path(name)} could not be made")
 
     def copy(self, name: str, to: Files, new: str) -> None:

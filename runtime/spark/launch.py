@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
+from vsc.plan.secrets import instead_of_secret, is_secret
 from vsc.runtime.errors import StartError, VscRuntimeError
 from vsc.runtime.spark.connectors.jars import connector_settings, unfetched
 from vsc.runtime.spark.interrupts import SIGNALS, Interrupted, Interrupts
@@ -177,13 +178,13 @@ def _signals_for_us_alone(interrupts: Interrupts) -> Iterator[None]:
     """A JVM started in this context ignores SIGINT and SIGTERM: what is sent to the whole group stops only us.
 
     The JVM ends when this process closes its end of the pipe, for whatever reason. pyspark shields its JVM from SIGINT
-    only.
+    only. Its command line, which all users see, has no secrets: pyspark sets all settings once more when it runs.
     """
     gateway: Any = java_gateway
     popen = gateway.Popen
 
     def started(command: list[str], **how: Any) -> Any:
-        process = popen(command, **{**how, "preexec_fn": _ignore_signals})
+        process = popen(_without_secrets(command), **{**how, "preexec_fn": _ignore_signals})
         interrupts.launching(process)
         return process
 
@@ -192,6 +193,19 @@ def _signals_for_us_alone(interrupts: Interrupts) -> Iterator[None]:
         yield
     finally:
         gateway.Popen = popen
+
+
+def _without_secrets(command: Sequence[str]) -> list[str]:
+    """A command of spark-submit without the settings that are secrets, or hold one."""
+    kept: list[str] = []
+    for part in command:
+        name, equals, value = part.partition("=")
+        is_setting = bool(kept and equals) and kept[-1] == "--conf"
+        if is_setting and (is_secret(name) or instead_of_secret(value) is not None):
+            kept.pop()
+        else:
+            kept.append(part)
+    return kept
 
 
 def _ignore_signals() -> None:

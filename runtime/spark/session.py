@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from vsc.plan.secrets import SECRET_NAME, SECRET_OF_URL
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.spark.wire import ROWS_A_BATCH
 
 __all__ = [
     "OWN_SETTINGS",
+    "SAFE_PATH",
     "configured",
     "is_here",
     "local_jvm",
@@ -40,7 +42,13 @@ _LATE_C2 = (
     "-XX:Tier4BackEdgeThreshold=400000",
 )
 """Ten times the JVM's own."""
-OWN_SETTINGS = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
+SAFE_PATH = "PYTHONSAFEPATH"
+"""The variable that keeps ``python -m`` from importing from the working directory."""
+OWN_SETTINGS = {
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # Spark's own names, and vsc's: neither pages nor the event log show what they hold, or hold a login.
+    "spark.redaction.regex": rf"(?i)secret|password|token|access[.]?key|{SECRET_NAME}|{SECRET_OF_URL}",
+}
 """The settings of every session that vsc starts. PySpark would report its place in Python to the JVM at each call, for
 messages that point at the user's code, and vsc has no such code: that doubles the calls of an epoch."""
 
@@ -93,7 +101,8 @@ def query_configuration(partitions: int, local: bool = False) -> dict[str, str]:
         # None, unless asked for: Spark then sizes the batch up again after every row, half of what reading costs it.
         _MOST_BYTES: str((1 << 31) - 1),
         # What Spark shows of a plan must not show what opens a broker.
-        "spark.sql.redaction.options.regex": r"(?i)url|^kafka\.",
+        "spark.sql.redaction.options.regex": rf"(?i)url|^kafka\.|{SECRET_NAME}",
+        "spark.sql.redaction.string.regex": f"(?i){SECRET_OF_URL}",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
 
@@ -104,8 +113,10 @@ def is_here(master: str) -> bool:
 
 
 def local_settings() -> dict[str, str]:
-    """The settings of a session on this machine alone, made before Spark starts, that make small epochs cheap."""
+    """The settings of a session on this machine alone, made before Spark starts: small epochs are cheap, and workers
+    import nothing from the working directory (see `vsc.runtime.spark.ship`)."""
     return OWN_SETTINGS | {
+        f"spark.executorEnv.{SAFE_PATH}": "1",
         # Workers are forked with everything loaded.
         "spark.python.daemon.module": "vsc.runtime.spark.worker_daemon",
         # Delta Lake looks at a table in 50 tasks, several times an epoch.

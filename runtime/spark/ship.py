@@ -3,6 +3,10 @@
 On the driver's own machine its folder goes on their path, and they run with this process's Python unless
 ``PYSPARK_PYTHON`` names another one; on a cluster a zip of the package is sent to the executors.
 Third-party packages are the cluster's to have.
+
+Spark starts workers with ``python -m``, in the driver's working directory, which comes first on their path then: a
+`types.py` in it would be imported for Python's own, and end them. Sessions that vsc starts keep it off the path; others
+only where a file in it has the name of a module, as the user's functions may be imported from there.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import vsc
-from vsc.runtime.spark.session import configured, is_here, query_configuration, settled
+from vsc.runtime.spark.session import SAFE_PATH, configured, is_here, query_configuration, settled
 
 __all__ = ["package_zip", "ship", "warm_up"]
 
@@ -38,6 +42,8 @@ def ship(spark: SparkSession) -> None:
         path = context.environment.get("PYTHONPATH", "")
         if parent not in path.split(os.pathsep):
             context.environment["PYTHONPATH"] = os.pathsep.join(p for p in (parent, path) if p)
+        if SAFE_PATH not in context.environment and _hides_modules(Path.cwd()):
+            context.environment[SAFE_PATH] = "1"
         if "PYSPARK_PYTHON" not in os.environ and context.pythonExec == _ANY_PYTHON:
             context.pythonExec = sys.executable  # not the first one on the PATH: it may lack all that is needed
         return
@@ -45,6 +51,17 @@ def ship(spark: SparkSession) -> None:
         return
     context.addPyFile(str(package_zip(Path(tempfile.mkdtemp(prefix="vsc-ship-")))))
     context._vsc_shipped = True  # type: ignore[attr-defined]
+
+
+def _hides_modules(folder: Path) -> bool:
+    """Whether a Python file or package in `folder` has the name of a module of Python's, or of one loaded here."""
+    found = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+    return any(name in sys.stdlib_module_names or _from_elsewhere(name, folder) for name in found)
+
+
+def _from_elsewhere(name: str, folder: Path) -> bool:
+    origin = getattr(sys.modules.get(name), "__file__", None)
+    return origin is not None and not Path(origin).is_relative_to(folder)
 
 
 def package_zip(folder: Path) -> Path:

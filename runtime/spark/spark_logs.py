@@ -10,7 +10,7 @@ that will be read is whole. For that the file system's own checksums count (a lo
 and object stores inside), which Spark does not look at everywhere, and the form of what is in it.
 
 States are checked by Spark when it loads them, against the checksums it has written beside them. It does not always say
-which file it was: `SparkLogs.damaged_state` looks for it, after a failure.
+which file it was: `vsc.runtime.spark.state_files` looks for it, after a failure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,6 +26,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.hadoop import Files, first_line
 from vsc.runtime.spark.sealed import check_epoch, epochs_in, kept_epochs
+from vsc.runtime.spark.state_files import StateFiles
 
 __all__ = ["KNOWN", "SparkLogs", "replace_log"]
 
@@ -40,13 +40,10 @@ KNOWN = 1 << 40
 MOST_LOG = 1 << 30
 """Bytes of the longest log that is read whole."""
 
-SEARCH_SECONDS = 120.0
-"""How long `damaged_state` looks for a damaged file at most."""
-
 _HEAD = 2
 """Lines of an epoch's offsets before those of the sources."""
+
 _LOG = re.compile(r"(\d+)(\.compact)?")
-_STATE = re.compile(r"(\d+)_.*\.(changelog|zip)")
 
 
 class SparkLogs:
@@ -161,44 +158,9 @@ class SparkLogs:
                 self._files.delete(f"commits/{number}")
                 self._files.delete(f"offsets/{number}")
 
-    def damaged_state(self) -> CheckpointError | None:
-        """Looks for a state file that is not what its checksum says, newest first; None if none is found in time.
-
-        A table of RocksDB's belongs to any number of states, so to go back from a damaged one is to go behind all
-        states that have such tables.
-        """
-        ends = time.monotonic() + SEARCH_SECONDS
-        for version, name in sorted(self._state_files(), reverse=True):
-            if time.monotonic() > ends:
-                return None
-            try:
-                self._read_through(name, version - 1)
-                self._compare(name, version - 1)
-            except CheckpointError as error:
-                return error
-        return None
-
-    def _state_files(self) -> Iterator[tuple[int, str]]:
-        """The files of states, each with the version that it belongs to."""
-        names = self._files.files("state")
-        versions = {name: match for name in names if (match := _STATE.fullmatch(name.rpartition("/")[2]))}
-        whole = min((int(m.group(1)) for m in versions.values() if m.group(2) == "zip"), default=0)
-        for name in names:
-            if name in versions:
-                yield int(versions[name].group(1)), f"state/{name}"
-            elif name.endswith(".sst"):
-                yield whole, f"state/{name}"
-
-    def _compare(self, name: str, epoch: int) -> None:
-        """Compares a state file with the checksum that Spark has written beside it."""
-        if not self._files.exists(f"{name}.crc"):
-            return
-        kept = self._json(f"{name}.crc", self._files.read(f"{name}.crc", 100_000), epoch)
-        if kept.get("algorithm") != "CRC32C":
-            return
-        value = kept.get("value")  # Spark writes it as a number of 32 bits with a sign
-        if type(value) is not int or value % (1 << 32) != self._files.crc32c(name):
-            raise self._damaged(name, "its checksum is wrong", epoch)
+    def damaged_state(self, failure: str = "") -> CheckpointError | None:
+        """What is wrong with the states, after Spark has failed to load one (`StateFiles.damaged`)."""
+        return StateFiles(self._files, self.way_back).damaged(failure)
 
     def _check_source(self, source: str, offset: int) -> None:
         """Checks a file source's log up to `offset`."""
@@ -251,7 +213,9 @@ class SparkLogs:
         except OSError as error:
             raise self._damaged(name, str(error), epoch) from error
         lines = text.splitlines()
-        if name != "metadata" and (not lines or lines[0] not in ("v1", "v2")):
+        if not lines:
+            raise self._damaged(name, "it is empty", epoch)
+        if name != "metadata" and lines[0] not in ("v1", "v2"):
             raise self._damaged(name, "it does not begin with v1 or v2", epoch)
         return [self._json(name, line, epoch) for line in lines]
 

@@ -276,6 +276,14 @@ def test_a_standard_error_that_is_full_or_closed_changes_no_status(bad: str) -> 
         assert subprocess.run(f"{sys.executable} -m vsc check {bad} {end}", shell=True).returncode == 1
 
 
+def test_nothing_is_imported_from_the_working_directory(good: str, tmp_path: Path) -> None:
+    for name in ("json", "random", "argparse", "dataclasses", "networkx"):
+        _file(tmp_path, f"{name}.py", "raise RuntimeError")
+    command = [sys.executable, "-m", "vsc", "check", good, "--var", "smallest=1"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "1 file: no findings\n")
+
+
 @pytest.mark.parametrize("command", ["check", "compile"])
 def test_a_variable_that_nothing_refers_to_is_warned_of(
     command: str, good: str, capsys: pytest.CaptureFixture[str]
@@ -332,6 +340,34 @@ def test_a_bug_report_has_no_values_of_variables(
     assert "KeyError: 'jdbc:postgresql://u:...@h'" in err
     assert f"(vsc check {good} --format=json --var password=... --var=url=... --var no=...)" in err
     assert "planted" not in err + out and "geheim" not in err + out
+
+
+def test_a_bug_report_has_no_values_of_the_environment_either(
+    good: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("planted-1, planted-2 and postgresql://me:planted-3@h?password=planted-4&ssl=1")
+
+    monkeypatch.setattr("vsc.compiler.driver.check_topology", fail)
+    monkeypatch.setenv("smallest", "planted-1")  # the topology uses it
+    monkeypatch.setenv("SERVICE_TOKEN", "planted-2")
+    for debug in ("", "1"):
+        monkeypatch.setenv("VSC_DEBUG", debug)
+        assert main(["check", good]) == 70
+        err = capsys.readouterr().err
+        assert "KeyError: '..., ... and postgresql://me:...@h?password=...&ssl=1'" in err
+        assert "planted" not in err.replace('raise KeyError("planted', "")
+        assert ("Traceback" in err) is (debug == "1")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot write over its command line")
+def test_a_process_does_not_show_the_values_on_its_command_line() -> None:
+    show = "from vsc.cli.hidden import cover_values; cover_values(); print(open('/proc/self/cmdline').read())"
+    given = ["run", "t.vdsl", "--var", "password=planted", "--conf=spark.a.b=planted", "--var", "empty="]
+    done = subprocess.run([sys.executable, "-c", show, *given], capture_output=True, text=True, check=True)
+    shown = done.stdout.rstrip("\n\0").split("\0")
+    covered = ["run", "t.vdsl", "--var", "password=*******", "--conf=spark.a.b=*******", "--var", "empty="]
+    assert shown[-7:] == covered
 
 
 @pytest.mark.parametrize("command", ["check", "compile", "fmt"])

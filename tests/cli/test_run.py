@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -173,6 +174,24 @@ def test_a_checkpoint_where_nobody_may_write_is_told_without_spark(
     assert main(["run", "good.vdsl", "--checkpoint", "a/b", "--var", "in=in"]) == 1
     message = f"error[VSC904]: the checkpoint a/b cannot be written: there is no permission to write to {folder}\n"
     assert capsys.readouterr().err == message + " = help: give a folder that can\n"
+
+
+def test_a_sink_where_nobody_may_write_is_told_without_spark(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (folder / "good.vdsl").read_text()
+    (folder / "out.vdsl").write_text(f"{text}\nsink s to files (path = 'good.vdsl/out', format = 'json');")
+    (folder / "in" / "0.json").write_text("{}\n")
+    run = ["run", "out.vdsl", "--checkpoint", "ck", "--var", "in=in"]
+    place = f"error[VSC906]: the sink of 's' (line {text.count(chr(10)) + 2}): 'good.vdsl/out' cannot be written: "
+    assert main(run) == 1
+    help = " = help: give a folder that can\n"
+    assert capsys.readouterr().err == f"{place}{folder}/good.vdsl is not a folder\n{help}"
+    (folder / "good.vdsl").unlink()
+    read_only = SimpleNamespace(f_flag=os.ST_RDONLY)
+    monkeypatch.setattr("vsc.cli.run_checks.os.statvfs", lambda path: read_only)
+    assert main(run) == 1
+    assert capsys.readouterr().err == f"{place}{folder} is on a read-only file system\n{help}"
 
 
 def test_a_plan_is_known_by_its_text_whatever_its_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from typing import NoReturn
 from vsc import __version__
 from vsc.cli.common import print_payload
 from vsc.cli.errors import Refused, UsageError
-from vsc.cli.hidden import HIDDEN, values_in, without_values
+from vsc.cli.hidden import cover_values, without_secrets, without_values
 from vsc.cli.problems import Problem, tell
 from vsc.extras import MissingExtra, required
 
@@ -45,6 +45,8 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line `argv` (without the program's name) and returns the exit status. Never raises."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        cover_values()
     try:
         status = _run(arguments)
         print_payload("")  # flushes what is still buffered, while a failure can still be reported
@@ -133,10 +135,8 @@ def _bug(error: Exception, arguments: list[str]) -> int:
     if os.environ.get("VSC_DEBUG"):
         import traceback
 
-        traceback.print_exception(error)
-    message = f"{type(error).__name__}: {error}"
-    for value in sorted(values_in(arguments), key=len, reverse=True):
-        message = message.replace(value, HIDDEN)
+        tell(without_secrets("".join(traceback.format_exception(error)), arguments))
+    message = without_secrets(f"{type(error).__name__}: {error}", arguments)
     help = (
         f"please report it with the topology, this command (vsc {without_values(arguments)}), the versions "
         f"(vsc {__version__}, Python {sys.version.split()[0]}) and what VSC_DEBUG=1 in the environment prints"

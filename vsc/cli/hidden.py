@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
-__all__ = ["HIDDEN", "values_in", "without_values"]
+from vsc.plan.secrets import HIDDEN, is_secret, masked
+from vsc.plan.settings import VARIABLE
 
-HIDDEN = "..."
-"""What stands in the place of a value."""
+__all__ = ["cover_values", "without_secrets", "without_values"]
 
 _PAIR = re.compile(r"\A(--[^=]*=[^=]*=|(?!--)[^=]*=)(.*)", re.DOTALL)
+_STAT_START, _STAT_END = 45, 46
+"""Where ``/proc/PID/stat`` says, behind the name, at which addresses the command line begins and ends."""
 
 
 def without_values(arguments: Iterable[str]) -> str:
@@ -18,6 +22,50 @@ def without_values(arguments: Iterable[str]) -> str:
     return " ".join(_PAIR.sub(rf"\1{HIDDEN}", argument) for argument in arguments)
 
 
-def values_in(arguments: Iterable[str]) -> Iterator[str]:
+def without_secrets(text: str, arguments: Iterable[str]) -> str:
+    """A text without the values on the command line, those of variables that its files use, and what looks secret."""
+    for value in sorted({*_values(arguments), *_environment(arguments)}, key=len, reverse=True):
+        text = text.replace(value, HIDDEN)
+    return masked(text)
+
+
+def cover_values() -> None:
+    """Writes over the values on this process's command line, where Linux shows it to all users (``ps``)."""
+    try:
+        line = Path("/proc/self/cmdline").read_bytes()
+        stat = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        start, end = int(stat[_STAT_START]), int(stat[_STAT_END])
+    except (OSError, ValueError, IndexError):
+        return
+    spans: list[tuple[int, int]] = []
+    at = 0
+    for argument in line.split(b"\0"):
+        found = _PAIR.fullmatch(argument.decode("latin-1"))
+        if found is not None and found[2]:
+            spans.append((at + found.start(2), len(found[2])))
+        at += len(argument) + 1
+    if not spans:
+        return
+    import ctypes
+
+    if 0 < start < end and ctypes.string_at(start, end - start) == line:
+        for offset, length in spans:
+            ctypes.memset(start + offset, ord("*"), length)
+
+
+def _values(arguments: Iterable[str]) -> Iterator[str]:
     """The values that `without_values` leaves out, except empty ones."""
     return (match[2] for argument in arguments if (match := _PAIR.fullmatch(argument)) is not None and match[2])
+
+
+def _environment(arguments: Iterable[str]) -> Iterator[str]:
+    """The values of variables of the environment that are secret by name, or that a file on the command line uses."""
+    used = {name for name in os.environ if is_secret(name)}
+    for argument in arguments:
+        try:
+            if os.path.isfile(argument):
+                with open(argument, encoding="utf-8", errors="replace") as file:
+                    used |= set(VARIABLE.findall(file.read(1 << 20)))
+        except (OSError, ValueError):
+            continue
+    return (os.environ[name] for name in used if os.environ.get(name))

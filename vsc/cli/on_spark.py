@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from vsc.cli.errors import Refused, UsageError
 from vsc.cli.problems import Problem
 from vsc.extras import install
+from vsc.plan.secrets import masked
 
 if TYPE_CHECKING:
     from vsc.plan.nodes import Plan
@@ -125,7 +126,9 @@ class SparkOptions:
             if failed is None or not started:
                 raise
             first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise Refused(Problem(f"the query failed: {first[:600]}", f"Spark's log is {log}"), failed) from error
+            raise Refused(
+                Problem(f"the query failed: {masked(first)[:600]}", f"Spark's log is {log}"), failed
+            ) from error
         finally:
             if os.path.exists(log) and not named:
                 os.remove(log)

@@ -8,7 +8,7 @@ import os
 from vsc.cli.errors import UsageError
 from vsc.plan.nodes import Plan
 
-__all__ = ["check_checkpoint", "check_options", "check_partitions", "unwritable"]
+__all__ = ["check_checkpoint", "check_options", "check_partitions", "check_sinks", "unwritable"]
 
 _MOST_PARTITIONS = 10_000
 """A bound because each partition has its own RocksDB in every stage, and a task in every epoch."""
@@ -77,6 +77,21 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> None:
         check_epoch(files, args.back_to)
 
 
+def check_sinks(resolved: Plan, local: bool) -> None:
+    """Raises SinkError for a local folder that a sink of files cannot write; the variables of the plan are resolved."""
+    from vsc.runtime.errors import SinkError
+    from vsc.runtime.spark.hadoop import is_local, local_path
+    from vsc.runtime.spark.options import Options
+
+    for sink in resolved.sinks:
+        options = Options.of_sink(sink)
+        if sink.connector.kind != "files" or not is_local(path := options.text("path"), local):
+            continue
+        problem = unwritable(local_path(path))
+        if problem is not None:
+            raise SinkError(f"{options.place}: {path!r} cannot be written: {problem}", "give a folder that can")
+
+
 def unwritable(path: str) -> str | None:
     """Why the folder cannot be created or written to; None if it can."""
     place = os.path.abspath(path)
@@ -84,8 +99,8 @@ def unwritable(path: str) -> str | None:
         place = os.path.dirname(place)
     if not os.path.isdir(place):
         return f"{place} is not a folder"
-    if not os.access(place, os.W_OK | os.X_OK):
-        return f"there is no permission to write to {place}"
     if os.statvfs(place).f_flag & os.ST_RDONLY:
         return f"{place} is on a read-only file system"
+    if not os.access(place, os.W_OK | os.X_OK):
+        return f"there is no permission to write to {place}"
     return None

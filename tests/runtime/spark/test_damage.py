@@ -187,17 +187,20 @@ def test_a_damaged_state_is_named_and_the_way_back_leads_to_the_same_end(
     assert case.run() == []
 
 
-def test_a_damaged_table_of_a_state_is_found(case: Case) -> None:
-    files = Files(case.spark, str(case.folder / "ck"))
-    stream = files._fs.create(files._path("state/0/0/SSTs/7-x.sst"))  # as Spark does it: with a checksum
-    stream.write(bytearray(b"of RocksDB"))
-    stream.close()
-    assert SparkLogs(files).damaged_state() is None
-    flip(case.one("state/0/0/SSTs/7-x.sst"))
-    error = SparkLogs(files).damaged_state()
-    assert error is not None
-    assert "state/0/0/SSTs/7-x.sst is damaged: " in error.message
-    assert error.help is not None and "no older state is kept" in error.help
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        ("1_*.zip", gone, r"state/0/0/\*\.zip is missing"),
+        ("SSTs/*.sst", gone, r"state/0/0/SSTs/\d+-\S+\.sst is missing"),
+        ("SSTs/*.sst", flip, r"state/0/0/SSTs/\d+-\S+\.sst is damaged: .*Checksum"),
+    ],
+)
+def test_a_damaged_snapshot_is_named(case: Case, name: str, damage: Callable[[Path], None], message: str) -> None:
+    case.add(EPOCHS)
+    damage(case.one(f"state/0/0/{name}"))
+    error = case.failure()
+    assert isinstance(error, CheckpointError) and re.search(message, error.message), error
+    assert error.help is not None and "no older state" in error.help
 
 
 def test_going_back_beyond_what_is_kept_is_refused(case: Case) -> None:

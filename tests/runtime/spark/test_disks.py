@@ -76,3 +76,34 @@ def test_the_folders_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     )  # fmt: skip
     assert places_of(plan, "ck", "/l")[0] == Place("the checkpoint", "ck")
     assert places_of(plan, "ck", "/l")[2] == Place("--local-dir", "/l")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        (
+            "PermissionError: [Errno 13] Permission denied: '/b/out/_vsc-1-0/0'",
+            "VSC906",
+            "/b/out (the sink of 's') cannot be written: Permission denied",
+        ),
+        (
+            "org.apache.spark.SparkException: Job aborted\n\tat x\nCaused by: java.io.IOException: Mkdirs failed to "
+            "create file:/b/out/_vsc-1-0/0/_temporary/0 (exists=false, cwd=file:/w)",
+            "VSC906",
+            "/b/out (the sink of 's') cannot be written: a folder in it cannot be made",
+        ),
+        (
+            "java.io.FileNotFoundException: /a/ck/offsets/.7.crc (Read-only file system)",
+            "VSC904",
+            "/a/ck (the checkpoint) cannot be written: Read-only file system",
+        ),
+    ],
+)
+def test_a_folder_that_cannot_be_written_any_more_is_told(text: str, code: str, message: str) -> None:
+    error = translated(RuntimeError(text), PLACES)
+    assert error is not None and (error.code, error.message) == (code, message)
+    assert error.help == "make it writable for the user that runs this, then run again: nothing is lost"
+
+
+def test_what_is_denied_elsewhere_is_not_a_place_of_the_run() -> None:
+    assert translated(RuntimeError("Permission denied: '/elsewhere/x'"), PLACES) is None

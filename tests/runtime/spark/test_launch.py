@@ -40,6 +40,14 @@ def test_why_spark_did_not_start(error: str, log: str, reason: str, tmp_path: Pa
     assert launch._reason(tmp_path / "log", RuntimeError(error)) == reason
 
 
+def test_the_command_line_of_the_jvm_has_no_secrets() -> None:
+    pairs = ["spark.ui.enabled=false", "spark.hadoop.fs.s3a.secret.key=hush", "spark.x.url=postgresql://me:hush@h/d",
+             "spark.y=password", "spark.z=a=b"]  # fmt: skip
+    given = ["spark-submit", *(part for pair in pairs for part in ("--conf", pair)), "--name", "n", "pyspark-shell"]
+    kept = ["--conf", "spark.ui.enabled=false", "--conf", "spark.y=password", "--conf", "spark.z=a=b"]
+    assert launch._without_secrets(given) == ["spark-submit", *kept, "--name", "n", "pyspark-shell"]
+
+
 @pytest.mark.parametrize("given", [None, "-XX:Tier4BackEdgeThreshold=7 -Dx=y"])
 def test_the_options_of_a_jvm_are_there_while_it_starts(given: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_SUBMIT_OPTS", raising=False)

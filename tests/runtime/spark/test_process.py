@@ -56,10 +56,12 @@ def expected(files: int, drain: bool) -> list[tuple[int, int | None]]:
 
 
 class Job:
-    """The command in a folder of its own."""
+    """The command in a folder of its own, with files that must not be taken for Python's modules, or vsc's."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        for name in ("profile", "types", "json", "random", "pandas", "runtime"):
+            (folder / f"{name}.py").write_text("raise RuntimeError('imported from the working directory')")
         (folder / "topology.vdsl").write_text(TOPOLOGY)
         for number in range(FILES):
             self.add(number)
@@ -69,13 +71,19 @@ class Job:
         write_json(self.folder / f"in/rates/{number}.json", rate_file(number), number)
 
     def start(self, *more: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "vsc", "run", str(self.folder / "topology.vdsl"), "--master", "local[2]"]
+        command = [
+            str(Path(sys.executable).with_name("vsc")),
+            "run",
+            str(self.folder / "topology.vdsl"),
+            "--master",
+            "local[2]",
+        ]
         command += ["--checkpoint", str(self.folder / "ck"), "--partitions", "2", "--progress", "json"]
         command += ["--var", f"in={self.folder}/in", "--var", f"out={self.folder}/out"]
         command += ["--local-dir", str(self.folder / "local"), *more]
         # A group of its own, so that a kill takes the JVM with it.
         return subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=self.folder,
             env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
         )  # fmt: skip
 

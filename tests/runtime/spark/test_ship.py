@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from vsc.runtime.spark.session import local_settings
 from vsc.runtime.spark.ship import ship
 
 ROOT = str(Path(__file__).resolve().parents[3])
@@ -32,6 +33,30 @@ def test_workers_on_this_machine_have_this_python_and_this_package(monkeypatch: 
     assert shipped("local[2]", "/opt/python").pythonExec == "/opt/python"
     monkeypatch.setenv("PYSPARK_PYTHON", "python3")
     assert shipped("local[2]").pythonExec == "python3"
+
+
+@pytest.mark.parametrize(
+    "files, hides",
+    [
+        (("helpers.py", "data/types.py", "random.txt"), False),
+        (("types.py",), True),
+        (("profile/__init__.py",), True),
+        (("profile/a.json",), False),
+        (("pyarrow.py",), True),
+    ],
+)
+def test_a_working_directory_that_hides_modules_is_not_on_the_path_of_workers(
+    files: tuple[str, ...], hides: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    assert ("PYTHONSAFEPATH" in shipped("local[2]").environment) is hides
+
+
+def test_the_own_session_has_no_working_directory_on_the_path_of_workers() -> None:
+    assert local_settings()["spark.executorEnv.PYTHONSAFEPATH"] == "1"
 
 
 def test_a_cluster_gets_the_package_once_and_keeps_its_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,0 +1,70 @@
+"""What a secret is: the names of options that hold one, and what it looks like inside a text.
+
+The compiler refuses secrets that are written into a topology; errors, logs and Spark's own pages leave them out.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["HIDDEN", "SECRET_NAME", "SECRET_OF_URL", "instead_of_secret", "is_secret", "masked"]
+
+HIDDEN = "..."
+"""What stands in the place of a secret."""
+
+_SECRET = (
+    r"(?:password|passwd|passphrase|pwd|secret|secret[._-]?(?:access[._-]?)?key|token|(?:api|encryption)[._-]?key"
+    r"|credentials)"
+)
+_WORD = rf"(?:\w*{_SECRET}|\w*private_?key|AccountKey|SharedAccessKey|sig)"
+SECRET_NAME = (
+    rf"{_SECRET}$|(?:^|\.)(?:ssl\.key\.pem|ssl\.keystore\.key|basic\.auth\.user\.info|private[._-]?key)$"
+    r"|\.(?:account\.key|client\.secret)\.|\.sas\.(?:fixed\.)?token"
+)
+"""What the option of a secret is called: ``kafka.ssl.key.password``, ``fs.s3a.secret.key``. A pattern for Java as well,
+without regard to case."""
+SECRET_OF_URL = (
+    r"(?<=://)[^/?#@:\s]*:[^/?#@\s]+(?=@)"
+    rf"|(?<=[?&;](?:\w{{0,30}}{_SECRET}|AccountKey|SharedAccessKey|sig)=)[^&;\s]+"
+)
+"""User and password in ``scheme://user:secret@host``, and the value in ``?password=secret``. A pattern for Java alone,
+without regard to case."""
+
+_NAME = re.compile(SECRET_NAME, re.IGNORECASE)
+_PLAIN = re.compile(r"(?:endpoint|url|uri|provider|location|path|file|class)$", re.IGNORECASE)
+"""What ends the name of an option that only says where a secret is."""
+_PARAMETER = re.compile(rf"""(?:[?&;\s]|^)({_WORD})=(?!\$\{{)[^&;"'\s]""", re.IGNORECASE)
+"""A parameter of a URL, or a part of a connection string."""
+_LOGIN = re.compile(rf"""\b({_WORD})\s*=\s*(["'])(?!\$\{{)[^"']""", re.IGNORECASE)
+"""A quoted value as in Java's `sasl.jaas.config`: ``password="..."``, ``clientSecret="..."``."""
+_USER = re.compile(r"(?<![\w+.-])(\w[\w+.-]*://)([^/?#@:\s]*):(?!\$\{[^}]*\}@)[^/?#@\s]+@")
+"""``scheme://user:secret@host``."""
+_SHOWN = re.compile(
+    rf"""(\b{_WORD}["']?\s*=\s*|\b{_WORD}["']\s*:\s*|\bBearer\s+(?=\S{{16}}))(?!["']?\$\{{)"""
+    r"""("[^"]*"|'[^']*'|[^&;,"'\s)\]}]+)""",
+    re.IGNORECASE,
+)
+"""A secret in a message or a log, behind its name."""
+
+
+def is_secret(name: str) -> bool:
+    """Whether an option of this name holds a secret."""
+    return _NAME.search(name) is not None and _PLAIN.search(name) is None
+
+
+def instead_of_secret(text: str) -> str | None:
+    """What to write, with a variable, for the secret inside the value of an option; None if there is none."""
+    if (found := _PARAMETER.search(text)) is not None:
+        return f"{found[1]}=${{{found[1]}}}"
+    if (found := _LOGIN.search(text)) is not None:
+        return f"{found[1]}={found[2]}${{{found[1]}}}{found[2]}"
+    if (found := _USER.search(text)) is not None:
+        return f"{found[1]}{found[2]}:${{password}}@"
+    return None
+
+
+def masked(text: str) -> str:
+    """The text of a message or a log with `HIDDEN` for each secret in it; variables stay."""
+    if "=" not in text and ":" not in text and "Bearer" not in text:
+        return text
+    return _SHOWN.sub(rf"\1{HIDDEN}", _USER.sub(rf"\1\2:{HIDDEN}@", text))
