@@ -32,6 +32,7 @@ _STATE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateSt
 _FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _WHOLE_FILES = 1 << 50
 _PARTITIONS = "spark.sql.shuffle.partitions"
+_STATE_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
 _MOST_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _JVM_OPTIONS = "SPARK_SUBMIT_OPTS"
 _LATE_C2 = (
@@ -80,6 +81,8 @@ def query_configuration(partitions: int, local: bool = False) -> dict[str, str]:
     return ({"spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER} if local else {}) | {
         # One shuffle partition for each vsc partition; Spark must not merge or split them.
         _PARTITIONS: str(partitions),
+        # Spark sets it in a query's own session, which may be the one that is active, and heeds it more than the other.
+        _STATE_PARTITIONS: str(partitions),
         "spark.sql.adaptive.enabled": "false",
         # transformWithState needs RocksDB; format 2 keeps a late zombie attempt from overwriting the winner's state.
         "spark.sql.streaming.stateStore.providerClass": _STATE_PROVIDER,
@@ -145,7 +148,7 @@ def local_jvm() -> Iterator[None]:
 def tell_overridden(given: Mapping[str, str]) -> None:
     """Warns of the settings in `given` that a query does not heed, as it sets them itself."""
     for name, own in query_configuration(0).items():
-        if name == _PARTITIONS and name in given:
+        if name in (_PARTITIONS, _STATE_PARTITIONS) and name in given:
             _log.warning("--conf %s has no effect: --partitions says how many there are", name)
         elif name != _MOST_BYTES and given.get(name, own).lower() != own.lower():
             _log.warning("--conf %s=%s has no effect: vsc sets it to %s", name, given[name], own)

@@ -11,6 +11,7 @@ from vsc.runtime.expressions.forms import Form
 from vsc.runtime.expressions.functions import FUNCTIONS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_value_of_its_type_or_its_failure(name: str) -> None:
     try_out(name, calls=200, seed=1)

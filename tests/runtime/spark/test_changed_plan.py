@@ -106,7 +106,7 @@ def test_names_retention_and_a_sink_more_are_applied(
 
     with pytest.raises(CheckpointError) as refused:
         query.run(*RENAMED, numbers, sinks, ("count(*) as n", "count(*) + 1 as n"))
-    assert "store numbers: rebuild `numbers`" in refused.value.message
+    assert "store numbers: rebuild the column `n` of `numbers` holds something else" in refused.value.message
     assert refused.value.help == (
         f"carry it over: vsc upgrade TOPOLOGY --from file:{tmp_path}/ck --checkpoint NEW_FOLDER with a decision: "
         "`--accept numbers` keeps what the old topology computed, and goes on from it; "

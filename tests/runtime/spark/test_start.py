@@ -21,6 +21,7 @@ from vsc.runtime.spark.running_query import RunningQuery
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
 
+STATE_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
 ROOT = Path(__file__).resolve().parents[3]
 TOPOLOGY = """\
 topology parts;
@@ -48,7 +49,9 @@ def failing(tmp_path: Path, given: dict[str, Any]) -> dict[str, Any]:
 def test_a_path_and_the_active_session_are_enough(spark: SparkSession, tmp_path: Path, given: dict[str, Any]) -> None:
     path = tmp_path / "parts.vdsl"
     path.write_text(TOPOLOGY)
+    spark.conf.set(STATE_PARTITIONS, "1")  # as it is in a query's own session, which may be the active one
     query = vsc.start(path, **given)
+    spark.conf.unset(STATE_PARTITIONS)
     assert isinstance(query, StreamingQuery)
     assert query.awaitTermination() is None
     assert query.exception() is None

@@ -107,7 +107,7 @@ def cut_at(epochs: History) -> type[Waits]:
     return type("Cut", (Waits,), {"frontier": limit})
 
 
-@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 40))
+@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 12))
 def test_what_is_said_in_other_words_goes_on_while_records_wait(seed: int) -> None:
     rng = random.Random(seed)
     topology = generate(rng, Sizes(derived=(4, 9)))
@@ -130,7 +130,7 @@ def test_what_is_said_in_other_words_goes_on_while_records_wait(seed: int) -> No
         assert sent.get(name) == expected.get(name), name
 
 
-@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 100))
+@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 30))
 def test_no_record_is_lost_that_waits_for_a_grace_which_goes(seed: int) -> None:
     rng = random.Random(seed)
     topology = generate(rng, Sizes(derived=(4, 9)))
@@ -166,7 +166,7 @@ def kept(old: Plan, new: Plan) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 40))
+@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 12))
 def test_what_means_the_same_goes_on(seed: int) -> None:
     rng = random.Random(seed)
     topology = generate(rng, Sizes(derived=(4, 9)))
@@ -207,7 +207,7 @@ def mutated(rng: random.Random, topology: Generated) -> Plan | None:
         return None
 
 
-@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 60))
+@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 20))
 def test_what_is_kept_beside_a_change_goes_on(seed: int) -> None:
     rng = random.Random(seed)
     topology = generate(rng, Sizes(derived=(4, 9)))
@@ -241,7 +241,7 @@ def exact(plan: Plan, node: Node) -> bool:
     return of_kind and behind[-1].bounds == 0 and all(call.function in IN_ANY_ORDER for call in calls)
 
 
-@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 100))
+@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 30))
 def test_what_is_filled_is_as_if_it_had_read_everything(seed: int) -> None:
     rng = random.Random(seed)
     topology = generate(rng, Sizes(derived=(4, 9)))
@@ -271,7 +271,7 @@ def beside(plan: Plan, owner: str) -> Node:
     return found
 
 
-@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 30))
+@pytest.mark.parametrize("seed", seeds("VSC_TOPOLOGIES", 10))
 def test_there_and_back_again(seed: int) -> None:
     """One partition, several, one: nothing shows."""
     rng = random.Random(seed)

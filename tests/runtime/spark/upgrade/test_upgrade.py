@@ -166,7 +166,7 @@ sink once to files (path = '${out}/once', format = 'parquet');
     said: list[str] = []
     assert upgrade(job, spark, said.append) is not None
 
-    late = [{"id": 900, "currency": "a", "amount": 1, "at": 300}]
+    late = [{"id": 900, "currency": "a", "amount": 9, "at": 300}]
     write_json(tmp_path / "in/orders/9.json", late, 9)
     run_once(old, spark, tmp_path / "old", variables=variables)  # `once` gets a row
     with pytest.raises(

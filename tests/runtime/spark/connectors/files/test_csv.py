@@ -73,6 +73,6 @@ def test_a_file_with_another_separator_is_named(spark: Any, tmp_path: Path) -> N
 
 
 def test_a_dialect_that_cannot_be_is_refused_at_the_start(tmp_path: Path) -> None:
-    plan = topology("a string, at bigint", ", 'sep' = '::'")
+    plan = topology("a string, at bigint", ", 'sep' = '${sep}'")
     with pytest.raises(SourceError, match=r"source 'rows' \(line 2\): 'sep' is a single ASCII character, not '::'"):
-        check_connectors(resolve_plan(plan, {"in": str(tmp_path), "out": "-"}))
+        check_connectors(resolve_plan(plan, {"in": str(tmp_path), "out": "-", "sep": "::"}))

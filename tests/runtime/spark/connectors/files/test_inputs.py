@@ -233,7 +233,7 @@ def test_a_checkpoint_is_for_one_plan_and_one_number_of_partitions(spark: Any, t
     with pytest.raises(CheckpointError, match="not empty"):
         run_once(case.plan, spark, tmp_path / "other", variables={"in": str(case.input), "out": str(tmp_path / "o2")})
     identity = tmp_path / "ck/vsc/identity.json"
-    identity.write_text(identity.read_text().replace('"format": 3', '"format": 7'))
+    identity.write_text(identity.read_text().replace('"format": 4', '"format": 7'))
     (identity.parent / ".identity.json.crc").unlink(missing_ok=True)
     with pytest.raises(CheckpointError, match="format version 7"):
         case.run()
