@@ -1,4 +1,4 @@
-"""What a text with mistakes would have declared, so that nobody is told that it is missing."""
+"""What a text with mistakes would have declared, so that nobody reports it as missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that is no token of the language: placeholders of template engines and shells, merge conflicts, open strings."""
+"""Text that is not a token of the language: placeholders of templates and shells, merge conflicts, open strings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a text of data is as a value of its declared type: a cell of CSV, the name of a folder.
 
 Guarantees: dates, timestamps and decimals by `vsc.runtime.texts`; all others as Spark's cast reads them, but a number
-too large for its type is not one. A text that is no value of the type is null.
+too large for its type is not one. A text that is not a value of the type is null.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["read_cells"]
 
 
 def read_cells(texts: pa.Array, type: DataType, zone: tzinfo = UTC) -> pa.Array:
-    """The values of a column of texts; null for null and for what is no value. Local times are those of `zone`."""
+    """The values of a column of texts; null for null and for what is not a value. Local times are those of `zone`."""
     if isinstance(type, DecimalType):
         return decimals_of(texts, type)
     match str(type):

@@ -1,6 +1,6 @@
 """How data in JSON is read: not lenient, as ``from_json`` is.
 
-Guarantees: a value that does not fit, wherever in it, is no value at all; dates, times and decimals are what
+Guarantees: a value of which any part does not fit is not read at all; dates, times and decimals are what
 `vsc.runtime.texts` says, and a number too large for its type is not one. In a column of text, a value that is none is
 what it is written as.
 """

@@ -178,7 +178,7 @@ class Losses:
         self.lose(node, why, flow, schema, rows, lambda place: every[place].told, waited, owner)
 
     def check(self, origins: tuple[Origin, ...], order: Order) -> None:
-        """Raises ExpressionError for the first failure, if there is one that is no loss."""
+        """Raises ExpressionError for the first failure that is not counted as a loss."""
         if self._first is not None:
             moment, failure = self._first
             cause = int(self._routes.cause(Moments((np.array(moment[:1]),)))[0])

@@ -204,7 +204,7 @@ class Checkpoint:
         self.files.delete(_BACK)
 
     def forget_after(self, epoch: int) -> None:
-        """Forgets the reports and paces of later epochs, and what partitions were to be told in them.
+        """Forgets the reports and paces of later epochs, and what partitions were to learn in them.
 
         All of the control source but its first line: what earlier epochs have read of it is not read again.
         """

@@ -24,7 +24,7 @@ __all__ = ["EpochReport", "StateSize", "StoreState", "TaskCounters"]
 @dataclass
 class StoreState:
     """One store in one partition: rows and bytes in the local store (keys and values, uncompressed; estimates where an
-    epoch writes very much), what waits in it for stream time, its stream time in ms (None: it has no clock)."""
+    epoch writes very much), how much is held until stream time advances, its stream time in ms (None: no clock)."""
 
     rows: int = 0
     bytes: int = 0

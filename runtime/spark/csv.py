@@ -2,8 +2,8 @@
 
 Spark's CSV reader binds columns by position where a schema is given, and a stream must be given one; so Spark reads
 lines, and this module the cells (pyarrow). Guarantees: a record keeps its order; one that cannot be read, or has a cell
-that is no value of its column (`expressions.cells`), comes out with the reason; a quoted cell keeps its line breaks as
-they are; memory is bounded by the longest line and `MAX_RECORD`, whatever the size of a file.
+that is not a value of its column (`expressions.cells`), comes out with the reason; a quoted cell keeps its line breaks;
+memory is bounded by the longest line and `MAX_RECORD`, whatever the size of a file.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _named(line: str, places: Sequence[Place]) -> Place | None:
 
 
 def disk_of(path: str) -> DiskUsage | None:
-    """The disk of a path, or of the nearest folder above it that there is; None where that cannot be told."""
+    """The disk of a path, or of the nearest folder above it that there is; None where that is unknown."""
     place = os.path.abspath(path)
     while not os.path.exists(place):
         place = os.path.dirname(place)

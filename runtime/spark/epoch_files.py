@@ -7,7 +7,7 @@ In the target folder, beside the files that readers see::
     _vsc-CHECKPOINT-SINK/EPOCH._commit         the epoch's list: which file goes where, how big it is, rows, digest
 
 An epoch is written aside; then its list appears, in one rename; then its files are renamed, none over another one;
-then the folder goes. Before there is a list the epoch is thrown away and written again, after it is only ever rolled
+then the folder goes. Before there is a list the epoch is discarded and written again; after it is only ever rolled
 forward: an epoch that is repeated writes nothing, and has to have the rows and the digest that its list has. Only the
 lists of the newest two epochs are kept: Spark repeats none but the newest.
 

@@ -65,7 +65,7 @@ def read_store(
     unversioned one, for groups and for subscriptions, ``open`` or ``closed`` for windows, ``waiting`` for what is
     held. Last come bigints, in ms: ``_valid_from`` and ``_valid_to`` (null: nothing newer is known) for tables;
     ``_timestamp`` for all others, with ``_rows`` (how many records a group has taken in) or ``_due`` (the stream time
-    that lets the row out). Where the store has a column of such a name, that one is called ``_vsc_status`` and so on.
+    at which the row is emitted). Where the store has a column of such a name, it is called ``_vsc_status`` and so on.
     Where a status says that there is no row, the value columns are null. The rows come in no
     order. A row that answers for no version is there for `key` and, as ``older_than_retention``, for keys that the
     store does not answer for any more.
@@ -129,7 +129,7 @@ class EpochState:
     def columns(self, store: StoreInfo, asked: Question, limit: int | None = None) -> list[list[Any]]:
         """The answer in this process, column by column: the store's as internal values, the status, what stands beside.
 
-        The rows are in order: by key, a key's versions newest first; what waits by when it is due. `limit` None: all.
+        The rows are in order: by key, a key's versions newest first; held rows by when they are due. `limit` None: all.
         """
         frame = self.rows(store, asked)
         if "due" in store.extra:

@@ -94,7 +94,7 @@ def _schema(url: str) -> pa.Schema | None:
 
 
 def orc_schema(path: str) -> pa.Schema:
-    """As Arrow reads it, but for timestamps, of which Arrow makes nanoseconds and Spark timestamps as of others."""
+    """As Arrow reads it, but timestamps, which Arrow reads as nanoseconds, are microseconds, as Spark has them."""
     fields = [
         (f.name, pa.timestamp("us") if pa.types.is_timestamp(f.type) else f.type) for f in orc.ORCFile(path).schema
     ]

@@ -31,7 +31,7 @@ from vsc.runtime.values import arrow_type, text_bytes, to_array
 __all__ = ["NOT_TEXT", "JsonReader", "JsonRows"]
 
 NOT_TEXT = "it is not UTF-8 text"
-"""The problem of bytes that are no text."""
+"""What is wrong with bytes that are not text."""
 
 _FEW = 64
 """So many texts are not taken apart any more to find those that Arrow takes."""

@@ -5,7 +5,7 @@ A source is waited for as long as Spark has input of it that it has not handed o
 up to `max_idle` after it had none. How far a source has come is the highest event time that it has brought since it was
 last waited for; the epochs' reports have it. The clock says which event times are too far in the future: `docs/time.md`
 tells what it shows. The decision for epoch N stands in ``vsc/inputs/N.json`` of the checkpoint
-before a task of N runs: whatever is let out in N follows from it, from the rows of N and from the state.
+before a task of N runs: whatever N emits follows from it, from the rows of N and from the state.
 
 `Pace` is the decision. The driver hands it to the tasks as a local property of Spark's, with the epoch's number.
 `Pacer` decides. Not for what a stage does with it: `vsc.runtime.operators.in_step`.
@@ -61,7 +61,7 @@ class Pace:
 
     @property
     def calls(self) -> bool:
-        """Whether every partition has to be called: to know how far sources have come, or to let out what waits."""
+        """Whether every partition has to be called: to know how far sources have come, or to emit what it holds."""
         return bool(self.waits) or bool(self.waiting)
 
     def frontier(self, ranks: Mapping[str, int], clocks: Mapping[str, int]) -> Frontier | None:

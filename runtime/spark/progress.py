@@ -27,7 +27,7 @@ _LATE = (Dropped.EXPIRED.value, Dropped.WINDOW_CLOSED.value)
 
 
 class Phase(Enum):
-    """What a run does at one time. IDLE: all that there is has been read, and the run waits for more."""
+    """What a run does at a moment. IDLE: all that there is has been read, and the run waits for more."""
 
     STARTING = auto()
     PREPARING = auto()

@@ -243,6 +243,6 @@ class SparkLogs:
 
 
 def replace_log(files: Files, name: str, text: str) -> None:
-    """Writes a file of Spark's anew."""
+    """Writes one of Spark's files again."""
     # Not aside in the same folder: Spark takes the name of each file there for the number of an epoch.
     files.write(name, text, aside=f"vsc/_{name.replace('/', '-')}.new")

@@ -55,7 +55,7 @@ def declared_zone(options: Options) -> tzinfo:
 
 def timestamp_in_zone(cell: Column, zone: str, options: Mapping[str, str]) -> Column:
     """The timestamp that a text is in `zone`, null if it is not one; `options` are Spark's of the format."""
-    # Spark can be told a zone for a document only.
+    # Spark takes a zone for a whole document only.
     document = F.to_json(F.struct(cell.alias("t")))
     return F.from_json(document, "t timestamp", {**options, OPTION: zone})["t"]
 

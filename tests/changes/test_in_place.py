@@ -68,7 +68,7 @@ def test_a_checkpoint_goes_on(changes: list[tuple[str, str]], words: list[str]) 
         [("'payments', format = 'json'", "'payments', format = 'json', time_zone = 'Asia/Tokyo'"),
          ("at bigint)\n  from files (path = 'payments'", "at timestamp)\n  from files (path = 'payments'")],
         [("grace = 10 minutes", "grace = 5 minutes")],  # what the `suppress` holds has to be looked for
-        [(" grace 5 minutes", "")],  # what waits has to be joined
+        [(" grace 5 minutes", "")],  # waiting records have to be joined
         [("stream once =", "stream more = filter large where amount > 7;\nstream once ="),
          ("sink once", "sink more to noop ();\nsink once")],  # a node more before stores
         [("sink totals to files (path = 'totals', format = 'json');\n", ""),

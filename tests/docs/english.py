@@ -1,13 +1,13 @@
-"""What users read, as texts with their places: documents, and the strings of messages and help texts.
+"""What people read, as texts with their places: documents, messages and help texts, docstrings, comments.
 
-Documents are Markdown without code; strings are the literals of the package that are no docstrings, with ``{}`` for
-what an f-string fills in.
+Documents are Markdown without code; strings are the literals of the package, with ``{}`` for what an f-string fills in.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +19,10 @@ PAGES = sorted(
 )
 MODULES = sorted(
     module for folder in ("compiler", "runtime", "vsc", "grammar") for module in (ROOT / folder).rglob("*.py")
+)
+SOURCES = sorted(
+    {*MODULES}.union(*((ROOT / folder).rglob("*.py") for folder in ("tests", "soak", "bench", "servers", "tools")))
+    - {Path(__file__)}
 )
 _CODE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`[^`\n]*`")
@@ -73,3 +77,22 @@ def messages(module: Path) -> Iterator[tuple[int, str]]:
             continue
         if text.count(" ") > 1:
             yield node.lineno, text
+
+
+def remarks(module: Path) -> Iterator[tuple[int, str]]:
+    """The docstrings and comments of a module, with their lines; lines of comments that follow each other are one."""
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+    last, text = 0, ""
+    with module.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type != tokenize.COMMENT:
+                continue
+            line, said = token.start[0], token.string.lstrip("# ")
+            if line != last + 1 and text:
+                yield last, text
+                text = ""
+            last, text = line, f"{text} {said}"
+    if text:
+        yield last, text

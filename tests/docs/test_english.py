@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.english import MODULES, PAGES, ROOT, STILTED, messages, prose
+from tests.docs.english import MODULES, PAGES, ROOT, SOURCES, STILTED, messages, prose, remarks
 
 LONGEST_SENTENCE = 40
 
@@ -26,6 +26,16 @@ def test_a_document_has_no_stilted_phrase(page: Path) -> None:
 def test_a_message_has_no_stilted_phrase() -> None:
     found = [
         (str(m.relative_to(ROOT)), line, hit) for m in MODULES for line, text in messages(m) for hit in _stilted(text)
+    ]
+    assert found == []
+
+
+def test_a_docstring_or_comment_has_no_stilted_phrase() -> None:
+    found = [
+        (str(m.relative_to(ROOT)), line, hit)
+        for m in SOURCES
+        for line, text in remarks(m)
+        for hit in _stilted(re.sub(r"\s+", " ", text))
     ]
     assert found == []
 

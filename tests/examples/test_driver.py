@@ -50,7 +50,7 @@ def _rows(driver: TopologyTestDriver, node: str) -> list[Row]:
 
 
 def _arrivals(sources: Mapping[str, list[tuple[datetime, Row]]]) -> Iterator[tuple[str, Row]]:
-    """By the highest time so far in each source, tables first, then the order in the file: written anew, not vsc's."""
+    """By the highest time so far in each source, tables first, then the order in the file: not vsc's own code."""
     arrivals = []
     for rank, (source, rows) in enumerate(sources.items()):
         clock = datetime.min

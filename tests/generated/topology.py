@@ -2,7 +2,7 @@
 
 `generate(rng, sizes)` grows a topology node by node: each step picks an operation that the nodes there are allow,
 writes its statement, and knows the columns, key, window and versioned status of what it makes, by the rules of the
-language. So every topology compiles, by construction: none is ever thrown away, and the tests assert that of many.
+language. So every topology compiles, by construction: none is ever discarded, and the tests assert that of many.
 The same rng gives the same topology.
 
 Guarantees: no wall clock, names in the order of their making, times in milliseconds around 0 to 200, keys from a pool

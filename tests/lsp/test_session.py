@@ -70,7 +70,7 @@ def test_findings_wait_for_a_pause_in_typing() -> None:
         await editor.open(PAYMENTS)
         for end in range(len(PAYMENTS) - 20, len(PAYMENTS) - 1):
             editor.type(PAYMENTS[:end])
-        assert await editor.write(PAYMENTS) == []  # which fails if the findings of an earlier text are told
+        assert await editor.write(PAYMENTS) == []  # which fails if the findings of an earlier text come
 
     session(play)
 

@@ -1,4 +1,4 @@
-"""What is wrong with a scenario file is told before anything runs: path, line, column, and what was probably meant."""
+"""What is wrong with a scenario file is reported before anything runs: path, line, column, what was probably meant."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ class _Lineages:
     def _computed(
         self, node: Node, of: Lineage, rows: int, items: Sequence[Item], seen: tuple[Lineage, ...]
     ) -> Lineage:
-        """Records with the key and time of others, and computed columns."""
+        """Records that keep the key and time of their input, with computed columns."""
         scopes = tuple(one.scope for one in seen)
         columns = {item.name: self._terms.expression(item.expr, scopes) for item in items}
         inherited = {term for one in seen for name, term in one.columns.items() if name in one.fresh}

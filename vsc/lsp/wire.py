@@ -17,7 +17,7 @@ _OTHER_HEADER = b"\r\n"  # what a header is read as that means nothing
 
 
 def input_of(stream: BinaryIO, refuse: Callable[[str], None]) -> BinaryIO:
-    """`stream`, whose messages are at most `MAX_BYTES` long; `refuse` is told about the others.
+    """`stream`, whose messages are at most `MAX_BYTES` long; `refuse` gets the others.
 
     Reading goes on at the next length of a message, wherever it stands, so the contents of a refused one are skipped.
     """

@@ -58,7 +58,7 @@ class Buffer:
         self._next = next(self._coming, None)
 
     def change(self, event: int, place: int, key: bytes, row: int, before: int, clock: int) -> None:
-        """Holds a change, given the lengths of its row and of the row before; lets out what must come out there."""
+        """Holds a change, given the lengths of its row and of the row before; emits what no longer fits."""
         span = self._now.get(key)
         if span is None:
             span = self._now[key] = _Span(place, key, event, event, row, before)

@@ -1,4 +1,4 @@
-"""Connectors without another system: `console` prints, `noop` throws rows away, `rate` makes them, `memory` refuses.
+"""Connectors without another system: `console` prints, `noop` discards rows, `rate` makes them, `memory` refuses.
 
 To try a topology, to measure it, to test it.
 """
@@ -54,7 +54,7 @@ class _ConsoleSink(EpochSink):
 
 
 class Noop(Connector):
-    """Makes every row in Spark and throws it away."""
+    """Makes every row in Spark and discards it."""
 
     kind = "noop"
 

@@ -269,8 +269,8 @@ def _why(error: KafkaError, told: list[KafkaError], topic: str, servers: str) ->
 class KafkaGroups:
     """How far a query has read, in the consumer groups that the sources of a resolved plan name: for lag monitors only.
 
-    Guarantees: a group never says more than what is written. vsc itself goes by its checkpoint, so a commit that fails
-    is told, and nothing else comes of it.
+    Guarantees: a group never says more than what is written. vsc itself goes by its checkpoint, so a commit that
+    fails is only reported.
     """
 
     def __init__(self, resolved: Plan) -> None:

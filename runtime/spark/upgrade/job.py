@@ -183,7 +183,7 @@ def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_
     topics = known_after(known, {str(one.was): str(one.number) for one, _ in stood})
     left = sum(pace.left(report).values())
     stages = stages_in_step(plan)
-    # Every partition is called in the first epoch, and says what waits in it.
+    # Every partition is called in the first epoch, and reports what it holds.
     waiting = {f"{stages[0]}-0": left} if left and stages else {}
     new.keep_pace(_BEFORE, Pace(waits, waiting, topics=topics).dump())
 

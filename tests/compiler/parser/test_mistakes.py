@@ -101,7 +101,7 @@ CASCADES = [
     # a semicolon for a comma
     ("stream x (k string; n int; m int) from memory () key k;", ["VSC022", "VSC022"]),
     ("table x = aggregate s group by k window tumbling (1 hour; grace = 1 m) select count(*) as c;", ["VSC005"]),
-    # a reserved word is told once
+    # a reserved word is one finding
     ("stream x (end string, k string) from memory () key end;\nstream y = map x select end as e, end;", ["VSC017"]),
     # an unknown word of an operator
     ("stream x = filter s where k = 'a' adn n = 1;", ["VSC005"]),

@@ -17,7 +17,7 @@ def test_the_tables_are_those_of_the_grammar_byte_for_byte() -> None:
 
 
 def test_the_grammar_has_no_conflict(caplog: pytest.LogCaptureFixture) -> None:
-    """Lark settles a conflict of shift and reduce in silence, but for a line in its log."""
+    """Lark settles a conflict of shift and reduce silently, but for a line in its log."""
     lark.logger.setLevel(logging.DEBUG)
     try:
         with caplog.at_level(logging.DEBUG, logger=lark.logger.name):

@@ -2,7 +2,7 @@
 
 A file is a prelude and cases, each begun by a line ``--- what it shows``; the prelude stands in front of every case.
 A case is right if it has exactly the findings that are noted beside its lines (`tests/compiler/notes.py`). That a node
-reaches no sink is told by the cases of `usage` alone.
+reaches no sink is a finding in the cases of `usage` alone.
 """
 
 from __future__ import annotations

@@ -22,11 +22,11 @@ _Timed = tuple[Row, int] | None
 
 
 class _Held:
-    """The answers that one source record has given rise to so far. `send` lets them out as if they were given at once.
+    """The answers that one source record has caused so far. `send` emits them as if they were given at once.
 
     Kafka compares an answer with the left row when it arrives, and ignores it if that is another one by then. Where one
     record changes both tables (a table that is joined with itself), the left row has always changed by then: so an
-    answer waits here until all is known that the record gives rise to, and is `forget`-ed where its row has changed.
+    answer waits here until all is known that the record causes, and is `forget`-ed where its row has changed.
     """
 
     __slots__ = ("_answers", "_context", "_forward", "_of_row", "_root")

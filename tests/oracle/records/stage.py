@@ -54,7 +54,7 @@ class RecordStage:
         self._graph = StageGraph(plan, self._stage, self._context, frozenset(handed_out), size)
 
     def process(self, inputs: Sequence[tuple[str, Batch]], drain: bool = False) -> Result:
-        """Processes one epoch; with `drain` it is the last one, and what waits comes out."""
+        """Processes one epoch; with `drain` it is the last one, and everything held comes out."""
         depth = self._stage.depth
         present = [(name, replace(batch, order=batch.order.deepened(depth))) for name, batch in inputs if len(batch)]
         self._context.metrics = Metrics()
@@ -95,7 +95,7 @@ class RecordStage:
         self._finish()
 
     def _release(self, name: str, place: int) -> None:
-        """Lets out what waits in node `name`: each is a cause of its own, behind everything."""
+        """Emits what is held in node `name`: each is a cause of its own, behind everything."""
         buffer, context = self._graph.waiting[name], self._context
         waiting = buffer.take_all()
         context.origins = (Origin("#drain", _LAST_RANK, f"{self._stage.id:06d}.{place:06d}"),)
@@ -116,7 +116,7 @@ class RecordStage:
 
 
 def _at_the_end(times: Sequence[int], partition: int) -> Order:
-    """The order of what only the end of the input lets out: behind all else, by time, then arrival, then partition."""
+    """The order of what only the end of the input emits: behind all else, by time, then arrival, then partition."""
     count = len(times)
     arrival = np.arange(1, count + 1, dtype=np.int64) * _PARTITIONS + partition
     return Order(

@@ -107,7 +107,7 @@ class TableTableJoin:
 
 
 def join_getter(left: Getter, right: Getter, pair: Pair) -> Getter:
-    """The getter of a join without a store: it joins anew what both sides hold now."""
+    """The getter of a join without a store: it joins what both sides hold now."""
 
     def get(key: Row, as_of: int | None) -> Found | Missed:
         if as_of is not None:

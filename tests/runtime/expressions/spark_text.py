@@ -73,7 +73,7 @@ def _call(call: Call, args: list[str]) -> str:
         case "from_json":
             return f"from_json({args[0]}, {_string(_ddl(call.type))})"
         case "ceil" | "floor" if str(call.args[0].type) in ("float", "double"):
-            # Spark before 4.3 does not say when the result is no bigint; a cast does. Beyond 2^52 all are whole.
+            # Spark before 4.3 does not say when the result is not a bigint; a cast does. Beyond 2^52 all are whole.
             few = f"abs({args[0]}) < 4503599627370496D OR isnan({args[0]})"
             return f"IF({few}, {function}({args[0]}), CAST({args[0]} AS BIGINT))"
         case "round":

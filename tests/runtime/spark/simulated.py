@@ -1,6 +1,6 @@
 """What the state protocol stands on, simulated: Spark's state store, local disks, and processes that die at any step.
 
-An `Attempt` is one call in a thread of its own, which only moves when it is told to, one step at a time: a step is
+An `Attempt` is one call in a thread of its own, which only moves on command, one step at a time: a step is
 whatever changes something outside of the call's memory. So a test may stop it between any two steps, let others
 work, let it go on or kill it. Only one thread runs at any moment.
 """

@@ -203,7 +203,7 @@ def until_done(run: Callable[[], list[EpochReport]]) -> list[EpochReport]:
 
 
 def model(plan: Plan, inputs: Inputs, run: dict[str, range]) -> list[EpochRow]:
-    """The rows of a run as they go on: what waits, waits for the sources that have rows left, and goes by D12."""
+    """The rows of a run as they go on: a waiting one waits for the sources that have rows left, and goes by D12."""
     ranks = {n.name: n.operation.rank for n in plan.nodes if isinstance(n.operation, Source)}
     left = {name: list(files) for name, files in run.items()}
     clocks = dict.fromkeys(SOURCES, -1)

@@ -180,7 +180,7 @@ def test_a_damaged_state_is_named_and_the_way_back_leads_to_the_same_end(
     assert error.help is not None
     back = re.search(r"--back-to (\d+) .*\(kept: 0 to (\d+)\)", error.help)
     assert back is not None and back.groups() == ("3", "3"), error.help
-    # What came after that epoch is read anew, and its files are not there twice.
+    # What came after that epoch is read again, and its files are not there twice.
     assert case.run(back_to=3) == [4, 5]
     assert case.rows()[: len(before)] == before
     assert sorted(case.rows()[-2:]) == [("a", 2 * 111111, 12), ("b", 111111, 6)]

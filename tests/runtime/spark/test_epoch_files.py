@@ -210,7 +210,7 @@ def test_a_repeated_epoch_of_other_content_is_refused(rows: Tally, words: str) -
     with pytest.raises(SinkError, match=words) as error:
         sink(disk).write(3, lambda: rows, lambda path: disk.save(path, ["z"]))
     assert disk.content == before
-    # What the help says is enough: without the files and the list the epoch is written anew.
+    # What the help says is enough: without the files and the list the epoch is written again.
     assert error.value.help is not None
     for shown in re.findall(r"/out/(\S+)", error.value.help):
         for name in [n for n in disk.content if re.fullmatch(re.escape(shown.rstrip(",")).replace(r"\*", ".*"), n)]:

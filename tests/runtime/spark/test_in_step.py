@@ -105,7 +105,7 @@ def test_an_idle_source_is_waited_for_as_long_as_asked(spark: Any, tmp_path: Pat
     query.stop()
     assert case.rows() == [(5, None), (15, 10)]
     assert case.waiting()[0] == 2
-    assert case.reports[-1].read == {}  # an epoch only to let it out
+    assert case.reports[-1].read == {}  # an epoch only to release it
 
 
 def test_what_waits_when_a_run_ends_comes_out_in_the_next(spark: Any, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ BY_SPARK = {
         "uint16": "int bigint double", "uint32": "bigint", "date": "date", "date64": "date", "ns": "bigint",
     }.items()
 }  # fmt: skip
-"""What Spark reads of these kinds, and of others all: to it, more types are misfits; some it would read wrongly."""
+"""What Spark reads of these kinds, and all of the others: to it, more types are misfits; some it would read wrongly."""
 NOT_BY_SPARK = {"half", "nothing", "uint64", "dec4"}
 
 

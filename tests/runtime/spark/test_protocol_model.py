@@ -230,7 +230,7 @@ class Protocol(RuleBasedStateMachine):
         stamp = rows.get(STAMP_KEY)
         found = _without_stamp(rows)
         if stamp is None:
-            # Restoring was cut off: it is some rows of a snapshot or of a first changelog, and will be thrown away.
+            # Restoring was cut off: it is some rows of a snapshot or of a first changelog, and will be discarded.
             assert all(any(held.get(k) == v for held in self.committed.values()) for k, v in found.items())
             return
         assert stamp.decode() in self.committed, "uncommitted writes reached a local store"
@@ -290,7 +290,7 @@ class Protocol(RuleBasedStateMachine):
             assert attempt.result.read <= set(lineage[lineage.index(stamp) + 1 :]), "blobs were read that were applied"
 
     def _counts(self, attempt: Attempt) -> bool:
-        """Whether the attempt is of this epoch and this run: what others give is thrown away."""
+        """Whether the attempt is of this epoch and this run: what others give is discarded."""
         return attempt.call[0] == len(self.versions) and attempt.folders.run == f"{self.runs:04}"
 
     def _pick(self, which: int) -> Attempt:

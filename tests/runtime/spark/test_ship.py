@@ -1,4 +1,4 @@
-"""What workers are told before they start. No Spark."""
+"""What workers learn before they start. No Spark."""
 
 from __future__ import annotations
 

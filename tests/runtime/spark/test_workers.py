@@ -36,7 +36,7 @@ def test_a_worker_is_forked_with_everything_loaded(spark: SparkSession) -> None:
 
 
 def _archives(_: int) -> tuple[int, int]:
-    """How many importers of archives there are, and how many archives Python reads when it is to look anew."""
+    """How many importers of archives there are, and how many archives Python reads when it is to look again."""
     with patch("zipimport._read_directory", return_value={}) as read:
         importlib.invalidate_caches()
     return sum(isinstance(finder, zipimporter) for finder in sys.path_importer_cache.values()), read.call_count
@@ -49,7 +49,7 @@ def test_an_archive_is_read_once(spark: SparkSession) -> None:
 
 
 def _daemons(spark: SparkSession) -> dict[int, bool]:
-    """What forks workers: whether these are told to shorten their tracebacks, which only those of sources would be."""
+    """What forks workers: whether these are to shorten their tracebacks, which only those of sources would be."""
     found: dict[int, bool] = {}
     gateway = spark.sparkContext._gateway
     assert gateway is not None

@@ -77,6 +77,6 @@ class Results:
             put.process(key, new, old if sure or not self.asked else put.newest(key), time)
 
     def forget(self, key: Row) -> None:
-        """Removes a row that nothing can ask for any more; nobody is told."""
+        """Removes a row that nothing can ask for any more; nobody gets a change."""
         if self._put is not None:
             self._put.forget(key)

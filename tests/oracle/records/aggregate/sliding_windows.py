@@ -1,7 +1,7 @@
 """Sliding windows (KIP-450): for each record the window that ends at it, and the one that begins right after it.
 
 Bounds are inclusive, `difference` apart. Only windows with records exist, each known by its start. Which of them a
-record makes anew is decided as Kafka Streams decides it, its corner cases included: the early records, before the
+record begins is decided as Kafka Streams decides it, its corner cases included: the early records, before the
 first window could have begun at a time of 0 or later, share the window that begins at 0.
 """
 

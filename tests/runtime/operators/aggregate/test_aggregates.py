@@ -69,7 +69,7 @@ def test_functions_over_a_table_take_every_row_back(seed: int) -> None:
                 changed = {before["g"]} if before else set()
             else:
                 driver.pipe("t", fed(row), timestamp=row["time"])
-                rows[row["k"]] = row  # a changed row arrives anew: behind all others
+                rows[row["k"]] = row  # a changed row arrives again: behind all others
                 changed = {row["g"]} | ({before["g"]} if before else set())
             newest = {r.key["g"]: r.value for r in driver.read("a")}
             assert set(newest) == changed - {None}

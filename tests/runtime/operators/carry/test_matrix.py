@@ -1,4 +1,4 @@
-"""Changes of all kinds: what goes on as if it had always been so, what begins anew, and what is refused."""
+"""Changes of all kinds: what goes on as if it had always been so, what begins again, and what is refused."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_whole_columns_hold_back_what_records_do(form: str, bounds: str, data: s
 
 @pytest.mark.parametrize("bounds", ["", "(max_records = 1000)"])
 def test_what_comes_out_earlier_at_one_event_sees_the_rest_held(bounds: str) -> None:
-    # At the last row `a` lets out k3, then k2. At k3 `b` lets out k2, which meets the one that `a` still hides.
+    # At the last row `a` emits k3, then k2. At k3 `b` emits k2, which meets the one that `a` still hides.
     plan = compile_topology(
         TOPOLOGIES["twice"].replace("CLAUSE", bounds) + " sink o to memory ();", path="suppress.vdsl"
     )

@@ -1,4 +1,4 @@
-"""Positions that the user gives to sources: what they may be, and what Spark is told of them. Without Spark."""
+"""Positions that the user gives to sources: what they may be, and what Spark gets of them. Without Spark."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ def test_a_sink_folder_of_another_checkpoint_is_refused_unless_appended_to(spark
     case.plan = compiled(
         topology("json", "id int, at bigint").replace("with_timestamp", "append = true, with_timestamp")
     )
-    assert not (tmp_path / "ck").exists()  # the mended topology may have the checkpoint's folder
+    assert not (tmp_path / "ck").exists()  # the fixed topology may have the checkpoint's folder
     assert len(case.run()) == 2
 
 

@@ -1,4 +1,4 @@
-"""The files sink on Spark: an epoch that Spark repeats is told by its content."""
+"""The files sink on Spark: an epoch that Spark repeats is recognised by its content."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ LATE = {"k": "a", "amount": 1000, "at": 1}
 
 def orders() -> list[dict[str, Any]]:
     """Two a turn; every third turn is 12 ms back, and one order is much too late for its window. The last ones, one a
-    key, let out what waits."""
+    key, release what is held."""
     rows = [
         {"k": "abcd"[(2 * turn + n) % 4], "amount": turn % 7 + n, "at": 10 * turn + 20 - (12 if turn % 3 == 2 else 0)}
         for turn in range(TURNS)

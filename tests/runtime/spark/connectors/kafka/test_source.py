@@ -131,7 +131,7 @@ def test_a_bad_record_is_told_with_topic_partition_and_offset(
 def test_the_order_is_that_of_partition_numbers_then_offsets(
     spark: Any, tmp_path: Path, broker: Broker, topic: Callable[..., str]
 ) -> None:
-    """All at one time, so that nothing else decides; eleven partitions, so that text would put 10 before 2."""
+    """All of the same time, so that nothing else decides; eleven partitions, so that text would put 10 before 2."""
     text = """
     stream s (x int) from kafka (bootstrap_servers = '${brokers}', topic = '${topic}', format = 'json') key x;
     stream one = rekey s by 'k' as k;
