@@ -17,7 +17,7 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.file_types import declared
 from vsc.runtime.spark.hadoop import is_local, local_path
 
-__all__ = ["mismatch", "orc_schema", "other_shape", "read_error", "type_text", "unreadable"]
+__all__ = ["gone", "mismatch", "orc_schema", "other_shape", "read_error", "type_text", "unreadable"]
 
 _FILE = re.compile(r"Encountered error while reading file (\S+?)\.? ")
 _FOOTER = re.compile(r"Could not read footer for file: ?\S*?(file:\S+?|\w+://\S+?)[;,\s]")
@@ -59,6 +59,8 @@ def read_error(text: str, reason: str) -> SourceError | None:
         if sign in text:
             message = f"{where} has {held}, which Spark cannot read from ORC"
             return SourceError(message, "write the data as Parquet, or with Spark")
+    if found is not None and "FileNotFoundException" in reason:
+        return gone(where)
     if found is not None or any(sign in text for sign in _FAILED):
         return unreadable(where, reason)
     return None
@@ -78,6 +80,15 @@ def other_shape(where: str, schema: pa.Schema | None, reason: str = "") -> Sourc
 def unreadable(where: str, reason: str) -> SourceError:
     """A file that cannot be read at all."""
     return SourceError(f"{where} cannot be read: {reason}", "fix or remove the file, then run again")
+
+
+def gone(where: str) -> SourceError:
+    """A file that was deleted before it was read."""
+    return SourceError(
+        f"{where} is not there any more",
+        "put it back, then run again; if it is a file of a lake table (VACUUM, expiry of snapshots), start with a new "
+        "checkpoint",
+    )
 
 
 def _schema(url: str) -> pa.Schema | None:

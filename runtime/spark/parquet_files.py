@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from vsc.plan.nodes import Column
 from vsc.plan.types import ArrayType, MapType, StructType
 from vsc.runtime.errors import SourceError
-from vsc.runtime.spark.file_errors import mismatch, other_shape, type_text, unreadable
+from vsc.runtime.spark.file_errors import gone, mismatch, other_shape, type_text, unreadable
 from vsc.runtime.spark.hadoop import local_path, logged_url
 from vsc.runtime.spark.misfits import misfit
 from vsc.runtime.spark.parquet_nested import leaves, nested_conversion
@@ -100,7 +100,7 @@ def _columns(files: ParquetFiles, url: str) -> Iterator[tuple[list[pa.Array], in
                 columns = [_column(c, batch, found.get(c.name)) for c in files.columns]
                 yield columns, batch.num_rows, _problems(files.columns, columns, batch, found)
     except FileNotFoundError:
-        raise unreadable(where, "it is not there any more") from None
+        raise gone(where) from None
     except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise unreadable(where, str(error).strip().partition("\n")[0]) from error
 

@@ -92,7 +92,7 @@ def query_inputs(plan: Plan, spark: SparkSession, ends: bool) -> dict[str, Input
         if kind == _FILES:
             inputs[node.name] = FileInput(instance, not ends and len(plan.sources) > 1)
         elif kind in _LAKES:
-            inputs[node.name] = LakeInput(instance, running, everything, kind != "DeltaSource")
+            inputs[node.name] = LakeInput(instance, running, kind != "DeltaSource")
         else:
             inputs[node.name] = KafkaInput(instance, running, everything) if kind == "KafkaMicroBatchStream" else None
     return inputs
@@ -210,11 +210,11 @@ class KafkaInput:
 
 
 class LakeInput:
-    """One source of Delta Lake or Iceberg; the rest as for `KafkaInput`. What is left is asked for each time: it is a
-    look into the table's log. `parses`: the source takes only offsets that it has parsed."""
+    """One source of Delta Lake or Iceberg of the query `running`. What is left is asked for each time: it is a look
+    into the table's log. `parses`: the source takes only offsets that it has parsed."""
 
-    def __init__(self, source: Any, running: Any, everything: Any, parses: bool) -> None:
-        self._source, self._running, self._everything, self._parses = source, running, everything, parses
+    def __init__(self, source: Any, running: Any, parses: bool) -> None:
+        self._source, self._running, self._parses = source, running, parses
 
     def rest(self) -> Rest:
         """See `Input`."""
@@ -222,7 +222,8 @@ class LakeInput:
             end = self._running.availableOffsets().get(self._source).get()
             text = str(end.json())
             start = self._source.deserializeOffset(text) if self._parses else end
-            latest = self._source.latestOffset(start, self._everything)
+            # With the limit with which Spark asks: with another one, Delta Lake steps behind a commit that was read.
+            latest = self._source.latestOffset(start, self._source.getDefaultReadLimit())
             left = latest is not None and json.loads(str(latest.json())) != json.loads(text)
             return Rest(_FIRST if left else None, hash(text))
         except Py4JJavaError:

@@ -3,13 +3,15 @@
 A table's transactions remember the last write of each writer, so that one that comes again is skipped.
 
 Of the feed, a row that was inserted or is the newer one of an update is a row, a row that was deleted one without
-value; its own time is that of the commit. Guarantees: changes of a key are in one source partition, in the order of the
-table's versions, in each of them deletions first; otherwise a file is a source partition, in its order.
+value; so is the older one of an update, if its key has no row any more in that version of the table. Its own time is
+that of the commit. Guarantees: changes of a key are in one source partition, in the order of the table's versions, in
+each of them deletions first; otherwise a file is a source partition, in its order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +38,7 @@ __all__ = ["Delta", "DeltaTable"]
 _WRITE = "spark.databricks.delta.write"
 _FEED = "readChangeFeed"
 _ENABLED = "delta.enableChangeDataFeed"
-_VERSION, _FILE, _ROW = "_vsc_version", "_vsc_file", "_vsc_row"
+_VERSION, _FILE, _ROW, _OLDER = "_vsc_version", "_vsc_file", "_vsc_row", "_vsc_older"
 _SHUFFLED = "spark.sql.shuffle.partitions"
 
 
@@ -121,17 +123,19 @@ class Delta(LakeConnector):
         frame = reader.load(str(table.path)) if table.name is None else reader.table(table.sql)
         if not feed:
             return frame.select(*declared(node, read), F.input_file_name().alias(PART))
-        changes = frame.where("_change_type != 'update_preimage'").select(
+        older = F.col("_change_type") == "update_preimage"
+        changes = frame.select(
             *declared(node, read),
             F.unix_millis("_commit_timestamp").alias(TIME),
-            (F.col("_change_type") == "delete").alias(DELETED),
+            (older | (F.col("_change_type") == "delete")).alias(DELETED),
+            older.alias(_OLDER),
             F.col("_commit_version").alias(_VERSION),
             F.input_file_name().alias(_FILE),
         )
         keys = [c.name for c in node.schema.key]
         if not keys:
             part = F.format_string("%020d/%s", _VERSION, _FILE)
-            return changes.withColumn(PART, part).drop(_VERSION, _FILE)
+            return changes.where(f"not {_OLDER}").withColumn(PART, part).drop(_VERSION, _FILE, _OLDER)
         places = [place(i) for i, c in enumerate(node.source.columns) if c.name in keys]
         ordered = _ordered(changes, node.source, places, int(str(spark.conf.get(_SHUFFLED))))
         return ordered.toDF(*(c.name for c in node.source.columns), TIME, DELETED, PART)
@@ -143,12 +147,15 @@ def _ordered(changes: DataFrame, source: Source, keys: list[str], partitions: in
     Spark sorts no stream: each task sorts what it gets of an epoch.
     """
     columns: list[tuple[str, object]] = [(place(i), c.type) for i, c in enumerate(source.columns)]
-    given = [*columns, (TIME, "bigint"), (DELETED, "boolean"), (_VERSION, "bigint"), (_FILE, "string")]
+    given = [*columns, (TIME, "bigint"), (DELETED, "boolean"), (_OLDER, "boolean")]
+    given += [(_VERSION, "bigint"), (_FILE, "string")]
     handed = [*columns, (TIME, "bigint"), (DELETED, "boolean"), (PART, "string")]
     named = changes.toDF(*(name for name, _ in given))
     numbered = named.mapInArrow(_number, ddl([*given, (_ROW, "bigint")]))
     part = F.format_string("key-%06d", F.pmod(F.hash(*keys), F.lit(partitions)))
-    return numbered.repartition(partitions, *keys).withColumn(PART, part).mapInArrow(_sorted, ddl(handed))
+    return (
+        numbered.repartition(partitions, *keys).withColumn(PART, part).mapInArrow(partial(_sorted, keys), ddl(handed))
+    )
 
 
 def _number(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -160,17 +167,37 @@ def _number(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([*batch.columns, numbers], names=[*batch.schema.names, _ROW])
 
 
-def _sorted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of a task in order, without what tells it."""
+def _sorted(keys: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of a task in order, without what tells it. All changes that an epoch has of a key come to one task."""
     found = list(batches)
     if not found:
         return
-    table = pa.Table.from_batches(found)
+    table = _changed(pa.Table.from_batches(found), keys)
     upserts = pc.invert(table[DELETED]).cast(pa.int8())
     order = pa.table([table[_VERSION], upserts, table[_FILE], table[_ROW]], names=["version", "upsert", "file", "row"])
-    kept = table.drop_columns([_VERSION, _FILE, _ROW])
+    kept = table.drop_columns([_VERSION, _FILE, _ROW, _OLDER])
     chosen = pc.sort_indices(order, sort_keys=[(name, "ascending") for name in order.column_names])
     yield from kept.take(chosen).combine_chunks().to_batches(max_chunksize=ROWS_A_BATCH)
+
+
+def _changed(table: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """The changes without those older rows of updates that delete nothing: their key, if it is one, has a row in the
+    same version."""
+    older, row = (pc.fill_null(column, False).to_numpy() for column in (table[_OLDER], pc.invert(table[DELETED])))
+    if not older.any():
+        return table
+    of_key = table.select(keys)
+    no_key = np.any([column.is_null().to_numpy() for column in of_key.columns], axis=0)
+    while any(pa.types.is_struct(field.type) for field in of_key.schema):
+        of_key = of_key.flatten()
+    code = np.zeros(table.num_rows, np.int64)
+    for column in (table[_VERSION], *of_key.columns):
+        encoded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
+        parts = code * len(encoded.dictionary) + encoded.indices.to_numpy()
+        code = np.unique(parts, return_inverse=True)[1]
+    has_row = np.zeros(table.num_rows, bool)
+    has_row[code[row]] = True
+    return table.filter(pa.array(~older | ~(no_key | has_row[code])))
 
 
 def _reads_feed(node: Node, options: Options) -> bool:

@@ -62,10 +62,15 @@ _ENDS = (
     ),
     (
         r"DELTA_MISSING_CHANGE_DATA|DELTA_LOG_FILE_NOT_FOUND|DELTA_TRUNCATED_TRANSACTION_LOG|"
-        r"DELTA_VERSION_NOT_FOUND|DELTA_FILE_NOT_FOUND|Cannot load current offset at snapshot|"
+        r"DELTA_VERSION_NOT_FOUND|DELTA_FILE_NOT_FOUND|"
         r"snapshot \d+ was expired|parent .*is (?:missing|expired)",
         "versions of a lake table that are still to be read are gone",
         f"keep them for longer (log and file retention, expiry of snapshots), {_ANEW}",
+    ),
+    (
+        r"Cannot load current offset at snapshot",
+        "the snapshot up to which the checkpoint has read an Iceberg table is gone: it has expired, or the table was "
+        "created again", f"keep snapshots for longer, {_ANEW}",
     ),
     (
         r"DELTA_SCHEMA_CHANGED|DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE|DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",

@@ -77,4 +77,8 @@ def test_what_cannot_be_read_at_all_has_its_reason_and_what_is_no_file_has_nothi
     error = read_error(NO_HINT.format(file="/nowhere/x", why="y"), "the reason")
     assert error is not None and error.message == "the file /nowhere/x cannot be read: the reason"
     assert error.help == "fix or remove the file, then run again"
+    error = read_error(
+        NO_HINT.format(file="/nowhere/x", why="y"), "java.io.FileNotFoundException: File x does not exist"
+    )
+    assert error is not None and error.message == "the file /nowhere/x is not there any more"
     assert read_error("something else", "the reason") is None

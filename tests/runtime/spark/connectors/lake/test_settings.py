@@ -115,7 +115,7 @@ def test_names_of_tables() -> None:
         ("[DELTA_SOURCE_TABLE_IGNORE_CHANGES] Detected a data update", "rows of a Delta table were changed or deleted"),
         ("Cannot process overwrite snapshot: 7641367389078007998", "rows of an Iceberg table were changed or deleted"),
         ("[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE] ...", "the Delta table is not the one"),
-        ("Cannot load current offset at snapshot 5, the snapshot was expired or removed", "versions of a lake table"),
+        ("Cannot load current offset at snapshot 5, the snapshot was expired or removed", "the snapshot up to which"),
     ],
 )
 def test_what_ends_a_query_that_reads_on(text: str, message: str) -> None:

@@ -58,6 +58,13 @@ def test_the_changes_of_a_delta_table_come_in_the_order_of_its_versions(tmp_path
     lakes.sql(f"insert into {case.sql()} values ('NOK', 5, '')")
     case.run()
     assert len(parquet_rows(tmp_path / "out")) == len(rows) + 1
+    # An update of a key deletes the old one. The last commit of a run is read, whatever it does.
+    lakes.sql(f"update {case.sql()} set currency = 'DKK', rate = 6 where currency = 'NOK'")
+    case.run()
+    lakes.sql(f"delete from {case.sql()} where currency = 'GBP'")
+    case.run()
+    found = [(row["currency"], row["rate"], row["_change"]) for row in parquet_rows(tmp_path / "out")[len(rows) + 1 :]]
+    assert found == [("NOK", None, "delete"), ("DKK", 6, "upsert"), ("GBP", None, "delete")]
 
 
 ROWS = """
