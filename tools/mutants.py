@@ -78,9 +78,9 @@ AREAS = {
     ),
     "clock": Area(
         (
-            "runtime/operators/aggregate/window_clock.py", "runtime/operators/aggregate/windows.py",
-            "runtime/operators/aggregate/window_results.py", "runtime/operators/aggregate/closings.py",
-            "runtime/operators/aggregate/time_windows.py",
+            "runtime/operators/aggregate/windows/clock.py", "runtime/operators/aggregate/windows/columns.py",
+            "runtime/operators/aggregate/windows/results.py", "runtime/operators/aggregate/windows/closings.py",
+            "runtime/operators/aggregate/windows/time_windows.py",
         ),
         (*_RANDOM, "tests/runtime/operators/aggregate"),
     ),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.aggregate import state as aggregate
+from vsc.runtime.operators.aggregate.groups import state as aggregate
 from vsc.runtime.operators.views.catalog import stores_of
 from vsc.runtime.state import passed
 from vsc.runtime.state.kv_base import OrderedKV, store_root

@@ -13,7 +13,7 @@ import pyarrow as pa
 from vsc.plan.nodes import GroupChanges
 from vsc.runtime.expressions import null_rows
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.aggregate.travelled import travelling
+from vsc.runtime.operators.aggregate.groups.travelled import travelling
 from vsc.runtime.operators.columns.flow import Flow, stacked, taken
 from vsc.runtime.operators.new_keys import NewKeys
 from vsc.runtime.operators.operator import Operator, Step

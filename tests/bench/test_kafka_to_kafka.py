@@ -68,7 +68,7 @@ def test_files_are_seen_as_a_whole_and_results_once(tmp_path: Path) -> None:
 
 
 def test_cpu_time_is_that_of_all_processes() -> None:
-    work = "sum(range(5_000_000))"
+    work = "sum(range(30_000_000))"
     begin = "import subprocess, sys, time;"
     inner = f"subprocess.run([sys.executable, '-c', {work!r}]); print('done', flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", begin + inner], stdout=subprocess.PIPE) as process:

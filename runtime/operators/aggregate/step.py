@@ -7,18 +7,18 @@ from typing import Any
 import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate
-from vsc.runtime.operators.aggregate.folding import Folding, arguments_of
-from vsc.runtime.operators.aggregate.group_loop import GroupLoop
-from vsc.runtime.operators.aggregate.groups import GroupColumns
-from vsc.runtime.operators.aggregate.moving_windows import MovingWindows
-from vsc.runtime.operators.aggregate.session_windows import SessionColumns
-from vsc.runtime.operators.aggregate.sliding_windows import SlidingColumns
-from vsc.runtime.operators.aggregate.state import SUFFIX, AggregateState
-from vsc.runtime.operators.aggregate.table_groups import TableGroupColumns
-from vsc.runtime.operators.aggregate.time_windows import TimeWindows
-from vsc.runtime.operators.aggregate.travelled import Travelled
+from vsc.runtime.operators.aggregate.groups.folding import Folding, arguments_of
+from vsc.runtime.operators.aggregate.groups.group_loop import GroupLoop
+from vsc.runtime.operators.aggregate.groups.state import SUFFIX, AggregateState
+from vsc.runtime.operators.aggregate.groups.stream_groups import GroupColumns
+from vsc.runtime.operators.aggregate.groups.table_groups import TableGroupColumns
+from vsc.runtime.operators.aggregate.groups.travelled import Travelled
 from vsc.runtime.operators.aggregate.view import GROUPS
-from vsc.runtime.operators.aggregate.windows import WindowColumns
+from vsc.runtime.operators.aggregate.windows.columns import WindowColumns
+from vsc.runtime.operators.aggregate.windows.moving import MovingWindows
+from vsc.runtime.operators.aggregate.windows.sessions import SessionColumns
+from vsc.runtime.operators.aggregate.windows.sliding import SlidingColumns
+from vsc.runtime.operators.aggregate.windows.time_windows import TimeWindows
 from vsc.runtime.operators.columns.flow import Flow, chosen
 from vsc.runtime.operators.columns.moments import Moments
 from vsc.runtime.operators.operator import Operator, Step

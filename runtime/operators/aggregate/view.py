@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from vsc.plan.nodes import Aggregate, Column, Node, Plan
 from vsc.plan.types import BIGINT
-from vsc.runtime.operators.aggregate.calls import Calls, Group
-from vsc.runtime.operators.aggregate.state import SUFFIX, AggregateState, moving
+from vsc.runtime.operators.aggregate.functions.calls import Calls, Group
+from vsc.runtime.operators.aggregate.groups.state import SUFFIX, AggregateState, moving
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.operators.views.question import Question, Status, StoreInfo

@@ -6,7 +6,7 @@ import struct
 
 from tests.runtime.operators.carry.carrying import compiled
 from tests.runtime.operators.carry.test_carry import text
-from vsc.runtime.operators.aggregate.state import AggregateState
+from vsc.runtime.operators.aggregate.groups.state import AggregateState
 from vsc.runtime.operators.former import LIFTS, lift
 from vsc.runtime.operators.views.catalog import stores_of
 from vsc.runtime.state.kv import MemoryKV

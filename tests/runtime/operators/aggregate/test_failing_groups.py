@@ -11,8 +11,8 @@ from tests.oracle import difference, oracle, shipped
 from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.aggregate.group_loop import GroupLoop
-from vsc.runtime.operators.aggregate.moving_windows import MovingWindows
+from vsc.runtime.operators.aggregate.groups.group_loop import GroupLoop
+from vsc.runtime.operators.aggregate.windows.moving import MovingWindows
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import BufferFullError, StateError
 from vsc.runtime.local import LocalRuntime
-from vsc.runtime.operators.aggregate.state import AggregateState
+from vsc.runtime.operators.aggregate.groups.state import AggregateState
 from vsc.runtime.state.kv import MemoryKV
 from vsc.testing import TopologyTestDriver
 

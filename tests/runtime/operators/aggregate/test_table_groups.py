@@ -10,7 +10,7 @@ from tests.oracle import Deleted, difference, oracle, shipped
 from tests.oracle.epochs import EpochRow
 from vsc.compiler import compile_topology
 from vsc.plan.nodes import Plan
-from vsc.runtime.operators.aggregate.table_groups import TableGroupColumns
+from vsc.runtime.operators.aggregate.groups.table_groups import TableGroupColumns
 from vsc.runtime.operators.columns.flow import Flow
 
 pytestmark = pytest.mark.slow

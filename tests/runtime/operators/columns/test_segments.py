@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from vsc.plan.types import BIGINT, BINARY, BOOLEAN, DOUBLE, STRING, DataType, DecimalType
-from vsc.runtime.operators.aggregate.integers import bytes_of, decimals, integers_of, unscaled
-from vsc.runtime.operators.aggregate.order import comparable, ranks
+from vsc.runtime.operators.aggregate.functions.integers import bytes_of, decimals, integers_of, unscaled
+from vsc.runtime.operators.aggregate.functions.order import comparable, ranks
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.values import to_array
 

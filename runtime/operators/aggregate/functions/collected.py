@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from vsc.plan.types import DataType
-from vsc.runtime.operators.aggregate.entries import At, Entries, packed
-from vsc.runtime.operators.aggregate.order import order_bytes
+from vsc.runtime.operators.aggregate.functions.entries import At, Entries, packed
+from vsc.runtime.operators.aggregate.functions.order import order_bytes
 from vsc.runtime.state.rows import RowCodec
 
 __all__ = ["IDENT", "PLACE", "VALUE", "CollectList", "CollectSet", "KeptExtreme", "KeptRow"]

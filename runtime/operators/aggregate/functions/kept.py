@@ -1,5 +1,5 @@
 """``min``, ``max``, ``min_by``, ``max_by``, ``first`` and ``last`` of a table in a batch, with the same entries as
-`aggregate.collected`.
+`aggregate.functions.collected`.
 
 Of a group's stored rows, only these are read: those that the batch adds or takes back, and the first ones in order, up
 to the first that the batch does not change. So a change costs as much in a large group as in a small one.
@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.types import DataType
-from vsc.runtime.operators.aggregate.batch_entries import Counts, GroupEntries, OnlyEntries
-from vsc.runtime.operators.aggregate.collected import PLACE
-from vsc.runtime.operators.aggregate.order import order_bytes, ordered
-from vsc.runtime.operators.aggregate.states import Beside, Rows, State, Writes, valid
+from vsc.runtime.operators.aggregate.functions.batch_entries import Counts, GroupEntries, OnlyEntries
+from vsc.runtime.operators.aggregate.functions.collected import PLACE
+from vsc.runtime.operators.aggregate.functions.order import order_bytes, ordered
+from vsc.runtime.operators.aggregate.functions.states import Beside, Rows, State, Writes, valid
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv_base import prefix_end

@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from vsc.plan.nodes import Aggregate
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
-from vsc.runtime.operators.aggregate.folding import Folding, Groups
-from vsc.runtime.operators.aggregate.state import AggregateState, bounds_key, window_key
-from vsc.runtime.operators.aggregate.states import Beside, Rows
-from vsc.runtime.operators.aggregate.window_clock import Reached, WindowClock
-from vsc.runtime.operators.aggregate.window_results import WindowResults
+from vsc.runtime.operators.aggregate.functions.states import Beside, Rows
+from vsc.runtime.operators.aggregate.groups.folding import Folding, Groups
+from vsc.runtime.operators.aggregate.groups.state import AggregateState, bounds_key, window_key
+from vsc.runtime.operators.aggregate.windows.clock import Reached, WindowClock
+from vsc.runtime.operators.aggregate.windows.results import WindowResults
 from vsc.runtime.operators.columns.evaluation import Computed
 from vsc.runtime.operators.columns.flow import Flow, taken
 from vsc.runtime.operators.columns.moments import turns

@@ -1,4 +1,4 @@
-"""``count``, ``sum`` and ``avg`` on whole columns, with the same cells and entries as `aggregate.numbers`."""
+"""``count``, ``sum`` and ``avg`` on whole columns, with the same cells and entries as `aggregate.functions.numbers`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.types import DataType, DecimalType
-from vsc.runtime.operators.aggregate.batch_entries import Counts
-from vsc.runtime.operators.aggregate.integers import bytes_of, decimals, integers_of, narrow, unscaled, wide
-from vsc.runtime.operators.aggregate.numbers import ExactFloatSum
-from vsc.runtime.operators.aggregate.order import ordered
-from vsc.runtime.operators.aggregate.states import (
+from vsc.runtime.operators.aggregate.functions.batch_entries import Counts
+from vsc.runtime.operators.aggregate.functions.integers import bytes_of, decimals, integers_of, narrow, unscaled, wide
+from vsc.runtime.operators.aggregate.functions.numbers import ExactFloatSum
+from vsc.runtime.operators.aggregate.functions.order import ordered
+from vsc.runtime.operators.aggregate.functions.states import (
     Beside,
     ColumnAccumulator,
     Refused,

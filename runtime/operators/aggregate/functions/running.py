@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from vsc.plan.types import BIGINT, DataType
-from vsc.runtime.operators.aggregate.entries import At, Entries
-from vsc.runtime.operators.aggregate.order import comparable
+from vsc.runtime.operators.aggregate.functions.entries import At, Entries
+from vsc.runtime.operators.aggregate.functions.order import comparable
 
 __all__ = ["Extreme", "ExtremeBy", "FirstLast"]
 

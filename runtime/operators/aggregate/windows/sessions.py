@@ -1,6 +1,6 @@
 """Session windows in a batch. A window's place in time is its end.
 
-For one record: `tests/oracle/records/aggregate/session_windows.py`.
+For one record: `tests/oracle/records/aggregate/windows/sessions.py`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from vsc.runtime.metrics import LONGEST_SESSION
-from vsc.runtime.operators.aggregate.calls import Group
-from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows, Number
+from vsc.runtime.operators.aggregate.functions.calls import Group
+from vsc.runtime.operators.aggregate.windows.moving import Args, KeyWindows, MovingWindows, Number
 from vsc.runtime.operators.columns.flow import Flow
 
 __all__ = ["SessionColumns"]

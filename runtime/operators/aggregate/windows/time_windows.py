@@ -10,8 +10,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
-from vsc.runtime.operators.aggregate.calls import Group
-from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows, Number
+from vsc.runtime.operators.aggregate.functions.calls import Group
+from vsc.runtime.operators.aggregate.windows.moving import Args, KeyWindows, MovingWindows, Number
 
 __all__ = ["TimeWindows"]
 

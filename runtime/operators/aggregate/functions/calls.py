@@ -13,9 +13,9 @@ from vsc.plan.nodes import Aggregate, AggregateCall, Column, Node, Schema
 from vsc.plan.types import BIGINT, DataType
 from vsc.runtime.expressions import ExpressionFailure
 from vsc.runtime.operators import evaluate
-from vsc.runtime.operators.aggregate import collected, numbers, running
-from vsc.runtime.operators.aggregate.entries import At, Entries
-from vsc.runtime.operators.aggregate.order import order_bytes
+from vsc.runtime.operators.aggregate.functions import collected, numbers, running
+from vsc.runtime.operators.aggregate.functions.entries import At, Entries
+from vsc.runtime.operators.aggregate.functions.order import order_bytes
 from vsc.runtime.operators.context import NodeFailure
 from vsc.runtime.operators.evaluate import Row
 from vsc.runtime.state.kv_base import OrderedKV

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from vsc.runtime.operators.aggregate.calls import entry_tag
+from vsc.runtime.operators.aggregate.functions.calls import entry_tag
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv import OrderedKV
@@ -90,7 +90,7 @@ class ColumnAccumulator:
     """One call, for many groups at once."""
 
     keeps = False
-    """Whether it keeps entries beside its cells: see `aggregate.entries`."""
+    """Whether it keeps entries beside its cells: see `aggregate.functions.entries`."""
     checked = False
     """Whether a record that is `refused` is not part of its group, even if nothing reads the result."""
 

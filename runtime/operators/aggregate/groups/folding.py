@@ -1,7 +1,7 @@
 """The groups of an aggregate on whole columns: read with their cells, changed by a batch's records, written back.
 
-A group's row in the store has the layout of the loops (`aggregate.calls`), so each continues with what the other wrote.
-Which groups a record belongs to is decided in `groups` (without windows) and `windows`.
+A group's row in the store has the layout of the loops (`aggregate.functions.calls`), so each continues with what the
+other wrote. Which groups a record belongs to is decided beside (without windows) and in `windows`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate, Column, Item, Node, Schema
-from vsc.runtime.operators.aggregate.accumulators import column_accumulator
-from vsc.runtime.operators.aggregate.calls import Calls, Group
-from vsc.runtime.operators.aggregate.states import (
+from vsc.runtime.operators.aggregate.functions.accumulators import column_accumulator
+from vsc.runtime.operators.aggregate.functions.calls import Calls, Group
+from vsc.runtime.operators.aggregate.functions.states import (
     Beside,
     Rows,
     State,

@@ -13,7 +13,7 @@ from typing import Any
 
 from vsc.plan.types import BIGINT, BINARY, DOUBLE, INT, DataType, DecimalType, ScalarType
 from vsc.runtime.expressions import ExpressionFailure
-from vsc.runtime.operators.aggregate.entries import At, Entries
+from vsc.runtime.operators.aggregate.functions.entries import At, Entries
 
 __all__ = ["Count", "CountDistinct", "ExactFloatSum", "ExactSum", "RunningFloatSum"]
 

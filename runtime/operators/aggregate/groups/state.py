@@ -23,7 +23,7 @@ from typing import Final
 
 import numpy as np
 
-from vsc.runtime.operators.aggregate.entries import At
+from vsc.runtime.operators.aggregate.functions.entries import At
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.kv_overlay import OverlayKV

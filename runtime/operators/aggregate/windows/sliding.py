@@ -1,6 +1,6 @@
 """Sliding windows in a batch. A window's place in time is its start.
 
-For one record: `tests/oracle/records/aggregate/sliding_windows.py`.
+For one record: `tests/oracle/records/aggregate/windows/sliding.py`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from vsc.runtime.operators.aggregate.calls import Group
-from vsc.runtime.operators.aggregate.entries import At
-from vsc.runtime.operators.aggregate.moving_windows import Args, KeyWindows, MovingWindows, Number
-from vsc.runtime.operators.aggregate.window_results import Result
+from vsc.runtime.operators.aggregate.functions.calls import Group
+from vsc.runtime.operators.aggregate.functions.entries import At
+from vsc.runtime.operators.aggregate.windows.moving import Args, KeyWindows, MovingWindows, Number
+from vsc.runtime.operators.aggregate.windows.results import Result
 
 __all__ = ["SlidingColumns"]
 

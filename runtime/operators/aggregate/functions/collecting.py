@@ -1,4 +1,4 @@
-"""``collect_list`` and ``collect_set`` in a batch, with the same entries as `aggregate.collected`.
+"""``collect_list`` and ``collect_set`` in a batch, with the same entries as `aggregate.functions.collected`.
 
 A group's rows are read once a batch. Each record changes the list of its group; only rows that were added or removed
 are written. So the cost of a record does not grow with its group, except for the list that it returns.
@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.types import DataType
-from vsc.runtime.operators.aggregate.batch_entries import GroupEntries, OnlyEntries
-from vsc.runtime.operators.aggregate.collected import PLACE, VALUE
-from vsc.runtime.operators.aggregate.order import ordered
-from vsc.runtime.operators.aggregate.states import Beside, Rows, State, valid
+from vsc.runtime.operators.aggregate.functions.batch_entries import GroupEntries, OnlyEntries
+from vsc.runtime.operators.aggregate.functions.collected import PLACE, VALUE
+from vsc.runtime.operators.aggregate.functions.order import ordered
+from vsc.runtime.operators.aggregate.functions.states import Beside, Rows, State, valid
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.records import Int64s
 from vsc.runtime.state.kv_base import prefix_end

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from vsc.runtime.operators.aggregate.calls import Group
-from vsc.runtime.operators.aggregate.folding import Folding
+from vsc.runtime.operators.aggregate.functions.calls import Group
+from vsc.runtime.operators.aggregate.groups.folding import Folding
 from vsc.runtime.operators.columns.evaluation import Computed, Failed
 from vsc.runtime.operators.columns.flow import Flow, Old, stacked, taken
 from vsc.runtime.operators.columns.moments import LAST, turns

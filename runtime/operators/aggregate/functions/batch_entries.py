@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.types import DataType
-from vsc.runtime.operators.aggregate.collected import IDENT
-from vsc.runtime.operators.aggregate.states import Beside, ColumnAccumulator, State, Writes
+from vsc.runtime.operators.aggregate.functions.collected import IDENT
+from vsc.runtime.operators.aggregate.functions.states import Beside, ColumnAccumulator, State, Writes
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.records import Int64s, Mask
 from vsc.runtime.state.kv_base import prefix_end

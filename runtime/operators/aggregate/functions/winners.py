@@ -1,6 +1,6 @@
 """``min``, ``max``, ``min_by``, ``max_by``, ``first`` and ``last`` over a stream, on whole columns.
 
-The cells are those of `aggregate.running`.
+The cells are those of `aggregate.functions.running`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.plan.types import BIGINT, DataType
-from vsc.runtime.operators.aggregate.order import ranks
-from vsc.runtime.operators.aggregate.states import ColumnAccumulator, Rows, State, integers, part, valid
+from vsc.runtime.operators.aggregate.functions.order import ranks
+from vsc.runtime.operators.aggregate.functions.states import ColumnAccumulator, Rows, State, integers, part, valid
 from vsc.runtime.operators.columns.segments import Segments
 
 __all__ = ["ExtremeByColumns", "ExtremeColumns", "FirstLastColumns"]

@@ -17,11 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from vsc.runtime.expressions import true_rows
-from vsc.runtime.operators.aggregate.folding import Folding, Groups
-from vsc.runtime.operators.aggregate.groups import numbered
-from vsc.runtime.operators.aggregate.state import AggregateState
-from vsc.runtime.operators.aggregate.states import Beside, Rows
-from vsc.runtime.operators.aggregate.travelled import Travelled
+from vsc.runtime.operators.aggregate.functions.states import Beside, Rows
+from vsc.runtime.operators.aggregate.groups.folding import Folding, Groups
+from vsc.runtime.operators.aggregate.groups.state import AggregateState
+from vsc.runtime.operators.aggregate.groups.stream_groups import numbered
+from vsc.runtime.operators.aggregate.groups.travelled import Travelled
 from vsc.runtime.operators.columns.flow import Flow, Old, stacked
 from vsc.runtime.operators.columns.segments import Segments
 from vsc.runtime.operators.site import Site

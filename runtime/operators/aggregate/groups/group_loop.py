@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.aggregate.calls import Calls, Group
-from vsc.runtime.operators.aggregate.entries import At
-from vsc.runtime.operators.aggregate.state import AggregateState
+from vsc.runtime.operators.aggregate.functions.calls import Calls, Group
+from vsc.runtime.operators.aggregate.functions.entries import At
+from vsc.runtime.operators.aggregate.groups.state import AggregateState
 from vsc.runtime.operators.columns.flow import Flow, Old
 from vsc.runtime.operators.columns.rows import columns_of, rows_of, there
 from vsc.runtime.operators.context import NodeFailure

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from vsc.runtime.metrics import Dropped
-from vsc.runtime.operators.aggregate.folding import Folding, Groups
-from vsc.runtime.operators.aggregate.group_loop import GroupLoop
-from vsc.runtime.operators.aggregate.state import AggregateState
-from vsc.runtime.operators.aggregate.states import Beside, Rows
+from vsc.runtime.operators.aggregate.functions.states import Beside, Rows
+from vsc.runtime.operators.aggregate.groups.folding import Folding, Groups
+from vsc.runtime.operators.aggregate.groups.group_loop import GroupLoop
+from vsc.runtime.operators.aggregate.groups.state import AggregateState
 from vsc.runtime.operators.columns.evaluation import Failed
 from vsc.runtime.operators.columns.flow import Flow, chosen
 from vsc.runtime.operators.columns.segments import Segments

@@ -25,11 +25,11 @@ import pyarrow as pa
 
 from vsc.plan.nodes import Aggregate, Schema
 from vsc.runtime.metrics import HELD_RECORDS, Dropped
-from vsc.runtime.operators.aggregate.calls import Calls, Group
-from vsc.runtime.operators.aggregate.closings import Closings
-from vsc.runtime.operators.aggregate.folding import Folding
-from vsc.runtime.operators.aggregate.state import AggregateState, window_key
-from vsc.runtime.operators.aggregate.window_results import Result, Sent, WindowResults, names_of
+from vsc.runtime.operators.aggregate.functions.calls import Calls, Group
+from vsc.runtime.operators.aggregate.groups.folding import Folding
+from vsc.runtime.operators.aggregate.groups.state import AggregateState, window_key
+from vsc.runtime.operators.aggregate.windows.closings import Closings
+from vsc.runtime.operators.aggregate.windows.results import Result, Sent, WindowResults, names_of
 from vsc.runtime.operators.columns.flow import Flow
 from vsc.runtime.operators.columns.keyspace import KeySpace
 from vsc.runtime.operators.columns.moments import Moments

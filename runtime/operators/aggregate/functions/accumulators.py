@@ -7,18 +7,22 @@ wrote.
 from __future__ import annotations
 
 from vsc.plan.nodes import AggregateCall
-from vsc.runtime.operators.aggregate.collecting import CollectListColumns, CollectSetColumns
-from vsc.runtime.operators.aggregate.kept import KeptExtremeByColumns, KeptExtremeColumns, KeptFirstLastColumns
-from vsc.runtime.operators.aggregate.numbers import is_float
-from vsc.runtime.operators.aggregate.states import ColumnAccumulator
-from vsc.runtime.operators.aggregate.sums import (
+from vsc.runtime.operators.aggregate.functions.collecting import CollectListColumns, CollectSetColumns
+from vsc.runtime.operators.aggregate.functions.kept import (
+    KeptExtremeByColumns,
+    KeptExtremeColumns,
+    KeptFirstLastColumns,
+)
+from vsc.runtime.operators.aggregate.functions.numbers import is_float
+from vsc.runtime.operators.aggregate.functions.states import ColumnAccumulator
+from vsc.runtime.operators.aggregate.functions.sums import (
     CountColumns,
     CountDistinctColumns,
     ExactFloatColumns,
     ExactSumColumns,
     FloatSumColumns,
 )
-from vsc.runtime.operators.aggregate.winners import ExtremeByColumns, ExtremeColumns, FirstLastColumns
+from vsc.runtime.operators.aggregate.functions.winners import ExtremeByColumns, ExtremeColumns, FirstLastColumns
 
 __all__ = ["column_accumulator"]
 

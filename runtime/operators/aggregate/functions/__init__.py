@@ -1,0 +1,1 @@
+"""The functions of aggregates: their calls, what they keep of a group, on whole columns and value by value."""

@@ -1,0 +1,1 @@
+"""The windows of an aggregate: tumbling and hopping, sliding, sessions."""
