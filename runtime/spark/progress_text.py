@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vsc.plan.words import counted, rounded_duration
+from vsc.plan.words import bytes_text, counted, rounded_duration
 from vsc.runtime.metrics import (
     GRACE_NEEDED,
     HELD_RECORDS,
@@ -25,7 +25,6 @@ from vsc.runtime.times import time_text
 
 __all__ = [
     "batch_text",
-    "bytes_text",
     "ending",
     "finished_text",
     "lag_texts",
@@ -181,13 +180,3 @@ def _longer_retention(data: Mapping[str, Any]) -> list[str]:
                 f"for {them}"
             )
     return found
-
-
-def bytes_text(n: int) -> str:
-    """``34.9 KiB``."""
-    size = float(n)
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"

@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from vsc.cli.common import print_payload
 from vsc.extras import install
+from vsc.plan.words import bytes_text
 
 __all__ = ["Check", "add_arguments", "checks", "execute", "java_problem"]
 
@@ -143,7 +144,7 @@ def _temporary() -> Check:
             free = shutil.disk_usage(folder).free
     except OSError as error:
         return Check("temporary folder", f"{folder} cannot be written to: {error}", "set TMPDIR to one that can")
-    found = f"{folder}, {free / (1 << 30):.1f} GiB free"
+    found = f"{folder}, {bytes_text(free)} free"
     if free < _FREE_BYTES:
         return Check("temporary folder", found, "free some space, or set TMPDIR or --local-dir to a bigger disk")
     return Check("temporary folder", found)

@@ -14,9 +14,9 @@ from vsc.inspect.keys import Entity, liking
 from vsc.inspect.model import DataColumn, InspectError, Kind, Wanted
 from vsc.inspect.profile import Times
 from vsc.inspect.survey import Survey
-from vsc.inspect.wording import moment, roomy, share, size, string, type_text, written
+from vsc.inspect.wording import moment, roomy, share, string, type_text, written
 from vsc.plan.types import BOOLEAN, STRING
-from vsc.plan.words import counted, duration, rounded_duration
+from vsc.plan.words import bytes_text, counted, duration, rounded_duration
 
 __all__ = ["Statement", "statement"]
 
@@ -102,7 +102,7 @@ def _is_id(names: tuple[str, ...], columns: Mapping[str, DataColumn]) -> bool:
 
 def _about(survey: Survey) -> Iterator[str]:
     found, sample = survey.found, survey.sample
-    bytes, files = size(sum(f.size for f in found.files)), counted(len(found.files), "file")
+    bytes, files = bytes_text(sum(f.size for f in found.files)), counted(len(found.files), "file")
     what = f"{found.path}: {found.format}, {files}, {bytes}"
     rows = counted(survey.profile.rows, "row")
     if sample.complete:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from vsc.compiler.parser.tables import load_tables
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, StructType
 
-__all__ = ["can_be_written", "moment", "roomy", "share", "size", "string", "type_text", "written"]
+__all__ = ["can_be_written", "moment", "roomy", "share", "string", "type_text", "written"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -79,13 +79,3 @@ def share(part: int, whole: int) -> str:
     if 99.9 < percent < 100:
         return "over 99.9 %"
     return f"{percent:.1f} %".replace(".0 %", " %")
-
-
-def size(bytes: int) -> str:
-    """A number of bytes in a readable unit."""
-    amount, unit = float(bytes), "bytes"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if amount < 1000:
-            break
-        amount, unit = amount / 1000, larger
-    return f"{bytes} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from vsc.plan import Window
 
-__all__ = ["article", "counted", "duration", "rounded_duration", "window"]
+__all__ = ["article", "bytes_text", "counted", "duration", "rounded_duration", "window"]
 
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
 
@@ -15,6 +15,16 @@ def article(type: object) -> str:
     """A type with its article: ``a bigint``, ``an int``."""
     text = str(type)
     return f"{'an' if text[0] in 'aeio' else 'a'} {text}"
+
+
+def bytes_text(n: int) -> str:
+    """``34.9 KiB``."""
+    size = float(n)
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
 
 
 def counted(n: int, noun: str) -> str:

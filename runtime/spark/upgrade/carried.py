@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
+from vsc.plan.words import bytes_text, counted
 from vsc.runtime.metrics import Metrics
 from vsc.runtime.operators.carry import Carried, Carry
 from vsc.runtime.spark.epoch_state import EpochState
@@ -46,8 +47,8 @@ class Moved:
 
     def __str__(self) -> str:
         """For people."""
-        mb = self.bytes / 1e6
-        return f"{self.rows:,} rows, {mb:.1f} MB in {self.seconds:.1f} s ({mb / max(self.seconds, 0.001):.1f} MB/s)"
+        rate = bytes_text(int(self.bytes / max(self.seconds, 0.001)))
+        return f"{counted(self.rows, 'row')}, {bytes_text(self.bytes)} in {self.seconds:.1f} s ({rate}/s)"
 
 
 class State:
@@ -126,7 +127,9 @@ class _Done:
             while not end.wait(_SECONDS):
                 if self.partitions.value != last:
                     last = self.partitions.value
-                    tell(f"{last} of {all_} partitions: {self.rows.value:,} rows, {self.size.value / 1e6:.1f} MB")
+                    tell(
+                        f"{last} of {all_} partitions: {counted(self.rows.value, 'row')}, {bytes_text(self.size.value)}"
+                    )
 
         thread = Thread(target=run, name="vsc-upgrade", daemon=True)
         thread.start()

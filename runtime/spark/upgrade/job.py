@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from vsc.changes import Change, Verdict, compare
 from vsc.plan import Plan
-from vsc.plan.words import counted
+from vsc.plan.words import bytes_text, counted
 from vsc.runtime.errors import CheckpointError, UpgradeError
 from vsc.runtime.metrics import Group
 from vsc.runtime.operators.carry import Carry
@@ -147,7 +147,7 @@ def upgrade(job: Upgrade, spark: SparkSession, tell: Callable[[str], None]) -> M
         for name, count in sorted(whole.held.items()):
             tell(f"store {name}: {counted(count, 'row')} that it holds back {'is' if count == 1 else 'are'} dropped")
         if job.dry_run:
-            tell(f"{whole.size / 1e6:.1f} MB of state would be carried over, as epoch {state.epoch} left it")
+            tell(f"{bytes_text(whole.size)} of state would be carried over, as epoch {state.epoch} left it")
             return None
         held = claim(spark, new)
         try:
@@ -193,6 +193,6 @@ def _check_space(size: int, new: Files) -> None:
     disk = disk_of(new.local()) if new.is_local else None
     if disk is not None and disk.free < size:
         raise UpgradeError(
-            f"the state has {size / 1e6:,.1f} MB, {disk.free / 1e6:,.1f} MB are free on the disk of {new.root}",
+            f"the state has {bytes_text(size)}, {bytes_text(disk.free)} are free on the disk of {new.root}",
             "free some space there: about twice the state is needed; or give --checkpoint a folder on another disk",
         )
