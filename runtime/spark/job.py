@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -31,8 +32,9 @@ _DURATION = re.compile(r"(\d{1,10})\s*(ms|millisecond|s|second|m|minute|h|hour|d
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The arguments of `vsc.runtime.spark.start`, `drain`, and `observe`: whether Spark's own progress has the epochs'
-    numbers. ConfigurationError for one of a wrong type.
+    """The arguments of `vsc.runtime.spark.start`, `drain`, `observe`: whether Spark's own progress has the epochs'
+    numbers, and when all of it `began` (``time.monotonic``), before Spark started. ConfigurationError for one
+    of a wrong type.
 
     What their values mean is checked where they are used.
     """
@@ -49,6 +51,7 @@ class Run:
     drain: bool = False
     max_bad: str | None = None
     observe: bool = True
+    began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         for problem, help in _wrong_types(self):

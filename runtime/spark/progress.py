@@ -112,7 +112,8 @@ class Finished(_Event):
 class Tracker:
     """Sums up a run.
 
-    `sinks` is what users call each sink, `state` what is known of the partitions from earlier runs.
+    `sinks` is what users call each sink, `state` what is known of the partitions from earlier runs, `started` when all
+    of it began (``time.monotonic``), Spark's start included.
     """
 
     sinks: Mapping[str, str] = field(default_factory=dict)
@@ -126,9 +127,9 @@ class Tracker:
     started: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def after(cls, plan: Plan, reports: Iterable[EpochReport]) -> Tracker:
+    def after(cls, plan: Plan, reports: Iterable[EpochReport], started: float) -> Tracker:
         """A tracker of a plan's run that knows the state that earlier epochs left."""
-        tracker = cls(sink_names(plan), lags={node.name: {} for node in plan.sources})
+        tracker = cls(sink_names(plan), lags={node.name: {} for node in plan.sources}, started=started)
         for report in reports:
             tracker.state.update(report.state)
         return tracker

@@ -85,7 +85,7 @@ class Opened:
 
     def tracker(self) -> Tracker:
         """Sums up the run; it knows the state that earlier epochs left."""
-        return Tracker.after(self.job.plan, self.known())
+        return Tracker.after(self.job.plan, self.known(), self.job.began)
 
     def known(self) -> Iterator[EpochReport]:
         """What earlier epochs did that the run goes on from, as far as it is kept; oldest first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from vsc.compiler import compile_topology
 from vsc.plan import dump
 from vsc.runtime.errors import CheckpointError, UnusableInputError
 from vsc.runtime.spark.identity import Identity
+from vsc.runtime.spark.job import Run
 
 SOURCE = "stream s (a int, b string) from {source} key a;\nsink s to {sink};\n"
 FILES = "files (path = '${in}', format = 'json')"
@@ -254,9 +256,13 @@ def test_a_run_that_could_use_no_row_ends_with_3_and_what_may_be_wrong_is_told(
 ) -> None:
     @contextmanager
     def launched(*_: object) -> Iterator[None]:
+        started.append(time.monotonic())
         yield None
 
-    def run(*_: object) -> None:
+    started: list[float] = []
+
+    def run(job: Run, *_: object) -> None:
+        assert job.began <= started[-1]  # the run's time is that of Spark's start as well
         logging.getLogger("vsc.runtime").warning("there is nothing")
         raise UnusableInputError("all rows were dropped", "look at them")
 

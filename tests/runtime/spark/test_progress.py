@@ -53,7 +53,7 @@ def shown(style: str) -> list[str]:
     show: Display = display(style, stream)  # type: ignore[arg-type]
     old = {"rates": StoreState(rows=100, bytes=100, held=4, stream_time=70)}
     tracker = Tracker.after(
-        PLAN, [EpochReport(0, state={"1-0": StateSize(rows=100, bytes=1024, held=4, waiting=7, stores=old)})]
+        PLAN, [EpochReport(0, state={"1-0": StateSize(rows=100, bytes=1024, held=4, waiting=7, stores=old)})], 0.0
     )
     for epoch in (1, 2):
         show.batch(tracker.batch(report(epoch, {"orders": {"offsets": 4.0}}), 500))
@@ -182,6 +182,12 @@ def test_a_run_says_once_that_it_stops(style: str, told: str) -> None:
     assert stopping_text(Activity(Phase.STOPPING)) == "stopping"
 
 
+def test_a_run_takes_from_its_very_beginning_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    tracker = Tracker.after(PLAN, [], clock.now - 25)
+    assert tracker.finished().duration_ms == 25_000
+
+
 class Clock:
     """The time in the live lines."""
 
@@ -278,7 +284,7 @@ def test_what_is_still_to_be_read_is_told_by_source() -> None:
     one = report(1)
     one.outstanding = {"orders": {"files": 3, "bytes": 99}}
     assert EpochReport.from_dict(json.loads(json.dumps(one.as_dict()))) == one
-    event = Tracker.after(PLAN, []).batch(one, 500)
+    event = Tracker.after(PLAN, [], 0.0).batch(one, 500)
     assert event.lags == {"orders": {"files": 3, "bytes": 99}, "priced": {}}
 
 
@@ -310,7 +316,7 @@ def test_a_wrong_address_is_refused(text: str) -> None:
 
 def test_prometheus_reads_the_newest_epoch_and_counts_from_the_start() -> None:
     show = PrometheusDisplay("127.0.0.1", 0)
-    tracker = Tracker.after(PLAN, [EpochReport(0, state={"1-0": StateSize(waiting=7)})])
+    tracker = Tracker.after(PLAN, [EpochReport(0, state={"1-0": StateSize(waiting=7)})], 0.0)
     try:
         for epoch in (1, 2):
             show.batch(tracker.batch(report(epoch, {"orders": {"offsets": 4.0}}), 500))
