@@ -1,7 +1,10 @@
-"""Files on a local disk, for a session that vsc starts on this machine: Hadoop would run ``chmod`` for each of them.
+"""Files on a local disk, for a session that vsc starts on this machine: Hadoop would run ``chmod`` for each of them,
+and write a checksum beside each.
 
 Without its native library, which is not part of pyspark, Hadoop starts a process whenever it sets a
-file's permissions: for all that Spark creates in a checkpoint, some ten times an epoch of ten rows.
+file's permissions: for all that Spark creates in a checkpoint, some ten times an epoch of ten rows. Beside the files of
+a state, of which there are most, Spark itself writes checksums: Hadoop's would be one more for them, and for those. A
+sink's files are read by all kinds of programs, for which Hadoop's checksums are only more files.
 """
 
 from __future__ import annotations
@@ -21,14 +24,29 @@ package vsc;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.regex.Pattern;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.util.Progressable;
 
 public class LocalFiles extends LocalFileSystem {
+    private static final Pattern WITHOUT_CHECKSUM = Pattern.compile(
+        ".*/state/[0-9]+/[0-9]+/(.+/)?[.]?[0-9]+_[^/]+[.](changelog|zip)([.]crc)?([.][^/]+[.]tmp)?"
+        + "|.*/_vsc-[^/]+/[0-9]+-[0-9a-f]{32}/.+");
+
     public LocalFiles() {
         super(new Raw());
+    }
+
+    public FSDataOutputStream create(Path path, FsPermission permission, boolean overwrite, int buffer,
+            short replication, long block, Progressable progress) throws IOException {
+        if (WITHOUT_CHECKSUM.matcher(path.toUri().getPath()).matches()) {
+            return getRawFileSystem().create(path, permission, overwrite, buffer, replication, block, progress);
+        }
+        return super.create(path, permission, overwrite, buffer, replication, block, progress);
     }
 
     public static class Raw extends RawLocalFileSystem {
@@ -44,7 +62,7 @@ public class LocalFiles extends LocalFileSystem {
     }
 }
 """
-"""Hadoop's own file system for local files, but for the one call. Spark brings Janino, the compiler of its own code."""
+"""Hadoop's own file system for local files, but for two calls. Spark brings Janino, the compiler of its own code."""
 
 _log = logging.getLogger(__name__)
 

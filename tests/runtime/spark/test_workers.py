@@ -101,6 +101,23 @@ def test_no_process_is_started_for_the_permissions_of_a_file(spark: SparkSession
         assert oct(place.stat().st_mode)[-4:] == mode.zfill(4)
 
 
+def test_what_has_checksums_of_its_own_or_is_for_others_gets_none_of_hadoop(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    jvm: Any = spark._jvm
+    files = jvm.org.apache.hadoop.fs.FileSystem.get(jvm.java.net.URI("file:///"), spark._jsc.hadoopConfiguration())
+    attempt = f"_vsc-{'0' * 16}-0/3-{'a' * 32}/_temporary/0"
+    without = ["state/0/1/12_u.changelog", "state/0/1/.12_u.changelog.crc.u.tmp", "state/0/1/12_u.zip.crc",
+               "state/0/1/left/12_u.changelog", f"{attempt}/part-00000.json"]  # fmt: skip
+    checked = ["state/0/1/SSTs/000001-u.sst", "state/0/_metadata/v2/0", "offsets/12", "sources/0/12.compact",
+               "12_u.zip", "_vsc-x/3._commit"]  # fmt: skip
+    for name in (*without, *checked):
+        files.create(jvm.org.apache.hadoop.fs.Path(str(tmp_path / name))).close()
+    found = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
+    sums = {str(Path(name).with_name(f".{Path(name).name}.crc")) for name in checked}
+    assert found == {*without, *checked, *sums}
+
+
 def test_a_file_system_that_the_user_has_set_stays(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     settings, local = spark._jsc.hadoopConfiguration(), jvm.java.net.URI("file:///")
