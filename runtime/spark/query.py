@@ -28,6 +28,7 @@ from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka_client import KafkaGroups
+from vsc.runtime.spark.connectors.kafka_topics import TopicLook
 from vsc.runtime.spark.connectors.registry import check_connectors, look_at_sources, make_sinks, take_sources
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport
@@ -210,7 +211,8 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
         else:
             _take_up(plan, opened, sinks, back_to)
         ship(spark)
-        topics = Topics(what.resolved)
+        look = TopicLook(spark)
+        topics = Topics(what.resolved, look.id, look.ranges)
         topics.begin(opened)
         pacer, bad_rows, to_sinks = _pacer(spark, what, topics), BadRows(plan, job.max_bad), delivery(plan)
         groups = KafkaGroups(what.resolved)

@@ -9,7 +9,7 @@ by their offsets: gaps of transactions and of compaction count only among those.
 missing.
 
 A checkpoint that has no ids (of a former vsc) is taken to have read the topics that are there now. Not for brokers
-before 2.8, which give no ids, nor for sources whose options only Java understands.
+before 2.8, which give no ids.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from vsc.runtime.errors import SourceError
 from vsc.runtime.metrics import Dropped, Group
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.connectors.connector import ONLY_NEW
-from vsc.runtime.spark.connectors.kafka_client import TopicIds, offset_ranges
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.pace import Pace
@@ -49,13 +48,13 @@ class Topics:
     def __init__(
         self,
         resolved: Plan,
-        ask: Callable[[Options], str | None] | None = None,
-        ranges: Callable[[Options], Mapping[int, tuple[int, int]]] = offset_ranges,
+        ask: Callable[[Options], str | None],
+        ranges: Callable[[Options], Mapping[int, tuple[int, int]]],
     ) -> None:
         found = [(number, node.name, Options.of_source(node)) for number, node in enumerate(resolved.sources, 1)]
         self._sources = [one for one in found if one[2].connector.kind == "kafka"]
         self._sinks = [Options.of_sink(sink) for sink in resolved.sinks if sink.connector.kind == "kafka"]
-        self._ask, self._ranges = ask or TopicIds(), ranges
+        self._ask, self._ranges = ask, ranges
         self.ids: dict[str, str] = {}
         """The id of each topic of this run."""
 

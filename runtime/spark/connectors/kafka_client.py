@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,23 +25,19 @@ __all__ = [
     "PREFIX",
     "KafkaGroups",
     "NotForPython",
-    "TopicIds",
+    "admin_for_python",
     "check_topic",
     "client_settings",
     "common",
     "is_empty",
     "offset_ranges",
     "quiet",
+    "topic_id",
 ]
 
 PREFIX = "kafka."
 """What the names of Kafka's own options begin with."""
 LOOK_SECONDS = 5
-_ANSWER_SECONDS = 60
-"""How long a broker may be away while a query runs."""
-_AGAIN_SECONDS = 0.2
-_NO_ID = "A" * 22
-"""Of a broker before 2.8."""
 _COMMON = ("bootstrap.", "security.", "sasl.", "ssl.")
 _LOGIN = re.compile(r"""\b(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
 _STORES = ("ssl.truststore.", "ssl.keystore.")
@@ -192,32 +187,26 @@ def offset_ranges(options: Options) -> dict[int, tuple[int, int]]:
     return {number: (low[number], high[number]) for number in partitions}
 
 
-class TopicIds:
-    """Asks Kafka for the ids of topics, over connections that stay open."""
+def admin_for_python(options: Options) -> Any | None:
+    """A client that asks brokers; None if only Java's client understands the options."""
+    from confluent_kafka import KafkaException
 
-    def __init__(self) -> None:
-        self._admins: dict[Options, Any] = {}
+    try:
+        return _admin(options, [])
+    except (NotForPython, KafkaException):
+        return None
 
-    def __call__(self, options: Options) -> str | None:
-        """The id of the topic that a source reads: no other topic has it, not even one of the same name. None if the
-        broker has no ids, or only Java understands the options. SourceError if Kafka does not tell, or has no topic."""
-        from confluent_kafka import KafkaException
 
-        try:
-            admin = self._admins.get(options) or self._admins.setdefault(options, _admin(options, []))
-        except (NotForPython, KafkaException):
-            return None  # as `check_topic` leaves it to Spark
-        topic, asked = options.text("topic"), time.monotonic()
-        while True:
-            try:
-                found = str(_described(admin, topic).topic_id)
-                return None if found == _NO_ID else found
-            except KafkaException as error:
-                gone = error.args[0].name() == "UNKNOWN_TOPIC_OR_PART"  # or new: not every broker knows it yet
-                if time.monotonic() - asked > (LOOK_SECONDS if gone else _ANSWER_SECONDS):
-                    message, help = _why(error.args[0], [], topic, options.text("bootstrap_servers"))
-                    raise SourceError(f"{options.place}: {message}", help) from None
-            time.sleep(_AGAIN_SECONDS)
+def topic_id(options: Options, admin: Any) -> str:
+    """The id of a connector's topic, which `admin` asks for. SourceError if Kafka does not tell."""
+    from confluent_kafka import KafkaException
+
+    topic = options.text("topic")
+    try:
+        return str(_described(admin, topic).topic_id)
+    except KafkaException as error:
+        message, help = _why(error.args[0], [], topic, options.text("bootstrap_servers"))
+        raise SourceError(f"{options.place}: {message}", help) from None
 
 
 def _described(admin: Any, topic: str, **more: Any) -> Any:

@@ -10,8 +10,12 @@ import pytest
 
 from servers.kafka import Broker, Record
 from tests.runtime.spark.support import compiled, parquet_rows, run_epochs, run_once
+from vsc.plan.parts import Connector
 from vsc.runtime.errors import BadRowError, SourceError
+from vsc.runtime.spark.connectors.kafka_client import admin_for_python
+from vsc.runtime.spark.connectors.kafka_topics import JavaTopics, TopicLook
 from vsc.runtime.spark.failures import translated
+from vsc.runtime.spark.options import Options
 
 pytestmark = pytest.mark.spark
 
@@ -224,6 +228,23 @@ def test_a_topic_that_is_deleted_and_created_again(case: Callable[..., Case]) ->
     write(30, 1)
     one.run()
     assert [r["x"] for r in one.rows()] == [0, 1, 10, 11, 12, 23, 30]
+
+
+def test_the_client_for_java_says_the_same_of_a_topic(spark: Any, broker: Broker, topic: Callable[..., str]) -> None:
+    """A source with options that only it understands is asked for in the same way."""
+    name = topic(2)
+    broker.write(name, [Record(b"a", b"{}", 1, 1) for _ in range(3)])
+    broker.delete(name, 1, 2)
+    given = (("bootstrap_servers", broker.address), ("topic", name))
+    plain = Options("source 's'", Connector("kafka", given))
+    java = Options("source 's'", Connector("kafka", given, (("kafka.ssl.truststore.location", "trust.jks"),)))
+    look = TopicLook(spark)
+    assert admin_for_python(java) is None
+    assert look.id(java) == look.id(plain)
+    assert look.ranges(java) == look.ranges(plain) == {0: (0, 0), 1: (2, 3)}
+    gone = Options("source 's'", Connector("kafka", (*given[:1], ("topic", "nowhere"))))
+    with pytest.raises(SourceError, match=r"Kafka does not tell about the topic 'nowhere': .+does not host"):
+        JavaTopics(spark).id(gone)
 
 
 JOIN = """
