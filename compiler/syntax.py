@@ -219,11 +219,19 @@ Expression = (
 
 
 @record
+class ColumnNames:
+    """``(a, b)``, the value of an option that names columns."""
+
+    names: tuple[Name, ...]
+    span: Span
+
+
+@record
 class Option:
     """``name = literal`` in an options list; `quoted` names (in ``'...'``) are Spark options."""
 
     name: Name
-    value: Literal | Duration | Variable
+    value: Literal | Duration | Variable | ColumnNames
     quoted: bool
     span: Span
 

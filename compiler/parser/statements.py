@@ -127,6 +127,9 @@ class StatementBuilder(ExpressionBuilder):
             value = self.value_of(value.name, value.span)
         return syntax.Option(name[0], value, name[1], span)
 
+    def _on_column_names(self, span: Span, *names: syntax.Name) -> syntax.ColumnNames:
+        return syntax.ColumnNames(names, span)
+
     def _on_option_name(self, span: Span, written: syntax.Name | int) -> tuple[syntax.Name, bool]:
         if isinstance(written, syntax.Name):
             return written, False

@@ -17,7 +17,7 @@ from vsc.compiler.passes.kinds import Kinds
 from vsc.compiler.passes.options import OptionCodes, OptionSpec, lacking, read_options, to_add
 from vsc.compiler.passes.secrets import written_secrets
 from vsc.compiler.topology import Topology
-from vsc.plan import Connector
+from vsc.plan import Connector, column_list
 from vsc.plan.record import record
 from vsc.plan.settings import VARIABLE, Scalar
 
@@ -73,13 +73,14 @@ _KINDS: dict[str, _Kind] = {
             "format": OptionSpec("string", "'json'", _FILE_FORMATS),
             "with_timestamp": _WITH_TIMESTAMP,
             "append": OptionSpec("true or false", "true"),
+            "partition_by": OptionSpec("columns", "(country, day)"),
             "time_zone": OptionSpec("string", "'Europe/Berlin'"),
             "missing_columns": OptionSpec("string", "'null'", ("error", "null")),
             "max_ahead": _MAX_AHEAD,
         },
         required=("path", "format"),
         source_only=("time_zone", "missing_columns", "max_ahead"),
-        sink_only=("append",),
+        sink_only=("append", "partition_by"),
         stream_sink_only=("with_timestamp",),
     ),
     "kafka": _Kind(
@@ -271,6 +272,10 @@ def _spark_options(clause: syntax.ConnectorClause, kind: _Kind) -> tuple[tuple[t
             findings.append(
                 Finding("VSC505", option.value.span, f"`{name}` has no value", (), f"write `'{name}' = '...'`")
             )
+        elif isinstance(option.value, syntax.ColumnNames):
+            findings.append(
+                Finding("VSC505", option.value.span, "an option of Spark is text", (), f"write `'{name}' = '...'`")
+            )
         else:
             found[name.lower()] = option
     return tuple((option.name.text, _value(option)) for option in found.values()), findings
@@ -280,6 +285,8 @@ def _value(option: syntax.Option) -> Scalar:
     match option.value:
         case syntax.Variable(name=name):
             return "${" + name + "}"
+        case syntax.ColumnNames(names=names):
+            return column_list(name.text for name in names)
         case syntax.Duration(milliseconds=milliseconds):
             return milliseconds
         case syntax.Literal(value=Decimal() as value):

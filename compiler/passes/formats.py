@@ -11,6 +11,7 @@ from vsc.compiler.passes.columns import types_in
 from vsc.compiler.passes.connectors import Connectors, Role
 from vsc.compiler.passes.kafka_formats import check_kafka
 from vsc.compiler.passes.kinds import Kinds
+from vsc.compiler.passes.partition_folders import check_partition_folders
 from vsc.compiler.passes.shapes import Shapes
 from vsc.compiler.passes.stores import Stores
 from vsc.compiler.topology import Topology
@@ -101,6 +102,8 @@ def _format(
             if any(isinstance(part, ArrayType | MapType | StructType) for part in types_in(column.type)):
                 message = f"csv cannot hold the column `{column.name}` of `{node}`, {column.type}"
                 yield Finding("VSC509", places["format"], message, (), "use `format = 'json'` or `'parquet'`")
+    if connector.kind == "files" and role == "sink":
+        yield from check_partition_folders(clause, node, schema)
     if connector.kind == "kafka":
         yield from check_kafka(options, places, node, schema, role)
 

@@ -22,12 +22,14 @@ LONGEST = 9_000_000_000_000_000
 
 
 _DURATION = re.compile(r"\d+ [a-z]+(?: \d+ [a-z]+)*")
+_COLUMNS = re.compile(r"[A-Za-z_]\w*(?:, *[A-Za-z_]\w*)*")
 _NUMBER = re.compile(r"\d+")
 _UNQUOTED = {
     "true or false": re.compile("true|false"),
     "whole number": _NUMBER,
     "whole number or 'any'": _NUMBER,
     "string": re.compile("(?!)"),
+    "columns": re.compile("(?!)"),
 }
 """What a value looks like that only has quotes too many, by the type of its option."""
 
@@ -37,9 +39,12 @@ class OptionSpec:
     """What an option takes: its type, for a string possibly one of `choices`; messages show the literal `example`.
 
     Null and the word ``none`` are only valid for "duration or none", the text ``any`` only for "whole number or 'any'".
+    "columns" are names in parentheses.
     """
 
-    type: Choice["duration", "duration or none", "string", "whole number", "whole number or 'any'", "true or false"]
+    type: Choice[
+        "duration", "duration or none", "string", "whole number", "whole number or 'any'", "true or false", "columns"
+    ]
     example: str
     choices: tuple[str, ...] = ()
 
@@ -113,6 +118,9 @@ def _unknown(option: syntax.Option, specs: Mapping[str, OptionSpec], owner: str,
 
 def _wrong_value(option: syntax.Option, spec: OptionSpec, code: str) -> Finding | None:
     value, name = option.value, option.name.text
+    if spec.type == "columns" or isinstance(value, syntax.ColumnNames):
+        is_right = spec.type == "columns" and isinstance(value, syntax.ColumnNames)
+        return None if is_right else _not_a(option, spec, code)
     if isinstance(value, syntax.Variable):
         return None
     if isinstance(value, syntax.Duration):
@@ -147,10 +155,14 @@ def _not_a(option: syntax.Option, spec: OptionSpec, code: str) -> Finding:
             what = "a duration, a number with its unit"
         case "duration or none":
             what = "a duration, a number with its unit, or `none`"
+        case "columns":
+            what = "a list of columns in parentheses"
         case other:
             what = f"{article}{other}"
     value = option.value.value if isinstance(option.value, syntax.Literal) else None
-    if isinstance(value, str) and _UNQUOTED.get(spec.type, _DURATION).fullmatch(value):
+    if isinstance(value, str) and spec.type == "columns" and _COLUMNS.fullmatch(value):
+        help, fix = f"write `({value})`, without quotes", Fix(option.value.span, f"({value})")
+    elif isinstance(value, str) and _UNQUOTED.get(spec.type, _DURATION).fullmatch(value):
         help, fix = f"write `{value}`, without quotes", Fix(option.value.span, value)
     else:
         help, fix = f"write one, such as `{option.name.text} = {spec.example}`", None

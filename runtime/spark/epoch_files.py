@@ -2,7 +2,7 @@
 
 In the target folder, beside the files that readers see::
 
-    part-CHECKPOINT-SINK-EPOCH-NUMBER.SUFFIX   published files
+    part-CHECKPOINT-SINK-EPOCH-NUMBER.SUFFIX   published files, maybe in folders NAME=VALUE
     _vsc-CHECKPOINT-SINK/EPOCH-UUID/           an epoch's files while they are written: readers skip what begins with _
     _vsc-CHECKPOINT-SINK/EPOCH._commit         the epoch's list: which file goes where, how big it is, rows, digest
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from vsc.runtime.errors import SinkError
@@ -78,7 +78,7 @@ class _Listed:
         files = tuple((str(old), str(new), int(size)) for old, new, size in data["files"])
         folder = str(data["folder"])
         names = (folder, *(name for old, new, _ in files for name in (old, new)))
-        if any("/" in name or name in ("", ".", "..") for name in names):
+        if "/" in folder or any(part in ("", ".", "..") for name in names for part in name.split("/")):
             raise ValueError("a name leads out of the folder")
         return cls(Tally(int(data["rows"]), int(data["digest"], 16)), folder, files)
 
@@ -87,15 +87,16 @@ class EpochFiles:
     """The epochs of one sink in `folder`: by name, its files are in the order in which Spark has numbered them.
 
     `checkpoint` begins the names of all files of one checkpoint, `sink` tells its sinks apart, which may share a
-    folder. `place` names the sink in messages.
+    folder. `place` names the sink in messages. `nested`: the files may be in folders, at any depth.
     """
 
-    def __init__(self, folder: Files, checkpoint: str, sink: str, place: str) -> None:
+    def __init__(self, folder: Files, checkpoint: str, sink: str, place: str, nested: bool = False) -> None:
         self._folder = folder
         self._checkpoint = checkpoint
         self._mark = f"{checkpoint}-{sink}"
         self._aside = f"_vsc-{self._mark}"
         self._place = place
+        self._nested = nested
         self._lists: set[int] = set()
 
     def prepare(self, append: bool, ancestors: Sequence[str] = ()) -> None:
@@ -120,7 +121,7 @@ class EpochFiles:
 
     def is_bare(self) -> bool:
         """Whether no published file is there."""
-        return not any(name.startswith(f"part-{self._mark}-") for name in self._folder.names())
+        return next(self._published(), None) is None
 
     def is_new(self, epoch: int) -> bool:
         """Whether the epoch has no list yet."""
@@ -144,11 +145,28 @@ class EpochFiles:
 
     def back_to(self, epoch: int) -> None:
         """Removes what was written for later epochs. Before `prepare`; may be repeated."""
-        for folder, begin in (("", f"part-{self._mark}-"), (f"{self._aside}/", "")):
-            for name in self._folder.names(folder.rstrip("/")):
-                found = _NUMBER.match(name.removeprefix(begin)) if name.startswith(begin) else None
-                if found is not None and int(found.group()) > epoch:
-                    self._folder.delete(f"{folder}{name}")
+        later = [name for name, number in self._published() if number > epoch]
+        for name in self._folder.names(self._aside):
+            found = _NUMBER.match(name)
+            if found is not None and int(found.group()) > epoch:
+                later.append(f"{self._aside}/{name}")
+        for name in later:
+            self._folder.delete(name)
+
+    def _published(self) -> Iterator[tuple[str, int]]:
+        """The files that readers see of this sink, with their epochs."""
+        begin = f"part-{self._mark}-"
+        for name in self._folder.files() if self._nested else self._folder.names():
+            last = name.rpartition("/")[2]
+            found = _NUMBER.match(last.removeprefix(begin)) if last.startswith(begin) and not is_hidden(name) else None
+            if found is not None:
+                yield name, int(found.group())
+
+    def _sizes(self, aside: str) -> dict[str, int]:
+        """The files that wait in a folder, by their paths in it, with their lengths."""
+        if not self._nested:
+            return self._folder.sizes(aside)
+        return {name: self._folder.length(f"{aside}/{name}") for name in self._folder.files(aside)}
 
     def _staged(self, epoch: int, rows: Callable[[], Tally], make: Callable[[str], None]) -> _Listed | None:
         """The list of an epoch that was not there; None for one without rows, of which nothing stays."""
@@ -158,7 +176,7 @@ class EpochFiles:
         if not rows().count:
             self._folder.delete(aside)
             return None
-        sizes = self._folder.sizes(aside)
+        sizes = self._sizes(aside)
         parts = [(name, sizes[name]) for name in sorted(sizes, key=_by_numbers) if not is_hidden(name)]
         files = tuple((name, self._name(epoch, i, name), size) for i, (name, size) in enumerate(parts))
         for _, name, _ in files:
@@ -174,10 +192,12 @@ class EpochFiles:
 
     def _publish(self, epoch: int, listed: _Listed) -> None:
         aside = f"{self._aside}/{listed.folder}"
-        staged = self._folder.sizes(aside)
+        staged = self._sizes(aside)
         for old, name, size in listed.files:
             found = self._folder.size(name)
             if found is None and old in staged:
+                if "/" in name:
+                    self._folder.make(name.rpartition("/")[0])
                 self._folder.rename(f"{aside}/{old}", name)
             elif found is None:
                 raise SinkError(
@@ -210,11 +230,12 @@ class EpochFiles:
 
     def _all_of(self, epoch: int) -> str:
         """What there is of an epoch, for a message."""
-        return f"{self._folder.path(f'part-{self._mark}-{epoch:010d}-*')} and {self._folder.path(self._list(epoch))}"
+        files = f"{'**/' if self._nested else ''}part-{self._mark}-{epoch:010d}-*"
+        return f"{self._folder.path(files)} and {self._folder.path(self._list(epoch))}"
 
     def _refuse_foreign(self, own: tuple[str, ...]) -> None:
         for name in self._folder.files():
-            if not is_hidden(name) and not name.startswith(own):
+            if not is_hidden(name) and not name.rpartition("/")[2].startswith(own):
                 raise SinkError(
                     f"{self._place}: {self._folder.root} holds {name}, which this checkpoint did not write",
                     "give another path, remove the files, or add append = true",
@@ -225,10 +246,11 @@ class EpochFiles:
 
     def _name(self, epoch: int, number: int, staged: str) -> str:
         """The name to publish under, with what comes behind the first dot of Spark's: ``.snappy.parquet``."""
-        _, dot, rest = staged.partition(".")
-        return f"part-{self._mark}-{epoch:010d}-{number:05d}{dot}{rest}"
+        folder, slash, last = staged.rpartition("/")
+        _, dot, rest = last.partition(".")
+        return f"{folder}{slash}part-{self._mark}-{epoch:010d}-{number:05d}{dot}{rest}"
 
 
 def _by_numbers(name: str) -> list[str | int]:
     """Sorts Spark's names: the thousandth file of a task is ``...-c1000``, behind ``...-c999``."""
-    return [int(part) if part.isdigit() else part for part in _DIGITS.split(name)]
+    return [int(part) if part.isdecimal() else part for part in _DIGITS.split(name)]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Literal as Choice
 
 from vsc.plan.expressions import Expr
 from vsc.plan.record import record
 from vsc.plan.types import DataType
 
-__all__ = ["VALID_FROM", "VALID_TO", "Column", "Connector", "Item", "Schema", "Status", "Store"]
+__all__ = ["VALID_FROM", "VALID_TO", "Column", "Connector", "Item", "Schema", "Status", "Store", "column_list"]
+
+_COLUMN = re.compile(r"`((?:[^`]|``)+)`|([^`,\s]+)")
 
 VALID_FROM, VALID_TO = "valid_from", "valid_to"
 """The default columns of a history; options of the same names change them."""
@@ -66,6 +70,16 @@ class Status:
     decided_by: str
 
 
+def column_list(names: Iterable[str]) -> str:
+    """The value of an option that names columns: as they are written in a topology."""
+    return ", ".join(name if name.isidentifier() else "`" + name.replace("`", "``") + "`" for name in names)
+
+
+def _columns_of(text: str) -> tuple[str, ...]:
+    """The names that `column_list` has written."""
+    return tuple(quoted.replace("``", "`") or plain for quoted, plain in _COLUMN.findall(text))
+
+
 @record
 class Connector:
     """Where rows come from or go to. `options` are vsc's own and checked; `spark_options` are passed to Spark as is.
@@ -82,6 +96,11 @@ class Connector:
     def newest_only(self) -> bool:
         """Whether a sink takes only the newest change of each key of a versioned table."""
         return self.kind in ("delta", "iceberg", "jdbc") and not self.keeps_history
+
+    @property
+    def partition_by(self) -> tuple[str, ...]:
+        """The columns by whose values a sink of files has folders, the outer one first; none for one folder."""
+        return _columns_of(str(dict(self.options).get("partition_by", "")))
 
     @property
     def keeps_history(self) -> bool:

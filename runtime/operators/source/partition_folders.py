@@ -17,9 +17,10 @@ from vsc.plan.types import ArrayType, MapType, StructType
 from vsc.runtime.expressions.cells import read_cells
 from vsc.runtime.values import arrow_type
 
-__all__ = ["FolderValue", "folder_texts", "folder_values"]
+__all__ = ["NO_VALUE", "FolderValue", "folder_texts", "folder_values"]
 
-_NULL = "__HIVE_DEFAULT_PARTITION__"
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""The folder of rows whose value is null; of texts, an empty one as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def folder_texts(path: str) -> dict[str, str | None]:
     for folder in path.split("/")[:-1]:
         name, equals, text = folder.partition("=")
         if name and equals:
-            found[unquote(name)] = None if text == _NULL else unquote(text)
+            found[unquote(name)] = None if text == NO_VALUE else unquote(text)
     return found
 
 

@@ -15,10 +15,13 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from vsc.plan.nodes import Node, Sink
+from vsc.plan.types import STRING
 from vsc.runtime.errors import SinkError, SourceError
+from vsc.runtime.operators.source.partition_folders import NO_VALUE
 from vsc.runtime.spark.connectors.connector import ONLY_NEW, Connector, EpochSink
 from vsc.runtime.spark.connectors.file_rows import file_paths, file_rows, orc_files, parquet_files
 from vsc.runtime.spark.connectors.text_rows import check_text, text_reader, text_rows
+from vsc.runtime.spark.ddl import quoted
 from vsc.runtime.spark.epoch_files import MARK, EpochFiles, Tally
 from vsc.runtime.spark.hadoop import Files, is_local, local_path, usable
 from vsc.runtime.spark.options import Options, refuse
@@ -31,6 +34,8 @@ __all__ = ["FilesConnector"]
 _FORMATS = ("parquet", "json", "csv", "orc")
 _TEXT = ("json", "csv")
 _FORMATS_HELP = "the formats are " + ", ".join(_FORMATS)
+_PLACE = "_vsc_place"
+"""The place of a row in its task."""
 _FIRST = "part-00000-"
 """What the files of Spark's first task begin with."""
 
@@ -117,8 +122,10 @@ class _FilesSink(EpochSink):
         self._append = self._options.flag("append")
         with self._usable():
             folder = Files(spark, self._options.text("path"))
+        self._folders = sink.connector.partition_by
         # Two sinks of one query may share a folder: the statement's number keeps their names apart.
-        self._epochs = EpochFiles(folder, checkpoint[:MARK], sink.id.removeprefix("sink-"), self._place)
+        number = sink.id.removeprefix("sink-")
+        self._epochs = EpochFiles(folder, checkpoint[:MARK], number, self._place, bool(self._folders))
 
     def prepare(self) -> None:
         """Makes the folder; refuses foreign files in it, unless ``append``; removes what a crash left unfinished."""
@@ -153,10 +160,27 @@ class _FilesSink(EpochSink):
         what = f"{self._place}: {self._options.text('path')!r}"
         return usable(SinkError, what, "correct the path, or what keeps it from being written")
 
+    def _by_folder(self, rows: DataFrame) -> DataFrame:
+        """The rows of each task sorted by folder, those of a folder in their order.
+
+        Spark sorts by folder only what is not sorted so, and then it may change the order. It would sort again to make
+        empty texts null: its name for the folder of both is set here.
+        """
+        if not self._folders:
+            return rows
+        columns = {name: F.col(quoted(name)) for name in self._folders}
+        for column in (*self._node.schema.key, *self._node.schema.value):
+            if column.name in columns and column.type == STRING:
+                text = columns[column.name]
+                columns[column.name] = F.coalesce(F.nullif(text, F.lit("")), F.lit(NO_VALUE))
+        ordered = rows.withColumns(columns).withColumn(_PLACE, F.monotonically_increasing_id())
+        return ordered.sortWithinPartitions(*map(quoted, self._folders), _PLACE).drop(_PLACE)
+
     def _save(self, output: Output, path: str) -> None:
         first = Observation(f"first task of {self.id}")
         in_first = F.count_if(F.spark_partition_id() == 0).alias("rows")
-        writer = output.rows(self.id, self._node, self._timestamp).observe(first, in_first).write.format(self._format)
+        rows = output.rows(self.id, self._node, self._timestamp).observe(first, in_first)
+        writer = self._by_folder(rows).write.format(self._format).partitionBy(*self._folders)
         own = {"header": "true"} if self._format == "csv" else {}
         writer.options(**own).options(**self._options.spark).save(path)
         if not first.get["rows"]:  # Spark's first task writes a file even then

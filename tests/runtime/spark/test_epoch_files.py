@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -64,6 +65,9 @@ class Disk:
 
     def size(self, name: str) -> int | None:
         return len(self.content[name]) if name in self.content else None
+
+    def length(self, name: str) -> int:
+        return len(self.content[name])
 
     def files(self, name: str = "") -> list[str]:
         return self.below(name)
@@ -176,6 +180,53 @@ def test_names_carry_the_checkpoint_and_the_epoch_and_nothing_else_is_left() -> 
     run(disk, [])
     assert disk.visible == PUBLISHED
     assert disk.below(ASIDE) == ["2._commit", "3._commit"]
+
+
+def folders(disk: Disk) -> EpochFiles:
+    found = EpochFiles(cast(Any, disk), "abcd", "0", "the sink of 's' (line 3)", nested=True)
+    found.prepare(False)
+    return found
+
+
+def save_in_folders(disk: Disk, path: str, contents: dict[str, str]) -> None:
+    for name, text in contents.items():
+        disk.step()
+        disk.content[f"{path.removeprefix(disk.root + '/')}/{name}"] = text
+
+
+def test_files_in_folders_appear_once_whatever_crashes() -> None:
+    epochs = [{"day=1/part-00000-u.json": "a", "day=2/part-00000-u.json": "b"}, {"day=2/k=x/part-00001-u.json": "c"}]
+    published = {
+        "day=1/part-abcd-0-0000000000-00000.json": "a",
+        "day=2/part-abcd-0-0000000000-00001.json": "b",
+        "day=2/k=x/part-abcd-0-0000000001-00000.json": "c",
+    }
+
+    def work(disk: Disk) -> None:
+        files = folders(disk)
+        for epoch, contents in enumerate(epochs):
+            save = partial(save_in_folders, disk, contents=contents)
+            files.write(epoch, partial(Tally, len(contents), 7), save)
+
+    for fuse in range(1000):
+        disk = Disk()
+        disk.fuse = fuse
+        try:
+            work(disk)
+            break
+        except Crash:
+            assert disk.visible.items() <= published.items()
+            disk.fuse = -1
+            work(disk)
+            assert disk.visible == published
+    assert fuse > 10 and disk.visible == published
+    disk.fuse = -1
+    assert not folders(disk).is_bare()
+    folders(disk).back_to(0)
+    assert disk.visible == {name: text for name, text in published.items() if text != "c"}
+    disk.content["day=3/of somebody.json"] = ""
+    with pytest.raises(SinkError, match=r"day=3/of somebody\.json, which this checkpoint did not write"):
+        folders(disk)
 
 
 def test_going_back_removes_what_came_later_and_nothing_else() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.runtime.spark.support import compiled, parquet_rows, run_once, write_json
+from vsc.runtime.operators.source.partition_folders import NO_VALUE
 from vsc.runtime.spark.failures import translated
 
 pytestmark = [pytest.mark.spark, pytest.mark.release]
@@ -62,6 +64,30 @@ def test_a_repeated_epoch_writes_nothing_and_other_content_is_an_error(spark: An
     assert known is not None
     assert "the sink of 'big' (line 6): epoch 0 was written before with other content in its 28 rows" in known.message
     assert files(out) == before
+
+
+def test_rows_are_in_the_folders_of_their_values_in_order(spark: Any, tmp_path: Path) -> None:
+    text = """
+stream s (id bigint, k string, day date, at bigint) from files (path = '${in}', format = 'json') key id timestamp at;
+sink s to files (path = '${out}', format = 'json', partition_by = (day, k));
+"""
+    keys = {"a": "a", "b/c": "b%2Fc", "": NO_VALUE, None: NO_VALUE, "ä =%": "ä %3D%25"}
+    arguments: dict[str, Any] = {"variables": {"in": str(tmp_path / "in"), "out": str(tmp_path / "out")}}
+    wanted: dict[str, list[int]] = {}
+    for epoch in range(2):
+        given: list[dict[str, Any]] = []
+        for number in range(200 * epoch, 200 * epoch + 200):
+            key, day = list(keys)[number % 5], f"2026-05-0{1 + number % 2}"
+            given.append({"id": number, "k": key, "day": day, "at": number})
+            wanted.setdefault(f"day={day}/k={keys[key]}", []).append(number)
+        write_json(tmp_path / f"in/{epoch}.json", given, epoch)
+        run_once(compiled(text), spark, tmp_path / "ck", partitions=1, **arguments)
+    found: dict[str, list[int]] = {}
+    for path in sorted((tmp_path / "out").rglob("part-*"), key=lambda path: path.name):
+        read = [json.loads(line) for line in path.read_text().splitlines()]
+        assert {tuple(row) for row in read} == {("id", "at")}
+        found.setdefault(path.parent.relative_to(tmp_path / "out").as_posix(), []).extend(row["id"] for row in read)
+    assert found == wanted
 
 
 @pytest.mark.parametrize("forms", [("json",), ("csv", "parquet", "orc")])
