@@ -92,11 +92,16 @@ def test_completion_knows_the_place() -> None:
         assert await labels("stream s (k string) from files (path = 'x', format = ") == [
             "'parquet'", "'json'", "'csv'", "'orc'",
         ]  # fmt: skip
-        assert await labels("sink rates to files (") == ["path", "format", "append"]  # no with_timestamp for a table
+        assert await labels("sink rates to files (") == [
+            "path",
+            "format",
+            "append",
+            "partition_by",
+        ]  # no with_timestamp for a table
         assert await labels("sink ") == ["payments", "rates", "dropped", "missed"]
         assert await labels("sink missed of ") == ["payments", "rates"]
         assert await labels("sink missed ") == ["of", "to"]
-        assert await labels("sink dropped to files (") == ["path", "format", "with_timestamp", "append"]
+        assert await labels("sink dropped to files (") == ["path", "format", "with_timestamp", "append", "partition_by"]
         assert await labels("stream s (k de") == [
             "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date",
             "timestamp", "decimal", "array", "map", "struct",
