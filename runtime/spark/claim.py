@@ -17,6 +17,8 @@ an epoch once, the names of the state's blobs and the sinks' way of publishing k
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import json
 import os
 import socket
@@ -34,7 +36,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.hadoop import Files, usable
 
-__all__ = ["BEAT_SECONDS", "LEASE_SECONDS", "Claim", "claim", "held_off", "released_after"]
+__all__ = ["BEAT_SECONDS", "LEASE_SECONDS", "Claim", "check_unclaimed", "claim", "held_off", "released_after"]
 
 BEAT_SECONDS = 5.0
 """How often a claim on a file system without locks is renewed."""
@@ -44,6 +46,9 @@ LEASE_SECONDS = 20.0
 
 STOPPING_SECONDS = 3.0
 """How long to wait for a lock whose driver is alive: it may be releasing it."""
+
+ENDING_SECONDS = 0.3
+"""How long to wait for it before Spark starts, which takes longer."""
 
 DYING_SECONDS = 60.0
 """How long to wait for a lock whose driver was killed: its JVM notices and ends."""
@@ -76,6 +81,34 @@ def held_off(spark: SparkSession, files: Files) -> Iterator[None]:
         yield
     finally:
         held.release()
+
+
+def check_unclaimed(folder: str, reads: bool = False) -> None:
+    """CheckpointError, with who has it, for a local checkpoint that a query runs on. Needs no JVM, and claims nothing.
+
+    `reads`: the checkpoint is only to be read. One whose driver was killed is left to `claim`, which waits for its JVM.
+    """
+    path, started = Path(folder) / _LOCK, time.monotonic()
+    while _is_locked(path, reads):
+        holder = _holder(path.read_text(errors="replace"))
+        if _is_dead(holder):
+            return
+        if time.monotonic() - started > ENDING_SECONDS:
+            raise _refused(folder, holder)
+        time.sleep(_POLL_SECONDS)
+
+
+def _is_locked(path: Path, reads: bool) -> bool:
+    """Whether another process keeps the lock from being taken; False if that cannot be found out."""
+    try:
+        with path.open("rb" if reads else "r+b") as file:
+            try:
+                fcntl.lockf(file, (fcntl.LOCK_SH if reads else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            except OSError as error:
+                return error.errno in (errno.EACCES, errno.EAGAIN)
+    except OSError:  # not there yet, or not for this user
+        pass
+    return False
 
 
 def _me() -> dict[str, Any]:

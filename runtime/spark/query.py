@@ -29,7 +29,7 @@ from vsc.runtime.spark.claim import Claim, claim, released_after
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka_client import KafkaGroups
 from vsc.runtime.spark.connectors.kafka_topics import TopicLook
-from vsc.runtime.spark.connectors.registry import check_connectors, look_at_sources, make_sinks, take_sources
+from vsc.runtime.spark.connectors.registry import check_connectors, look_at_sources, make_sinks, reach, take_sources
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.delivery import delivery
@@ -194,6 +194,7 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
     columns.check()
     check_java_zone(spark, what.resolved)
     sinks = make_sinks(spark, what.resolved, opened.id, opened.ancestors)
+    reach(what.resolved, opened.fresh)
     if opened.fresh:  # a topology that is refused may be fixed and run again: nothing is made before
         look_at_sources(spark, what.resolved)
         _prepare(sinks)

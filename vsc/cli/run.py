@@ -167,6 +167,7 @@ def _on_spark(
 ) -> int:
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.operators.context import RunOptions
+    from vsc.runtime.spark.connectors.registry import reach
     from vsc.runtime.spark.query import check
     from vsc.runtime.spark.runner import Run
     from vsc.runtime.spark.session import tell_overridden
@@ -178,7 +179,7 @@ def _on_spark(
     try:
         resolved = check(plan, given, args.trigger, args.max_idle, args.max_bad, options.default_is_local)
         check_sinks(resolved, options.default_is_local)
-        check_checkpoint(args, plan, options.default_is_local)
+        reach(resolved, check_checkpoint(args, plan, options.default_is_local))
         check_java()
         tell_overridden(options.conf)
         show = _display(args)

@@ -44,10 +44,14 @@ def _check_local_dir(path: str, here: bool) -> None:
         raise UsageError(f"--local-dir {path} cannot be written: {problem}", "give a folder that can")
 
 
-def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> None:
-    """Raises CheckpointError for what is wrong with a local checkpoint, as far as its files show without Spark."""
+def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> bool:
+    """Whether a checkpoint is new; False if only Spark can tell.
+
+    Raises CheckpointError for what is wrong with a local one, as far as its files show without Spark.
+    """
     from vsc.runtime.errors import CheckpointError
     from vsc.runtime.spark.checkpoint import checked_identity
+    from vsc.runtime.spark.claim import check_unclaimed
     from vsc.runtime.spark.hadoop import is_local, local_path
     from vsc.runtime.spark.lineage import check_alone
     from vsc.runtime.spark.sealed import LocalFiles, check_epoch
@@ -56,13 +60,14 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> None:
     if not path.strip():
         raise CheckpointError("the checkpoint has no name", "give the path of a separate folder")
     if not is_local(path, local):
-        return
+        return False
     folder = local_path(path)
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise CheckpointError(f"the checkpoint {path} is a file", "give the path of a folder; it need not exist")
     problem = unwritable(folder)
     if problem is not None:
         raise CheckpointError(f"the checkpoint {path} cannot be written: {problem}", "give a folder that can")
+    check_unclaimed(folder)
     files = LocalFiles(folder)
     identity, _ = checked_identity(files, path, plan, args.partitions, args.file)
     if identity is not None:
@@ -75,6 +80,7 @@ def check_checkpoint(args: argparse.Namespace, plan: Plan, local: bool) -> None:
                 "correct the path of the checkpoint, or leave --back-to out",
             )
         check_epoch(files, args.back_to)
+    return fresh
 
 
 def check_sinks(resolved: Plan, local: bool) -> None:

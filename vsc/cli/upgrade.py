@@ -109,6 +109,7 @@ def _positions(given: list[str]) -> dict[str, str]:
 def _look_ahead(job: Upgrade, local: bool) -> None:
     """Shows what changes, and refuses everything that local checkpoints alone show to be wrong."""
     from vsc.runtime.errors import CheckpointError
+    from vsc.runtime.spark.claim import check_unclaimed
     from vsc.runtime.spark.hadoop import is_local, local_path
     from vsc.runtime.spark.sealed import LocalFiles
 
@@ -125,6 +126,7 @@ def _look_ahead(job: Upgrade, local: bool) -> None:
             raise CheckpointError(f"the checkpoint {job.new} cannot be written: {problem}", "give a folder that can")
         new = LocalFiles(os.path.abspath(folder))
     if is_local(job.old, local):
+        check_unclaimed(local_path(job.old), reads=True)
         _judge(job, LocalFiles(os.path.abspath(local_path(job.old))), new)
 
 

@@ -139,6 +139,10 @@ class Connector:
         """Refuses, without Spark, what can be refused of a source; for `default_local` see `check`. SourceError."""
         raise SourceError(f"{options.place} reads from {self.kind}, which can only be written")
 
+    def reach_source(self, node: Node, options: Options) -> None:
+        """Refuses, without Spark, what is seen of a source by asking for it, before there is a checkpoint. For sources
+        that are not needed once there is one: the others are asked by `check_source`. VscRuntimeError."""
+
     def look(self, spark: SparkSession, node: Node, options: Options) -> None:
         """Refuses what is seen of a source by asking for it, before there is a checkpoint. VscRuntimeError."""
 
@@ -164,6 +168,9 @@ class Connector:
     def check_sink(self, options: Options) -> None:
         """Refuses, without Spark, what can be refused of a sink. SinkError."""
         raise SinkError(f"{options.place} writes to {self.kind}, which can only be read")
+
+    def reach_sink(self, sink: Sink, node: Node) -> None:
+        """Refuses, without Spark, what is seen of a target by asking for it; changes nothing. VscRuntimeError."""
 
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink of a resolved statement on `node`; `checkpoint` is the checkpoint's id."""

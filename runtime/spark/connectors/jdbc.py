@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -23,10 +24,11 @@ from vsc.plan.types import ArrayType, DataType, MapType, ScalarType, StructType
 from vsc.runtime.errors import DatabaseTableError
 from vsc.runtime.expressions.json_data import data_reader, json_values
 from vsc.runtime.spark.connectors.connector import Connector, EpochSink
+from vsc.runtime.spark.connectors.jdbc_checks import check_privileges, check_readable
 from vsc.runtime.spark.connectors.jdbc_database import Database
 from vsc.runtime.spark.connectors.jdbc_sink import JdbcSink
-from vsc.runtime.spark.connectors.jdbc_table import Table, check_privileges, columns_of, found_table, identifier
-from vsc.runtime.spark.connectors.jdbc_types import TableColumn, as_json, created_type, gives
+from vsc.runtime.spark.connectors.jdbc_table import Table, found_table, identifier
+from vsc.runtime.spark.connectors.jdbc_types import TableColumn, as_json, created_type
 from vsc.runtime.spark.connectors.snapshot import ROWS_A_FILE, kept_rows, take_once
 from vsc.runtime.spark.ddl import ddl
 from vsc.runtime.spark.failures import translated
@@ -39,7 +41,6 @@ __all__ = ["Jdbc"]
 _FETCHED = 1 << 13
 _KINDS = ("r", "p", "v", "m", "f")
 """Tables, views, materialized views, foreign tables."""
-_COUNTED = ("date", "timestamp")
 
 
 class Jdbc(Connector):
@@ -52,7 +53,7 @@ class Jdbc(Connector):
         """Refuses what cannot be understood, and a missing client."""
         _check(options)
 
-    def look(self, spark: SparkSession, node: Node, options: Options) -> None:
+    def reach_source(self, node: Node, options: Options) -> None:
         """Refuses a table that cannot be read as it is declared."""
         _look_at_table(node.source, options)
 
@@ -81,10 +82,14 @@ class Jdbc(Connector):
         return frame if node.source.timestamp is not None else frame.withColumn(TIME, F.lit(0).cast("bigint"))
 
     def check_sink(self, options: Options) -> None:
-        """Refuses what cannot be understood, and a missing client. Whether the server is there is seen later."""
+        """Refuses what cannot be understood, and a missing client."""
         _check(options)
         options.flag("with_timestamp")
         options.flag("create")
+
+    def reach_sink(self, sink: Sink, node: Node) -> None:
+        """Refuses a table that cannot be written."""
+        JdbcSink(sink, node, "").reach()
 
     def sink(self, spark: SparkSession, sink: Sink, node: Node, checkpoint: str) -> EpochSink:
         """The sink."""
@@ -106,13 +111,7 @@ def _look_at_table(source: Source, options: Options) -> tuple[Database, Table]:
             raise DatabaseTableError(
                 f"{place}: there is no table {options.text('table')!r} in {database.name}", "correct the name"
             )
-        for name, type, column in columns_of(table, {c.name: c.type for c in source.columns}, place):
-            if not gives(type, column):
-                raise DatabaseTableError(
-                    f"{place}: the table '{table.schema}.{table.name}': column '{name}' is {column.type} there, and "
-                    f"{type} cannot hold it",
-                    "declare the column with a type that can (string can always), and cast it in an expression",
-                )
+        check_readable(table, {c.name: c.type for c in source.columns}, place)
         check_privileges(connection, table, ("select",), place)
     return database, table
 
@@ -162,15 +161,22 @@ def _selected(type: DataType, column: TableColumn) -> str:
     match type:
         case ScalarType("string"):
             return f"{name}::text"
-        case ScalarType("timestamp"):
-            number = f"(extract(epoch from {name}) * 1000000)::bigint"
-            return f"case when isfinite({name}) then {number}::text else {name}::text end"
+        case ScalarType("timestamp"):  # in whole numbers, which `extract` gives from version 14 on only
+            seconds = f"extract(epoch from date_trunc('second', {name}))::bigint"
+            number = f"{seconds} * 1000000 + extract(microseconds from {name})::bigint % 1000000"
+            return f"case when isfinite({name}) then ({number})::text else {name}::text end"
         case ScalarType("date"):
             return f"case when isfinite({name}) then ({name} - date '1970-01-01')::text else {name}::text end"
-        case ArrayType(ScalarType("string" | "timestamp")) if not as_json(type, column):
-            return f"{name}::{created_type(type)}"
+        case ScalarType("float" | "double"):  # the text of a real, read as a double, would be another number
+            return f"{name}::double precision"
         case ArrayType() | MapType() | StructType() if as_json(type, column):
             return f"{name}::text"
+        case ArrayType(ScalarType("float" | "double")):
+            return f"{name}::double precision[]"
+        case ArrayType(ScalarType("date" | "timestamp")):
+            return f"{name}::{created_type(type)}::text[]"
+        case ArrayType(ScalarType("string")):
+            return f"{name}::text[]"
         case _:
             return name
 
@@ -180,9 +186,21 @@ def _converter(type: DataType, column: TableColumn) -> Callable[[Any], Any]:
     if as_json(type, column):
         read = data_reader(type)
         return lambda text: _parsed(text, read)
-    if isinstance(type, ScalarType) and str(type) in _COUNTED:
-        return int
+    match type:
+        case ScalarType("date" | "timestamp"):
+            return int
+        case ArrayType(ScalarType("date") as element):
+            return lambda texts: [_item(text, element, date.fromisoformat) for text in texts]
+        case ArrayType(ScalarType("timestamp") as element):
+            return lambda texts: [_item(text, element, datetime.fromisoformat) for text in texts]
     return lambda value: from_python(value, type)
+
+
+def _item(text: Any, element: DataType, read: Callable[[str], Any]) -> Any:
+    """An element that is written as text. Raises ValueError for what does not fit."""
+    if not isinstance(text, str | None):
+        raise ValueError("an array of arrays")
+    return None if text is None else from_python(read(text), element)
 
 
 def _parsed(text: str, read: Callable[[Any], Any]) -> Any:

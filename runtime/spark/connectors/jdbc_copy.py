@@ -2,8 +2,8 @@
 
 Guarantees: a task that fails leaves nothing, and one that is run twice leaves rows that its number tells apart: the
 driver takes those of the attempts that Spark took. A row whose text has a NUL, which PostgreSQL cannot hold even here,
-fails the task; or, where refused rows are kept, is staged under a negative number, its values as JSON strings
-(`unstaged` reads them).
+or whose key is a uuid in another spelling than the server's, which could be that of another row, fails the task; or,
+where refused rows are kept, is staged under a negative number, its values as JSON strings (`unstaged` reads them).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vsc.runtime.errors import RefusedRowError
 from vsc.runtime.expressions.json_text import quoted
 from vsc.runtime.records import Mask
 from vsc.runtime.spark.connectors.jdbc_database import Database
-from vsc.runtime.spark.connectors.jdbc_types import as_json, copied, texts
+from vsc.runtime.spark.connectors.jdbc_types import as_json, copied, is_spelled, texts
 from vsc.runtime.values import brief
 
 if TYPE_CHECKING:
@@ -43,15 +43,26 @@ def row_text(names: Sequence[str], key: Sequence[str | None]) -> str:
     return f"the row of {shown}" if shown else "a row"
 
 
-def unstaged(row: int, cells: Sequence[str | None], names: Sequence[str]) -> tuple[int, list[str | None], str]:
+def unstaged(merge: Merge, row: int, cells: Sequence[str | None]) -> tuple[int, list[str | None], str]:
     """The number and the texts of a row that is staged under a negative number, and why it cannot be stored."""
     texts = [None if cell is None else json.loads(cell) for cell in cells]
-    return -1 - row, texts, _problem(names, texts)
+    return -1 - row, texts, _problem(merge, texts)[0]
 
 
-def _problem(names: Sequence[str], texts: Sequence[str | None]) -> str:
-    column = next(name for name, text in zip(names, texts, strict=True) if _NUL in (text or ""))
-    return f"the text in column '{column}' has a NUL character, which PostgreSQL refuses"
+def _problem(merge: Merge, texts: Sequence[str | None]) -> tuple[str, str]:
+    """Why a row cannot be stored, and what to do."""
+    for (name, _), text in zip(merge.columns, texts, strict=True):
+        if _NUL in (text or ""):
+            return (
+                f"the text in column '{name}' has a NUL character, which PostgreSQL refuses",
+                "filter such rows in the topology, write the column as binary, or keep them with `sink dropped`",
+            )
+    names = ", ".join(f"'{merge.columns[place][0]}'" for place in merge.uuids)
+    return (
+        f"the key in column {names} is not a uuid in PostgreSQL's spelling (lower case, four hyphens), so that another "
+        "text could mean the same row",
+        "make it lower(...) in the topology, make the column text, or keep such rows with `sink dropped`",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +98,7 @@ class Copy:
             for array, (name, type) in zip(batch.columns, self.merge.columns, strict=False)
         ]
         numbers = np.arange(first, first + count)
-        bad = _with_nul(columns)
+        bad = _with_nul(columns) | _otherwise_spelled([columns[place] for place in self.merge.uuids], count)
         if bad.any():
             if not self.keeps:
                 raise self._refusal([column[int(bad.argmax())].as_py() for column in columns])
@@ -101,16 +112,22 @@ class Copy:
 
     def _refusal(self, texts: Sequence[str | None]) -> RefusedRowError:
         names = [name for name, _ in self.merge.columns]
-        return RefusedRowError(
-            f"{self.place}: {row_text(names, texts[: self.merge.keys])}: {_problem(names, texts)}",
-            "filter such rows in the topology, write the column as binary, or keep them with `sink dropped`",
-        )
+        problem, help = _problem(self.merge, texts)
+        return RefusedRowError(f"{self.place}: {row_text(names, texts[: self.merge.keys])}: {problem}", help)
 
 
 def _with_nul(columns: Sequence[pa.Array]) -> Mask:
     """The rows of which a text has a NUL."""
     found = [pc.fill_null(pc.match_substring(column, _NUL), False) for column in columns]
     bad: Mask = np.logical_or.reduce([one.to_numpy(zero_copy_only=False) for one in found])
+    return bad
+
+
+def _otherwise_spelled(keys: Sequence[pa.Array], count: int) -> Mask:
+    """The rows of which a key is no uuid as PostgreSQL writes it."""
+    bad: Mask = np.zeros(count, dtype=np.bool_)
+    for column in keys:
+        bad |= ~pc.fill_null(is_spelled(column), True).to_numpy(zero_copy_only=False)
     return bad
 
 

@@ -30,7 +30,11 @@ _DEFAULTS = {
 _PASSING = ("08", "40", "57")
 """SQLSTATE classes: the connection, what another transaction stood in the way of, the operator's intervention."""
 _MIN_VERSION = 12
-_SETTINGS = "set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set intervalstyle = 'postgres'"
+_SETTINGS = """
+set client_encoding = 'UTF8'; set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set intervalstyle = 'postgres';
+set extra_float_digits = 1; set bytea_output = 'hex'; set array_nulls = on
+"""
+"""Servers, databases and users may have others, by which the text of a value loses digits or means something else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,11 +36,11 @@ class _EpochTable:
     def create(self, connection: psycopg.Connection[Any]) -> None:
         """Makes the table, unless it is there."""
         own = "checkpoint text not null, sink text not null, epoch bigint not null"
-        connection.execute(f"create table if not exists {self._sql} ({own}, {self.columns})")
+        connection.execute(f"create table if not exists {self.sql} ({own}, {self.columns})")
 
     def forget_after(self, connection: psycopg.Connection[Any], epoch: int) -> None:
         """Forgets later epochs, if the table is there."""
-        [there] = connection.execute("select to_regclass(%s)", [self._sql]).fetchone() or [None]
+        [there] = connection.execute("select to_regclass(%s)", [self.sql]).fetchone() or [None]
         if there is not None:
             self._delete(connection, ">", epoch)
 
@@ -48,13 +48,14 @@ class _EpochTable:
         connection.execute(f"delete from {self._mine} and epoch {which} %s", [self.checkpoint, self.sink, epoch])
 
     @property
-    def _sql(self) -> str:
+    def sql(self) -> str:
+        """Its name in a statement."""
         return f"{identifier(self.table.schema)}.{self.name}"
 
     @property
     def _into(self) -> str:
         """The table, in a statement with parameters: there psycopg reads a percent sign."""
-        return self._sql.replace("%", "%%")
+        return self.sql.replace("%", "%%")
 
     @property
     def _mine(self) -> str:

@@ -11,22 +11,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vsc.plan.types import DataType
+from vsc.plan.types import FLOAT, ArrayType, DataType
 from vsc.runtime.errors import RefusedRowError
 from vsc.runtime.expressions.json_text import quoted
 from vsc.runtime.spark.connectors.jdbc_copy import row_text, unstaged
 from vsc.runtime.spark.connectors.jdbc_table import Table, identifier
-from vsc.runtime.spark.connectors.jdbc_types import as_json
+from vsc.runtime.spark.connectors.jdbc_types import as_json, created_type
 from vsc.runtime.spark.refusals import RefusedRow
 
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["Merge", "is_refusal", "merged"]
+__all__ = ["Merge", "is_refusal", "merged", "together"]
 
 _NOW = "set constraints all immediate"
-_REFUSALS = ("21", "22", "23", "44", "P0")
-"""SQLSTATE classes: cardinality, data, integrity, view checks, and what a trigger raises."""
+_REFUSALS = ("21", "22", "23", "44", "54", "P0")
+"""SQLSTATE classes: cardinality, data, integrity, view checks, limits (a key too long for its index), and what a
+trigger raises."""
+_FLOATS = (FLOAT, ArrayType(FLOAT))
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 
 
@@ -59,6 +61,13 @@ class Merge:
         """The columns of the staging table: all text, so that only this merge can fail on a value."""
         texts = "".join(f', c{i} text collate "C"' for i in range(len(self.columns)))
         return f"attempt bigint not null, row bigint not null, gone boolean not null{texts}"
+
+    @property
+    def uuids(self) -> list[int]:
+        """The places of the keys by which rows are replaced that the table has as ``uuid``."""
+        if not self.upsert:
+            return []
+        return [i for i in range(self.keys) if self.table.columns[self.columns[i][0]].base == "uuid"]
 
     @property
     def texts(self) -> str:
@@ -153,7 +162,13 @@ class Merge:
 
     def _values(self, places: Sequence[int]) -> str:
         """The values as their columns' types, without modifiers: the table itself refuses what is too long."""
-        return ", ".join(f"n.c{i}::{self.table.columns[self.columns[i][0]].cast}" for i in places)
+        return ", ".join(f"n.c{i}{self._cast(*self.columns[i])}" for i in places)
+
+    def _cast(self, name: str, type: DataType) -> str:
+        column = self.table.columns[name]
+        # the text of a float, read as a double, would be another number
+        narrow = f"::{created_type(type)}" if type in _FLOATS and not as_json(type, column) else ""
+        return f"{narrow}::{column.cast}"
 
     def _error(
         self, connection: psycopg.Connection[Any], staged: str, error: psycopg.Error, place: str
@@ -165,6 +180,15 @@ class Merge:
             f"{row_text([name for name, _ in self.columns], key)}: {_reason(error)}",
             "change the column or the topology; nothing of the epoch was written",
         )
+
+
+def together(merge: Merge, error: psycopg.Error, place: str) -> RefusedRowError:
+    """What to say of rows that the table takes one by one and not as a whole."""
+    return RefusedRowError(
+        f"{place}: the table '{merge.table.schema}.{merge.table.name}' takes each row of the epoch, but not all "
+        f"of them at once: {_reason(error)}",
+        "if another session wrote to the table, run the same command again; else look for a trigger or a constraint",
+    )
 
 
 def merged(connection: psycopg.Connection[Any], merge: Merge, attempts: Sequence[int]) -> dict[int, RefusedRow]:
@@ -196,9 +220,9 @@ def merged(connection: psycopg.Connection[Any], merge: Merge, attempts: Sequence
 
 def _not_stored(connection: psycopg.Connection[Any], merge: Merge, staged: str) -> dict[int, RefusedRow]:
     """The rows that are staged as what no column can hold."""
-    names, found = [name for name, _ in merge.columns], dict[int, RefusedRow]()
+    found: dict[int, RefusedRow] = {}
     for row, *cells in connection.execute(f"select row, {merge.texts} from {staged} and row < 0 order by row desc"):
-        number, texts, message = unstaged(row, cells, names)
+        number, texts, message = unstaged(merge, row, cells)
         found[number] = _row(merge, texts, message)
     return found
 

@@ -18,19 +18,20 @@ from typing import TYPE_CHECKING, Any
 from vsc.plan.nodes import Node, Sink
 from vsc.runtime.errors import DatabaseError, DatabaseTableError, SinkError
 from vsc.runtime.spark.connectors.connector import TableSink, way_back
+from vsc.runtime.spark.connectors.jdbc_checks import (
+    check_holds_text,
+    check_may_create,
+    check_may_create_table,
+    check_privileges,
+    check_sees_every_row,
+    check_table,
+    check_takes_writes,
+)
 from vsc.runtime.spark.connectors.jdbc_copy import COPIED, Copy
 from vsc.runtime.spark.connectors.jdbc_database import Database
 from vsc.runtime.spark.connectors.jdbc_epochs import RefusedRows, WrittenEpochs
-from vsc.runtime.spark.connectors.jdbc_merge import Merge, is_refusal, merged
-from vsc.runtime.spark.connectors.jdbc_table import (
-    Table,
-    check_may_create,
-    check_privileges,
-    check_table,
-    create_table,
-    found_table,
-    identifier,
-)
+from vsc.runtime.spark.connectors.jdbc_merge import Merge, is_refusal, merged, together
+from vsc.runtime.spark.connectors.jdbc_table import Table, create_table, found_table, identifier
 from vsc.runtime.spark.epoch_files import Tally
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.output import Handed, Output
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["JdbcSink"]
 
 _log = logging.getLogger(__name__)
+_OF_TABLE = ("insert", "update", "delete", "select")
+_OF_STREAM = ("insert",)
+_OF_EPOCHS = ("select", "insert", "delete")
+"""The privileges that a sink needs, by what it writes, and those on `vsc_epochs`."""
 _KEPT = 2
 """Of how many epochs it is kept that they are written, and what was refused: Spark repeats none but the newest."""
 
@@ -56,26 +61,21 @@ class JdbcSink(TableSink):
         self._table: Table | None = None
         self._written: dict[int, Tally] = {}
 
+    def reach(self) -> None:
+        """Refuses a server, a table or a user with which the sink cannot be written; changes nothing."""
+        with self._connected() as connection:
+            self._looked_at(connection)
+
     def prepare(self) -> None:
         """Looks at the table, or creates it; makes `vsc_epochs`; removes what a crash left."""
-        text, columns = self._options.text("table"), self._columns
-        key = [c.name for c in self._node.schema.key] if self._upsert else []
         with self._connected() as connection:
-            table = found_table(connection, text, self._place)
-            if table is None and self._create:
+            table = self._looked_at(connection)
+            if table is None:
                 self._check_may_make()
                 self._made = True
-                create_table(connection, text, columns, key, self._place)
-                table = found_table(connection, text, self._place)
-            if table is None:
-                raise DatabaseTableError(
-                    f"{self._place}: there is no table {text!r} in {self._shown}",
-                    "create it, correct the name, or add create = true",
-                )
-            check_table(table, columns, key, self._place)
-            needed = ("insert", "update", "delete", "select") if self._upsert else ("insert",)
-            check_privileges(connection, table, needed, self._place)
-            check_may_create(connection, table.schema, self._place)
+                create_table(connection, self._options.text("table"), self._columns, self._key, self._place)
+                table = self._looked_at(connection)
+                assert table is not None
             with connection.transaction():  # two queries that start at once would collide
                 connection.execute("select pg_advisory_xact_lock(hashtext(%s))", [WrittenEpochs.name])
                 self._epochs(table).create(connection)
@@ -102,7 +102,7 @@ class JdbcSink(TableSink):
         with self._connected() as connection:
             merge = self._staged(connection, epoch)
             try:
-                copy = Copy(self._database, merge, self._place, self.keeps_refused)
+                copy = Copy(self._database, merge, f"{self._place}, epoch {epoch}", self.keeps_refused)
                 copied = output.rows(self.id, self._node, self._timestamp, Handed(copy, COPIED)).collect()
                 attempts = [row.attempt for row in copied]  # those that Spark took
                 tally = rows()
@@ -128,6 +128,34 @@ class JdbcSink(TableSink):
             if table is not None:
                 self._epochs(table).forget_after(connection, epoch)
                 self._refused(table).forget_after(connection, epoch)
+
+    def _looked_at(self, connection: psycopg.Connection[Any]) -> Table | None:
+        """The table; None if it is to be created. DatabaseError, DatabaseTableError if it is refused."""
+        place, text = self._place, self._options.text("table")
+        check_takes_writes(connection, self._shown, place)
+        check_holds_text(connection, self._columns, self._shown, place)
+        table = found_table(connection, text, place)
+        if table is None:
+            if not self._create:
+                raise DatabaseTableError(
+                    f"{place}: there is no table {text!r} in {self._shown}",
+                    "create it, correct the name, or add create = true",
+                )
+            check_may_create_table(connection, text, place)
+            return None
+        check_table(connection, table, self._columns, self._key, place)
+        check_privileges(connection, table, _OF_TABLE if self._upsert else _OF_STREAM, place)
+        if self._upsert:
+            check_sees_every_row(connection, table, place)
+        check_may_create(connection, table.schema, place)
+        epochs = found_table(connection, self._epochs(table).sql, place)
+        if epochs is not None:
+            check_privileges(connection, epochs, _OF_EPOCHS, place)
+        return table
+
+    @property
+    def _key(self) -> list[str]:
+        return [c.name for c in self._node.schema.key] if self._upsert else []
 
     # -------------------------------------------------------------------------------------------------------- an epoch
 
@@ -158,10 +186,8 @@ class JdbcSink(TableSink):
         except psycopg.Error as error:
             if not is_refusal(error):
                 raise
-            refused = merge.refused(connection, attempts, self._place)
-            if refused is None:
-                raise
-            raise refused from None
+            place = f"{self._place}, epoch {epoch}"
+            raise merge.refused(connection, attempts, place) or together(merge, error, place) from None
 
     def _record(self, connection: psycopg.Connection[Any], table: Table, epoch: int, tally: Tally) -> None:
         import psycopg

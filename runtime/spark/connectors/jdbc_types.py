@@ -15,10 +15,21 @@ import pyarrow.compute as pc
 
 from vsc.plan.types import ArrayType, DataType, DecimalType, MapType, ScalarType, StructType
 from vsc.runtime.expressions.json_text import writer
+from vsc.runtime.spark.connectors.table_types import INTEGER_DIGITS
 from vsc.runtime.spark.connectors.table_types import fits as is_wider
-from vsc.runtime.values import INTEGER_BITS, text_bytes, to_values
+from vsc.runtime.values import text_bytes, to_values
 
-__all__ = ["TableColumn", "as_json", "copied", "created_type", "fits", "gives", "texts"]
+__all__ = [
+    "TableColumn",
+    "as_json",
+    "copied",
+    "created_type",
+    "fits",
+    "gives",
+    "is_spelled",
+    "merges_keys",
+    "texts",
+]
 
 _CREATED = {
     "boolean": "boolean", "tinyint": "smallint", "smallint": "smallint", "int": "integer", "bigint": "bigint",
@@ -31,8 +42,11 @@ _BASES = {
 }  # fmt: skip
 """The language's types of the values of PostgreSQL's."""
 _INTEGERS = ("int2", "int4", "int8")
-_TEXTUAL = ("uuid", "json", "jsonb", "xml", "ltree")
+_TEXTUAL = ("text", "citext", "uuid", "json", "jsonb", "xml", "ltree")
+"""Those that hold a text, or refuse it; ``name`` cuts it, ``bpchar`` loses blanks. A ``uuid``, say, has a spelling of
+its own, but of the same value."""
 _JSON = ("json", "jsonb")
+_MICROSECONDS = 6
 _NUMERIC_HEAD = 4
 """A numeric's modifier is ((precision << 16) | scale) + 4, -1 where it has none; the scale has 11 bits."""
 
@@ -42,7 +56,8 @@ class TableColumn:
     """A column of a table: its type as PostgreSQL writes it, and below domains and modifiers.
 
     `base` is the internal name (``int4``, ``_text``), `cast` the same as SQL, without modifier; `category` is
-    ``pg_type.typcategory``; `element` is the base of an array's elements.
+    ``pg_type.typcategory``; `element` is the base of an array's elements; `modifier` is that of the column, or of the
+    domain, -1 without one.
     """
 
     name: str
@@ -54,7 +69,9 @@ class TableColumn:
     modifier: int
     required: bool
     generated: bool
-    """`required`: not null and without a default; `generated`: only the server writes it."""
+    deterministic: bool
+    """`required`: not null and without a default; `generated`: only the server writes it; `deterministic`: its
+    collation takes no two texts for the same."""
 
 
 def created_type(type: DataType) -> str:
@@ -100,26 +117,43 @@ def as_json(type: DataType, column: TableColumn) -> bool:
     return column.base in _JSON and isinstance(type, ArrayType | MapType | StructType)
 
 
+def merges_keys(type: DataType, column: TableColumn) -> bool:
+    """Whether the column, as a key, takes values of `type` for the same that are not. (`is_spelled` for a uuid.)"""
+    if str(type) != "string":
+        return False
+    return not column.deterministic or not (column.base in ("text", "varchar", "uuid") or column.category == "E")
+
+
 def _holds(type: DataType, base: str, column: TableColumn) -> bool:
     match type:
+        case ScalarType("string") if base == "varchar":  # with a length it cuts blanks
+            return column.modifier < 0
         case ScalarType("string"):
-            return column.category in ("S", "E", "I") or base in (*_TEXTUAL, "text", "varchar", "bpchar", "name")
+            return column.category in ("E", "I") or base in _TEXTUAL
+        case ScalarType("timestamp") if base in ("timestamp", "timestamptz"):
+            return column.modifier in (-1, _MICROSECONDS)
         case ScalarType(name) if base == "numeric":
-            return name in INTEGER_BITS and _scale(column) is not None
+            return name in INTEGER_DIGITS and _has_digits(column, INTEGER_DIGITS[name], 0)
         case ScalarType():
             return base in _BASES and is_wider(type, ScalarType(_BASES[base]))
-        case DecimalType(_, scale):
-            held = _scale(column)
-            return base == "numeric" and held is not None and held >= scale
+        case DecimalType(precision, scale):
+            return base == "numeric" and _has_digits(column, precision - scale, scale)
     return False
 
 
-def _scale(column: TableColumn) -> int | None:
-    """The digits behind the point; None if there are fewer than none."""
+def _has_digits(column: TableColumn, before: int, after: int) -> bool:
+    """Whether a numeric column has so many digits before and after the point."""
     if column.modifier < _NUMERIC_HEAD:
-        return 1 << 16
-    scale = (column.modifier - _NUMERIC_HEAD) & 0x7FF
-    return scale if scale < 1 << 10 else None
+        return True
+    packed = column.modifier - _NUMERIC_HEAD
+    precision, scale = packed >> 16, packed & 0x7FF
+    scale -= (scale & 0x400) << 1  # it may be negative
+    return scale >= after and precision - scale >= before
+
+
+def is_spelled(texts: pa.Array) -> pa.Array:
+    """Which of some texts are a uuid as PostgreSQL writes it: two others can be the same one. Null for null."""
+    return pc.match_substring_regex(texts, "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 
 # ------------------------------------------------------------------------------------------------------------- as text

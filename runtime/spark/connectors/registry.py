@@ -19,7 +19,15 @@ from vsc.runtime.spark.connectors.kafka import Kafka
 from vsc.runtime.spark.options import Options
 from vsc.runtime.spark.refusals import keeps_refused
 
-__all__ = ["check_connectors", "connector_of", "empty_sources", "look_at_sources", "make_sinks", "take_sources"]
+__all__ = [
+    "check_connectors",
+    "connector_of",
+    "empty_sources",
+    "look_at_sources",
+    "make_sinks",
+    "reach",
+    "take_sources",
+]
 
 _CONNECTORS: Mapping[str, Connector] = {
     one.kind: one
@@ -50,6 +58,15 @@ def _known(options: Options, error: type[VscRuntimeError], does: str) -> Connect
     if kind not in _CONNECTORS:
         raise error(f"{options.place} {does} {kind!r}, an unknown connector")
     return _CONNECTORS[kind]
+
+
+def reach(resolved: Plan, fresh: bool) -> None:
+    """Refuses, without Spark, what is seen of the sinks of a resolved plan by asking for them, and of the sources if
+    the checkpoint is `fresh`; changes nothing."""
+    for node in resolved.sources if fresh else ():
+        connector_of(node.source.connector.kind).reach_source(node, Options.of_source(node))
+    for sink in resolved.sinks:
+        connector_of(sink.connector.kind).reach_sink(sink, resolved.node(sink.node))
 
 
 def look_at_sources(spark: SparkSession, resolved: Plan) -> None:

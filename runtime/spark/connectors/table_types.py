@@ -12,10 +12,11 @@ from pyspark.sql import types as spark
 
 from vsc.plan.types import STRING, TIMESTAMP, ArrayType, DataType, DecimalType, Field, MapType, ScalarType, StructType
 
-__all__ = ["columns_by_name", "fits", "gives", "holds", "misfits"]
+__all__ = ["INTEGER_DIGITS", "columns_by_name", "fits", "gives", "holds", "misfits"]
 
 _WIDTHS = ("tinyint", "smallint", "int", "bigint"), ("float", "double")
-_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+"""The most decimal digits of each integer type, by its name."""
 
 
 def holds(type: DataType, column: spark.DataType) -> bool:
@@ -52,7 +53,7 @@ def fits(narrow: DataType, wide: DataType) -> bool:
         case ScalarType(one), ScalarType(other):
             return one == other or any(one in chain and other in chain[chain.index(one) :] for chain in _WIDTHS)
         case ScalarType(name), DecimalType(precision, scale):
-            return name in _DIGITS and precision - scale >= _DIGITS[name]
+            return name in INTEGER_DIGITS and precision - scale >= INTEGER_DIGITS[name]
         case DecimalType(), DecimalType():
             return wide.scale >= narrow.scale and wide.precision - wide.scale >= narrow.precision - narrow.scale
         case ArrayType(), ArrayType():

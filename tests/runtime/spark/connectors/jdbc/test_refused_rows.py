@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from types import SimpleNamespace
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
 
 from servers.postgres import PostgresServer
 from vsc.plan.nodes import Connector
-from vsc.plan.types import BIGINT, BOOLEAN, STRING, DataType
+from vsc.plan.types import BIGINT, BOOLEAN, FLOAT, STRING, ArrayType, DataType
+from vsc.runtime.errors import RefusedRowError
 from vsc.runtime.spark.connectors.jdbc_copy import Copy
 from vsc.runtime.spark.connectors.jdbc_database import Database
 from vsc.runtime.spark.connectors.jdbc_epochs import RefusedRows
-from vsc.runtime.spark.connectors.jdbc_merge import Merge, merged
+from vsc.runtime.spark.connectors.jdbc_merge import Merge, merged, together
 from vsc.runtime.spark.connectors.jdbc_table import found_table
 from vsc.runtime.spark.options import Options
+from vsc.runtime.values import to_array
 
 COLUMNS: tuple[tuple[str, DataType], ...] = (("k", STRING), ("n", BIGINT), ("ok", BOOLEAN))
 CHECK = 'new row for relation "rates" violates check constraint "rates_n_check"'
@@ -85,30 +89,106 @@ def test_nothing_is_refused(server: PostgresServer) -> None:
     assert bring(server, [("a", 1, False), ("a", 2, False)], upsert=True) == ({}, [("a", 2)])
 
 
-def test_texts_with_a_nul(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a task copies them, among rows that are stored."""
+def staged(
+    server: PostgresServer,
+    monkeypatch: pytest.MonkeyPatch,
+    columns: tuple[tuple[str, DataType], ...],
+    rows: list[tuple[Any, ...]],
+    keys: int,
+    keeps: bool,
+) -> dict[int, Any]:
+    """What is refused of rows that a task copies, by their number in it. With `keys` they are changes of a table, which
+    end in whether they delete."""
     task = SimpleNamespace(taskAttemptId=lambda: 1, partitionId=lambda: 2)
     monkeypatch.setattr(TaskContext, "get", lambda: task)
     spark = (("user", "vsc"), ("password", server.password))
     database = Database.of(Options("here", Connector("jdbc", (("url", server.url()),), spark)))
-    columns = (("k", STRING), ("more", STRING), ("n", BIGINT))
-    rows = [("a", 'b\\"', 1), ("a\0", None, 2), ("c", "\0\n", None), (None, "\\0", 4)]
-    names = ["k", "more", "n"]
-    batch = pa.RecordBatch.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
-    server.query("create table rates (k text, more text, n bigint)")
+    arrays = [to_array([row[i] for row in rows], type) for i, (_, type) in enumerate(columns)]
+    if keys:
+        arrays.append(pa.array(["delete" if row[-1] else "update" for row in rows]))
+    batch = pa.RecordBatch.from_arrays(arrays, names=[f"c{i}" for i in range(len(arrays))])
     with server.connect() as connection:
         table = found_table(connection, "rates", "sink", ("r",))
         assert table is not None
-        merge = Merge(table, "public.staged", columns, 1, False)
-        connection.execute(f"create table staged ({merge.staging_columns})")
-        copy = Copy(database, merge, "here", keeps=True)
+        merge = Merge(table, "public.staged", columns, max(keys, 1), bool(keys))
+        connection.execute(f"drop table if exists staged; create table staged ({merge.staging_columns})")
+        copy = Copy(database, merge, "here", keeps)
         assert [told.to_pylist() for told in copy([batch])] == [[{"attempt": 1}]]
         with connection.transaction():
-            found = merged(connection, merge, [1])
-    first = 2 << 40
+            if keeps:
+                return {number - (2 << 40): row for number, row in merged(connection, merge, [1]).items()}
+            merge.apply(connection, merge.staged([1]))
+    return {}
+
+
+def test_texts_with_a_nul(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a task copies them, among rows that are stored."""
+    columns = (("k", STRING), ("more", STRING), ("n", BIGINT))
+    rows = [("a", 'b\\"', 1), ("a\0", None, 2), ("c", "\0\n", None), (None, "\\0", 4)]
+    server.query("create table rates (k text, more text, n bigint)")
+    found = staged(server, monkeypatch, columns, rows, 0, keeps=True)
     problem = "the text in column '{}' has a NUL character, which PostgreSQL refuses"
-    assert {number - first: (row.key, row.value, row.message) for number, row in found.items()} == {
+    assert {number: (row.key, row.value, row.message) for number, row in found.items()} == {
         1: ('{"k":"a\\u0000"}', '{"n":2}', problem.format("k")),
         2: ('{"k":"c"}', '{"more":"\\u0000\\n"}', problem.format("more")),
     }
     assert server.query("select * from rates order by n") == [rows[0], rows[3]]
+
+
+ONE, OTHER = "00000000-0000-0000-0000-00000000000a", "{00000000-0000-0000-0000-00000000000A}"
+
+
+def test_a_uuid_in_another_spelling_does_not_touch_its_twin(
+    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.query(f"create table rates (k uuid primary key, v uuid); insert into rates values ('{ONE}')")
+    columns = (("k", STRING), ("v", STRING))
+    problem = (
+        "the key in column 'k' is not a uuid in PostgreSQL's spelling (lower case, four hyphens), so that another text "
+        "could mean the same row"
+    )
+    twins = [(OTHER, None, True), (ONE.upper(), ONE, False), ("none", None, False), (ONE[:-1] + "b", OTHER, False)]
+    found = staged(server, monkeypatch, columns, twins, 1, keeps=True)
+    assert {number: (json.loads(row.key)["k"], row.message) for number, row in found.items()} == {
+        0: (OTHER, problem), 1: (ONE.upper(), problem), 2: ("none", problem),
+    }  # fmt: skip
+    assert server.query("select k::text, v::text from rates order by k") == [(ONE, None), (ONE[:-1] + "b", ONE)]
+    with pytest.raises(RefusedRowError) as raised:
+        staged(server, monkeypatch, columns, twins[:1], 1, keeps=False)
+    assert raised.value.message == f"here: the row of k = '{OTHER}': {problem}"
+
+
+def test_keys_that_only_the_table_can_refuse(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.query("create table rates (k text primary key, n bigint); create unique index on rates (lower(k))")
+    long = "".join(hashlib.sha256(bytes([i])).hexdigest() for i in range(99))  # incompressible, and too long to index
+    rows = [("A", 1, False), (long, 2, False), ("a", 3, False), ("b", 4, False)]
+    found = staged(server, monkeypatch, (("k", STRING), ("n", BIGINT)), rows, 1, keeps=True)
+    assert sorted(json.loads(row.key)["k"] for row in found.values()) == [long, "a"]
+    assert "index row size" in found[1].message and "(lower(k))=(a) already exists" in found[2].message
+    assert server.query("select k, n from rates order by k") == [("A", 1), ("b", 4)]
+
+
+def test_rows_that_are_refused_only_together(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.query("create table rates (k text, n bigint)")
+    server.query("""
+    create function one() returns trigger language plpgsql as $$ begin
+      if (select count(*) from new) > 1 then raise 'one at a time'; end if; return null; end $$;
+    create trigger t after insert on rates referencing new table as new for each statement execute function one()
+    """)
+    columns = (("k", STRING), ("n", BIGINT))
+    with pytest.raises(psycopg.Error) as raised:
+        staged(server, monkeypatch, columns, [("a", 1), ("b", 2)], 0, keeps=False)
+    with server.connect() as connection:
+        table = found_table(connection, "rates", "sink", ("r",))
+        assert table is not None
+        merge = Merge(table, "public.staged", columns, 1, False)
+        assert merge.refused(connection, [1], "here") is None
+        assert together(merge, raised.value, "here").message == (
+            "here: the table 'public.rates' takes each row of the epoch, but not all of them at once: one at a time"
+        )
+
+
+def test_a_float_is_the_same_number_as_a_double(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.query("create table rates (k float8, many float8[])")
+    staged(server, monkeypatch, (("k", FLOAT), ("many", ArrayType(FLOAT))), [(0.1, [0.1, None])], 0, keeps=False)
+    assert server.query("select * from rates") == [(0.10000000149011612, [0.10000000149011612, None])]
