@@ -20,16 +20,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.changes import Change, Verdict, in_words
 from vsc.plan.nodes import Plan
-from vsc.runtime.errors import CheckpointError, ConfigurationError, VscRuntimeError
+from vsc.runtime.errors import CheckpointError, VscRuntimeError
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.rows import latest_times
-from vsc.runtime.spark.bad_rows import BadRows, MaxBad
+from vsc.runtime.spark.bad_rows import BadRows
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka_client import KafkaGroups
 from vsc.runtime.spark.connectors.kafka_topics import TopicLook
-from vsc.runtime.spark.connectors.registry import check_connectors, look_at_sources, make_sinks, reach, take_sources
+from vsc.runtime.spark.connectors.registry import look_at_sources, make_sinks, reach, take_sources
 from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.delivery import delivery
@@ -44,9 +44,9 @@ from vsc.runtime.spark.local_folder import LocalFolders, new_run
 from vsc.runtime.spark.missing_columns import MissingColumns
 from vsc.runtime.spark.moved import follow_logs, follow_schemas
 from vsc.runtime.spark.observed import observed
-from vsc.runtime.spark.options import resolve_plan
 from vsc.runtime.spark.pace import PROPERTY, Pacer
 from vsc.runtime.spark.pipeline import pipeline
+from vsc.runtime.spark.preflight import check
 from vsc.runtime.spark.progress import Tracker
 from vsc.runtime.spark.refusals import Refusals
 from vsc.runtime.spark.running_query import Epochs, RunningQuery
@@ -159,31 +159,6 @@ def start(
     return RunningQuery(
         started.query, started.why, lambda query, own: epochs.status(query, own, started.writer.running)
     )
-
-
-def check(
-    plan: Plan,
-    variables: Mapping[str, str],
-    trigger: str,
-    max_idle: str | None = None,
-    max_bad: str | None = None,
-    default_local: bool = True,
-) -> Plan:
-    """Refuses what can be refused without Spark; returns the plan with its variables resolved.
-
-    `default_local`: paths without a scheme are on this machine.
-    """
-    if max_bad is not None:
-        MaxBad.of(max_bad)
-    spark_trigger(trigger)
-    if max_idle is not None and idle_ms(max_idle) and ends(trigger):
-        raise ConfigurationError(
-            f"--max-idle {max_idle}: with the trigger {trigger} there is no waiting for new input",
-            "use it with a duration as trigger, such as --trigger '10 seconds'",
-        )
-    resolved = resolve_plan(plan, variables)
-    check_connectors(resolved, default_local)
-    return resolved
 
 
 def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:

@@ -69,7 +69,7 @@ def execute(args: argparse.Namespace) -> int:
 def _spark(options: SparkOptions, plan: Plan, given: Mapping[str, str]) -> str:
     need_packages("vsc compile --emit spark")
     from vsc.runtime.errors import VscRuntimeError
-    from vsc.runtime.spark.query import check
+    from vsc.runtime.spark.preflight import check
 
     try:
         check(plan, given, "available-now", default_local=options.default_is_local)

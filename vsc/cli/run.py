@@ -168,8 +168,8 @@ def _on_spark(
     from vsc.runtime.errors import VscRuntimeError
     from vsc.runtime.operators.context import RunOptions
     from vsc.runtime.spark.connectors.registry import reach
-    from vsc.runtime.spark.query import check
-    from vsc.runtime.spark.runner import Run
+    from vsc.runtime.spark.job import Run
+    from vsc.runtime.spark.preflight import check
     from vsc.runtime.spark.session import tell_overridden
 
     job = Run(

@@ -64,7 +64,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _upgraded(args: argparse.Namespace, plan: Plan, options: SparkOptions, given: Mapping[str, str]) -> int:
     from vsc.runtime.errors import VscRuntimeError
-    from vsc.runtime.spark.query import check
+    from vsc.runtime.spark.preflight import check
     from vsc.runtime.spark.upgrade import Upgrade, settled_positions, upgrade
 
     local = options.default_is_local

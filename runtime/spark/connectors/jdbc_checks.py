@@ -1,7 +1,7 @@
 """What a table of a database must be like for a source or a sink, and what the user must be allowed.
 
 Guarantees: what is refused here is refused before a row is read, with the column and both types in the message, and
-the statement that mends it in the help; nothing is changed.
+the statement that fixes it in the help; nothing is changed.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def check_table(
                 f"cast it in the topology, or change the column: {altered}",
             )
         if name in key and merges_keys(type, column):
-            what = "has a collation" if not column.deterministic else f"is {column.type} there"
+            what = f"is {column.type} there, which" if column.deterministic else "has a collation that"
             raise DatabaseTableError(
-                f"{where}: the key column '{name}' {what} that treats different keys as equal",
+                f"{where}: the key column '{name}' {what} treats different keys as equal",
                 f'change the column: {altered} collate "C"',
             )
     for column in table.columns.values():

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.spark.support import compiled
+from vsc.cli import main
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark import claim as claims
 from vsc.runtime.spark.claim import _BeatingClaim
@@ -174,6 +175,37 @@ def running(plan: Any, spark: Any, checkpoint: Path) -> Iterator[Any]:
         yield query
     finally:
         query.stop()
+
+
+def test_a_checkpoint_in_use_is_refused_without_a_jvm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("vsc.cli.run._run", lambda *_: 42)
+    monkeypatch.setattr("vsc.cli.run.check_java", lambda: None)
+    (tmp_path / "t.vdsl").write_text(TOPOLOGY)
+    run = ["run", str(tmp_path / "t.vdsl"), "--checkpoint", str(tmp_path / "ck"), "--progress", "none"]
+    lock = tmp_path / "ck/vsc/claim.lock"
+    claims.check_unclaimed(str(tmp_path / "ck"))  # which is not there yet
+    lock.parent.mkdir(parents=True)
+    lock.write_text(json.dumps(claims._me()))
+    assert main(run) == 42
+    holder = locked_elsewhere(lock)
+    assert holder
+    try:
+        assert main(run) == 1
+        words = f"the checkpoint {tmp_path}/ck is in use by another query: process {os.getpid()} on "
+        assert words in capsys.readouterr().err
+        with pytest.raises(CheckpointError, match="is in use by another query"):
+            claims.check_unclaimed(str(tmp_path / "ck"), reads=True)
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        lock.write_text(json.dumps({**claims._me(), "pid": gone.pid}))
+        assert main(run) == 42  # its JVM is about to end
+    finally:
+        holder.kill()
+        holder.wait()
+    lock.write_text(json.dumps(claims._me()))
+    assert main(run) == 42
 
 
 @pytest.mark.spark

@@ -72,19 +72,19 @@ def test_servers_and_databases(
     assert "the table 'public.rates' has no column 'rate' (double)" in refused()
 
 
-def test_the_statement_that_mends_a_table_for_a_sink(
+def test_the_statement_that_fixes_a_table_for_a_sink(
     folder: Path, server: PostgresServer, reader: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.query("create table rates (currency varchar(3) primary key)")
-    mended = []
+    fixed = []
     for _ in range(6):
         status, said = run(server, capsys, "sink", user="reader", pw="r")
         if status == SPARK_STARTS:
             break
         statement = said[min(said.index(word) for word in ("alter table", "grant ") if word in said) :]
-        mended.append(statement)
+        fixed.append(statement)
         server.query(statement)
-    assert mended == [
+    assert fixed == [
         "alter table public.rates add column rate double precision",
         "alter table public.rates alter column currency type text",
         "grant insert, update, delete, select on public.rates to reader",
