@@ -124,7 +124,7 @@ def _with_nul(columns: Sequence[pa.Array]) -> Mask:
 
 
 def _otherwise_spelled(keys: Sequence[pa.Array], count: int) -> Mask:
-    """The rows of which a key is no uuid as PostgreSQL writes it."""
+    """The rows of which a key is not a uuid as PostgreSQL writes it."""
     bad: Mask = np.zeros(count, dtype=np.bool_)
     for column in keys:
         bad |= ~pc.fill_null(is_spelled(column), True).to_numpy(zero_copy_only=False)
