@@ -229,6 +229,7 @@ def test_how_many_are_lost(begins: dict[int, int], ends: dict[int, int], first: 
         ({0: 5}, {0: 9}, {0: 7}, 0),
         ({0: 5}, {0: 9, 1: 4}, {0: 0, 1: 0}, 5),  # what is a new partition is read whole
         ({0: 5, 1: 5}, {0: 9}, {0: 0}, 5),
+        ({0: 5, 1: 5}, {0: 9, 1: 9}, {0: 0}, 5),  # Spark still goes by the partitions of the old one
     ],
 )
 def test_how_many_of_a_new_topic_are_skipped(
