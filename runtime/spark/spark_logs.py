@@ -61,6 +61,8 @@ class SparkLogs:
             raise self._missing(f"offsets/{done}", done)
         if newest >= 0 and (newest > 0 or commits) and max(commits, default=-1) < newest - 1:
             raise self._missing(f"commits/{newest - 1}", newest - 1)
+        if newest > 0 and newest - 1 not in offsets:  # Spark reads the newest two
+            raise self._missing(f"offsets/{newest - 1}", newest - 1)
         if newest >= 0 and not self._files.exists("metadata"):
             raise CheckpointError(f"{self._files.path('metadata')} is missing", "restore the checkpoint's folder")
         if self._files.exists("metadata"):  # not yet, if the first run was ended before Spark began

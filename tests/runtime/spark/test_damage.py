@@ -92,6 +92,11 @@ def flip(path: Path) -> None:
     path.write_bytes(data)
 
 
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+    path.with_name(f".{path.name}.crc").unlink()
+
+
 def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # as a copy that lost it
@@ -110,12 +115,14 @@ BACK = r"go back: vsc run with --back-to {} .*kept: 0 to"
         ("offsets/4", flip, "offsets/4 is damaged: .*Checksum", BACK.format(3)),
         ("offsets/4", cut, "offsets/4 is damaged: it is truncated", BACK.format(3)),
         ("offsets/4", gone, "offsets/4 is missing", BACK.format(3)),
+        ("offsets/3", gone, "offsets/3 is missing", BACK.format(2)),
         ("commits/4", flip, "commits/4 is damaged: .*Checksum", BACK.format(3)),
         ("commits/4", cut, "commits/4 is damaged", BACK.format(3)),
         ("sources/1/2", flip, "sources/1/2 is damaged: .*Checksum", BACK.format(1)),
         ("sources/1/2", cut, "sources/1/2 is damaged: it is truncated", BACK.format(1)),
         ("sources/1/2", gone, "sources/1/2 is missing", BACK.format(1)),
         ("metadata", flip, "metadata is damaged: .*Checksum", "restore"),
+        ("metadata", empty, "metadata is damaged: it is empty", "restore"),
         ("metadata", gone, "metadata is missing", "restore"),
         ("metadata", cut, "metadata is damaged", "restore"),
         ("vsc/identity.json", flip, "identity.json is damaged", "restore"),
