@@ -186,7 +186,7 @@ class Protocol(RuleBasedStateMachine):
             other.rename(one)
             aside.rename(other)
         for folder in folders:
-            if what == "damaged":
+            if what == "damaged" and folder.is_dir():  # who dies may have removed it
                 (folder / "half-removed").touch()
             elif what == "stale" and folder in self.saved:
                 self.store.put(folder, self.saved[folder])
