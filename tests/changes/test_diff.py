@@ -268,6 +268,7 @@ def test_annotations_escape_what_github_reads() -> None:
     assert "is `amount %25 2 = 0`" in render(compare(*plans), "github", "t.vdsl")
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_compared_without_recursion() -> None:
     def chain(least: int) -> str:
         filters = "".join(f"stream n{i + 1} = filter n{i} where a > {i}; " for i in range(1500))

@@ -84,6 +84,7 @@ class Query:
         return sum(len(c) for b in self.blobs.values() for c in b.chunks.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOPOLOGIES)
 def test_what_has_an_end_leaves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "FOLD_BYTES", 4000)

@@ -115,6 +115,7 @@ def spilled(stage: OneStage) -> int:
     return sum("." in b.name for b in Manifest.load(stage.text()).blobs if b.kind == "changelog")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "at_one_time"), [("orders", False), ("rates", False), ("orders", True)])
 def test_a_fourfold_backlog_needs_no_more_memory(
     source: str, at_one_time: bool, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

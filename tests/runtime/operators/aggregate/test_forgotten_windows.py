@@ -52,6 +52,7 @@ def test_a_window_forgotten_as_it_closes_is_not_found_by_what_comes_later(togeth
     assert sorted((time, values) for _, time, values in seen) == [(5, "(None,)"), (57, "(8,)"), (57, "(None,)")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("final", [True, False])
 @pytest.mark.parametrize("window", [*MOVING, *FIXED])
 @pytest.mark.parametrize("seed", range(4))

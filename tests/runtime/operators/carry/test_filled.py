@@ -52,6 +52,7 @@ def given(old: str, new: str, before: int = 1, after: int = 1, **how: Any) -> Ch
     return changed(old, new, FIRST, renamed, before, after, later_stage=Waits, **how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (2, 5), (4, 1)])
 @pytest.mark.parametrize("name", sorted(GIVEN))
 def test_it_is_as_if_it_had_always_been_there(name: str, before: int, after: int) -> None:

@@ -112,6 +112,7 @@ PROMISED: dict[str, tuple[str, str, dict[str, str]]] = {
 PARTITIONS = [pytest.param(1, 1, marks=pytest.mark.slow), (2, 5), pytest.param(4, 1, marks=pytest.mark.slow)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), PARTITIONS)
 @pytest.mark.parametrize("change", sorted(PROMISED))
 def test_it_is_as_if_it_had_always_been_so(change: str, before: int, after: int) -> None:

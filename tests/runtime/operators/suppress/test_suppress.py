@@ -60,6 +60,7 @@ def histories(draw: st.DrawFn, sources: list[str]) -> list[list[EpochRow]]:
     return [every[a:b] for a, b in pairwise(marks)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("form", TOPOLOGIES)
 @settings(max_examples=8, deadline=None)
