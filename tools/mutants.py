@@ -61,6 +61,7 @@ AREAS = {
     "aggregate": Area(
         ("runtime/operators/aggregate",),
         (*_RANDOM, "tests/runtime/operators/aggregate"),
+        slow=True,
     ),
     "joins": Area(
         (
@@ -83,6 +84,7 @@ AREAS = {
             "runtime/operators/aggregate/windows/time_windows.py",
         ),
         (*_RANDOM, "tests/runtime/operators/aggregate"),
+        slow=True,
     ),
 }  # fmt: skip
 

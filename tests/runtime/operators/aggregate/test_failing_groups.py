@@ -84,6 +84,13 @@ def test_as_record_by_record(calls: str, window: str, store: str) -> None:
     compare(plan_of(calls, window, store), 1)
 
 
+@pytest.mark.parametrize("window", [window for window in WINDOWS if window != "none"])
+def test_results_know_the_bounds_of_their_window(window: str) -> None:
+    items = "10 / (count(*) - 3) as a, unix_millis(window_start) as b, unix_millis(window_end) as c"
+    made = f"aggregate s group by k {WINDOWS[window]} select {items}"
+    compare(compile_topology(f"stream s {COLUMNS}; table o = {made}; sink o to memory ();", path="t.vdsl"), 1)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_one_hot_key(seed: int) -> None:
     for calls, window, store in (("item", "none", "versioned"), ("kept", "none", "plain"), ("kept", "hopping", "kept")):
