@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vsc.plan import expressions
 from vsc.plan.nodes import Item
-from vsc.plan.types import BIGINT, INT, SMALLINT, TIMESTAMP, TINYINT
+from vsc.plan.types import BIGINT, INT, SMALLINT, TIMESTAMP, TINYINT, quoted_name
 
 __all__ = ["PER_MILLISECOND", "YEAR_1990", "in_milliseconds", "likely_unit", "unit_help"]
 
@@ -55,8 +55,7 @@ def _is_integer(expr: expressions.Expr) -> bool:
 
 def _bigint(column: expressions.Expr) -> str:
     assert isinstance(column, expressions.Column)
-    name = "`" + column.name.replace("`", "``") + "`"
-    name = column.name if column.name.isidentifier() else name
+    name = quoted_name(column.name)
     return name if column.type == BIGINT else f"cast({name} as bigint)"
 
 

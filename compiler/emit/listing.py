@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Set
 from dataclasses import fields
 
@@ -35,22 +34,21 @@ from vsc.plan import (
     ToTable,
 )
 from vsc.plan.keyless import nullable_keys
+from vsc.plan.types import quoted_name
 from vsc.plan.words import duration, window
 
 __all__ = ["emit_topology"]
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-
 
 def emit_topology(plan: Plan) -> str:
     """The nodes with kind, key, columns, types, versioned status and its reason, store and stage; then the sinks."""
-    blocks, nullable = [f"topology {_name(plan.name)}"], nullable_keys(plan)
+    blocks, nullable = [f"topology {quoted_name(plan.name)}"], nullable_keys(plan)
     for node in plan.nodes:
         if node in plan.dead_letters:
             continue
         stages = [stage.id for stage in plan.stages if node.name in stage.nodes]
         lines = [
-            f"{node.kind} {_name(node.name)}",
+            f"{node.kind} {quoted_name(node.name)}",
             *(f"  {key:<9} {text}" for key, text in _facts(node, stages, nullable[node.name])),
         ]
         blocks.append("\n".join(lines))
@@ -64,9 +62,9 @@ def _written(plan: Plan, sink: Sink) -> str:
     """What a sink writes, a node or lost records, in the language's words."""
     match plan.node(sink.node).operation:
         case DeadLetters(lost=lost, of=of):
-            return lost if of is None else f"{lost} of {_name(of)}"
+            return lost if of is None else f"{lost} of {quoted_name(of)}"
         case _:
-            return _name(sink.node)
+            return quoted_name(sink.node)
 
 
 def _facts(node: Node, stages: list[int], nullable: Set[str]) -> Iterator[tuple[str, str]]:
@@ -75,14 +73,14 @@ def _facts(node: Node, stages: list[int], nullable: Set[str]) -> Iterator[tuple[
     yield "columns", _columns(node.schema.value)
     if node.status is not None:
         word = "versioned" if node.status.versioned else "unversioned"
-        yield "status", f"{word}: {node.status.reason} (decided by {_name(node.status.decided_by)})"
+        yield "status", f"{word}: {node.status.reason} (decided by {quoted_name(node.status.decided_by)})"
     if node.store is not None:
         yield "store", _store(node.store)
     yield ("stage" if len(stages) == 1 else "stages"), ", ".join(map(str, stages))
 
 
 def _operation(node: Node) -> Iterator[tuple[str, str]]:
-    inputs = [_name(name) for name in node.inputs]
+    inputs = [quoted_name(name) for name in node.inputs]
     match node.operation:
         case Source(connector=connector, timestamp=timestamp, delete_when=delete_when):
             yield "from", _connector(connector)
@@ -165,18 +163,20 @@ def _held_back(suppress: Suppress) -> str:
 
 
 def _items(items: tuple[Item, ...]) -> str:
-    shown = (_one_line(i.text) + ("" if i.text.split(".")[-1] == i.name else f" as {_name(i.name)}") for i in items)
+    shown = (
+        _one_line(i.text) + ("" if i.text.split(".")[-1] == i.name else f" as {quoted_name(i.name)}") for i in items
+    )
     return ", ".join(shown) or "nothing but the key"
 
 
 def _columns(columns: tuple[Column, ...], nullable: Set[str] = frozenset()) -> str:
     """Columns and their types; of a key, also which may be null."""
-    shown = (f"{_name(c.name)} {c.type}{' or null' if c.name in nullable else ''}" for c in columns)
+    shown = (f"{quoted_name(c.name)} {c.type}{' or null' if c.name in nullable else ''}" for c in columns)
     return ", ".join(shown) or "none"
 
 
 def _store(store: Store) -> str:
-    text = f"{_name(store.name)} {store.kind}"
+    text = f"{quoted_name(store.name)} {store.kind}"
     if store.retention is not None and store.segment is not None and store.grace is not None:
         text += (
             f" (retention = {duration(store.retention)}, segment = {duration(store.segment)}, "
@@ -195,10 +195,6 @@ def _literal(value: str | int | float | bool) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
-
-
-def _name(name: str) -> str:
-    return name if _PLAIN.match(name) else "`" + name.replace("`", "``") + "`"
 
 
 def _one_line(text: str) -> str:

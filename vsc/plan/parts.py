@@ -8,7 +8,7 @@ from typing import Literal as Choice
 
 from vsc.plan.expressions import Expr
 from vsc.plan.record import record
-from vsc.plan.types import DataType
+from vsc.plan.types import DataType, quoted_name
 
 __all__ = ["VALID_FROM", "VALID_TO", "Column", "Connector", "Item", "Schema", "Status", "Store", "column_list"]
 
@@ -72,7 +72,7 @@ class Status:
 
 def column_list(names: Iterable[str]) -> str:
     """The value of an option that names columns: as they are written in a topology."""
-    return ", ".join(name if name.isidentifier() else "`" + name.replace("`", "``") + "`" for name in names)
+    return ", ".join(map(quoted_name, names))
 
 
 def _columns_of(text: str) -> tuple[str, ...]:

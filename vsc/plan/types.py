@@ -34,6 +34,7 @@ __all__ = [
     "ScalarType",
     "StructType",
     "parse_type",
+    "quoted_name",
 ]
 
 
@@ -98,7 +99,7 @@ class StructType:
     fields: tuple[Field, ...]
 
     def __str__(self) -> str:
-        return "struct<" + ",".join(f"{_quoted(f.name)}:{f.type}" for f in self.fields) + ">"
+        return "struct<" + ",".join(f"{quoted_name(f.name)}:{f.type}" for f in self.fields) + ">"
 
 
 DataType = ScalarType | DecimalType | ArrayType | MapType | StructType
@@ -204,7 +205,8 @@ class _Reader:
         return int(token)
 
 
-def _quoted(name: str) -> str:
+def quoted_name(name: str) -> str:
+    """A name as a topology has it: in backticks if it is not a plain word."""
     return name if _PLAIN_NAME.match(name) else "`" + name.replace("`", "``") + "`"
 
 
