@@ -91,7 +91,7 @@ def _tell(options: Options, gone: list[str]) -> None:
     shown = ", ".join(gone[:_SHOWN]) + (f" and {len(gone) - _SHOWN:,} more" if len(gone) > _SHOWN else "")
     what = f"{counted(len(gone), 'file')} that Spark had listed for this epoch"
     are = "is" if len(gone) == 1 else "are"
-    if options.spark_flag(IGNORED):
+    if options.spark_word(IGNORED) == "true":
         _log.warning(f"{options.place}: {what} {are} gone, with all rows: {shown}")
         return
     raise SourceError(

@@ -44,9 +44,9 @@ class Options:
         """Spark's own options, as text."""
         return {name: _text(value) for name, value in self.connector.spark_options}
 
-    def spark_flag(self, name: str) -> bool:
-        """Whether Spark's own option of that name, in whatever case, is 'true'."""
-        return any(value.lower() == "true" for given, value in self.spark.items() if given.lower() == name.lower())
+    def spark_word(self, name: str) -> str | None:
+        """Spark's own option of that name, in whatever case, in lower case; None if it is not given."""
+        return next((value.lower() for given, value in self.spark.items() if given.lower() == name.lower()), None)
 
     def text(self, name: str) -> str:
         """The value of a required option."""

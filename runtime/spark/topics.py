@@ -143,7 +143,7 @@ def skipped(begins: Offsets, ends: Offsets, first: Offsets) -> int:
 
 
 def _goes_on(options: Options) -> bool:
-    return any(name.lower() == OPTION.lower() and value.lower() == "false" for name, value in options.spark.items())
+    return options.spark_word(OPTION) == "false"
 
 
 def _recreated(options: Options) -> str:

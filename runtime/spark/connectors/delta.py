@@ -202,5 +202,5 @@ def _changed(table: pa.Table, keys: Sequence[str]) -> pa.Table:
 
 def _reads_feed(node: Node, options: Options) -> bool:
     """Whether the change feed is read: for a table, and for the times of its commits, unless the option says so."""
-    given = next((value for name, value in options.spark.items() if name.lower() == _FEED.lower()), None)
-    return node.kind == "table" or node.source.timestamp is None if given is None else given.lower() == "true"
+    given = options.spark_word(_FEED)
+    return node.kind == "table" or node.source.timestamp is None if given is None else given == "true"
