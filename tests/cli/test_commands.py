@@ -310,13 +310,19 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(COMMANDS) <= set(capsys.readouterr().out.split())
 
 
+def _check_fails(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """A bug of vsc's, with this text."""
+
+    def fail(*_: object) -> None:
+        raise KeyError(text)
+
+    monkeypatch.setattr("vsc.compiler.driver.check_topology", fail)
+
+
 def test_a_bug_ends_with_70_and_hides_its_traceback(
     good: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: object) -> None:
-        raise KeyError("oops")
-
-    monkeypatch.setattr("vsc.compiler.driver.check_topology", fail)
+    _check_fails(monkeypatch, "oops")
     monkeypatch.delenv("VSC_DEBUG", raising=False)
     assert main(["check", good]) == 70
     err = capsys.readouterr().err
@@ -329,10 +335,7 @@ def test_a_bug_ends_with_70_and_hides_its_traceback(
 def test_a_bug_report_has_no_values_of_variables(
     good: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: object) -> None:
-        raise KeyError("jdbc:postgresql://u:planted@h")
-
-    monkeypatch.setattr("vsc.compiler.driver.check_topology", fail)
+    _check_fails(monkeypatch, "jdbc:postgresql://u:planted@h")
     assert (
         main(["check", good, "--format=json", "--var", "password=planted", "--var=url=geheim=1", "--var", "no="]) == 70
     )
@@ -345,10 +348,7 @@ def test_a_bug_report_has_no_values_of_variables(
 def test_a_bug_report_has_no_values_of_the_environment_either(
     good: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: object) -> None:
-        raise KeyError("planted-1, planted-2 and postgresql://me:planted-3@h?password=planted-4&ssl=1")
-
-    monkeypatch.setattr("vsc.compiler.driver.check_topology", fail)
+    _check_fails(monkeypatch, "planted-1, planted-2 and postgresql://me:planted-3@h?password=planted-4&ssl=1")
     monkeypatch.setenv("smallest", "planted-1")  # the topology uses it
     monkeypatch.setenv("SERVICE_TOKEN", "planted-2")
     for debug in ("", "1"):
@@ -356,7 +356,7 @@ def test_a_bug_report_has_no_values_of_the_environment_either(
         assert main(["check", good]) == 70
         err = capsys.readouterr().err
         assert "KeyError: '..., ... and postgresql://me:...@h?password=...&ssl=1'" in err
-        assert "planted" not in err.replace('raise KeyError("planted', "")
+        assert "planted" not in err
         assert ("Traceback" in err) is (debug == "1")
 
 
