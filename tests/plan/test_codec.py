@@ -109,6 +109,14 @@ def test_what_was_dumped_loads_as_the_same_plan() -> None:
     assert dump(load(dump(_plan()))) == dump(_plan())
 
 
+def test_a_plan_without_a_clock_is_one_of_before_and_goes_by_records() -> None:
+    plan = _plan()
+    assert plan.clock == "records" and "clock" not in json.loads(dump(plan))
+    of_input = dataclasses.replace(plan, clock="input")
+    assert json.loads(dump(of_input))["clock"] == "input" and load(dump(of_input)) == of_input
+    assert load(_changed("/clock", "records")) == plan
+
+
 def test_the_text_is_json_with_the_format_version_first_and_expressions_tagged() -> None:
     text = dump(_plan())
     document = json.loads(text)
@@ -136,6 +144,7 @@ def test_the_text_is_json_with_the_format_version_first_and_expressions_tagged()
         ("/extra", 1, "at /extra: no such member"),
         ("/nodes/0/a~b", 1, "at /nodes/0/a~0b: no such member"),
         ("/name", ..., "at the top: member 'name' is missing"),
+        ("/clock", "wall", "at /clock: expected one of 'input', 'records', found 'wall'"),
         ("/name", 3, "at /name: expected str, found 3"),
         ("/nodes", {}, "at /nodes: expected a list, found an object"),
         ("/nodes/0", None, "at /nodes/0: expected an object, found null"),

@@ -4,7 +4,8 @@ Guarantees: equal plans give equal text, byte for byte, whatever the hash seed. 
 evaluates nothing, accepts only what this format version knows and what fits together (`checking`), and says where in
 the document the first mistake is.
 
-Layout: a dataclass is an object with every field as a member, in the order of the class. A type is its DDL text. An
+Layout: a dataclass is an object with every field as a member, in the order of the class; `_LEFT_OUT` are left out at
+their defaults. A type is its DDL text. An
 expression is an object whose first member says what it is (``literal``, ``column``, ``cast``, ``call``). An object or
 list that fits on one line is written on one line; others are indented by two spaces.
 
@@ -43,6 +44,8 @@ _TAGS: dict[type, tuple[str, str]] = {
     exprs.Cast: ("arg", "cast"),
     exprs.Call: ("function", "call"),
 }
+# The fields that came later. Plans that do not use them are what they were: in checkpoints, to an older vsc, in hashes.
+_LEFT_OUT: dict[type, frozenset[str]] = {nodes.Plan: frozenset({"clock"})}
 _BY_TAG = {tag: cls for cls, (_, tag) in _TAGS.items()}
 _OPERATIONS: dict[str, type] = {cls.__dataclass_fields__["op"].default: cls for cls in get_args(nodes.Operation)}
 
@@ -91,8 +94,11 @@ def _encode(value: object) -> Any:
         first = field or ("op" if "op" in names else names[0])
         names.remove(first)
         members = {}  # loops here and below, not comprehensions: each would add a frame to a deep recursion
+        left_out = _LEFT_OUT.get(type(value), ())
         for name in (first, *names):
-            members[tag if name == field else name] = _encode(getattr(value, name))
+            found = getattr(value, name)
+            if name not in left_out or found != value.__dataclass_fields__[name].default:
+                members[tag if name == field else name] = _encode(found)
         return members
     if isinstance(value, tuple):
         items = []
@@ -168,6 +174,8 @@ def _decode_object(cls: type, value: object, path: str) -> Any:
     found = {}
     for name, (field, decoder) in decoders.items():
         if name not in value:
+            if name in _LEFT_OUT.get(cls, ()):
+                continue
             raise _error(path, f"member {name!r} is missing")
         found[field] = decoder(value[name], f"{path}/{name}")
     return cls(**found)

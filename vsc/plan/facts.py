@@ -37,7 +37,8 @@ class Facts:
 
     Records: if it `needs_key`, those with a null in their key are dropped (D26). It `moves` them to another key, and so
     out of the stage. It `branches` if it may give several records for one. It `waits` if it holds something until
-    stream time advances. It `begins_windows` if its key ends with a window's bounds.
+    stream time advances: at most `holds` ms beyond a record's time, and if it `holds_windows`, that long beyond the
+    window's end. It `begins_windows` if its key ends with a window's bounds.
 
     Columns: it `reads_all` columns of its first input, or else those that its expressions name; if it
     `hands_columns_on`, also those that its readers read. `of_first` are the members with expressions over the first
@@ -63,6 +64,8 @@ class Facts:
     begins_windows: Any = False
     branches: Any = False
     waits: Any = False
+    holds: Any = 0
+    holds_windows: Any = False
     reads_all = True
     hands_columns_on = False
     of_first: tuple[str, ...] = ()

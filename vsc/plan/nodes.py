@@ -116,13 +116,19 @@ class Stage:
 
 @record
 class Plan:
-    """A compiled topology. `variables` are the names of the variables that connector options still refer to."""
+    """A compiled topology. `variables` are the names of the variables that connector options still refer to.
+
+    `clock`: what stream time is (D25). ``input``: the highest event time of a node's sources at a record's place in
+    D12's order, the same in all partitions (`vsc.plan.clocks`). ``records``: Kafka's rule, the highest event time of
+    the records that have reached the node in its partition.
+    """
 
     name: str
     nodes: tuple[Node, ...]
     sinks: tuple[Sink, ...]
     stages: tuple[Stage, ...]
     variables: tuple[str, ...] = ()
+    clock: Choice["input", "records"] = "records"
 
     @property
     def sources(self) -> tuple[Node, ...]:

@@ -173,6 +173,11 @@ class StreamTableJoin(Facts):
     branches = waits
 
     @property
+    def holds(self) -> int:
+        """The grace."""
+        return self.grace or 0
+
+    @property
     def keeps(self) -> str | None:
         """With a grace: the records that wait."""
         return "waiting" if self.waits else None
@@ -371,6 +376,17 @@ class Window:
     advance: int
     grace: int
 
+    @property
+    def span(self) -> int:
+        """How far the end of a window can be behind the time of its result. A session's end is that time."""
+        return 0 if self.kind == "session" else self.size
+
+    @property
+    def held(self) -> int:
+        """How far stream time is ahead of a result when the window closes, at most."""
+        inclusive = self.kind in ("sliding", "session")  # still open at its end plus grace
+        return self.size + self.grace + inclusive
+
 
 @record
 class Aggregate(Facts):
@@ -405,6 +421,11 @@ class Aggregate(Facts):
     def waits(self) -> bool:
         """A final result waits for its window to close."""
         return self.final
+
+    @property
+    def holds(self) -> int:
+        """A final result, until its window closes."""
+        return self.window.held if self.final and self.window is not None else 0
 
     @property
     def of_all_rows(self) -> bool:
@@ -450,6 +471,16 @@ class Suppress(Facts):
     max_bytes: int | None
     when_full: Choice["emit", "fail"] | None
     op: Choice["suppress"] = "suppress"
+
+    @property
+    def holds(self) -> int:
+        """The wait."""
+        return self.wait
+
+    @property
+    def holds_windows(self) -> bool:
+        """If it waits for them to close."""
+        return self.until == "window_closes"
 
 
 @record

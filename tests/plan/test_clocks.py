@@ -1,0 +1,121 @@
+"""How nodes tell the time with the input's clock: whose clock it is, how far behind, and which stages wait for it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from vsc.compiler.driver import compile_topology
+from vsc.plan import Plan
+from vsc.plan.clocks import NodeClock, node_clocks, stepping
+
+SOURCES = """
+stream sales (sku string, country string, n int) from memory () key sku;
+stream returns (sku string, country string, n int) from memory () key sku;
+table prices (sku string, price double) from memory () key sku materialize versioned (retention = 7 days);
+global table names (country string, name string) from memory () key country;
+"""
+HOUR = 3_600_000
+
+
+def _plan(text: str) -> Plan:
+    return dataclasses.replace(compile_topology(SOURCES + text), clock="input")
+
+
+def _clock(text: str, name: str) -> NodeClock:
+    return node_clocks(_plan(text))[name]
+
+
+def test_a_join_with_a_table_goes_by_the_stream_and_holds_nothing_back_from_itself() -> None:
+    clocks = node_clocks(_plan("stream j = left join sales with prices grace 6 hours select n; sink j to memory ();"))
+    assert clocks["sales"] == NodeClock(frozenset({"sales"}), 0)
+    assert clocks["prices"] == NodeClock(frozenset({"prices"}), 0)
+    assert clocks["j"] == NodeClock(frozenset({"sales"}), 0)
+
+
+def test_what_comes_after_a_join_with_grace_is_behind_by_the_grace_and_a_global_table_adds_nothing() -> None:
+    text = """
+    stream j = left join sales with prices grace 6 hours select country, n;
+    stream g = join j with names on country select n, names.name;
+    table t = aggregate g group by name window tumbling (size = 1 day, grace = 1 hour) select sum(n) as n;
+    sink t to memory ();
+    """
+    assert _clock(text, "t") == NodeClock(frozenset({"sales"}), 6 * HOUR)
+
+
+def test_where_branches_meet_the_longest_hold_counts_and_all_sources() -> None:
+    text = """
+    stream j = left join sales with prices grace 6 hours select country, n;
+    stream both = merge j, returns;
+    table t = aggregate both group by country select count(*) as n;
+    sink t to memory ();
+    """
+    assert _clock(text, "both") == NodeClock(frozenset({"sales", "returns"}), 6 * HOUR)
+    assert _clock(text, "t") == NodeClock(frozenset({"sales", "returns"}), 6 * HOUR)
+
+
+@pytest.mark.parametrize(
+    ("window", "hold"),
+    [
+        ("tumbling (size = 100 ms, grace = 7 ms) emit final", 107),
+        ("hopping (size = 100 ms, advance = 10 ms, grace = 7 ms) emit final", 107),
+        ("sliding (difference = 100 ms, grace = 7 ms) emit final", 108),
+        ("session (gap = 100 ms, grace = 7 ms) emit final", 108),
+        ("tumbling (size = 100 ms, grace = 7 ms)", 0),
+    ],
+)
+def test_final_windows_hold_back_their_length_and_grace(window: str, hold: int) -> None:
+    text = f"""
+    table t = aggregate sales group by sku window {window} select count(*) as n;
+    stream changes = to_stream t;
+    sink changes to memory ();
+    """
+    assert _clock(text, "t").hold == 0
+    assert _clock(text, "changes").hold == hold
+
+
+@pytest.mark.parametrize(
+    ("window", "hold"),
+    [
+        ("tumbling (size = 100 ms, grace = 7 ms)", 107),
+        ("sliding (difference = 100 ms, grace = 7 ms)", 107),
+        ("session (gap = 100 ms, grace = 7 ms)", 107),
+    ],
+)
+def test_suppress_finds_the_window_far_above(window: str, hold: int) -> None:
+    text = f"""
+    table t = aggregate sales group by sku window {window} select count(*) as n, last(country) as country;
+    table big = filter t where n > 2;
+    table named = left join big with places on country select big.n, places.n as m;
+    table places = aggregate returns group by country select count(*) as n;
+    table final = suppress named until window closes;
+    table slower = suppress final until time limit 5 ms;
+    stream changes = to_stream slower;
+    sink changes to memory ();
+    """
+    assert _clock(text, "final") == NodeClock(frozenset({"sales", "returns"}), 0)
+    assert _clock(text, "slower").hold == hold
+    assert _clock(text, "changes") == NodeClock(frozenset({"sales", "returns"}), hold + 5)
+
+
+def test_the_nodes_of_dead_letters_have_no_clock() -> None:
+    assert _clock("sink sales to memory (); sink dropped to memory ();", "dropped") == NodeClock(frozenset(), 0)
+
+
+def test_only_stages_that_wait_are_told_the_time_of_the_sources_that_they_wait_for() -> None:
+    text = """
+    stream j = left join sales with prices grace 6 hours select country, n;
+    stream both = merge j, returns;
+    table t = aggregate both group by country select count(*) as n;
+    stream changes = to_stream t;
+    table days = aggregate changes group by n window tumbling (size = 1 day) emit final select count(*) as days;
+    sink days to memory ();
+    """
+    plan = _plan(text)
+    of = {name: stepping(plan, stage) for stage in plan.stages for name in stage.emits}
+    assert of["sales"] == frozenset()  # stage 0
+    assert of["j"] == frozenset({"sales"})
+    assert of["t"] == frozenset()
+    assert of["days"] == frozenset({"sales", "returns"})
+    assert {stepping(dataclasses.replace(plan, clock="records"), stage) for stage in plan.stages} == {frozenset()}

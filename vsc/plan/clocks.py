@@ -1,0 +1,60 @@
+"""How each node tells the time with `Plan.clock` ``input``, and which stages have to know that time passes (D25).
+
+The *input's clock* at a place in D12's order is the highest event time so far of a set of sources. A node's clock is
+that of the sources whose records drive it, less its *hold*: how long its records may have been held back above it, so
+that a record that was in time where it was read is in time there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vsc.plan.nodes import Node, Plan, Stage
+from vsc.plan.operations import Aggregate, Source
+from vsc.plan.record import record
+
+__all__ = ["NodeClock", "node_clocks", "stepping"]
+
+
+@record
+class NodeClock:
+    """A node's clock is that of `sources`, less `hold` ms. Only the nodes of dead letters have no `sources`."""
+
+    sources: frozenset[str]
+    hold: int
+
+
+def node_clocks(plan: Plan) -> Mapping[str, NodeClock]:
+    """The clock of each node, whatever `Plan.clock` is. Computed at each call, in a time that grows with the plan."""
+    nodes = {node.name: node for node in plan.nodes}
+    clocks: dict[str, NodeClock] = {}
+    held: dict[str, int] = {}
+    for node in plan.nodes:
+        own = {node.name} if isinstance(node.operation, Source) else ()
+        hold = max((held[name] for name in node.taken), default=0)
+        clocks[node.name] = NodeClock(frozenset(own).union(*(clocks[name].sources for name in node.taken)), hold)
+        held[node.name] = hold + _held_back(node, nodes)
+    return clocks
+
+
+def stepping(plan: Plan, stage: Stage) -> frozenset[str]:
+    """The sources whose clock `stage` has to know, even where it gets none of their records: something in it waits
+    for that clock."""
+    if plan.clock == "records" or stage.id == 0:
+        return frozenset()
+    clocks = node_clocks(plan)
+    return frozenset().union(*(clocks[name].sources for name in stage.nodes if plan.node(name).operation.waits))
+
+
+def _held_back(node: Node, nodes: Mapping[str, Node]) -> int:
+    """How long, in ms, the node itself holds a record back at most."""
+    span = _window_span(node, nodes) if node.operation.holds_windows else 0
+    return int(node.operation.holds) + span
+
+
+def _window_span(node: Node, nodes: Mapping[str, Node]) -> int:
+    """The `Window.span` of a windowed table: the windows that are joined in it are all alike."""
+    while node.inputs and not node.operation.begins_windows:
+        node = nodes[node.inputs[0]]
+    operation = node.operation
+    return operation.window.span if isinstance(operation, Aggregate) and operation.window is not None else 0
