@@ -24,11 +24,11 @@ def resolve(file: syntax.File, stem: str, complete: bool = True) -> tuple[Topolo
     is not reported.
     """
     findings: list[Finding] = []
-    name = _topology_name(file, stem, findings)
+    naming = _naming(file, findings)
     nodes = _declarations(file, findings)
     sinks = tuple(s for s in file.statements if isinstance(s, syntax.SinkDecl))
     lost = {n.text for n in file.broken}
-    topology = connect(name, nodes, sinks, complete)
+    topology = connect(stem if naming is None else naming.name.text, nodes, sinks, complete)
     unknown = [
         name
         for name in _references(topology)
@@ -36,10 +36,13 @@ def resolve(file: syntax.File, stem: str, complete: bool = True) -> tuple[Topolo
     ]
     written = {sink.name for sink in sinks}
     findings.extend(_unknown(n, nodes, syntax.LOST if n in written else ()) for n in unknown)
-    return replace(topology, complete=complete and not findings, unfinished=file.unfinished), tuple(findings)
+    options = () if naming is None else naming.options
+    complete = complete and not findings
+    return replace(topology, complete=complete, unfinished=file.unfinished, options=options), tuple(findings)
 
 
-def _topology_name(file: syntax.File, stem: str, findings: list[Finding]) -> str:
+def _naming(file: syntax.File, findings: list[Finding]) -> syntax.TopologyName | None:
+    """The statement that names the topology."""
     first: syntax.TopologyName | None = None
     for index, statement in enumerate(file.statements):
         if not isinstance(statement, syntax.TopologyName):
@@ -61,7 +64,7 @@ def _topology_name(file: syntax.File, stem: str, findings: list[Finding]) -> str
                     "move it to the top of the file",
                 )
             )  # fmt: skip
-    return first.name.text if first else stem
+    return first
 
 
 def _declarations(file: syntax.File, findings: list[Finding]) -> dict[str, Declaration]:

@@ -525,9 +525,10 @@ Operation = (
 
 @record
 class TopologyName:
-    """``topology NAME;``."""
+    """``topology NAME [(clock = '...')];``."""
 
     name: Name
+    options: tuple[Option, ...]
     span: Span
 
 

@@ -24,7 +24,8 @@ class Topology:
 
     `nodes` holds the first declaration of every name, in the order of the file; `sinks` every sink statement, also of
     unknown nodes. `complete` is false if a statement, a name or an input is known to be missing: then the absence of
-    something proves nothing. `unfinished` has the nodes whose statements are not finished.
+    something proves nothing. `unfinished` has the nodes whose statements are not finished. `options` are those of the
+    statement that names it.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Topology:
     complete: bool
     graph: nx.DiGraph[str]
     unfinished: frozenset[str] = frozenset()
+    options: tuple[syntax.Option, ...] = ()
 
     def lost(self, sink: syntax.SinkDecl) -> str | None:
         """Which lost records a sink writes, ``dropped`` or ``missed``; None if it writes a node.

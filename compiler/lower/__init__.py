@@ -3,6 +3,7 @@
 from vsc.compiler.lower import logical, physical
 from vsc.compiler.lower.handing import completed
 from vsc.compiler.passes.check import CheckedTopology
+from vsc.compiler.passes.clock import DEFAULT_CLOCK
 from vsc.plan import Plan
 
 __all__ = ["lower"]
@@ -12,4 +13,6 @@ def lower(checked: CheckedTopology) -> Plan:
     """The plan of a topology: the same for the same text, whatever the hash seed."""
     nodes, sinks = logical.nodes(checked), logical.sinks(checked)
     nodes, stages = completed((*nodes, *logical.dead_letters(checked)), physical.stages(nodes), sinks)
-    return Plan(checked.topology.name, nodes, sinks, stages, checked.connectors.variables)
+    clock = checked.clock or DEFAULT_CLOCK
+    implied = checked.clock is None and clock == "input"  # before there were clocks, all went by records
+    return Plan(checked.topology.name, nodes, sinks, stages, checked.connectors.variables, clock, implied)

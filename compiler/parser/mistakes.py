@@ -292,7 +292,7 @@ def _form(place: Place) -> str:
     if head == "sink":
         return "the form is `sink NODE to CONNECTOR (OPTION = VALUE, ...)`"
     if head == "topology":
-        return "the form is `topology NAME;`"
+        return "the form is `topology NAME;` or `topology NAME (OPTION = VALUE);`"
     if head in ("stream", "table", "global") and place.index > place.first:
         return "the form is `KIND NAME (COLUMN TYPE, ...) from CONNECTOR (...) key COLUMN`, or `KIND NAME = OPERATION`"
     return "remove it, or begin with one of them; `;` ends a statement"

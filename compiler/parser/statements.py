@@ -34,8 +34,10 @@ class _StoreKind(NamedTuple):
 class StatementBuilder(ExpressionBuilder):
     """Builds whole statements."""
 
-    def _on_topology(self, span: Span, name: syntax.Name) -> syntax.TopologyName:
-        return syntax.TopologyName(name, span)
+    def _on_topology(
+        self, span: Span, name: syntax.Name, options: tuple[syntax.Option, ...] | None
+    ) -> syntax.TopologyName:
+        return syntax.TopologyName(name, options or (), span)
 
     def _on_source(self, span: Span, kind: tuple[Any, Span], name: syntax.Name, *rest: Any) -> syntax.SourceDecl | None:
         columns = tuple(part for part in rest if isinstance(part, syntax.ColumnDecl))

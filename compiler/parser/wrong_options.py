@@ -17,9 +17,9 @@ _OWN = {
     "schema.registry.url": "schema", "starting-offsets": "starting_offsets",
 }  # fmt: skip
 """Options of other systems that are vsc's own under another name."""
-_FIRST = {"tumbling": "size", "hopping": "size", "sliding": "difference", "session": "gap", "versioned": "retention",
-          "files": "path", "delta": "path", "iceberg": "path", "kafka": "topic", "jdbc": "url",
-          "rate": "rows_per_second"}  # fmt: skip
+_FIRST = {"topology": "clock", "tumbling": "size", "hopping": "size", "sliding": "difference", "session": "gap",
+          "versioned": "retention", "files": "path", "delta": "path", "iceberg": "path", "kafka": "topic",
+          "jdbc": "url", "rate": "rows_per_second"}  # fmt: skip
 """The option that a value without a name most likely is, by what the options belong to."""
 _LITERALS = ("STRING", "DURATION", "INTEGER", "DECIMAL", "VARIABLE")
 _ENDS = ("select", "emit", "key", "timestamp", "from", "delete", "materialize", "grace")
@@ -58,7 +58,7 @@ def _name(place: Place) -> Explanation | None:
     opened = open_bracket(place)
     if opened is None:
         return None
-    owner = place.word_at(opened - 1)
+    owner = place.word_at(opened - (2 if opened == place.first + 2 else 1))  # of `topology NAME (`, the first word
     if (
         "EQUAL" not in place.expected
         and set(place.expected) <= {"NAME", "QUOTED", "STRING", "RPAR"}

@@ -211,6 +211,10 @@ def _topology(place: Place) -> Explanation | None:
         return wrong(place, "the name follows `topology` directly", "write `topology NAME;`")
     if place.word in ("-", ".", "/"):
         return _name_with_signs(place, place.first + 1)
+    if place.index == place.first + 2 and (place.word == "with" or place.word_at(place.index + 1) == "="):
+        name, written = declared(place), body(place, place.index + (place.word == "with"))
+        written = written if written.startswith("(") else f"({written})"
+        return wrong(place, "the options of a topology follow its name", f"write {code(f'topology {name} {written}')}")
     if place.is_word() and place.index == place.first + 2:
         name = text(place, place.first + 1, place.index)
         return wrong(place, "a name is one word", f"write `{name.replace(' ', '_')}`, or {code(named(name))}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 from vsc.compiler.diagnostics.codes import CODES
 from vsc.compiler.diagnostics.model import Finding
+from vsc.compiler.passes.clock import check_clock
 from vsc.compiler.passes.connectors import Connectors, check_connectors
 from vsc.compiler.passes.cycles import check_cycles
 from vsc.compiler.passes.dead_letters import check_dead_letters
@@ -27,7 +28,7 @@ from vsc.compiler.passes.windows import Windows, check_windows
 from vsc.compiler.passes.zones import check_zones
 from vsc.compiler.source import SourceFile
 from vsc.compiler.topology import Topology
-from vsc.plan import Suppress
+from vsc.plan import Clock, Suppress
 
 __all__ = ["CheckedTopology", "Survey", "check", "survey"]
 
@@ -40,6 +41,7 @@ class Survey:
 
     source: SourceFile
     topology: Topology
+    clock: Clock | None
     order: tuple[str, ...]
     kinds: Kinds
     shapes: Shapes
@@ -75,6 +77,7 @@ def check(
 
 def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Finding, ...]]:
     """What the passes find out about a topology, right or wrong, and everything that is wrong with it."""
+    clock, of_clock = check_clock(topology)
     cyclic = check_cycles(topology)
     order = topology.order()
     kinds, of_kinds = check_kinds(topology, order)
@@ -85,7 +88,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
     shapes, of_schemas = check_schemas(source, topology, order, kinds, windows)
     connectors, of_connectors = check_connectors(topology, kinds)
     findings = (
-        *cyclic, *of_kinds, *of_stores, *of_versioning, *of_windows, *of_suppress, *of_schemas,
+        *of_clock, *cyclic, *of_kinds, *of_stores, *of_versioning, *of_windows, *of_suppress, *of_schemas,
         *of_connectors,
         *check_retention(topology, order, kinds, stores, statuses, connectors),
         *check_formats(topology, kinds, shapes, stores, connectors),
@@ -97,7 +100,7 @@ def survey(source: SourceFile, topology: Topology) -> tuple[Survey, tuple[Findin
         *check_usage(topology, order),
         *check_dead_letters(topology, kinds, stores),
     )  # fmt: skip
-    found = Survey(source, topology, order, kinds, shapes, stores, statuses, connectors, windows, suppressed)
+    found = Survey(source, topology, clock, order, kinds, shapes, stores, statuses, connectors, windows, suppressed)
     return found, _certain(topology, findings)
 
 

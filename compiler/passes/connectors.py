@@ -23,7 +23,7 @@ from vsc.plan.settings import VARIABLE, Scalar
 
 __all__ = ["Connectors", "Role", "check_connectors", "connector_kinds", "connector_options"]
 
-_CODES = OptionCodes(unknown="VSC503", value="VSC505", twice="VSC506")
+_CODES = OptionCodes(unknown="VSC503", value="VSC505", twice="VSC506", variables=True)
 _FILE_FORMATS = ("parquet", "json", "csv", "orc")
 
 

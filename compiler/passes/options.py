@@ -15,7 +15,7 @@ from vsc.compiler.diagnostics.model import Finding, Fix, Label
 from vsc.compiler.diagnostics.suggest import misspelt, nearest, renamed
 from vsc.plan.record import record
 
-__all__ = ["LONGEST", "OptionCodes", "OptionSpec", "lacking", "read_options", "to_add", "too_long"]
+__all__ = ["CLAUSE", "LONGEST", "OptionCodes", "OptionSpec", "lacking", "read_options", "to_add", "too_long"]
 
 LONGEST = 9_000_000_000_000_000
 """The longest duration in milliseconds that event time can hold (285 thousand years)."""
@@ -51,11 +51,19 @@ class OptionSpec:
 
 @record
 class OptionCodes:
-    """The diagnostic codes of one family of options: unknown name, wrong value, given twice."""
+    """The diagnostic codes of one family of options: unknown name, wrong value, given twice.
+
+    `variables`: a text may hold ``${name}``, which the run resolves.
+    """
 
     unknown: str
     value: str
     twice: str
+    variables: bool = False
+
+
+CLAUSE = OptionCodes(unknown="VSC124", value="VSC125", twice="VSC126")
+"""The codes of options that are not a connector's."""
 
 
 def read_options(
@@ -77,7 +85,7 @@ def read_options(
         spec = specs.get(name)
         if spec is None or option.quoted:
             findings.append(_unknown(option, specs, owner, codes.unknown))
-        elif (wrong := _wrong_value(option, spec, codes.value)) is not None:
+        elif (wrong := _wrong_value(option, spec, codes)) is not None:
             findings.append(wrong)
         else:
             right[name] = option
@@ -116,7 +124,8 @@ def _unknown(option: syntax.Option, specs: Mapping[str, OptionSpec], owner: str,
     return Finding(code, option.name.span, f"{owner} has no option `{name}`", (), action, fix)
 
 
-def _wrong_value(option: syntax.Option, spec: OptionSpec, code: str) -> Finding | None:
+def _wrong_value(option: syntax.Option, spec: OptionSpec, codes: OptionCodes) -> Finding | None:
+    code = codes.value
     value, name = option.value, option.name.text
     if spec.type == "columns" or isinstance(value, syntax.ColumnNames):
         is_right = spec.type == "columns" and isinstance(value, syntax.ColumnNames)
@@ -129,7 +138,7 @@ def _wrong_value(option: syntax.Option, spec: OptionSpec, code: str) -> Finding 
     if spec.type == "duration or none" and found in (None, "none"):
         return None
     if spec.type == "string" and isinstance(found, str):
-        if not spec.choices or found in spec.choices or "${" in found:
+        if not spec.choices or found in spec.choices or (codes.variables and "${" in found):
             return None
         near = nearest(found, spec.choices)
         known = ", ".join(f"'{choice}'" for choice in spec.choices)

@@ -15,7 +15,7 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds, join_form
-from vsc.compiler.passes.options import OptionCodes, OptionSpec, lacking, read_options
+from vsc.compiler.passes.options import CLAUSE, OptionSpec, lacking, read_options
 from vsc.compiler.source import Span
 from vsc.compiler.topology import Declaration, Topology
 from vsc.plan import Store
@@ -23,7 +23,6 @@ from vsc.plan.record import record
 
 __all__ = ["VERSIONED_OPTIONS", "Clause", "Stores", "check_stores", "clause_of", "default_segment"]
 
-_CODES = OptionCodes(unknown="VSC124", value="VSC125", twice="VSC126")
 VERSIONED_OPTIONS = {
     "retention": OptionSpec("duration", "7 days"),
     "segment": OptionSpec("duration", "1 hour"),
@@ -99,7 +98,7 @@ def _read(node: str, written: syntax.MaterializeClause) -> tuple[Clause, list[Fi
     name = written.store.text if written.store is not None else node
     if written.kind != "versioned":
         return Clause(written, False, Store(name, "unversioned")), []
-    options, findings = read_options(written.options, VERSIONED_OPTIONS, "`versioned`", _CODES)
+    options, findings = read_options(written.options, VERSIONED_OPTIONS, "`versioned`", CLAUSE)
     if lacking(("retention",), written.options, VERSIONED_OPTIONS):
         findings.append(
             Finding("VSC305", written.kind_span, "a versioned store needs a `retention`: how far back it can be read",

@@ -11,7 +11,7 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding
 from vsc.compiler.diagnostics.wording import code, named
 from vsc.compiler.passes.kinds import Kinds
-from vsc.compiler.passes.options import OptionCodes, OptionSpec, read_options, too_long
+from vsc.compiler.passes.options import CLAUSE, OptionSpec, read_options, too_long
 from vsc.compiler.passes.versioning import Statuses
 from vsc.compiler.passes.windows import Windows
 from vsc.compiler.topology import Topology
@@ -20,7 +20,6 @@ from vsc.plan.record import record
 
 __all__ = ["check_suppress", "suppress_options"]
 
-_CODES = OptionCodes(unknown="VSC124", value="VSC125", twice="VSC126")
 _COUNT = OptionSpec("whole number", "10000")
 
 
@@ -55,7 +54,7 @@ class _Suppressing:
     def node(self, name: str, operation: syntax.Suppress) -> None:
         """Examines one node."""
         specs = suppress_options(operation.limit is None)
-        options, wrong = read_options(operation.options, specs, "`suppress`", _CODES)
+        options, wrong = read_options(operation.options, specs, "`suppress`", CLAUSE)
         wrong += [finding for n in ("max_records", "max_bytes") if n in options for finding in _too_few(options[n])]
         given = {option.name.text for option in operation.options}
         if "when_full" in options and not given & {"max_records", "max_bytes"}:

@@ -12,14 +12,13 @@ from vsc.compiler import syntax
 from vsc.compiler.diagnostics.model import Finding, Label
 from vsc.compiler.diagnostics.suggest import nearest, renamed
 from vsc.compiler.passes.kinds import Kinds, join_form
-from vsc.compiler.passes.options import OptionCodes, OptionSpec, lacking, read_options, to_add
+from vsc.compiler.passes.options import CLAUSE, OptionSpec, lacking, read_options, to_add
 from vsc.compiler.topology import Topology
 from vsc.plan import Window
 from vsc.plan.record import record
 
 __all__ = ["WINDOW_OPTIONS", "Windows", "check_windows"]
 
-_CODES = OptionCodes(unknown="VSC124", value="VSC125", twice="VSC126")
 _MANY = 1_000
 """In so many windows a record may be without a warning."""
 _GRACE = OptionSpec("duration", "10 minutes")
@@ -135,7 +134,7 @@ def _read(window: syntax.Window) -> tuple[Window | None, list[Finding]]:
         action = f"write `{near}`" if near is not None else f"use one of {known}"
         fix = renamed(window.kind.span, kind, WINDOW_OPTIONS)
         return None, [Finding("VSC127", window.kind.span, f"there is no window `{kind}`", (), action, fix)]
-    options, wrong = read_options(window.options, specs, f"`{kind}`", _CODES)
+    options, wrong = read_options(window.options, specs, f"`{kind}`", CLAUSE)
     wrong += [
         Finding("VSC128", window.span, f"a `{kind}` window needs the option `{name}`", (),
                 to_add(name, specs[name]))

@@ -32,7 +32,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from vsc.changes import Change
-from vsc.plan import Plan, dump
+from vsc.plan import Clock, Plan, dump
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.control import DRAIN, START, WAKE
@@ -55,7 +55,7 @@ _SPARK_NAMES = {"offsets", "commits", "sources", "state", "metadata"}
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """An opened checkpoint: see `open`. `changes`: how its plan changes as it goes on; None if it does not. `former`:
-    it has a former format."""
+    it has a former format. `clock`: that of the plan that it was begun with; None if it is fresh."""
 
     files: Files
     id: str
@@ -64,6 +64,7 @@ class Checkpoint:
     changes: tuple[Change, ...] | None = None
     ancestors: tuple[str, ...] = ()
     former: bool = False
+    clock: Clock | None = None
 
     @classmethod
     def open(cls, spark: SparkSession, path: str, plan: Plan, partitions: int | None) -> Checkpoint:
@@ -81,7 +82,7 @@ class Checkpoint:
         if identity is None:
             return cls(files, uuid.uuid4().hex, partitions or 4, True)
         former = identity.format < FORMAT
-        return cls(files, identity.id, identity.partitions, False, changes, identity.ancestors, former)
+        return cls(files, identity.id, identity.partitions, False, changes, identity.ancestors, former, identity.clock)
 
     def create(self, plan: Plan) -> None:
         """Writes a fresh checkpoint: from now on it is for `plan` alone. CheckpointError if the folder is unusable.

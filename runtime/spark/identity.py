@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vsc.changes import Change, Verdict, compare, decision, in_place, in_words, renames_what_waits
-from vsc.plan import Plan, PlanError, dump, load
+from vsc.plan import Clock, Plan, PlanError, dump, load
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.sealed import (
     ReadableFiles,
@@ -43,7 +43,7 @@ OLDEST = 2
 IDENTITY = "vsc/identity.json"
 PLAN = "vsc/plan.json"
 _ID = re.compile(r"[0-9a-f]{32}")
-_IMMATERIAL = {"line", "text", "reason", "decided_by", "format_version", "max_ahead", "depth"}
+_IMMATERIAL = {"line", "text", "reason", "decided_by", "format_version", "max_ahead", "depth", "clock_implied"}
 """Members of the plan's JSON that may change: those that only messages see, what rows are taken from now on,
 and how deep the paths of records are, which older ones do not have to equal."""
 
@@ -61,6 +61,11 @@ class Identity:
     plan_text: str
     ancestors: tuple[str, ...] = ()
     format: int = FORMAT
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the plan, also of one that this vsc cannot run."""
+        return "input" if json.loads(self.plan_text).get("clock") == "input" else "records"
 
     def dump(self, name: str, before: str | None = None) -> str:
         """The text of its file; `name` is the topology's, for people. `before`: the plan that is there still."""
@@ -109,11 +114,12 @@ def read_identity(files: ReadableFiles) -> Identity:
 
 
 def changes_in_place(files: ReadableFiles, identity: Identity, plan: Plan, topology: str) -> tuple[Change, ...] | None:
-    """What changes as the checkpoint goes on with `plan`; None if that is the plan that it has.
+    """What changes as the checkpoint goes on with `plan`, which has its clock; None if that is the plan that it has.
 
     CheckpointError if it cannot go on with it. `topology` is the text of `plan`, as a command names it.
     """
-    if _material(parsed(files, PLAN, identity.plan_text)) == _material(json.loads(dump(plan))):
+    written, plan = parsed(files, PLAN, identity.plan_text), plan.after(identity.clock)
+    if _material(written) == _material(json.loads(dump(plan))):
         return None
     old = identity.plan(files)
     changes = in_place(old, plan)

@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from vsc.changes import Change, Verdict, in_words
-from vsc.plan.nodes import Plan
+from vsc.plan.nodes import Clock, Plan
+from vsc.plan.types import quoted_name
 from vsc.runtime.errors import CheckpointError, VscRuntimeError
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.rows import latest_times
@@ -82,6 +83,8 @@ class Opened:
         local = default_is_local(spark)
         resolved = check(job.plan, job.variables, job.trigger, job.max_idle, job.max_bad, local)
         opened = Checkpoint.open(spark, job.checkpoint, job.plan, job.partitions)
+        if opened.clock is not None:
+            resolved, job = resolved.after(opened.clock), replace(job, plan=_going_on(job.plan, opened.clock))
         return cls(job, resolved, opened, _now(), TimeWarnings(job.plan))
 
     def tracker(self) -> Tracker:
@@ -212,6 +215,17 @@ def start_query(what: Opened, spark: SparkSession, *on_epoch: Hook) -> Started:
         raise
     released_after(query, held)
     return Started(query, writer, held, what)
+
+
+def _going_on(plan: Plan, clock: Clock) -> Plan:
+    """The plan with which a checkpoint that was begun with `clock` goes on."""
+    settled = plan.after(clock)
+    if settled.clock != plan.clock:
+        _log.warning(
+            "the checkpoint goes on with the clock that it was begun with: write `topology %s (clock = '%s');` to keep "
+            "it, or carry the checkpoint over to '%s' with `vsc upgrade`", quoted_name(plan.name), clock, plan.clock
+        )  # fmt: skip
+    return settled
 
 
 def _read_before(what: Opened) -> frozenset[str]:

@@ -117,6 +117,16 @@ def test_what_changes_from_now_on(pairs: list[tuple[str, str]], found: dict[str,
     assert changed(*pairs) == found
 
 
+def test_another_clock_is_a_change_of_the_whole_topology_that_keeps_everything_else() -> None:
+    was, now = (compile_topology(f"topology t (clock = '{clock}');{OLD}") for clock in ("records", "input"))
+    first, *others = compare(was, now)
+    assert {change.verdict for change in others} == {Verdict.KEEP}
+    assert render([first], "text", "") == "topology  t  limits  clock was 'records', is 'input'\n"
+    assert render([first], "github", "x") == "::notice file=x::topology t: limits clock was 'records', is 'input'\n"
+    assert json.loads(render([first], "json", ""))["changes"][0]["line"] is None
+    assert compare(now, was)[0].reason == "clock was 'input', is 'records'"
+
+
 def test_a_renamed_node_is_found_by_its_meaning() -> None:
     assert changed(("totals =", "sums ="), ("sink totals", "sink sums")) == {
         "store sums": "renamed", "store sums#groups": "renamed", "sink sums to files 'totals'": "renamed",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.changes.test_diff import OLD
 from vsc.changes import in_place, in_words, renames_what_waits
 from vsc.compiler import compile_topology
-from vsc.plan import Plan
+from vsc.plan import Clock, Plan
 
 
 def plan(*changes: tuple[str, str]) -> Plan:
@@ -78,6 +80,26 @@ def test_a_checkpoint_goes_on(changes: list[tuple[str, str]], words: list[str]) 
 )  # fmt: skip
 def test_a_checkpoint_does_not_go_on(changes: list[tuple[str, str]]) -> None:
     assert in_place(plan(), plan(*changes)) is None
+
+
+@pytest.mark.parametrize("clocks", [("records", "input"), ("input", "records")])
+def test_another_clock_needs_an_upgrade(clocks: tuple[Clock, Clock]) -> None:
+    was, now = (replace(plan(), clock=clock) for clock in clocks)
+    assert in_place(was, now) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "goes_on"),
+    [
+        (("5 minutes", "9 minutes"), False),  # windows behind it would tell the time in another way
+        (("within 1 hour;", "within 1 hour grace 1 day;"), True),  # it holds nothing back
+        (("large", "big"), True),
+    ],
+)
+def test_with_the_clock_of_the_input_no_node_may_get_behind_in_place(change: tuple[str, str], goes_on: bool) -> None:
+    was, now = (replace(one, clock="input") for one in (plan(), plan(change)))
+    assert (in_place(was, now) is not None) is goes_on
+    assert in_place(plan(), plan(change)) is not None
 
 
 def test_names_under_which_records_wait() -> None:

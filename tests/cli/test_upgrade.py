@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from vsc.changes import compare
 from vsc.cli import main
 from vsc.compiler import compile_topology
-from vsc.plan import dump
+from vsc.plan import Clock, dump
 from vsc.runtime.errors import CheckpointError
 from vsc.runtime.spark.identity import FORMAT, Identity, changes_in_place
 from vsc.runtime.spark.lineage import ORIGIN, SUCCESSOR, Origin, check_alone
 from vsc.runtime.spark.sealed import LocalFiles, sealed
+from vsc.runtime.spark.upgrade.decisions import remarks
 
 OLD = """
 stream s (k string, n bigint, at timestamp) from files (path = '${in}', format = 'json') key k timestamp at;
@@ -241,6 +245,34 @@ def test_a_name_under_which_records_wait_cannot_change(
     with pytest.raises(CheckpointError, match=r"records wait in the checkpoint .*/ck for other sources") as caught:
         changes_in_place(files, identity, plan, "new.vdsl")
     assert str(caught.value.help).startswith("run the topology as it was until it has read all of its sources; or vsc")
+
+
+@pytest.mark.parametrize(
+    ("began", "plan", "problem"),
+    [
+        ("records", {"clock": "input"}, r"topology t: limits clock was 'records', is 'input'"),
+        ("input", {"clock": "records"}, r"topology t: limits clock was 'input', is 'records'"),
+        ("records", {"clock": "input", "clock_implied": True}, None),  # a checkpoint from before there were clocks
+        ("input", {"clock": "input", "clock_implied": True}, None),
+        ("input", {"clock": "input"}, None),
+    ],
+)
+def test_a_checkpoint_keeps_the_clock_that_it_was_begun_with(
+    began: Clock, plan: dict[str, Any], problem: str | None, folder: Path
+) -> None:
+    compiled = compile_topology(f"topology t (clock = 'records');{OLD}")
+    identity = Identity("0123456789abcdef" * 2, 2, dump(replace(compiled, clock=began)))
+    assert identity.clock == began
+    files = LocalFiles(str(folder / "ck"))
+    if problem is None:
+        assert changes_in_place(files, identity, replace(compiled, **plan), "new.vdsl") is None
+        return
+    with pytest.raises(CheckpointError, match=problem) as caught:
+        changes_in_place(files, identity, replace(compiled, **plan), "new.vdsl")
+    assert str(caught.value.help).startswith("carry it over: vsc upgrade new.vdsl --from ")
+    assert remarks(compare(replace(compiled, clock=began), replace(compiled, **plan))) == [
+        "topology t: no partition's stream time goes back when the clock changes"
+    ]
 
 
 def test_verdicts_and_remarks_are_shown_first(

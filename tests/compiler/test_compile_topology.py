@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from vsc.compiler import TopologyError, compile_topology
+from vsc.compiler.passes.clock import DEFAULT_CLOCK
 
 GOOD = "stream s (k string, n int) from memory () key k;\nstream f = filter s where n > ${least};\nsink f to noop ();\n"
 
@@ -15,6 +16,20 @@ def test_a_topology_is_called_as_it_says_or_as_its_file() -> None:
     assert compile_topology("topology t;\n" + GOOD, path="a/b.vdsl", variables={"least": "1"}).name == "t"
     assert compile_topology(GOOD, path="a/b-c.vdsl", variables={"least": "1"}).name == "b-c"
     assert compile_topology(GOOD, variables={"least": "1"}).name == "topology"
+
+
+def test_a_topology_says_what_stream_time_is_and_otherwise_gets_the_default() -> None:
+    for clock in ("input", "records"):
+        header = "topology t (clock = '${clock}');\n"
+        assert compile_topology(header + GOOD, variables={"least": "1", "clock": clock}).clock == clock
+    assert compile_topology("topology t ();\n" + GOOD, variables={"least": "1"}).clock == DEFAULT_CLOCK
+    assert compile_topology(GOOD, variables={"least": "1"}).clock == DEFAULT_CLOCK
+
+
+def test_a_variable_whose_value_looks_like_one_is_not_taken_for_a_clock() -> None:
+    with pytest.raises(TopologyError) as caught:
+        compile_topology("topology t (clock = '${c}');\n" + GOOD, variables={"least": "1", "c": "${d}"})
+    assert [one.code for one in caught.value.diagnostics] == ["VSC125"]
 
 
 def test_what_is_given_counts_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,15 @@ __all__ = ["compare"]
 
 
 def compare(old: Plan, new: Plan) -> tuple[Change, ...]:
-    """The changes from `old` to `new`: sources, then stores, then sinks. In each group, the new plan's come first, in
-    its order, then those that are gone."""
+    """The changes from `old` to `new`: of the whole topology, if there is one, of sources, then stores, then sinks. In
+    each group, the new plan's come first, in its order, then those that are gone."""
     nodes = Nodes(old, new)
-    return (*_sources(nodes, old, new), *_stores(nodes, old, new), *_sinks(nodes, old, new))
+    return (*_clock(old, new), *_sources(nodes, old, new), *_stores(nodes, old, new), *_sinks(nodes, old, new))
+
+
+def _clock(old: Plan, new: Plan) -> Iterator[Change]:
+    if old.clock != new.clock:
+        yield Change("topology", new.name, Verdict.LIMITS, f"clock was '{old.clock}', is '{new.clock}'", "", 0)
 
 
 def _sources(nodes: Nodes, old: Plan, new: Plan) -> Iterator[Change]:

@@ -8,6 +8,7 @@ from vsc.changes.model import Change, Verdict
 from vsc.changes.nodes import Nodes
 from vsc.changes.sources import place
 from vsc.plan import Connector, Node, Plan, Stage, Suppress
+from vsc.plan.clocks import node_clocks
 
 __all__ = ["in_place", "renames_what_waits"]
 
@@ -19,8 +20,8 @@ def in_place(old: Plan, new: Plan) -> tuple[Change, ...] | None:
     """What changes if the checkpoint of `old` continues with `new`; None if it cannot.
 
     It can if the nodes of each stage are the same, one by one, since a node's place decides where its store is; if
-    sources have the same names and read from the same place; and if sinks keep their numbers. See also
-    `renames_what_waits`.
+    sources have the same names and read from the same place; if sinks keep their numbers; and if no node tells the time
+    in another way. See also `renames_what_waits`.
     """
     changes, nodes = compare(old, new), Nodes(old, new)
     fits = (
@@ -31,6 +32,7 @@ def in_place(old: Plan, new: Plan) -> tuple[Change, ...] | None:
         and all(meaning.state == "same" for meaning in nodes.meanings.values())
         and not any(_shortened(nodes.pairs[node.name], node) for node in new.nodes if node.name in nodes.pairs)
         and _sinks_stay(old, new, nodes)
+        and _clocks_stay(old, new, nodes)
     )
     return tuple(c for c in changes if c.verdict is not Verdict.KEEP or c.reason) if fits else None
 
@@ -52,6 +54,14 @@ def _shortened(old: Node, new: Node) -> bool:
     """Whether a `suppress` holds rows less long: what is due already has to be looked for, as an upgrade does."""
     was, now = old.operation, new.operation
     return isinstance(was, Suppress) and isinstance(now, Suppress) and now.wait < was.wait
+
+
+def _clocks_stay(old: Plan, new: Plan, nodes: Nodes) -> bool:
+    """Whether no node's clock jumps: its state would expect what is due to have come out."""
+    if old.clock != new.clock or new.clock == "records":
+        return old.clock == new.clock
+    was, now = node_clocks(old), node_clocks(new)
+    return all(was[before.name].hold == now[name].hold for name, before in nodes.pairs.items())
 
 
 def _stands(was: Stage, now: Stage, nodes: Nodes) -> bool:

@@ -17,7 +17,7 @@ class Verdict(Enum):
     RENAMED = "renamed"
     """It means the same, under another name."""
     LIMITS = "limits"
-    """Retention, grace or another bound has changed. It applies from now on; existing rows stay valid."""
+    """Retention, grace, another bound or the clock has changed. It applies from now on; existing rows stay valid."""
     WIDENED = "widened"
     """It has another column, or one of a wider type. In older rows, that column is read as null, or converted."""
     NEW = "new"
@@ -34,7 +34,8 @@ class Verdict(Enum):
 
 @record
 class Change:
-    """The verdict on the source, store or sink `name`; `was` is its former name, if that was different.
+    """The verdict on the source, store or sink `name`; `was` is its former name, if that was different. The kind
+    ``topology``, without `node` and `line`, is for a change of all nodes.
 
     `reason` says what has changed; it is empty if nothing has. `node` is the node that decided it. `line` is that
     node's line in the new topology, or in the old one if the node is gone. `fresh`: the store must be rebuilt, but did

@@ -55,19 +55,19 @@ def _table(changes: Sequence[Change]) -> str:
 
 def _why(change: Change) -> str:
     was = f"was `{change.was}`" if change.was is not None else ""
-    place = f"(line {change.line})" if change.reason else ""
+    place = f"(line {change.line})" if change.reason and change.line else ""
     return " ".join(filter(None, [f"{was};" if was and change.reason else was, change.reason, place]))
 
 
 def _as_dict(change: Change) -> dict[str, object]:
     return {
         "kind": change.kind, "name": change.name, "verdict": change.verdict.value, "reason": change.reason,
-        "node": change.node, "line": change.line, "was": change.was,
+        "node": change.node, "line": change.line or None, "was": change.was,
     }  # fmt: skip
 
 
 def _annotation(change: Change, path: str) -> str:
     level = _LEVELS.get(change.verdict, "notice")
-    line = "" if change.verdict is Verdict.DROPPED or change.gone else f",line={change.line}"
+    line = "" if change.verdict is Verdict.DROPPED or change.gone or not change.line else f",line={change.line}"
     escaped = in_words(change).replace("%", "%25").replace("\n", "%0A")
     return f"::{level} file={path}{line}::{escaped}\n"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from vsc.compiler.passes.clock import TOPOLOGY_OPTIONS
 from vsc.compiler.passes.connectors import Role, connector_options
 from vsc.compiler.passes.options import OptionSpec
 from vsc.compiler.passes.stores import VERSIONED_OPTIONS
@@ -98,6 +99,8 @@ def _owned(before: Sequence[str], stream: bool) -> Mapping[str, OptionSpec]:
     roles: dict[str, Role] = {"from": "source", "to": "sink"}
     if marker in roles:
         return connector_options(word, roles[marker], stream)
+    if marker == "topology":
+        return TOPOLOGY_OPTIONS
     if marker == "window" and word != "closes":
         return WINDOW_OPTIONS.get(word, {})
     if word == "versioned":

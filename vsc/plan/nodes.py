@@ -7,6 +7,7 @@ is computed: everything between two repartitions). A stage runs once per vsc par
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal as Choice
 
 from vsc.plan.operations import *  # noqa: F403
@@ -14,6 +15,9 @@ from vsc.plan.operations import DeadLetters, Operation, Source
 from vsc.plan.parts import *  # noqa: F403
 from vsc.plan.parts import Connector, Schema, Status, Store
 from vsc.plan.record import record
+
+Clock = Choice["input", "records"]
+"""What stream time is (`Plan.clock`)."""
 
 FORMAT_VERSION = 2
 """The format version of the plan's JSON. Plans of other format versions are refused."""
@@ -120,7 +124,8 @@ class Plan:
 
     `clock`: what stream time is (D25). ``input``: the highest event time of a node's sources at a record's place in
     D12's order, the same in all partitions (`vsc.plan.clocks`). ``records``: Kafka's rule, the highest event time of
-    the records that have reached the node in its partition.
+    the records that have reached the node in its partition. `clock_implied`: the topology does not say it, so a
+    checkpoint that was begun with the other clock keeps that one.
     """
 
     name: str
@@ -128,7 +133,8 @@ class Plan:
     sinks: tuple[Sink, ...]
     stages: tuple[Stage, ...]
     variables: tuple[str, ...] = ()
-    clock: Choice["input", "records"] = "records"
+    clock: Clock = "records"
+    clock_implied: bool = False
 
     @property
     def sources(self) -> tuple[Node, ...]:
@@ -139,6 +145,10 @@ class Plan:
     def dead_letters(self) -> tuple[Node, ...]:
         """The nodes of dead letters, which every stage fills."""
         return tuple(node for node in self.nodes if isinstance(node.operation, DeadLetters))
+
+    def after(self, clock: Clock) -> Plan:
+        """The plan with which a checkpoint goes on that was begun with `clock`."""
+        return replace(self, clock=clock, clock_implied=False) if self.clock_implied else self
 
     def given(self, stage: Stage) -> frozenset[str]:
         """The nodes whose records `stage` gives to sinks and observers."""

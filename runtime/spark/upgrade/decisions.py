@@ -60,6 +60,8 @@ def remarks(changes: Sequence[Change], placed: Collection[str] = ()) -> list[str
     have been given a position."""
     found = []
     for change in changes:
+        if change.kind == "topology":
+            found.append(f"topology {change.name}: no partition's stream time goes back when the clock changes")
         if change.kind == "sink" and change.verdict is Verdict.REBUILD:
             found.append(f"sink {change.name}: what it holds stays as the old text computed it; new results follow")
         if change.kind == "source" and change.verdict is Verdict.REBUILD:

@@ -147,7 +147,7 @@ def test_sinks_are_numbered_in_the_order_of_the_file() -> None:
 
 def test_a_checked_topology_comes_from_check_alone() -> None:
     with pytest.raises(TypeError, match=r"passes\.check"):
-        CheckedTopology(*([None] * 10), seal=object())  # type: ignore[arg-type, misc]
+        CheckedTopology(*([None] * 11), seal=object())  # type: ignore[arg-type, misc]
 
 
 SHOP = """
