@@ -6,6 +6,9 @@ come; its next records do not come before that place. The lowest such place of a
 history is cut into epochs. A task of Kafka Streams does the same when it takes the lowest head time of its partitions
 while none of them is empty.
 
+In the mode in which the input is the clock (D25), the steps of that clock wait as records do, and what has gone on is
+what the clock is of: not what was read. The steps themselves tell how far each source has come there.
+
 `InStep` does this for one stage and partition. Records go on in portions, one after the other in order, of bounded size
 if much has waited. A record that comes before those that have already gone on is late: it goes on at once. The caller
 knows which sources have more to read, and passes the frontier.
@@ -22,12 +25,15 @@ import numpy as np
 from vsc.plan.nodes import Schema
 from vsc.runtime.records import Batch, Mask, processing_order
 from vsc.runtime.state.kv import OrderedKV
-from vsc.runtime.state.waiting import Place, Waiting, WaitingBatches
+from vsc.runtime.state.waiting import STEPS, Place, Waiting, WaitingBatches
 
-__all__ = ["Frontier", "InStep"]
+__all__ = ["NO_COLUMNS", "Frontier", "InStep", "Input"]
 
 Input = tuple[str, Batch]
 """Records of a node that enter a stage."""
+
+NO_COLUMNS = Schema((), ())
+"""That of steps."""
 
 _BATCH_BYTES = 1 << 20
 """The approximate size of a waiting batch: releasing a part of it may read and rewrite this much."""
@@ -79,8 +85,13 @@ class InStep:
         self._schemas = schemas
 
     def __len__(self) -> int:
-        """How many records wait."""
-        return len(self._store)
+        """How many records wait, without steps."""
+        return len(self._store) - self._store.steps
+
+    @property
+    def steps(self) -> int:
+        """How many steps wait."""
+        return self._store.steps
 
     def portions(self, inputs: Sequence[Input], frontier: Frontier | None) -> Iterator[list[Input]]:
         """The records of `inputs` and of what has waited that go on, portion by portion; the others wait.
@@ -96,7 +107,8 @@ class InStep:
         for group, upto in self._groups(frontier):
             while group:
                 row_key, one = group.popleft()
-                batch = Batch.from_ipc(one.data, self._schemas[one.port], trusted=False)
+                schema = NO_COLUMNS if one.port == STEPS else self._schemas[one.port]
+                batch = Batch.from_ipc(one.data, schema, trusted=False)
                 some, rest = _parted([(one.port, batch)], frontier)
                 ready += some
                 later += rest

@@ -13,12 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
-from vsc.plan.nodes import Plan
-from vsc.runtime.operators.layout import handed_on
 from vsc.runtime.spark.seeds import seed_row
 from vsc.runtime.spark.wire import WireRow, record_batches, slots
 
-__all__ = ["DRAIN", "START", "WAKE", "broadcast", "clock_rows", "clocks", "is_drain", "stages_in_step"]
+__all__ = ["DRAIN", "START", "WAKE", "broadcast", "clock_rows", "clocks", "is_drain"]
 
 START = "start"
 DRAIN = "drain"
@@ -30,11 +28,6 @@ _CLOCK = b"clock "
 def is_drain(payload: bytes) -> bool:
     """Whether a control row asks its stage to move its clocks to the end."""
     return payload == DRAIN.encode()
-
-
-def stages_in_step(plan: Plan) -> tuple[int, ...]:
-    """The stages that read sources, so that records may have to wait in them for other sources."""
-    return tuple(sorted({id for ids in handed_on(plan.stages[0]).values() for id in ids}))
 
 
 def clock_rows(source: str, time: int, stages: Iterable[int], partitions: int) -> list[WireRow]:

@@ -43,7 +43,8 @@ class StoreState:
 class StateSize:
     """The state of one stage and partition: live rows, bytes of its blobs, and records that wait.
 
-    `held` wait for stream time to go on (grace, windows, suppress), `waiting` for other sources.
+    `held` wait for stream time to go on (grace, windows, suppress), `waiting` for other sources, as do so many `steps`
+    of the input's clock.
 
     `stores`: the same store by store, by the names that `vsc store list` has; a table's further copies are called
     ``NAME@STAGE``.
@@ -55,6 +56,7 @@ class StateSize:
     blobs: int = 0
     waiting: int = 0
     stores: dict[str, StoreState] = field(default_factory=dict)
+    steps: int = 0
 
     @classmethod
     def load(cls, data: dict[str, Any]) -> StateSize:
@@ -68,7 +70,8 @@ class _Counted:
     """What is counted of an epoch: by a task, then by the driver over all of its tasks.
 
     `read` are the rows that sources handed in, whether they could be used or not, `written` the records on their way to
-    sinks, `clocks` the highest event times, in ms, that sources have brought, `times` the event times of all rows.
+    sinks, `clocks` the highest event times, in ms, that sources have brought, `gone_on` those of what did not have to
+    wait, if stream time is that of the input, `times` the event times of all rows.
     """
 
     read: Counter[str] = field(default_factory=Counter)
@@ -77,6 +80,7 @@ class _Counted:
     metrics: Metrics = field(default_factory=Metrics)
     seconds: dict[str, float] = field(default_factory=dict)
     clocks: dict[str, int] = field(default_factory=dict)
+    gone_on: dict[str, int] = field(default_factory=dict)
     times: dict[str, EventTimes] = field(default_factory=dict)
 
     def digest(self, sink: str, value: int) -> None:
@@ -86,6 +90,10 @@ class _Counted:
     def clock(self, source: str, time: int) -> None:
         """Notes the highest event time that a source has brought."""
         self.clocks[source] = max(time, self.clocks.get(source, time))
+
+    def passed(self, source: str, time: int) -> None:
+        """Notes the highest event time of a source among what went on."""
+        self.gone_on[source] = max(time, self.gone_on.get(source, time))
 
     def time(self, source: str, seen: EventTimes) -> None:
         """Notes the event times of some rows of a source."""
@@ -120,6 +128,8 @@ class TaskCounters(_Counted):
             "times": {name: astuple(seen) for name, seen in self.times.items()},
             "seconds": self.seconds,
         }
+        if self.gone_on:
+            found["gone_on"] = self.gone_on
         if self.state is not None:
             found["state"] = asdict(self.state)
         return WireRow(CONTROL, "", max(self.partition, 0), json.dumps(found, separators=(",", ":")).encode())
@@ -151,6 +161,8 @@ class EpochReport(_Counted):
                 report.digest(name, digest)
             for name, clock in task["clocks"].items():
                 report.clock(name, clock)
+            for name, clock in task.get("gone_on", {}).items():
+                report.passed(name, clock)
             for name, times in task["times"].items():
                 report.time(name, EventTimes(*times))
             report.metrics.merge(Metrics.from_dict(task["metrics"]))
@@ -177,19 +189,20 @@ class EpochReport(_Counted):
             "state": {k: asdict(v) for k, v in sorted(self.state.items())},
             "seconds": self.seconds,
             "clocks": self.clocks,
+            "gone_on": self.gone_on,
             "outstanding": self.outstanding,
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> EpochReport:
         """The report that `as_dict` (or the JSON of it) shows. KeyError, TypeError or ValueError for anything else."""
-        clocks = data.get("clocks", {})
-        waiting = [size.get("waiting", 0) for size in data["state"].values()]
-        if any(type(number) is not int for number in (data["epoch"], *clocks.values(), *waiting)):
+        clocks, gone_on = data.get("clocks", {}), data.get("gone_on", {})
+        waiting = [size.get(what, 0) for size in data["state"].values() for what in ("waiting", "steps")]
+        if any(type(number) is not int for number in (data["epoch"], *clocks.values(), *gone_on.values(), *waiting)):
             raise ValueError("a number is not valid")
         return cls(
             data["epoch"], read=Counter(data["read"]), written=Counter(data["written"]),
             metrics=Metrics.from_dict(data["metrics"]),
             state={k: StateSize.load(v) for k, v in data["state"].items()}, seconds=data["seconds"],
-            clocks=clocks, outstanding=data.get("outstanding", {}),
+            clocks=clocks, gone_on=gone_on, outstanding=data.get("outstanding", {}),
         )  # fmt: skip

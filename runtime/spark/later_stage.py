@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from pyspark import TaskContext
 
+from vsc.plan.clocks import stepping
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import LocalStoreError
 from vsc.runtime.operators.context import RunOptions
@@ -24,19 +25,22 @@ from vsc.runtime.operators.former import lift
 from vsc.runtime.operators.in_step import InStep
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.result import StageResult
+from vsc.runtime.operators.steps import gone_on, of_sources, stages_in_step
 from vsc.runtime.operators.views.catalog import open_view, stores_of
 from vsc.runtime.records import Batch
-from vsc.runtime.spark.control import clocks, is_drain, stages_in_step
+from vsc.runtime.spark.control import clocks, is_drain
 from vsc.runtime.spark.counters import StateSize, StoreState, TaskCounters
 from vsc.runtime.spark.local_folder import LocalFolders, opened, removed
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.protocol import Manifest, PartitionState, attempt_name
 from vsc.runtime.spark.routing import Router
 from vsc.runtime.spark.seeds import SEED, Seeds
+from vsc.runtime.spark.steps import unpacked
 from vsc.runtime.spark.wire import WireRow, chunks, slots, wire_columns
 from vsc.runtime.state.kv import OrderedKV, OverlayKV
 from vsc.runtime.state.kv_base import store_root
 from vsc.runtime.state.sizes import updated_sizes
+from vsc.runtime.state.waiting import STEPS
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import MapState, ValueState
@@ -171,7 +175,7 @@ class LaterStageTask:
             task = LaterStage(self.plan, self.stage, state.kv, self.options, self.observe, partition=partition)
             counters.mark("open", started)
             in_step = InStep(state.kv, {n.name: n.schema for n in self.plan.nodes})
-            for result in self._results(task, in_step, mine, partial(_spill_much, state, name)):
+            for result in self._results(task, in_step, mine, partial(_spill_much, state, name), counters):
                 yield from self._given_out(out)  # what has waited may be much: it goes on portion by portion
                 out = []
                 counters.metrics.merge(result.metrics)
@@ -181,31 +185,48 @@ class LaterStageTask:
             stores = self._store_states(state.kv, state.below)
             committed = state.commit(name)
             live = sum(store.rows for store in stores.values())
-            counters.state = StateSize(live, committed.size, task.held, len(committed.blobs), len(in_step), stores)
+            counters.state = StateSize(
+                live, committed.size, task.held, len(committed.blobs), len(in_step), stores, in_step.steps
+            )
         counters.mark("commit", started)
         router.finish()
         out.append(counters.row())
         yield from self._given_out(out)
 
     def _results(
-        self, task: LaterStage, in_step: InStep, rows: list[WireRow], between: Callable[[], None]
+        self,
+        task: LaterStage,
+        in_step: InStep,
+        rows: list[WireRow],
+        between: Callable[[], None],
+        counters: TaskCounters,
     ) -> Iterator[StageResult]:
         """What the stage makes of the records that may go on, in one portion or more; calls `between` them."""
-        told = [row.payload for row in rows if not row.port]
+        told, pace = [row.payload for row in rows if not row.port], Pace.here()
+        clock, steps_on = dict(pace.starts), stepping(self.plan, self.plan.stages[self.stage])
         drain = any(map(is_drain, told))
+        by_input: dict[str, Any] = {"starts": clock} if self.plan.clock == "input" else {}
         frontier = None
         if not drain and self.stage in stages_in_step(self.plan):
             ranks = {node.name: node.source.rank for node in self.plan.sources}
-            frontier = Pace.here().frontier(ranks, clocks(told))
-        inputs = [(row.port, Batch.from_ipc(row.payload, self.plan.node(row.port).schema)) for row in rows if row.port]
-        for number, portion in enumerate(in_step.portions(inputs, frontier)):
+            frontier = pace.frontier(ranks, clocks(told))
+        for number, portion in enumerate(in_step.portions([self._input(row) for row in rows if row.port], frontier)):
             if number:
                 between()
-            yield task.process(portion)
+            passed = gone_on(portion)
+            yield task.process(of_sources(portion, steps_on), **by_input)
             del portion  # before the next one is made
+            for source, highest in passed.items():
+                counters.passed(source, highest)
+                clock[source] = max(highest, clock.get(source, highest))
         if drain:
             between()
-            yield task.process((), drain=True)
+            yield task.process((), drain=True, **by_input)
+
+    def _input(self, row: WireRow) -> tuple[str, Batch]:
+        if row.port == STEPS:
+            return STEPS, unpacked(row.payload)
+        return row.port, Batch.from_ipc(row.payload, self.plan.node(row.port).schema)
 
     def _store_states(self, kv: OverlayKV, base: OrderedKV) -> dict[str, StoreState]:
         """What there is in each store, by name. Writes the sums beside the stores, so before the state is committed."""

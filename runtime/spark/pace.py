@@ -3,7 +3,8 @@ the epoch is repeated.
 
 A source is waited for as long as Spark has input of it that it has not handed out, and, with a trigger interval, for
 up to `max_idle` after it had none. How far a source has come is the highest event time that it has brought since it was
-last waited for; the epochs' reports have it. The clock says which event times are too far in the future: `docs/time.md`
+last waited for; the epochs' reports have it. They also have the highest event time of what has gone on, from which the
+input's clock goes on (D25). The run's clock says which event times are too far in the future: `docs/time.md`
 tells what it shows. The decision for epoch N stands in ``vsc/inputs/N.json`` of the checkpoint
 before a task of N runs: whatever N emits follows from it, from the rows of N and from the state.
 
@@ -49,8 +50,10 @@ class Wait:
 class Pace:
     """One epoch: the sources that are waited for, and how many records each partition ("stage-partition") held back.
 
-    `now`: what its clock shows, in ms. `latest`: the latest event time that each source with a bound may have. Both are
-    missing in what was kept by a vsc that knew of no bound. `topics`: see `vsc.runtime.spark.topics`.
+    `now`: what the run's clock shows, in ms. `latest`: the latest event time that each source with a bound may have.
+    Both are missing in what was kept by a vsc that knew of no bound. `topics`: see `vsc.runtime.spark.topics`.
+    `starts`: the highest event time of each source's records that had gone on before the epoch, where the input's clock
+    begins; without sources of which none had, or that need no such clock. What waits are records and steps of it.
     """
 
     waits: Mapping[str, Wait] = field(default_factory=dict)
@@ -58,6 +61,7 @@ class Pace:
     now: int | None = None
     latest: Mapping[str, int] = field(default_factory=dict)
     topics: Mapping[str, str] = field(default_factory=dict)
+    starts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def calls(self) -> bool:
@@ -76,6 +80,7 @@ class Pace:
         waits = {name: [wait.clock, wait.next] for name, wait in self.waits.items()}
         data = {"waits": waits, "waiting": dict(self.waiting), "now": self.now, "latest": dict(self.latest)}
         data |= {"topics": dict(self.topics)} if self.topics else {}
+        data |= {"starts": dict(self.starts)} if self.starts else {}
         return json.dumps(data, separators=(",", ":"))
 
     @classmethod
@@ -85,15 +90,15 @@ class Pace:
             data = json.loads(text)
             waits = {name: Wait(clock, part) for name, (clock, part) in data["waits"].items()}
             waiting, now, latest = dict(data["waiting"]), data.get("now"), dict(data.get("latest", {}))
-            topics = dict(data.get("topics", {}))
-            numbers = [*waiting.values(), *latest.values(), *(wait.clock for wait in waits.values())]
+            topics, starts = dict(data.get("topics", {})), dict(data.get("starts", {}))
+            numbers = [*waiting.values(), *latest.values(), *starts.values(), *(wait.clock for wait in waits.values())]
             numbers += [] if now is None else [now]
             names = [*topics.values(), *(wait.next for wait in waits.values())]
             if any(type(n) is not int for n in numbers) or any(type(name) is not str for name in names):
                 raise ValueError("a number or a name is not valid")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(f"the pace of an epoch (vsc/inputs) is damaged: {str(error)[:200]}") from error
-        return cls(waits, waiting, now, latest, topics)
+        return cls(waits, waiting, now, latest, topics, starts)
 
     @classmethod
     def here(cls) -> Pace:
@@ -107,9 +112,15 @@ class Pace:
         return cls.load(found)
 
     def left(self, report: EpochReport) -> dict[str, int]:
-        """How many records wait in each partition after the epoch that ran at this pace, where any do."""
-        after = {**self.waiting, **{place: size.waiting for place, size in report.state.items()}}
+        """How many records and steps wait in each partition after the epoch that ran at this pace, where any do."""
+        after = {**self.waiting, **{place: size.waiting + size.steps for place, size in report.state.items()}}
         return {place: records for place, records in sorted(after.items()) if records}
+
+    def clocks_after(self, report: EpochReport) -> dict[str, int]:
+        """`starts` of the epoch after the one that ran at this pace."""
+        return {
+            name: max(time, self.starts.get(name, time)) for name, time in {**self.starts, **report.gone_on}.items()
+        }
 
 
 class Pacer:
@@ -205,7 +216,8 @@ class Pacer:
                 waits[name] = Wait(clock)
         now = self._now()
         waiting = before.waiting if report is None else before.left(report)
-        return Pace(waits, waiting, now, self._latest(now), dict(self._topics))
+        starts = before.starts if report is None else before.clocks_after(report)
+        return Pace(waits, waiting, now, self._latest(now), dict(self._topics), starts)
 
     def _rests(self) -> dict[str, Rest | None]:
         """What each source has still to bring (None where that is not known: it brings what comes about)."""

@@ -24,6 +24,7 @@ from vsc.plan.types import quoted_name
 from vsc.runtime.errors import CheckpointError, VscRuntimeError
 from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.rows import latest_times
+from vsc.runtime.operators.steps import stages_in_step
 from vsc.runtime.spark.bad_rows import BadRows
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import Claim, claim, released_after
@@ -31,7 +32,6 @@ from vsc.runtime.spark.connectors.connector import EpochSink
 from vsc.runtime.spark.connectors.kafka_client import KafkaGroups
 from vsc.runtime.spark.connectors.kafka_topics import TopicLook
 from vsc.runtime.spark.connectors.registry import look_at_sources, make_sinks, reach, take_sources
-from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.counters import EpochReport
 from vsc.runtime.spark.delivery import delivery
 from vsc.runtime.spark.disks import places_of

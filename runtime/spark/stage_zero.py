@@ -27,8 +27,9 @@ from vsc.runtime.operators.context import RunOptions
 from vsc.runtime.operators.source.partition_folders import FolderValue, folder_values
 from vsc.runtime.operators.source.rows import Broken, SourceRows
 from vsc.runtime.operators.source.stage_zero import StageZero
+from vsc.runtime.operators.steps import stages_in_step
 from vsc.runtime.records import Batch, Int64s, Mask, Origin
-from vsc.runtime.spark.control import clock_rows, stages_in_step
+from vsc.runtime.spark.control import clock_rows
 from vsc.runtime.spark.counters import TaskCounters
 from vsc.runtime.spark.csv import runs
 from vsc.runtime.spark.loaded import keep_loaded
@@ -36,7 +37,9 @@ from vsc.runtime.spark.misfits import not_text
 from vsc.runtime.spark.pace import Pace
 from vsc.runtime.spark.routing import Router
 from vsc.runtime.spark.source_columns import BAD, CORRUPT, DELETED, INDEX, OFFSET, PART, START, TIME, RowReader
+from vsc.runtime.spark.steps import StepsRouter
 from vsc.runtime.spark.wire import WIRE_DDL, record_batches, size_of, slots
+from vsc.runtime.state.waiting import STEPS
 from vsc.runtime.values import arrow_type
 
 __all__ = ["StageZeroTask", "stage_zero"]
@@ -67,17 +70,21 @@ class StageZeroTask:
         context = TaskContext.get()
         here = context.partitionId() % self.partitions if context is not None else 0
         counters = TaskCounters(0, here)
-        router = Router(self.plan, self.partitions, counters)
-        files = _Files(self, counters)
+        router, pace = Router(self.plan, self.partitions, counters), Pace.here()
+        steps = StepsRouter(self.plan, self.source, self.partitions, pace)
+        files = _Files(self, counters, pace, steps)
         keys = slots(self.partitions)
         rows = _gathered(batches)
         for node, records in files.portions(rows if self.reader is None else _gathered(self.reader(rows))):
-            yield from record_batches(router.route(node, records), keys)
+            routed = steps.route(records) if node == STEPS else router.route(node, records)
+            yield from record_batches(routed, keys)
         router.finish()
         counters.mark("process", started)
+        if files.highest >= 0 and self.plan.clock == "input" and not pace.calls:  # all of it goes on
+            counters.passed(self.source, files.highest)
         last = [counters.row()]
         stages = stages_in_step(self.plan)
-        if stages and Pace.here().calls:
+        if stages and pace.calls:
             last += clock_rows(self.source, files.highest, stages, self.partitions)
         yield from record_batches(last, keys)
         keep_loaded()
@@ -96,13 +103,13 @@ def stage_zero(frame: DataFrame, work: StageZeroTask) -> DataFrame:
 class _Files:
     """Runs stage 0 file by file, and keeps its records until there are enough of them."""
 
-    def __init__(self, task: StageZeroTask, counters: TaskCounters) -> None:
+    def __init__(self, task: StageZeroTask, counters: TaskCounters, pace: Pace, steps: StepsRouter) -> None:
         self._source = task.plan.node(task.source).source
         self._name = task.source
         self._types = [arrow_type(c.type) for c in self._source.columns]
         observe = frozenset(sink.node for sink in task.plan.sinks)
-        self._stage = StageZero(task.plan, task.options, observe, Pace.here().latest)
-        self._counters = counters
+        self._stage = StageZero(task.plan, task.options, observe, pace.latest)
+        self._counters, self._steps = counters, steps
         self._batches: dict[str, list[Batch]] = {}
         self._part: str | None = None
         self._folders: dict[int, FolderValue] = {}
@@ -147,6 +154,8 @@ class _Files:
         if result.seen is not None:
             self._counters.time(self._name, result.seen)
         for node, records in result.batches:
+            if node == STEPS:
+                records = self._steps.needed(records)
             if len(records):
                 self._batches.setdefault(node, []).append(records)
                 self._waiting += len(records)

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import SourceError
-from vsc.runtime.spark.control import stages_in_step
+from vsc.runtime.operators.steps import stages_in_step
 from vsc.runtime.spark.source_columns import kafka_part
 
 __all__ = [

@@ -4,6 +4,8 @@ Layout, format version 2 (root: the store root of a prefix of its own)::
 
     root "m"                    "VSWT", u16 format version, u16 zero, i64 next sequence, i64 records (little endian)
     root "w" place sequence     u16 length of the port, the port in UTF-8, i64 records (little endian), the batch
+    root "s"                    "VSWS", u16 format version 1, u16 zero, i64 how many of the records are steps of the
+                                input's clock (`STEPS`); missing where none have waited
 
 ``place`` is that of the batch's first record in D12's order: a key (`vsc.runtime.state.keys`) of time, rank, part and
 offset. So what may go on is found from the front. ``sequence`` has eight bytes, big endian. A batch is a blob of many
@@ -24,15 +26,30 @@ from vsc.runtime.state.keys import KeyCodec
 from vsc.runtime.state.kv_base import OrderedKV, prefix_end, store_root
 from vsc.runtime.state.meta_row import MetaRow
 
-__all__ = ["FORMAT_VERSION", "Place", "Waiting", "WaitingBatches", "meta_row", "next_sequence", "row"]
+__all__ = [
+    "FORMAT_VERSION",
+    "STEPS",
+    "Place",
+    "Waiting",
+    "WaitingBatches",
+    "meta_row",
+    "next_sequence",
+    "row",
+    "steps_row",
+]
 
 FORMAT_VERSION: Final = 2
+
+STEPS: Final = "#steps"
+"""The port of steps of the input's clock: batches of records without columns."""
 
 _PREFIX: Final = b"#waiting"
 """Not the prefix of a node: those are numbers."""
 _META_KEY: Final = store_root(_PREFIX) + b"m"
 _ROWS: Final = store_root(_PREFIX) + b"w"
 _META: Final = MetaRow(b"VSWT", FORMAT_VERSION, "the store of waiting records", (0, 0))
+_STEPS_KEY: Final = store_root(_PREFIX) + b"s"
+_STEPS: Final = MetaRow(b"VSWS", 1, "the number of waiting steps", (0,))
 _SEQUENCE: Final = struct.Struct(">Q")
 _PORT: Final = struct.Struct("<H")
 _COUNT: Final = struct.Struct("<q")
@@ -67,15 +84,16 @@ class Waiting(NamedTuple):
 class WaitingBatches:
     """The waiting batches of one stage and partition."""
 
-    __slots__ = ("_count", "_kv", "_rows", "_sequence")
+    __slots__ = ("_count", "_kv", "_rows", "_sequence", "steps")
 
     def __init__(self, kv: OrderedKV) -> None:
         """Open the waiting batches of `kv`. Raises `StateError` if something else is stored there."""
         self._kv, self._rows = kv, _ROWS
         self._sequence, self._count = _META.read(kv.get(_META_KEY))
+        self.steps = _STEPS.read(kv.get(_STEPS_KEY))[0] if self._count else 0
 
     def __len__(self) -> int:
-        """How many records wait."""
+        """How many records wait, the steps among them, which are `steps`."""
         return self._count
 
     def before(self, end: Place | None, after: bytes | None = None) -> Iterator[tuple[bytes, Waiting]]:
@@ -100,8 +118,13 @@ class WaitingBatches:
             return
         puts = [row(one, sequence) for sequence, one in enumerate(added, self._sequence)]
         self._sequence += len(added)
-        self._count += sum(one.records for one in added) - sum(one.records for _, one in taken)
+        gone = [one for _, one in taken]
+        self._count += sum(one.records for one in added) - sum(one.records for one in gone)
         puts.append(meta_row(self._sequence, self._count))
+        steps = self.steps + _steps(added) - _steps(gone)
+        if steps != self.steps:
+            self.steps = steps
+            puts.append(steps_row(steps))
         self._kv.write(puts, [row_key for row_key, _ in taken])
 
     def _decode(self, row_key: bytes, value: bytes) -> Waiting:
@@ -119,8 +142,17 @@ def row(one: Waiting, sequence: int) -> tuple[bytes, bytes]:
     return _ROWS + one.place.encoded + _SEQUENCE.pack(sequence), value
 
 
+def _steps(batches: Sequence[Waiting]) -> int:
+    return sum(one.records for one in batches if one.port == STEPS)
+
+
+def steps_row(steps: int) -> tuple[bytes, bytes]:
+    """The row that says how many steps are among the waiting records."""
+    return _STEPS_KEY, _STEPS.row(steps)
+
+
 def meta_row(sequence: int, records: int) -> tuple[bytes, bytes]:
-    """The meta row: the next sequence, and how many records wait."""
+    """The meta row: the next sequence, and how many records wait, steps included."""
     return _META_KEY, _META.row(sequence, records)
 
 

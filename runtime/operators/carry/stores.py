@@ -61,10 +61,10 @@ class Told:
 
     By new store: the meta row (`metas`), and by new partition the counts of its rows (`counts`).
 
-    `waiting`: by new stage and partition, the next sequence number and how many records wait. `homeless`: by node name,
-    the records that wait for a node that no longer exists. `filled`: how many records made from tables' rows go to a
-    new stage and partition; `lost`: which of them were dropped. `held`: by
-    old store, how many rows that it holds back are dropped.
+    `waiting`: by new stage and partition, the next sequence number and how many records wait, `steps` how many of them
+    are steps of the input's clock. `homeless`: by node name, the records that wait for a node that no longer exists.
+    `filled`: how many records made from tables' rows go to a new stage and partition; `lost`: which of them were
+    dropped. `held`: by old store, how many rows that it holds back are dropped.
     """
 
     stage: int
@@ -72,6 +72,7 @@ class Told:
     metas: dict[Home, bytes] = field(default_factory=dict)
     counts: dict[tuple[Home, int], Counts] = field(default_factory=dict)
     waiting: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    steps: dict[tuple[int, int], int] = field(default_factory=dict)
     homeless: dict[str, int] = field(default_factory=dict)
     filled: dict[tuple[int, int], int] = field(default_factory=dict)
     lost: Metrics = field(default_factory=Metrics)

@@ -3,6 +3,9 @@
 A waiting batch is split by partition, under the names, ranks and columns of the new plan. Its records go where its
 node's records now go. If its node's records no longer go anywhere but its readers still exist, records would be lost,
 and if a reader needs a column that they do not have, it would be null: the old topology has to finish them first.
+
+Steps of the input's clock go to every new partition that has to know them, from the one that certainly has all of them.
+Where the old plan had no such clock, the waiting records themselves are the steps.
 """
 
 from __future__ import annotations
@@ -11,18 +14,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from vsc.changes.nodes import Nodes
+from vsc.plan.clocks import node_clocks
 from vsc.plan.expressions import Column as ColumnExpr
 from vsc.plan.expressions import parts
-from vsc.plan.nodes import Node, Plan, Stage
+from vsc.plan.nodes import Node, Plan, Schema, Stage
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.carry.columns import Columns, Unfitting
 from vsc.runtime.operators.carry.stores import Told, nearest
-from vsc.runtime.operators.in_step import Frontier
+from vsc.runtime.operators.in_step import NO_COLUMNS, Frontier
+from vsc.runtime.operators.layout import handed_on
 from vsc.runtime.operators.partition import partition_codecs, split
+from vsc.runtime.operators.steps import steps_to
 from vsc.runtime.records import Batch, Origin
 from vsc.runtime.state.kv_base import OrderedKV
-from vsc.runtime.state.waiting import Waiting, WaitingBatches, meta_row, next_sequence, row
+from vsc.runtime.state.waiting import STEPS, Waiting, WaitingBatches, meta_row, next_sequence, row, steps_row
 
 __all__ = ["CarriedWaiting"]
 
@@ -42,6 +50,34 @@ class _Way:
     broadcast: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _StepsWay:
+    """The way of the steps of the old plan's `source`, from partition 0 of a stage: to new stages and partitions.
+
+    `ports`: if they are not there, the nodes whose waiting records stand for them, in all partitions.
+    """
+
+    source: str
+    stage: int
+    to: tuple[tuple[int, int], ...]
+    ports: frozenset[str]
+
+    def steps(self, one: Waiting, partition: int, schema: Schema) -> Batch | None:
+        """Those in a waiting batch, whose columns are `schema`; None if there are none."""
+        if one.port not in self.ports and (one.port != STEPS or partition or self.ports):
+            return None
+        batch = Batch.from_ipc(one.data, schema, trusted=False).sorted()
+        of_source = np.array([origin.source == self.source for origin in batch.origins], dtype=np.bool_)
+        time = batch.order.time
+        rises = np.append(True, time[1:] > time[:-1])[: len(time)]
+        chosen = rises & of_source[batch.order.origin]
+        if not chosen.any():
+            return None
+        order = batch.order.take(chosen)
+        order = replace(order, path=order.path[:, :0])
+        return Batch(NO_COLUMNS, batch.origins, order, order.time, np.ones(len(order), dtype=np.bool_), (), ())
+
+
 class CarriedWaiting:
     """What waits, of all stages."""
 
@@ -55,6 +91,7 @@ class CarriedWaiting:
             for name, node in self._nodes.successors.items()
             if node in new.sources
         }  # fmt: skip
+        self._steps = list(self._of_steps())
 
     def tell(self, told: Told, kv: OrderedKV) -> None:
         """Adds the waiting records of an old stage and partition to its report."""
@@ -64,6 +101,8 @@ class CarriedWaiting:
         records: Counter[tuple[int, int]] = Counter()
         for stage, partition, one, _ in self._moved(told.stage, told.partition, kv):
             records[stage, partition] += one.records
+            if one.port == STEPS:
+                told.steps[stage, partition] = told.steps.get((stage, partition), 0) + one.records
         told.waiting.update({home: (self._sequence(following, told.stage, 0), n) for home, n in records.items()})
         homeless = {port for port, _ in self._entering(told.stage)} - {way.port for way in self._ways}
         if homeless:
@@ -91,6 +130,9 @@ class CarriedWaiting:
                 found[home] = max(before[0], sequence), before[1] + records
         for (stage, partition), numbers in found.items():
             yield stage, partition, *meta_row(*numbers)
+        steps = sum((Counter(one.steps) for one in told), Counter[tuple[int, int]]())
+        for (stage, partition), count in steps.items():
+            yield stage, partition, *steps_row(count)
 
     def rows(self, stage: int, partition: int, kv: OrderedKV) -> Iterator[_Row]:
         """What waits in an old stage and partition, as rows of the new ones."""
@@ -102,7 +144,8 @@ class CarriedWaiting:
         for way in self._ways:
             if way.stage == stage and not (way.was_broadcast and partition and not self._stays(way)):
                 ways.setdefault(way.port, []).append(way)
-        if not ways:
+        of_steps = [way for way in self._steps if way.stage == stage]
+        if not ways and not of_steps:
             return
         for sequence, one in WaitingBatches(kv).numbered():
             for way in ways.get(one.port, ()):
@@ -111,6 +154,14 @@ class CarriedWaiting:
                     place = Frontier.at(part).place
                     moved = Waiting(way.new_port, place, len(part), part.to_ipc())
                     yield way.new_stage, to, moved, self._sequence(sequence, stage, partition)
+            for steps_way in of_steps:
+                schema = NO_COLUMNS if one.port == STEPS else self._old.node(one.port).schema
+                steps = steps_way.steps(one, partition, schema)
+                if steps is not None:
+                    steps = replace(steps, origins=tuple(map(self._origin, steps.origins))).sorted()
+                    moved = Waiting(STEPS, Frontier.at(steps).place, len(steps), steps.to_ipc())
+                    number = self._sequence(sequence, stage, partition, of_steps=True)
+                    yield from ((*to, moved, number) for to in steps_way.to)
 
     def _stays(self, way: _Way) -> bool:
         """Whether every partition keeps its records of a global table."""
@@ -131,9 +182,27 @@ class CarriedWaiting:
         name, rank = self._origins.get(origin.source, (origin.source, origin.rank))
         return Origin(name, rank, origin.part)
 
-    def _sequence(self, sequence: int, stage: int, partition: int) -> int:
+    def _sequence(self, sequence: int, stage: int, partition: int, of_steps: bool = False) -> int:
         """The batch's new number: unique in its new stage and partition, never lower than those of earlier batches."""
-        return (sequence * len(self._old.stages) + stage) * self._old_partitions + partition
+        number = (sequence * len(self._old.stages) + stage) * self._old_partitions + partition
+        return 2 * number + of_steps
+
+    def _of_steps(self) -> Iterator[_StepsWay]:
+        had, needed, clocks = steps_to(self._old), steps_to(self._new), node_clocks(self._old)
+        for source in self._old.sources:
+            name, _ = self._origins.get(source.name, ("", 0))
+            if name not in needed:
+                continue
+            to = needed[name]
+            places = tuple((s, p) for s in to.stages for p in to.partitions(s, self._partitions, wait=True))
+            if source.name in had:
+                yield _StepsWay(source.name, had[source.name].teller, places, frozenset())
+            else:
+                taken = handed_on(self._old.stages[0])
+                ports = {node for node in taken if source.name in clocks[node].sources}
+                stages = [min(taken[node]) for node in ports]
+                if stages:
+                    yield _StepsWay(source.name, min(stages), places, frozenset(ports))
 
     def _into(self, stage: Stage) -> Iterator[_Way]:
         near = nearest(self._old, stage, self._nodes)

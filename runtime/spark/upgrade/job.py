@@ -15,11 +15,11 @@ from vsc.plan.words import bytes_text, counted
 from vsc.runtime.errors import CheckpointError, UpgradeError
 from vsc.runtime.metrics import Group
 from vsc.runtime.operators.carry import Carry
+from vsc.runtime.operators.steps import stages_in_step, steps_to
 from vsc.runtime.spark.checkpoint import Checkpoint
 from vsc.runtime.spark.claim import claim, held_off
 from vsc.runtime.spark.connectors.file_rows import files_there
 from vsc.runtime.spark.connectors.registry import connector_of
-from vsc.runtime.spark.control import stages_in_step
 from vsc.runtime.spark.disks import disk_of
 from vsc.runtime.spark.epoch_state import EpochState
 from vsc.runtime.spark.hadoop import Files, default_is_local, is_local, local_path
@@ -180,12 +180,14 @@ def _write_pace(old: Checkpoint, epoch: int, new: Checkpoint, plan: Plan, going_
     clocks = {name: max(wait.clock, report.clocks.get(name, wait.clock)) for name, wait in pace.waits.items()}
     stood = [(one, one.before.name) for one in going_on if one.given is None and one.before is not None]
     waits = {one.node.name: Wait(clocks[was]) for one, was in stood if was in clocks}
+    gone_on, of_input = pace.clocks_after(report), steps_to(plan)
+    starts = {one.node.name: gone_on[was] for one, was in stood if was in gone_on and one.node.name in of_input}
     topics = known_after(known, {str(one.was): str(one.number) for one, _ in stood})
     left = sum(pace.left(report).values())
     stages = stages_in_step(plan)
     # Every partition is called in the first epoch, and reports what it holds.
     waiting = {f"{stages[0]}-0": left} if left and stages else {}
-    new.keep_pace(_BEFORE, Pace(waits, waiting, topics=topics).dump())
+    new.keep_pace(_BEFORE, Pace(waits, waiting, topics=topics, starts=starts).dump())
 
 
 def _check_space(size: int, new: Files) -> None:

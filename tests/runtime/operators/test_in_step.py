@@ -1,10 +1,13 @@
-"""Inputs in step: files cut into epochs at random, crashes and restarts between, against one sort of everything."""
+"""Inputs in step: files cut into epochs at random, crashes and restarts between, against one sort of everything.
+
+The steps of the input's clock are in step as well, and tell how far each source has come in what has gone on.
+"""
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -15,12 +18,13 @@ from vsc.plan.nodes import Schema
 from vsc.runtime.errors import StateError
 from vsc.runtime.operators import in_step
 from vsc.runtime.operators.in_step import Frontier, InStep
+from vsc.runtime.operators.steps import gone_on
 from vsc.runtime.records import Batch, Order, Origin, processing_order
 from vsc.runtime.spark.counters import EpochReport, StateSize
 from vsc.runtime.spark.pace import Pace, Pacer
 from vsc.runtime.spark.unread import Rest
 from vsc.runtime.state.kv import MemoryKV, OverlayKV
-from vsc.runtime.state.waiting import WaitingBatches
+from vsc.runtime.state.waiting import STEPS, WaitingBatches
 
 NO_COLUMNS = Schema((), ())
 RANKS = {"table": 0, "left": 1, "right": 2}
@@ -39,6 +43,11 @@ class File:
     def places(self) -> list[Place]:
         clocks = [max(self.times[: i + 1]) for i in range(len(self.times))]
         return [(clock, RANKS[self.source], self.name, offset) for offset, clock in enumerate(clocks)]
+
+    def steps(self, start: int) -> Batch:
+        """Where its time rises, behind `start`."""
+        places = self.places()
+        return self.batch({p for p in places if p[0] > start and p == min(q for q in places if q[0] == p[0])})
 
     def batch(self, chosen: set[Place]) -> Batch:
         """Those of its records that are for a partition."""
@@ -145,6 +154,7 @@ def test_no_cut_and_no_crash_shows(seed: int, monkeypatch: pytest.MonkeyPatch) -
     for epoch, files in enumerate(epochs(query)):
         while True:  # until the epoch is committed
             pace = pacer.decide(epoch)
+            assert pace.starts == highest(place for one in seen for place in one)
             result = run(query, pace, files, partition)
             crash = chance.choice(("", "", "before", "behind"))
             if crash != "before":
@@ -160,8 +170,17 @@ def test_no_cut_and_no_crash_shows(seed: int, monkeypatch: pytest.MonkeyPatch) -
             overlay.commit()
         for one, more in zip(seen, found, strict=True):
             one += more
-    assert [len(WaitingBatches(kv)) for kv in query.state] == [0, 0]
+    assert [(len(store), store.steps) for store in map(WaitingBatches, query.state)] == [(0, 0), (0, 0)]
     assert seen == [[place for place in places if partition[place] == number] for number in range(2)]
+
+
+def highest(places: Iterable[Place]) -> dict[str, int]:
+    """The highest time of each source."""
+    found: dict[str, int] = {}
+    for time, rank, _, _ in places:
+        source = next(name for name, its in RANKS.items() if its == rank)
+        found[source] = max(time, found.get(source, time))
+    return found
 
 
 def run(
@@ -172,19 +191,25 @@ def run(
     for file in files:
         clocks[file.source] = max(clocks.get(file.source, -1), *file.times, -1)
     report = EpochReport(0, clocks={name: clock for name, clock in clocks.items() if clock >= 0})
+    if not pace.calls:
+        report.gone_on = dict(report.clocks)
+    steps = [file.steps(pace.starts.get(file.source, -1)) for file in files]
     states, found = [], []
     frontier = pace.frontier(RANKS, clocks)
     for number, base in enumerate(query.state):
         overlay = OverlayKV(base)
         chosen = {place for place, at in partition.items() if at == number}
         inputs = [(file.source, file.batch(chosen)) for file in files]
+        inputs += [(STEPS, batch) for batch in steps]
         inputs = [(name, batch) for name, batch in inputs if len(batch)]
         places: list[Place] = []
         if inputs or (pace.calls and any(file.times for file in files)):
             step = InStep(overlay, dict.fromkeys(RANKS, NO_COLUMNS))
             for portion in step.portions(inputs, frontier):
-                places += processed(portion)
-            report.state[f"1-{number}"] = StateSize(waiting=len(step))
+                places += processed([one for one in portion if one[0] != STEPS])
+                for name, clock in gone_on(portion).items():
+                    report.passed(name, clock)
+            report.state[f"1-{number}"] = StateSize(waiting=len(step), steps=step.steps)
         states.append(overlay)
         found.append(places)
     report.epoch = max(query.reports, default=-1) + 1
@@ -224,6 +249,24 @@ def test_a_late_record_goes_on_at_once() -> None:
     (portion,) = step.portions([("left", late.batch(set(late.places())))], Frontier(9, 0, ""))
     assert [p[0] for p in processed(portion)] == [3]
     assert len(step) == 1
+
+
+def test_steps_wait_with_their_records_and_are_counted_apart() -> None:
+    kv = MemoryKV()
+    step = InStep(kv, {"left": NO_COLUMNS})
+    file = File("left", "a", (1, 5, 3, 9))
+    inputs = [("left", file.batch(set(file.places()))), (STEPS, file.steps(-1))]
+    (portion,) = step.portions(inputs, Frontier(5, 0, ""))
+    assert gone_on(portion) == {"left": 1}
+    assert (len(step), step.steps) == (3, 2)
+    step = InStep(kv, {"left": NO_COLUMNS})
+    assert (len(step), step.steps) == (3, 2)
+    (portion,) = step.portions([], Frontier(6, 0, ""))
+    assert gone_on(portion) == {"left": 5}
+    assert (len(step), step.steps) == (1, 1)
+    (portion,) = step.portions([], None)
+    assert [(name, batch.order.time.tolist()) for name, batch in portion] == [("left", [9]), (STEPS, [9])]
+    assert (len(step), step.steps) == (0, 0)
 
 
 def test_what_is_no_waiting_record_is_named() -> None:

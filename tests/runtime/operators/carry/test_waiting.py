@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.oracle import Stores
@@ -13,12 +15,12 @@ from tests.runtime.operators.carry.test_carry import FIRST, GLOBAL, NODES, OTHER
 from vsc.plan.nodes import Plan
 from vsc.runtime.errors import ConfigurationError
 from vsc.runtime.operators.context import RunOptions
-from vsc.runtime.operators.in_step import Frontier, InStep
+from vsc.runtime.operators.in_step import NO_COLUMNS, Frontier, InStep
 from vsc.runtime.operators.later_stage import LaterStage
 from vsc.runtime.operators.result import StageResult
-from vsc.runtime.records import Batch, Metrics
+from vsc.runtime.records import Batch, Metrics, Order, Origin
 from vsc.runtime.state.kv import OrderedKV
-from vsc.runtime.state.waiting import WaitingBatches
+from vsc.runtime.state.waiting import STEPS, WaitingBatches
 
 PART = 30
 """From this time on, what has been read waits at first."""
@@ -152,3 +154,72 @@ def test_what_would_be_lost_is_refused_before_anything_is_written() -> None:
     assert run(new_plan, [[]], state, 1, later_stage=Waits)["c"] == {"('a',)": [(40, "(1,)")], "('b',)": [(42, "(1,)")]}
     gone = compiled(STREAM + NODES["once"])
     assert waiting(gone, carried(old_plan, gone, stores, 2, 1), 1) == []
+
+
+STEPPING = STREAM + TABLE + "stream j = left join s with t on k grace 1 hour select v, w;\n"
+STEPS_OF = {"s": [31, 35], "t": [33]}
+Found = dict[tuple[int, int], list[tuple[str, int, int, int]]]
+
+
+def by_input(text: str) -> Plan:
+    return replace(compiled(text), clock="input")
+
+
+def with_steps(plan: Plan, partitions: int, everywhere: bool) -> Stores:
+    """State in which a step of each source waits behind another one, in the first partition or in all."""
+    stores = Stores()
+    for partition in range(partitions if everywhere else 1):
+        in_step = InStep(stores(1, partition), {})
+        for source, times in STEPS_OF.items():
+            time, count = np.array(times), len(times)
+            order = Order(time, np.zeros(count, np.int32), time * 10, np.zeros((count, 0), np.int64))
+            origin = Origin(source, plan.node(source).source.rank, "f")
+            steps = Batch(NO_COLUMNS, (origin,), order, time, np.ones(count, np.bool_), (), ())
+            assert list(in_step.portions([(STEPS, steps)], LIMIT)) == [[]]
+    return stores
+
+
+def waiting_steps(plan: Plan, stores: Stores, partitions: int) -> Found:
+    """By stage and partition, the steps that wait: source, rank, time, offset."""
+    found: Found = {}
+    for stage in plan.stages[1:]:
+        for partition in range(partitions):
+            store = WaitingBatches(stores(stage.id, partition))
+            batches = [Batch.from_ipc(one.data, NO_COLUMNS) for _, one in store.before(None) if one.port == STEPS]
+            assert store.steps == sum(map(len, batches))
+            rows = [
+                (b.origins[o].source, b.origins[o].rank, int(time), int(offset))
+                for b in batches
+                for time, o, offset in zip(b.order.time, b.order.origin, b.order.offset, strict=True)
+            ]  # fmt: skip
+            if rows:
+                found[stage.id, partition] = sorted(rows)
+    return found
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, 2), (2, 3)])
+def test_each_partition_has_each_waiting_step_once(before: int, after: int) -> None:
+    old = by_input(STEPPING)
+    stores = with_steps(old, before, everywhere=True)
+    new = by_input(STEPPING.replace("stream s", "stream s2").replace("join s ", "join s2 "))
+    expected = [("s", 1, 31, 310), ("s", 1, 35, 350)]
+    told = [("t", 0, 33, 330)]
+    assert waiting_steps(old, stores, before)[1, before - 1] == sorted(expected + told)
+    found = waiting_steps(old, carried(old, old, stores, before, after), after)
+    assert found == {(1, p): sorted(expected + (told if p == 0 else [])) for p in range(after)}
+    by_records = replace(old, clock="records")
+    assert waiting_steps(old, carried(old, by_records, stores, before, after), after) == {}
+    renamed = carried(old, new, stores, before, after)
+    assert [step[2] for step in waiting_steps(new, renamed, after)[1, after - 1] if step[0] == "s2"] == [31, 35]
+
+
+def test_waiting_records_are_the_steps_where_there_were_none() -> None:
+    rows = [("s", "a", 1, 31), ("s", "b", 2, 30), ("s", "c", 3, 35), ("s", "b", 4, 36), ("t", "a", 1, 33)]
+    old, stores, _ = half(STEPPING, rows, 2)
+    new = replace(old, clock="input")
+    state = carried(old, new, stores, 2, 3)
+    steps = waiting_steps(new, state, 3)
+    assert {step[2] for step in steps[1, 2]} == {31, 35, 36}
+    assert steps[1, 2] == steps[1, 1] == [step for step in steps[1, 0] if step[0] == "s"]
+    assert [step for step in steps[1, 0] if step[0] == "t"] == [("t", 0, 33, 4)]
+    assert sorted(row[2] for row in waiting(new, state, 3) if row[1] == "s") == [4]

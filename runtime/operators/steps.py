@@ -1,0 +1,86 @@
+"""The steps of the input's clock: which stages have to know them, and how far they say that sources have come.
+
+A step is a place in D12's order at which the time of a source rises (D25). Where something waits for a source's time,
+every partition takes its steps. What has gone on of the records that wait for other sources (`in_step`), the steps that
+went on with them tell; of a source for whose time nothing waits, one partition is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vsc.plan.clocks import node_clocks, stepping
+from vsc.plan.nodes import Plan
+from vsc.runtime.operators.in_step import Input
+from vsc.runtime.operators.layout import handed_on
+from vsc.runtime.state.waiting import STEPS
+
+__all__ = ["StepsTo", "gone_on", "of_sources", "stages_in_step", "steps_to"]
+
+
+def stages_in_step(plan: Plan) -> tuple[int, ...]:
+    """The stages in which records may have to wait for other sources: those that read sources, and those that step."""
+    reading = {id for ids in handed_on(plan.stages[0]).values() for id in ids}
+    return tuple(sorted(reading | {stage.id for stage in plan.stages if stepping(plan, stage)}))
+
+
+@dataclass(frozen=True, slots=True)
+class StepsTo:
+    """Which stages take the steps of a source: each partition of the stages `everywhere`, whose nodes wait for them.
+
+    `teller`: the stage that tells of each epoch how far the source has come in what has gone on. Its first partition
+    takes the steps, if it is none of the others, while records may wait.
+    """
+
+    everywhere: tuple[int, ...]
+    teller: int
+
+    def partitions(self, stage: int, partitions: int, wait: bool) -> range:
+        """The partitions of `stage`, which has so many, that take the steps; `wait`: records may wait."""
+        return range(partitions if stage in self.everywhere else int(wait and stage == self.teller))
+
+    @property
+    def stages(self) -> tuple[int, ...]:
+        """All of these stages."""
+        return self.everywhere or (self.teller,)
+
+
+def steps_to(plan: Plan) -> dict[str, StepsTo]:
+    """By source, where its steps go; without the sources of which no stage has to know the time."""
+    if plan.clock == "records":
+        return {}
+    clocks, steps = node_clocks(plan), {stage.id: stepping(plan, stage) for stage in plan.stages}
+    found = {}
+    for source in (node.name for node in plan.sources):
+        taking = [id for node, ids in handed_on(plan.stages[0]).items() if source in clocks[node].sources for id in ids]
+        everywhere = tuple(id for id, sources in steps.items() if source in sources)
+        if everywhere or taking:
+            found[source] = StepsTo(everywhere, min(everywhere or taking))
+    return found
+
+
+def gone_on(portion: Sequence[Input]) -> dict[str, int]:
+    """By source, the highest time of the steps in a portion."""
+    found: dict[str, int] = {}
+    for node, batch in portion:
+        if node == STEPS:
+            for number, origin in enumerate(batch.origins):
+                times = batch.order.time[batch.order.origin == number]
+                if len(times):
+                    found[origin.source] = max(int(times.max()), found.get(origin.source, -1))
+    return found
+
+
+def of_sources(portion: Sequence[Input], sources: frozenset[str]) -> list[Input]:
+    """The portion with the steps of `sources` only."""
+    found = []
+    for node, batch in portion:
+        if node == STEPS and not all(origin.source in sources for origin in batch.origins):
+            chosen = np.array([origin.source in sources for origin in batch.origins], dtype=np.bool_)
+            batch = batch.filter(chosen[batch.order.origin])
+        if len(batch):
+            found.append((node, batch))
+    return found
